@@ -1,0 +1,99 @@
+import { closest, distance } from 'fastest-levenshtein';
+
+/** Reads the options of one factory; every mistake is a `TypeError` that names the option, what was got and what is expected. */
+export interface OptionReader<Key extends string> {
+  has(key: Key): boolean;
+  string(key: Key): string | undefined;
+  boolean(key: Key, fallback: boolean): boolean;
+  /** A finite number within the bounds, both inclusive. `unit` goes into the message. */
+  number(key: Key, fallback: number, bounds: NumberBounds): number;
+  oneOf<Choice extends string>(key: Key, choices: readonly Choice[], fallback: Choice): Choice;
+  callable<Value>(key: Key, fallback: Value): Value;
+  /** Throws a `TypeError` about one option. */
+  refuse(key: Key, expected: string): never;
+}
+
+export interface NumberBounds {
+  readonly unit: string;
+  readonly min: number;
+  readonly max?: number;
+  readonly integer?: boolean;
+}
+
+/**
+ * Opens the options of `factory` for reading.
+ *
+ * @throws TypeError when `options` is no plain object or has a key that is not in `known`.
+ */
+export function readOptions<Key extends string>(
+  factory: string,
+  options: unknown,
+  known: readonly Key[],
+): OptionReader<Key> {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new TypeError(`${factory}(): expected an options object, got ${describe(options)}`);
+  }
+  for (const key of Object.keys(options)) {
+    if (!known.includes(key as Key)) {
+      throw new TypeError(`${factory}(): unknown option ${JSON.stringify(key)}${didYouMean(key, known)}`);
+    }
+  }
+  const values = options as Record<Key, unknown>;
+
+  function refuse(key: Key, expected: string): never {
+    throw new TypeError(`${factory}(): option "${key}" must be ${expected}, got ${describe(values[key])}`);
+  }
+  return {
+    refuse,
+    has: (key) => values[key] !== undefined,
+    string(key) {
+      const value = values[key];
+      if (value === undefined) return undefined;
+      if (typeof value !== 'string' || value === '') refuse(key, 'a non-empty string');
+      return value;
+    },
+    boolean(key, fallback) {
+      const value = values[key] ?? fallback;
+      if (typeof value !== 'boolean') refuse(key, 'true or false');
+      return value;
+    },
+    number(key, fallback, { unit, min, max = Number.MAX_SAFE_INTEGER, integer = false }) {
+      const value = values[key] ?? fallback;
+      const fits = typeof value === 'number' && value >= min && value <= max && (!integer || Number.isInteger(value));
+      if (!fits) refuse(key, `${integer ? 'a whole number' : 'a number'} of ${unit} from ${min} to ${max}`);
+      return value;
+    },
+    oneOf(key, choices, fallback) {
+      const value = values[key] ?? fallback;
+      const choice = choices.find((candidate) => candidate === value);
+      if (choice === undefined) refuse(key, `one of ${choices.join(', ')}`);
+      return choice;
+    },
+    callable<Value>(key: Key, fallback: Value): Value {
+      const value = values[key] ?? fallback;
+      if (typeof value !== 'function') refuse(key, 'a function');
+      return value as Value;
+    },
+  };
+}
+
+/** `, did you mean "x"?` when a known name is close, else the list of what is known. */
+export function didYouMean(name: string, known: readonly string[]): string {
+  const candidate = closest(name, [...known]);
+  const near = candidate && isNear(name, candidate);
+  return near ? `; did you mean "${candidate}"?` : `; known are ${known.join(', ')}`;
+}
+
+function isNear(name: string, candidate: string): boolean {
+  const [a, b] = [name.toLowerCase(), candidate.toLowerCase()];
+  return a.includes(b) || b.includes(a) || distance(a, b) <= Math.max(2, Math.floor(b.length / 3));
+}
+
+/** Names a value for an error message without spilling it: short strings in quotes, else its type. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value);
+  if (typeof value === 'number' || typeof value === 'boolean' || value === undefined) return String(value);
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

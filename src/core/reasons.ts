@@ -1,0 +1,109 @@
+/** Every way in which a request can be refused. The union is closed: `switch (error.reason)` narrows. */
+export type Reason =
+  | 'missing_token'
+  | 'malformed_authorization'
+  | 'token_in_query'
+  | 'token_in_body'
+  | 'malformed_token'
+  | 'algorithm_not_allowed'
+  | 'unsupported_critical_header'
+  | 'wrong_type'
+  | 'unknown_key'
+  | 'bad_signature'
+  | 'invalid_claims'
+  | 'wrong_issuer'
+  | 'wrong_audience'
+  | 'expired'
+  | 'not_yet_valid'
+  | 'lifetime_too_long'
+  | 'generation_missing'
+  | 'generation_invalid'
+  | 'superseded'
+  | 'insufficient_scope'
+  | 'claim_refused'
+  | 'keys_unavailable'
+  | 'generations_unavailable';
+
+/** The `error` codes a challenge can carry (RFC 6750 section 3.1; `access_denied` from RFC 6749 section 4.1.2.1). */
+export type ChallengeError = 'invalid_request' | 'invalid_token' | 'insufficient_scope' | 'access_denied';
+
+/** What the caller sees for one reason: status, challenge, body, log and metric all come from this row. */
+export interface ReasonRow {
+  readonly status: 400 | 401 | 403 | 503;
+  /** `error` of the challenge; absent where RFC 6750 section 3.1 forbids one (no token) and for outages. */
+  readonly error?: ChallengeError;
+  readonly title: string;
+  /** Public text: constant, printable ASCII, safe in a header (RFC 6750 section 3). */
+  readonly detail: string;
+}
+
+/** The table of DESIGN: one row per reason; a reason without a row does not compile. */
+export const REASONS = {
+  missing_token: {
+    status: 401,
+    title: 'Access token required',
+    detail: 'Send an access token in the Authorization header: Authorization: Bearer <ACCESS_TOKEN>.',
+  },
+  malformed_authorization: {
+    status: 400,
+    error: 'invalid_request',
+    title: 'Malformed Authorization header',
+    detail: 'Send exactly one Authorization header of the form: Bearer <ACCESS_TOKEN>.',
+  },
+  token_in_query: {
+    status: 400,
+    error: 'invalid_request',
+    title: 'Access token in the query',
+    detail: 'Access tokens are accepted in the Authorization header only, not in the query string.',
+  },
+  token_in_body: {
+    status: 400,
+    error: 'invalid_request',
+    title: 'Access token in the body',
+    detail: 'Access tokens are accepted in the Authorization header only, not in a form body.',
+  },
+  malformed_token: invalidToken('The access token is not a well-formed JSON Web Token.'),
+  algorithm_not_allowed: invalidToken('The access token is signed with an algorithm that is not accepted here.'),
+  unsupported_critical_header: invalidToken('The access token carries a header extension that is not supported.'),
+  wrong_type: invalidToken('The token is of another type: an access token is expected.'),
+  unknown_key: invalidToken('The access token is signed with a key that its issuer does not publish.'),
+  bad_signature: invalidToken('The signature of the access token is not valid.'),
+  invalid_claims: invalidToken('A required claim of the access token is missing or of the wrong type.'),
+  wrong_issuer: invalidToken('The access token was issued by another authorization server.'),
+  wrong_audience: invalidToken('The access token was issued for another audience.'),
+  expired: invalidToken('The access token has expired.'),
+  not_yet_valid: invalidToken('The access token is not valid yet.'),
+  lifetime_too_long: invalidToken('The lifetime of the access token is longer than accepted here.'),
+  generation_missing: invalidToken('The access token carries no generation of its client credential.'),
+  generation_invalid: invalidToken('The generation in the access token is not valid.'),
+  superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),
+  insufficient_scope: {
+    status: 403,
+    error: 'insufficient_scope',
+    title: 'Insufficient scope',
+    detail: 'The access token lacks a scope that this resource requires.',
+  },
+  claim_refused: {
+    status: 403,
+    error: 'access_denied',
+    title: 'Access denied',
+    detail: 'The claims of the access token do not permit this request.',
+  },
+  keys_unavailable: {
+    status: 503,
+    title: 'Keys unavailable',
+    detail: 'The access token cannot be verified at the moment: the key set of its issuer is not available.',
+  },
+  generations_unavailable: {
+    status: 503,
+    title: 'Generations unavailable',
+    detail: 'The access token cannot be verified at the moment: its generation cannot be checked.',
+  },
+} as const satisfies Record<Reason, ReasonRow>;
+
+/** What a 401 says in production instead of the reason: an attacker learns nothing from it. */
+export const OPAQUE_INVALID_TOKEN: ReasonRow = invalidToken('The access token is not valid.');
+
+function invalidToken(detail: string): ReasonRow & { status: 401; error: 'invalid_token' } {
+  return { status: 401, error: 'invalid_token', title: 'Invalid access token', detail };
+}
