@@ -1,0 +1,173 @@
+import { PRESET_NAMES } from './preset-names';
+import { address, either, onOff, oneOf, orOff, port, rateLimit, secret, text, wholeNumber } from './variable-types';
+import type { VariableType } from './variable-types';
+
+/** One environment variable: what it means, what it is when it is not set, how it is read. */
+export interface Variable<Value = unknown> {
+  readonly name: `TILLGATE_${string}`;
+  readonly meaning: string;
+  /** The default: text that is read like a given one, or words about where it comes from (the value is then `undefined`). */
+  readonly fallback: { readonly text: string } | { readonly words: string };
+  readonly type: VariableType<Value>;
+}
+
+/** A variable with a default of its own: its value is always there. */
+interface Given<Value> extends Variable<Value> {
+  readonly fallback: { readonly text: string };
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const YEAR_SECONDS = 366 * 86_400;
+const HOST = text(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address', '127.0.0.1');
+const CLAIM = text(/^[\x21-\x7e]{1,128}$/, 'the name of a claim', 'generation');
+const WEB_SOURCE = address({ example: 'https://login.example.com/generations' });
+const STORE_SOURCE = address({
+  schemes: ['redis', 'rediss', 'postgres', 'postgresql'],
+  query: true,
+  credentials: true,
+  example: 'redis://127.0.0.1:6379',
+});
+
+/** Every variable by the setting it gives: reading, the check for unknown names and the documentation come from here. */
+export const TABLE = {
+  host: given('TILLGATE_HOST', 'where the API listens: address', '127.0.0.1', HOST),
+  port: given('TILLGATE_PORT', 'where the API listens: port; 0 takes any free one', '3000', port('3000')),
+  baseUrl: derived(
+    'TILLGATE_BASE_URL',
+    '{base_url}: public address of the API, also its RFC 9728 resource',
+    'http://HOST:PORT',
+    address({ example: 'https://api.example.com' }),
+  ),
+  authUrl: derived(
+    'TILLGATE_AUTH_URL',
+    '{auth_url}: the authorization server',
+    'embedded in dev',
+    address({ example: 'https://login.example.com' }),
+  ),
+  issuer: derived(
+    'TILLGATE_ISSUER',
+    "exactly the token's iss, to the byte",
+    'TILLGATE_AUTH_URL',
+    address({ example: 'https://login.example.com' }),
+  ),
+  audience: derived(
+    'TILLGATE_AUDIENCE',
+    'the aud that access tokens must carry',
+    'TILLGATE_BASE_URL',
+    text(/^\S+$/, 'an audience without white space', 'https://api.example.com'),
+  ),
+  jwksUri: derived(
+    'TILLGATE_JWKS_URI',
+    'key set address',
+    'discovered',
+    address({ query: true, example: 'https://login.example.com/.well-known/openid-configuration/jwks' }),
+  ),
+  preset: given('TILLGATE_PRESET', "shape of the issuer's tokens", 'rfc9068', oneOf(PRESET_NAMES, 'identityserver')),
+  generationClaim: derived(
+    'TILLGATE_GENERATION_CLAIM',
+    'claim that holds the generation; iat compares the issue time; off checks none',
+    'by preset',
+    orOff(CLAIM),
+  ),
+  generations: derived(
+    'TILLGATE_GENERATIONS',
+    'where floors come from; off: learned from tokens only',
+    'embedded in dev, else off',
+    orOff(either(WEB_SOURCE, STORE_SOURCE)),
+  ),
+  maxStalenessMs: given(
+    'TILLGATE_MAX_STALENESS_MS',
+    'age of the last complete read of the source past which TILLGATE_ON_STALE applies',
+    '60000',
+    wholeNumber('whole number of ms', 1, DAY_MS, '60000'),
+  ),
+  onStale: given(
+    'TILLGATE_ON_STALE',
+    'past that age: answer 503 (reject), or go on with the floors known (accept)',
+    'reject',
+    oneOf(['reject', 'accept'], 'reject'),
+  ),
+  keysMaxAgeMs: given(
+    'TILLGATE_KEYS_MAX_AGE_MS',
+    'age at which a key set is refreshed at the latest',
+    '600000',
+    wholeNumber('whole number of ms', 1_000, DAY_MS, '600000'),
+  ),
+  keysStaleMs: given(
+    'TILLGATE_KEYS_STALE_MS',
+    'how much longer the last good key set serves while the issuer is down; 0: not at all',
+    '3600000',
+    wholeNumber('whole number of ms', 0, 7 * DAY_MS, '3600000'),
+  ),
+  clockToleranceSeconds: given(
+    'TILLGATE_CLOCK_TOLERANCE_SECONDS',
+    'clock difference accepted for exp, nbf and iat',
+    '10',
+    wholeNumber('whole number of seconds', 0, 300, '10'),
+  ),
+  maxTokenAgeSeconds: given(
+    'TILLGATE_MAX_TOKEN_AGE_SECONDS',
+    'longest exp - iat that is accepted',
+    '86400',
+    wholeNumber('whole number of seconds', 1, YEAR_SECONDS, '86400'),
+  ),
+  authPort: given('TILLGATE_AUTH_PORT', 'embedded token server: port', '4000', port('4000')),
+  dataDir: given(
+    'TILLGATE_DATA_DIR',
+    'embedded token server: where clients and keys are kept',
+    '.tillgate',
+    text(/^[^\0]+$/, 'a directory', '.tillgate'),
+  ),
+  adminPort: derived(
+    'TILLGATE_ADMIN_PORT',
+    '/metrics (Prometheus), /livez and /readyz on a port of their own',
+    'off',
+    orOff(port('9090')),
+  ),
+  adminToken: derived(
+    'TILLGATE_ADMIN_TOKEN',
+    'bearer token that /clients and /generations of the token server ask for',
+    'none',
+    secret(
+      /^[A-Za-z0-9._~+/-]{16,}=*$/,
+      'at least 16 of the characters A-Z a-z 0-9 . _ ~ + / -',
+      '$(openssl rand -hex 32)',
+    ),
+  ),
+  rateLimit: given('TILLGATE_RATE_LIMIT', 'requests per client id on the API', '6000/m', rateLimit('6000/m')),
+  tokenRateLimit: given(
+    'TILLGATE_TOKEN_RATE_LIMIT',
+    'requests per client id and address on the token endpoint',
+    '60/m',
+    rateLimit('60/m'),
+  ),
+  allowHttp: given(
+    'TILLGATE_ALLOW_HTTP',
+    'lets an issuer, key set or source be http: on another host than loopback',
+    'off',
+    onOff('on'),
+  ),
+  logLevel: given(
+    'TILLGATE_LOG_LEVEL',
+    'least severe level that is logged',
+    'info',
+    oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
+  ),
+} as const;
+
+/** The variables in the order in which they are documented. */
+export const VARIABLES: readonly Variable[] = Object.values(TABLE);
+
+function given<Value>(name: Variable['name'], meaning: string, text: string, type: VariableType<Value>): Given<Value> {
+  return { name, meaning, fallback: { text }, type };
+}
+
+function derived<Value>(
+  name: Variable['name'],
+  meaning: string,
+  words: string,
+  type: VariableType<Value>,
+): Variable<Value | undefined> {
+  return { name, meaning, fallback: { words }, type };
+}
