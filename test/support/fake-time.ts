@@ -1,0 +1,64 @@
+import type { Clock, Schedule } from '../../src/core/clock';
+
+/** Time that moves only when a test says so. */
+export interface FakeTime {
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+  /** Lets `ms` pass: every timer that falls due runs in order, and what it set going settles before the next one. */
+  advance(ms: number): Promise<void>;
+  /** Steps the wall clock alone, as NTP or an operator does: timers do not notice. Negative steps back. */
+  step(ms: number): void;
+  /** Timers that wait. */
+  readonly pending: number;
+}
+
+interface Waiting {
+  readonly dueMs: number;
+  readonly task: () => void;
+}
+
+/** Starts a fake clock at `startMs` (default: some day in 2027), with a schedule that follows it. */
+export function fakeTime(startMs = 1_800_000_000_000): FakeTime {
+  let elapsedMs = 0;
+  let offsetMs = startMs;
+  const timers = new Set<Waiting>();
+
+  const schedule: Schedule = (task, delayMs) => {
+    const waiting = { dueMs: elapsedMs + Math.max(0, delayMs), task };
+    timers.add(waiting);
+    return { cancel: () => void timers.delete(waiting) };
+  };
+
+  async function advance(ms: number): Promise<void> {
+    const untilMs = elapsedMs + ms;
+    await settle();
+    for (let next = earliest(); next !== undefined && next.dueMs <= untilMs; next = earliest()) {
+      timers.delete(next);
+      elapsedMs = Math.max(elapsedMs, next.dueMs);
+      next.task();
+      await settle();
+    }
+    elapsedMs = untilMs;
+  }
+
+  function earliest(): Waiting | undefined {
+    let first: Waiting | undefined;
+    for (const timer of timers) if (first === undefined || timer.dueMs < first.dueMs) first = timer;
+    return first;
+  }
+
+  return {
+    clock: () => offsetMs + elapsedMs,
+    schedule,
+    advance,
+    step: (ms) => void (offsetMs += ms),
+    get pending() {
+      return timers.size;
+    },
+  };
+}
+
+/** Lets everything that is already under way in promises come to rest. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
