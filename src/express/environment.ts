@@ -1,0 +1,35 @@
+import { ConfigurationError } from '../core/configuration-error';
+import type { Settings } from '../core/settings';
+import type { AuthenticateOptions } from './authenticate-options';
+
+/**
+ * The options of `authenticate()` that the `TILLGATE_*` variables stand for.
+ *
+ * @throws ConfigurationError when no variable names the issuer.
+ */
+export function authenticateOptions(settings: Settings): AuthenticateOptions {
+  const { issuer, generationClaim } = settings;
+  if (issuer === undefined) {
+    throw new ConfigurationError([
+      'TILLGATE_AUTH_URL is not set: expected the address of the authorization server, for example https://login.example.com; set it, or TILLGATE_ISSUER',
+    ]);
+  }
+  return {
+    issuer,
+    authUrl: settings.authUrl ?? issuer,
+    audience: settings.audience,
+    jwksUri: settings.jwksUri,
+    preset: settings.preset,
+    generation: typeof generationClaim === 'string' ? { claim: generationClaim } : generationClaim,
+    generations: settings.generations,
+    maxStalenessMs: settings.maxStalenessMs,
+    onStale: settings.onStale,
+    keysMaxAgeMs: settings.keysMaxAgeMs,
+    keysStaleMs: settings.keysStaleMs,
+    clockToleranceSeconds: settings.clockToleranceSeconds,
+    maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
+    resource: settings.baseUrl,
+    allowHttp: settings.allowHttp,
+    exposeReasons: !settings.production,
+  };
+}

@@ -1,0 +1,81 @@
+import { readOptions } from '../core/options';
+import type { GateRequest, Middleware } from './http';
+import { isScopeToken } from '../token/scopes';
+
+/** Options of `protectedResourceMetadata()`. */
+export interface ResourceMetadataOptions {
+  /** Public address of the API: an http(s) URL without a fragment. */
+  readonly resource: string;
+  /** Issuers whose tokens are accepted. */
+  readonly authorizationServers: readonly string[];
+  /** Scopes that the API knows. Default: not published. */
+  readonly scopes?: readonly string[] | undefined;
+}
+
+const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+
+/** Where the metadata of a resource stands: the well-known part goes between host and path (RFC 9728 section 3.1). */
+export function resourceMetadataUrl(resource: string): string {
+  const { origin } = new URL(resource);
+  return `${origin}${WELL_KNOWN}${pathOfResource(resource)}`;
+}
+
+/**
+ * Makes the middleware that serves the protected resource metadata (RFC 9728), so that a client that knows only the
+ * API finds its authorization server. Mount it at the root of the app, before any gate.
+ *
+ * @throws TypeError when an option is wrong
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { protectedResourceMetadata } from 'tillgate';
+ *
+ * const app = express();
+ * app.use(protectedResourceMetadata({
+ *   resource: 'https://api.example.com',
+ *   authorizationServers: ['https://login.example.com'],
+ * }));
+ * ```
+ */
+export function protectedResourceMetadata(options: ResourceMetadataOptions): Middleware {
+  const body = Buffer.from(JSON.stringify(readMetadata(options)));
+  const paths = new Set([WELL_KNOWN, WELL_KNOWN + pathOfResource(options.resource)]);
+
+  return function protectedResourceMetadata(req: GateRequest, res, next) {
+    const [path = ''] = (req.url ?? '').split('?', 1);
+    if (!paths.has(path)) return next();
+    if (req.method !== 'GET' && req.method !== 'HEAD') return next();
+    res.setHeader('Content-Type', 'application/json; charset=utf-8');
+    res.setHeader('Content-Length', body.length);
+    res.setHeader('Cache-Control', 'public, max-age=300');
+    res.end(req.method === 'HEAD' ? undefined : body);
+  };
+}
+
+function readMetadata(options: ResourceMetadataOptions): object {
+  const read = readOptions('protectedResourceMetadata', options, ['resource', 'authorizationServers', 'scopes']);
+  const resource = read.string('resource');
+  if (resource === undefined || !/^https?:\/\/[^#]+$/.test(resource) || !URL.canParse(resource)) {
+    return read.refuse('resource', 'an http(s) address without a fragment');
+  }
+  const servers = options.authorizationServers;
+  if (!Array.isArray(servers) || servers.length === 0 || !servers.every((server) => typeof server === 'string')) {
+    read.refuse('authorizationServers', 'an array of at least one issuer');
+  }
+  const { scopes } = options;
+  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScopeToken))) {
+    read.refuse('scopes', 'an array of scopes');
+  }
+  return {
+    resource,
+    authorization_servers: servers,
+    bearer_methods_supported: ['header'],
+    ...(scopes && { scopes_supported: scopes }),
+  };
+}
+
+function pathOfResource(resource: string): string {
+  const { pathname } = new URL(resource);
+  return pathname === '/' ? '' : pathname.replace(/\/$/, '');
+}

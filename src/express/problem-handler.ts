@@ -1,0 +1,78 @@
+import { STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { AuthError } from '../core/auth-error';
+import { consoleLogger } from '../core/logger';
+import type { Logger } from '../core/logger';
+import { readOptions } from '../core/options';
+import { requestIdOf, routeOf } from './http';
+import { sendInternalError, sendProblem, sendRefusal } from './respond';
+
+/** Options of `problemHandler()`. */
+export interface ProblemHandlerOptions {
+  /** Where unexpected errors go, with their stack. Default: the console. */
+  readonly logger?: Logger | undefined;
+}
+
+/** An Express error-handling middleware. */
+export type ErrorMiddleware = (
+  error: unknown,
+  req: IncomingMessage,
+  res: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+/**
+ * Makes the last error handler of an app: every error becomes a problem body (RFC 9457). An `AuthError` answers as
+ * its reason says, an error with a 4xx `status` (as body parsers throw them) as that status; everything else is 500
+ * without message or stack, and goes to the log.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { problemHandler } from 'tillgate';
+ *
+ * const app = express();
+ * app.use(problemHandler());
+ * ```
+ */
+export function problemHandler(options: ProblemHandlerOptions = {}): ErrorMiddleware {
+  readOptions('problemHandler', options, ['logger']);
+  const { logger = consoleLogger } = options;
+
+  // Express tells an error handler by its four parameters.
+  return function handleProblem(error, req, res, _next) {
+    if (error instanceof AuthError) return sendRefusal(req, res, error);
+    const status = statusOf(error);
+    if (status !== undefined) {
+      return sendProblem(req, res, {
+        status,
+        code: codeOf(status),
+        detail: PUBLIC_DETAILS[status] ?? 'The request was refused.',
+      });
+    }
+    const stack = error instanceof Error ? error.stack : String(error);
+    logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: stack }, 'unexpected error');
+    sendInternalError(req, res);
+  };
+}
+
+/** Texts of our own for what body parsers and routers refuse: their messages can quote the request. */
+const PUBLIC_DETAILS: Readonly<Record<number, string>> = {
+  400: 'The request could not be read: check its syntax, for example the JSON of its body and the encoding of its path.',
+  404: 'There is nothing at this address.',
+  405: 'The method is not supported at this address.',
+  413: 'The body is larger than accepted here.',
+  415: 'The media type or encoding of the body is not supported.',
+};
+
+const CODES: Readonly<Record<number, string>> = { 400: 'invalid_request', 413: 'payload_too_large' };
+
+function codeOf(status: number): string {
+  return CODES[status] ?? (STATUS_CODES[status] ?? 'error').toLowerCase().replace(/[^a-z]+/g, '_');
+}
+
+/** A 4xx that an error claims for itself; a 5xx is an unexpected error, whoever says so. */
+function statusOf(error: unknown): number | undefined {
+  const status: unknown = (error as { status?: unknown } | null | undefined)?.status;
+  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 500 ? status : undefined;
+}

@@ -1,0 +1,147 @@
+import { readOptions } from '../core/options';
+import type { OptionReader } from '../core/options';
+import { PRESET_NAMES } from '../core/preset-names';
+import type { GenerationSource } from '../generation/source';
+import { ALGORITHMS } from '../token/algorithms';
+import type { Algorithm } from '../token/algorithms';
+import { PRESETS } from '../token/presets';
+import type { Preset } from '../token/presets';
+import type { Jwks } from '../token/static-keys';
+import type { IssuerOptions } from './authenticate-options';
+
+/** Checked options of one issuer. */
+export interface IssuerSettings {
+  readonly issuer: string;
+  readonly audiences: readonly string[] | false;
+  readonly authUrl: string;
+  readonly keys: Jwks | undefined;
+  readonly jwksUri: string | undefined;
+  readonly preset: Preset;
+  readonly algorithms: readonly Algorithm[];
+  /** Name of the claim; `undefined`: the check is off. */
+  readonly generationClaim: string | undefined;
+  readonly generations: GenerationSource | string | undefined;
+  readonly maxStalenessMs: number;
+  readonly onStale: 'reject' | 'accept';
+  readonly pollMs: number;
+  readonly keysMaxAgeMs: number;
+  readonly keysStaleMs: number;
+  readonly clockToleranceMs: number;
+  readonly maxTokenAgeMs: number;
+  /** Throws a TypeError when an address is not good enough to be trusted. */
+  readonly checkUrl: (url: string, what: string) => void;
+}
+
+/** Names of the options of one issuer. */
+export const ISSUER_KEYS = [
+  'issuer',
+  'audience',
+  'authUrl',
+  'jwksUri',
+  'keys',
+  'preset',
+  'algorithms',
+  'generation',
+  'generations',
+  'maxStalenessMs',
+  'onStale',
+  'pollMs',
+  'keysMaxAgeMs',
+  'keysStaleMs',
+  'clockToleranceSeconds',
+  'maxTokenAgeSeconds',
+] as const satisfies readonly (keyof IssuerOptions)[];
+
+type Key = (typeof ISSUER_KEYS)[number];
+
+/**
+ * Checks the options of one issuer; `alsoKnown` are the names that may stand beside them.
+ *
+ * @throws TypeError
+ */
+export function readIssuer(
+  options: IssuerOptions,
+  alsoKnown: readonly string[],
+  checkUrl: (url: string, what: string) => void,
+): IssuerSettings {
+  const read: OptionReader<Key> = readOptions('authenticate', options, [...ISSUER_KEYS, ...(alsoKnown as Key[])]);
+  const issuer = read.string('issuer') ?? read.refuse('issuer', "the issuer's address, exactly as in the token's iss");
+  const authUrl = read.string('authUrl') ?? issuer;
+  const jwksUri = read.string('jwksUri');
+  if (options.keys !== undefined && (typeof options.keys !== 'object' || options.keys === null)) {
+    read.refuse('keys', 'a JSON Web Key Set');
+  }
+  if (options.keys && jwksUri !== undefined) throw new TypeError('authenticate(): give "keys" or "jwksUri", not both');
+  // With given keys nothing is fetched from the issuer, so its name need not be an address that can be called.
+  if (!options.keys && jwksUri === undefined) checkUrl(authUrl, options.authUrl === undefined ? 'issuer' : 'authUrl');
+  if (jwksUri !== undefined) checkUrl(jwksUri, 'jwksUri');
+  if (typeof options.generations === 'string' && options.generations.startsWith('http')) {
+    checkUrl(options.generations, 'generations');
+  }
+  const preset: Preset = PRESETS[read.oneOf('preset', PRESET_NAMES, 'rfc9068')];
+  return {
+    issuer,
+    audiences: readAudiences(read, options.audience, preset),
+    authUrl,
+    keys: options.keys,
+    jwksUri,
+    preset,
+    algorithms: readAlgorithms(read, options.algorithms),
+    generationClaim: readGenerationClaim(read, options.generation, preset),
+    generations: readSource(read, options.generations),
+    maxStalenessMs: read.number('maxStalenessMs', 60_000, { unit: 'milliseconds', min: 1 }),
+    onStale: read.oneOf('onStale', ['reject', 'accept'], 'reject'),
+    pollMs: read.number('pollMs', 5_000, { unit: 'milliseconds', min: 10 }),
+    keysMaxAgeMs: read.number('keysMaxAgeMs', 600_000, { unit: 'milliseconds', min: 1_000 }),
+    keysStaleMs: read.number('keysStaleMs', 3_600_000, { unit: 'milliseconds', min: 0 }),
+    clockToleranceMs: 1000 * read.number('clockToleranceSeconds', 10, { unit: 'seconds', min: 0, max: 300 }),
+    maxTokenAgeMs: 1000 * read.number('maxTokenAgeSeconds', 86_400, { unit: 'seconds', min: 1 }),
+    checkUrl,
+  };
+}
+
+function readAudiences(
+  read: OptionReader<Key>,
+  audience: IssuerOptions['audience'],
+  preset: Preset,
+): readonly string[] | false {
+  if (audience === false && preset.audienceCanBeAbsent) return false;
+  const audiences = typeof audience === 'string' ? [audience] : audience;
+  const fits =
+    Array.isArray(audiences) && audiences.length > 0 && audiences.every((one) => typeof one === 'string' && one);
+  if (!fits) {
+    const orFalse = preset.audienceCanBeAbsent ? ', or false to accept tokens without one' : '';
+    return read.refuse('audience', `the aud of your API: a non-empty string, or an array of them${orFalse}`);
+  }
+  return [...audiences];
+}
+
+function readAlgorithms(read: OptionReader<Key>, algorithms: readonly Algorithm[] = ALGORITHMS): readonly Algorithm[] {
+  const fits =
+    Array.isArray(algorithms) && algorithms.length > 0 && algorithms.every((one) => ALGORITHMS.includes(one));
+  // RFC 8725 section 3.2: an HMAC with a published key is signed by anybody.
+  if (!fits) read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
+  return [...algorithms];
+}
+
+function readGenerationClaim(
+  read: OptionReader<Key>,
+  generation: IssuerOptions['generation'],
+  preset: Preset,
+): string | undefined {
+  if (generation === undefined) return preset.generationClaim;
+  if (generation === false) return undefined;
+  const fits = typeof generation === 'object' && generation !== null && Object.keys(generation).join() === 'claim';
+  if (!fits || typeof generation.claim !== 'string' || generation.claim === '') {
+    return read.refuse('generation', '{ claim: "name of the claim" }, or false to switch the check off');
+  }
+  return generation.claim;
+}
+
+function readSource(
+  read: OptionReader<Key>,
+  source: IssuerOptions['generations'],
+): GenerationSource | string | undefined {
+  const fits = source === undefined || typeof source === 'string' || typeof source?.read === 'function';
+  return fits ? source : read.refuse('generations', 'a generation source, or its address');
+}

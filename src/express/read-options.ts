@@ -1,0 +1,117 @@
+import { systemClock, systemSchedule } from '../core/clock';
+import type { Clock, Schedule } from '../core/clock';
+import { consoleLogger } from '../core/logger';
+import type { Logger } from '../core/logger';
+import { isSecureUrl } from '../core/loopback';
+import { describe, readOptions } from '../core/options';
+import type { OptionReader } from '../core/options';
+import type { Fetch } from '../token/fetch-json';
+import type { AuthenticateOptions, GateOptions, IssuerOptions } from './authenticate-options';
+import type { Decision } from './decision';
+import { ISSUER_KEYS, readIssuer } from './read-issuer-options';
+import type { IssuerSettings } from './read-issuer-options';
+
+/** Things from outside that a gate uses, with their defaults in place. */
+export interface Surroundings {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+  readonly fetch: Fetch;
+  readonly random: () => number;
+}
+
+/** Checked options of one gate. */
+export interface GateSettings extends Surroundings {
+  readonly issuers: readonly IssuerSettings[];
+  readonly unguarded: 'allow' | 'warn' | 'refuse';
+  readonly optional: boolean;
+  readonly realm: string;
+  readonly resource: string | undefined;
+  readonly exposeReasons: boolean;
+  readonly verifiedTokens: number;
+  readonly onDecision: ((decision: Decision) => void) | undefined;
+}
+
+const GATE_KEYS = [
+  'unguarded',
+  'optional',
+  'realm',
+  'resource',
+  'exposeReasons',
+  'allowHttp',
+  'verifiedTokens',
+  'onDecision',
+  'logger',
+  'clock',
+  'schedule',
+  'fetch',
+  'random',
+] as const satisfies readonly (keyof GateOptions)[];
+
+/**
+ * Checks the options of `authenticate()`.
+ *
+ * @throws TypeError naming the option, what was got and what is expected.
+ */
+export function readGateOptions(options: AuthenticateOptions): GateSettings {
+  const read = readOptions('authenticate', options, ['issuers', ...GATE_KEYS, ...ISSUER_KEYS]);
+  const checkUrl = urlCheck(read.boolean('allowHttp', false));
+  const optional = read.boolean('optional', false);
+  const resource = read.string('resource');
+  if (resource !== undefined && !/^https?:\/\//.test(resource)) read.refuse('resource', 'an http(s) address');
+  return {
+    issuers: readIssuers(read, options, checkUrl),
+    unguarded: read.oneOf('unguarded', ['allow', 'warn', 'refuse'], optional ? 'allow' : 'warn'),
+    optional,
+    realm: read.string('realm') ?? 'api',
+    resource,
+    exposeReasons: read.boolean('exposeReasons', process.env['NODE_ENV'] !== 'production'),
+    verifiedTokens: read.number('verifiedTokens', 5_000, { unit: 'tokens', min: 0, integer: true }),
+    onDecision: options.onDecision && read.callable('onDecision', options.onDecision),
+    logger: readLogger(read, options.logger),
+    clock: read.callable('clock', systemClock),
+    schedule: read.callable('schedule', systemSchedule),
+    fetch: read.callable<Fetch>('fetch', (url, init) => fetch(url, init)),
+    random: read.callable('random', Math.random),
+  };
+}
+
+function readIssuers(
+  read: OptionReader<'issuers'>,
+  options: AuthenticateOptions,
+  checkUrl: (url: string, what: string) => void,
+): readonly IssuerSettings[] {
+  if (!('issuers' in options)) return [readIssuer(options, GATE_KEYS, checkUrl)];
+  const stray = ISSUER_KEYS.find((key) => (options as Partial<IssuerOptions>)[key] !== undefined);
+  if (stray) throw new TypeError(`authenticate(): option "${stray}" goes into each entry of "issuers", not beside it`);
+  if (!Array.isArray(options.issuers) || options.issuers.length === 0) {
+    read.refuse('issuers', 'an array of at least one issuer');
+  }
+  const issuers = options.issuers.map((issuer) => readIssuer(issuer, [], checkUrl));
+  if (new Set(issuers.map(({ issuer }) => issuer)).size < issuers.length) {
+    throw new TypeError('authenticate(): option "issuers" names one issuer twice');
+  }
+  return issuers;
+}
+
+function readLogger(read: OptionReader<'logger'>, logger: Logger | undefined): Logger {
+  const methods = ['info', 'warn', 'error'] as const;
+  if (logger !== undefined && !methods.every((method) => typeof logger?.[method] === 'function')) {
+    read.refuse('logger', 'an object with the methods info, warn and error');
+  }
+  return logger ?? consoleLogger;
+}
+
+/** Addresses that decide whom we trust come over TLS, or from this machine (RFC 8725 section 3.10, RFC 8414 section 2). */
+function urlCheck(allowHttp: boolean): (url: string, what: string) => void {
+  return function checkUrl(url, what) {
+    if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+      throw new TypeError(`authenticate(): option "${what}" must be an absolute https: address, got ${describe(url)}`);
+    }
+    if (!allowHttp && !isSecureUrl(url)) {
+      throw new TypeError(
+        `authenticate(): option "${what}" must be https: (http: is accepted on loopback only, or with allowHttp: true), got ${describe(url)}`,
+      );
+    }
+  };
+}

@@ -1,0 +1,91 @@
+import { AuthError } from '../core/auth-error';
+
+/** The parts of a request in which a token may stand, as any Node framework has them. */
+export interface TokenLocations {
+  /** Request target as received; only its query is looked at. */
+  readonly url?: string | undefined;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Header names and values in turn, as node:http keeps them; shows repeated headers that `headers` hides. */
+  readonly rawHeaders?: readonly string[] | undefined;
+  /** Parsed body, if a parser ran before the gate. */
+  readonly body?: unknown;
+}
+
+/** RFC 9110 section 11.4: `auth-scheme 1*SP token68`; only the scheme and the space matter for the first look. */
+const CREDENTIALS = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?: +(.*))?$/s;
+/** RFC 6750 section 2.1: `b64token`. */
+const B64_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
+const BEARER_AFTER_COMMA = /,\s*bearer(?:\s|$)/i;
+const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+
+/**
+ * Takes the bearer token out of a request: from the Authorization header and from nowhere else (RFC 6750 section 2.1,
+ * RFC 9700 section 4.3.2). Tokens in the query or in a form body are refused, whether or not a header came too.
+ *
+ * @throws AuthError `missing_token`, `malformed_authorization`, `token_in_query` or `token_in_body`.
+ */
+export function bearerToken(request: TokenLocations): string {
+  const token = fromHeader(request);
+  if (hasQueryToken(request.url)) throw new AuthError('token_in_query');
+  if (hasFormToken(request)) throw new AuthError('token_in_body');
+  if (token === undefined) throw new AuthError('missing_token');
+  return token;
+}
+
+function fromHeader({ headers, rawHeaders }: TokenLocations): string | undefined {
+  const header = headers['authorization'];
+  // node:http keeps the first of two Authorization headers and drops the rest: which one counts must not be ours to guess.
+  if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformed('more than one Authorization header');
+  if (header === undefined) return undefined;
+  if (typeof header !== 'string') throw malformed('the Authorization header is no string');
+
+  const [, scheme, credentials] = CREDENTIALS.exec(header) ?? [];
+  if (scheme === undefined || BEARER_AFTER_COMMA.test(header)) throw malformed('not one scheme with its credentials');
+  // Another scheme is no attempt at a bearer token: the plain challenge says what is expected (RFC 6750 section 3).
+  if (scheme.toLowerCase() !== 'bearer') return undefined;
+  if (credentials === undefined || !B64_TOKEN.test(credentials)) throw malformed('no single b64token after "Bearer"');
+  return credentials;
+}
+
+function malformed(privateDetail: string): AuthError {
+  return new AuthError('malformed_authorization', { privateDetail });
+}
+
+function countAuthorization(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === 13 && name.toLowerCase() === 'authorization') count++;
+  }
+  return count;
+}
+
+function hasQueryToken(url: string | undefined): boolean {
+  const start = url?.indexOf('?') ?? -1;
+  if (url === undefined || start < 0) return false;
+  return namesAccessToken(url.slice(start + 1));
+}
+
+function hasFormToken({ headers, body }: TokenLocations): boolean {
+  if (body === undefined || body === null) return false;
+  // A member of that name in a JSON document is data of the API, not a token.
+  const type = headers['content-type'];
+  if (typeof type !== 'string' || !FORM.test(type)) return false;
+  if (typeof body === 'string') return namesAccessToken(body);
+  if (Buffer.isBuffer(body)) return namesAccessToken(body.toString('latin1'));
+  return typeof body === 'object' && Object.keys(body).some(isAccessTokenName);
+}
+
+/** Whether a form-encoded string has a parameter that any parser would take for `access_token`, also as array or object. */
+function namesAccessToken(encoded: string): boolean {
+  // Spares the parser where the name cannot occur, not even percent-encoded.
+  if (!encoded.includes('access_token') && !encoded.includes('%')) return false;
+  for (const name of new URLSearchParams(encoded).keys()) {
+    if (isAccessTokenName(name)) return true;
+  }
+  return false;
+}
+
+function isAccessTokenName(name: string): boolean {
+  return name === 'access_token' || name.startsWith('access_token[');
+}

@@ -1,0 +1,122 @@
+import { AuthError } from '../core/auth-error';
+import type { Preset } from './presets';
+
+/** What the claims of one issuer's tokens are held against. */
+export interface ClaimRules {
+  readonly preset: Preset;
+  /** Exactly the token's `iss`. */
+  readonly issuer: string;
+  /** One of these must be in `aud`; `false` accepts a token without `aud`, or with any. */
+  readonly audiences: readonly string[] | false;
+  readonly clockToleranceMs: number;
+  /** Longest accepted `exp - iat`. */
+  readonly maxTokenAgeMs: number;
+}
+
+/** Claims whose types and presence have been checked. */
+export interface CheckedClaims {
+  readonly clientId: string;
+  readonly subject: string | undefined;
+  readonly tokenId: string | undefined;
+  readonly expiresAtMs: number;
+  readonly notBeforeMs: number | undefined;
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/**
+ * Checks the claims of a token whose signature has been verified (RFC 7519 section 4.1, RFC 9068 section 4): types of
+ * all of them, then issuer, audience, times, lifetime.
+ *
+ * @throws AuthError `invalid_claims`, `wrong_issuer`, `wrong_audience`, `expired`, `not_yet_valid` or `lifetime_too_long`
+ */
+export function checkClaims(claims: Claims, rules: ClaimRules, nowMs: number): CheckedClaims {
+  const { preset, clockToleranceMs } = rules;
+  const issuer = text(claims, 'iss') ?? missing('iss');
+  const audience = audiences(claims);
+  const expiresAtMs = time(claims, 'exp') ?? missing('exp');
+  const notBeforeMs = time(claims, 'nbf');
+  // Without `iat` the age of a token is unknown, and a dropped floor could let it back in.
+  const issuedAtMs = time(claims, 'iat') ?? missing('iat');
+  const subject = text(claims, 'sub');
+  const tokenId = text(claims, 'jti');
+  requireClaims(claims, preset);
+  const clientId = readClientId(claims, preset);
+
+  if (issuer !== rules.issuer) throw new AuthError('wrong_issuer');
+  checkAudience(audience, rules.audiences);
+  checkTimes({ expiresAtMs, notBeforeMs }, nowMs, clockToleranceMs);
+  if (issuedAtMs > nowMs + clockToleranceMs) throw new AuthError('not_yet_valid', { privateDetail: 'iat lies ahead' });
+  if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw new AuthError('lifetime_too_long');
+  return { clientId, subject, tokenId, expiresAtMs, notBeforeMs };
+}
+
+/**
+ * Checks the times that go by while a token is remembered (RFC 7519 sections 4.1.4 and 4.1.5): a token is refused at
+ * its `exp`, not after it.
+ *
+ * @throws AuthError `expired` or `not_yet_valid`
+ */
+export function checkTimes(
+  { expiresAtMs, notBeforeMs }: Pick<CheckedClaims, 'expiresAtMs' | 'notBeforeMs'>,
+  nowMs: number,
+  toleranceMs: number,
+): void {
+  if (nowMs >= expiresAtMs + toleranceMs) throw new AuthError('expired');
+  if (notBeforeMs !== undefined && notBeforeMs > nowMs + toleranceMs) throw new AuthError('not_yet_valid');
+}
+
+function checkAudience(got: readonly string[] | undefined, expected: readonly string[] | false): void {
+  if (expected === false) return;
+  if (!got?.some((audience) => expected.includes(audience))) throw new AuthError('wrong_audience');
+}
+
+function requireClaims(claims: Claims, { requiredClaims, fixedClaims }: Preset): void {
+  for (const name of requiredClaims) {
+    if (own(claims, name) === undefined) missing(name);
+  }
+  for (const [name, value] of Object.entries(fixedClaims)) {
+    if (own(claims, name) !== value) throw invalid(`${name} is not ${value}`);
+  }
+}
+
+function readClientId(claims: Claims, { clientIdClaims }: Preset): string {
+  const name = clientIdClaims.find((candidate) => own(claims, candidate) !== undefined);
+  const clientId = name === undefined ? missing(clientIdClaims.join(' or ')) : text(claims, name);
+  if (!clientId) throw invalid('the client id is empty');
+  return clientId;
+}
+
+function text(claims: Claims, name: string): string | undefined {
+  const value = own(claims, name);
+  if (value !== undefined && typeof value !== 'string') throw invalid(`${name} is no string`);
+  return value;
+}
+
+/** NumericDate (RFC 7519 section 2) in milliseconds. `JSON.parse` reads 1e400 as Infinity: that is no date. */
+function time(claims: Claims, name: string): number | undefined {
+  const value = own(claims, name);
+  if (value === undefined) return undefined;
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw invalid(`${name} is no number`);
+  return value * 1000;
+}
+
+function audiences(claims: Claims): readonly string[] | undefined {
+  const value = own(claims, 'aud');
+  if (value === undefined) return undefined;
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value) && value.every((entry) => typeof entry === 'string')) return value;
+  throw invalid('aud is neither a string nor an array of strings');
+}
+
+function own(claims: Claims, name: string): unknown {
+  return Object.hasOwn(claims, name) ? claims[name] : undefined;
+}
+
+function missing(name: string): never {
+  throw invalid(`${name} is missing`);
+}
+
+function invalid(privateDetail: string): AuthError {
+  return new AuthError('invalid_claims', { privateDetail });
+}

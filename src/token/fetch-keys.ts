@@ -1,0 +1,88 @@
+import { createPublicKey } from 'node:crypto';
+import type { JwksClient } from 'jwks-rsa';
+import type { Logger } from '../core/logger';
+import { discoverJwksUri } from './discovery';
+import type { DiscoveryOptions } from './discovery';
+import { fetchJson, FetchError } from './fetch-json';
+import { toVerificationKey, unsuitable } from './jwk';
+import type { Jwk, VerificationKey } from './jwk';
+
+/** One fetch of an issuer's key set. */
+export type FetchKeys = () => Promise<readonly VerificationKey[]>;
+
+/** How a key set is fetched. */
+export interface FetchKeysOptions extends DiscoveryOptions {
+  /** Address of the key set; discovered anew at every fetch when absent, so that a changed `jwks_uri` is followed. */
+  readonly jwksUri: string | undefined;
+  readonly logger: Logger;
+}
+
+/**
+ * Makes the function that fetches an issuer's keys. jwks-rsa fetches (through our bounded fetch) and parses; keys that
+ * must not verify anything are left out with a warning, each once.
+ */
+export function keyFetcher(options: FetchKeysOptions): FetchKeys {
+  const warned = new Set<string>();
+  const known = new Map<string, VerificationKey>();
+
+  function ignore(jwk: unknown, why: string): undefined {
+    const kid = String((jwk as Jwk | null)?.['kid']).slice(0, 80);
+    if (warned.size < 100 && !warned.has(kid + why)) {
+      warned.add(kid + why);
+      options.logger.warn({ issuer: options.issuer, kid, why }, 'a key of the key set is ignored');
+    }
+    return undefined;
+  }
+
+  /** The same key material stays the same object, so that verdicts reached with it stay good. */
+  function remember(key: VerificationKey, jwk: Jwk): VerificationKey {
+    const identity = JSON.stringify([key.keyId, jwk['alg'], key.key.export({ type: 'spki', format: 'pem' })]);
+    const remembered = known.get(identity) ?? key;
+    known.set(identity, remembered);
+    return remembered;
+  }
+
+  return async function fetchKeys() {
+    const jwksUri = options.jwksUri ?? (await discoverJwksUri(options));
+    let jwks: readonly Jwk[] = [];
+    const client = await jwksClient(jwksUri, async () => {
+      jwks = await fetchJwks(jwksUri, options);
+      const suitable = jwks.filter((jwk) => {
+        const why = unsuitable(jwk);
+        return why === undefined || ignore(jwk, why);
+      });
+      jwks = suitable;
+      // jwks-rsa leaves out what it cannot parse: the position as key id says afterwards which ones are left.
+      return { keys: suitable.map((jwk, position) => ({ ...jwk, kid: String(position) })) };
+    });
+    const parsed = new Map((await client.getSigningKeys()).map((key) => [key.kid, key.getPublicKey()]));
+    const keys = jwks.flatMap((jwk, position) => {
+      const pem = parsed.get(String(position));
+      const key = pem === undefined ? 'it cannot be parsed' : toVerificationKey(jwk, createPublicKey(pem));
+      if (typeof key !== 'string') return [remember(key, jwk)];
+      ignore(jwk, key);
+      return [];
+    });
+    if (keys.length === 0) throw new FetchError(`${jwksUri} has no key that can verify access tokens`);
+    forgetAllBut(known, keys);
+    return keys;
+  };
+}
+
+async function fetchJwks(jwksUri: string, options: FetchKeysOptions): Promise<readonly Jwk[]> {
+  const { keys } = await fetchJson(jwksUri, options);
+  if (!Array.isArray(keys) || keys.length === 0) throw new FetchError(`${jwksUri} is no key set with keys in it`);
+  return keys as readonly Jwk[];
+}
+
+function forgetAllBut(known: Map<string, VerificationKey>, keys: readonly VerificationKey[]): void {
+  for (const [identity, key] of known) {
+    if (!keys.includes(key)) known.delete(identity);
+  }
+}
+
+/** Loaded only here: jwks-rsa needs jose, which is ESM only, and static keys must work where that cannot be loaded. */
+async function jwksClient(jwksUri: string, fetcher: () => Promise<{ keys: unknown }>): Promise<JwksClient> {
+  const { JwksClient } = await import('jwks-rsa');
+  return new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher });
+}

@@ -1,0 +1,61 @@
+import { createPublicKey } from 'node:crypto';
+import type { JsonWebKey, KeyObject } from 'node:crypto';
+import { ALGORITHMS, suits } from './algorithms';
+import type { Algorithm } from './algorithms';
+
+/** A public key as a JSON Web Key (RFC 7517 section 4). Members are checked, not trusted. */
+export type Jwk = Readonly<Record<string, unknown>>;
+
+/** A key that may verify signatures. Its identity is stable: the same key is the same object after a refresh. */
+export interface VerificationKey {
+  readonly keyId: string | undefined;
+  /** Accepted algorithms: the JWK's `alg`, or all that its type and curve allow. */
+  readonly algorithms: readonly Algorithm[];
+  readonly key: KeyObject;
+}
+
+/**
+ * Says why a JWK must not verify signatures, judged by its members alone (RFC 7517 section 4, RFC 8725 section 3.5);
+ * `undefined` when nothing speaks against it.
+ */
+export function unsuitable(jwk: unknown): string | undefined {
+  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return 'it is no object';
+  const { kty, use, key_ops: operations, kid, alg } = jwk as Jwk;
+  if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return 'its kty is none of RSA, EC, OKP';
+  // A private key in a published set is known to the world: what it signs proves nothing.
+  if ('d' in jwk) return 'it is a private key';
+  if (use !== undefined && use !== 'sig') return 'its use is not sig';
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) {
+    return 'its key_ops lack verify';
+  }
+  if (kid !== undefined && typeof kid !== 'string') return 'its kid is no string';
+  if (alg !== undefined && !ALGORITHMS.some((known) => known === alg))
+    return 'its alg is not a known signature algorithm';
+  return undefined;
+}
+
+/**
+ * Judges the key material itself and makes it ready to verify.
+ *
+ * @returns the key, or why it is ignored.
+ */
+export function toVerificationKey(jwk: Jwk, key: KeyObject): VerificationKey | string {
+  const { modulusLength, publicExponent } = key.asymmetricKeyDetails ?? {};
+  // RFC 7518 section 3.3: 2048 bits or larger. With e = 1 a signature is its own message.
+  if (modulusLength !== undefined && modulusLength < 2048) return 'its modulus has less than 2048 bits';
+  if (publicExponent !== undefined && (publicExponent < 3n || publicExponent % 2n === 0n))
+    return 'its exponent is weak';
+  const named = typeof jwk['alg'] === 'string' ? jwk['alg'] : undefined;
+  const algorithms = ALGORITHMS.filter((algorithm) => (named ?? algorithm) === algorithm && suits(key, algorithm));
+  if (algorithms.length === 0) return 'its type or curve does not fit any accepted algorithm';
+  return { keyId: jwk['kid'] as string | undefined, algorithms, key };
+}
+
+/** Reads the key material of a JWK (RFC 7518 section 6); `undefined` when it is broken, for example a point off its curve. */
+export function importJwk(jwk: Jwk): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' });
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+import { AuthError } from '../core/auth-error';
+import { ALGORITHMS } from './algorithms';
+import type { Algorithm } from './algorithms';
+import { parseJsonObject } from './strict-json';
+
+/** A compact JWS (RFC 7515 section 7.1), taken apart but not verified. */
+export interface UnverifiedToken {
+  /** The whole token. */
+  readonly raw: string;
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly claims: Readonly<Record<string, unknown>>;
+  /** What the signature is over: header and payload as they came. */
+  readonly signingInput: string;
+  readonly signature: Buffer;
+}
+
+/** A header whose algorithm and key id can be relied on in type, not in truth. */
+export interface UnverifiedHeader {
+  readonly algorithm: Algorithm;
+  readonly keyId: string | undefined;
+}
+
+const MAX_TOKEN_LENGTH = 16_384;
+const MAX_KEY_ID_LENGTH = 1_024;
+const BASE64URL = /^[A-Za-z0-9_-]+$/;
+
+/**
+ * Takes a token apart: three parts of canonical base64url (RFC 7515 section 2), header and payload each one strict
+ * JSON object.
+ *
+ * @throws AuthError `malformed_token`
+ */
+export function parseToken(raw: string): UnverifiedToken {
+  if (raw.length > MAX_TOKEN_LENGTH) throw malformed(`longer than ${MAX_TOKEN_LENGTH} characters`);
+  const parts = raw.split('.');
+  if (parts.length !== 3) throw malformed(`${parts.length} parts instead of 3`);
+  const [header, payload, signature] = parts as [string, string, string];
+  return {
+    raw,
+    header: parsePart(header, 'header'),
+    claims: parsePart(payload, 'payload'),
+    signingInput: raw.slice(0, header.length + 1 + payload.length),
+    signature: decodePart(signature, 'signature'),
+  };
+}
+
+/**
+ * Checks what a header says against what is accepted, in this order: `alg`, `crit` and `b64`, `typ`, `kid`. Keys that
+ * a header brings or points to (`jwk`, `jku`, `x5c`, `x5u`) are never looked at (RFC 8725 section 3.10).
+ *
+ * @throws AuthError `malformed_token`, `algorithm_not_allowed`, `unsupported_critical_header` or `wrong_type`
+ */
+export function checkHeader(
+  header: Readonly<Record<string, unknown>>,
+  accepted: { readonly algorithms: ReadonlySet<Algorithm>; readonly types: ReadonlySet<string | undefined> },
+): UnverifiedHeader {
+  const { alg, typ, kid } = header;
+  if (typeof alg !== 'string') throw malformed('alg is no string');
+  const algorithm = ALGORITHMS.find((known) => known === alg);
+  if (algorithm === undefined || !accepted.algorithms.has(algorithm)) throw new AuthError('algorithm_not_allowed');
+  // RFC 7515 section 4.1.11: an extension that is not understood must be refused, and none is understood here.
+  // `b64` (RFC 7797) changes what is signed, so it is refused even where `crit` fails to name it.
+  if ('crit' in header || 'b64' in header) throw new AuthError('unsupported_critical_header');
+  if (typ !== undefined && typeof typ !== 'string') throw malformed('typ is no string');
+  if (!accepted.types.has(mediaType(typ))) throw new AuthError('wrong_type');
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KEY_ID_LENGTH)) {
+    throw malformed(`kid is no string of at most ${MAX_KEY_ID_LENGTH} characters`);
+  }
+  return { algorithm, keyId: kid };
+}
+
+/** RFC 7515 section 4.1.9: `application/` may be left out, and media types compare without regard to case. */
+function mediaType(typ: string | undefined): string | undefined {
+  return typ?.toLowerCase().replace(/^application\//, '');
+}
+
+function parsePart(part: string, name: string): Record<string, unknown> {
+  const bytes = decodePart(part, name);
+  try {
+    return parseJsonObject(bytes);
+  } catch {
+    // The parser's message quotes the text it stumbled over, which is a piece of the token: it goes nowhere.
+    throw malformed(`the ${name} is no strict JSON object`);
+  }
+}
+
+function decodePart(part: string, name: string): Buffer {
+  const bytes = Buffer.from(part, 'base64url');
+  // Node decodes leniently (padding, `+/`, stray bits): two spellings of one token would be two cache keys and two log lines.
+  if (!BASE64URL.test(part) || bytes.toString('base64url') !== part) throw malformed(`the ${name} is no base64url`);
+  return bytes;
+}
+
+function malformed(privateDetail: string): AuthError {
+  return new AuthError('malformed_token', { privateDetail });
+}

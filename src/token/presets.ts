@@ -1,0 +1,59 @@
+import type { PresetName } from '../core/preset-names';
+
+/** How one family shapes its client-credentials access tokens. */
+export interface Preset {
+  /** Accepted `typ`, lower case and without `application/`; `undefined` accepts a token without one. */
+  readonly types: readonly (string | undefined)[];
+  /** Claims that hold the client id, the first one present counts. */
+  readonly clientIdClaims: readonly string[];
+  /** Claims that hold the scopes, the first one present counts. */
+  readonly scopeClaims: readonly string[];
+  /** Claims that must be there beyond `iss`, `exp` and `iat`, which every token needs. */
+  readonly requiredClaims: readonly string[];
+  /** Claims that must have exactly this value: what tells an access token from an ID token where `typ` does not. */
+  readonly fixedClaims: Readonly<Record<string, string>>;
+  /** Whether `audience: false` may be asked for, because these issuers can leave `aud` out. */
+  readonly audienceCanBeAbsent: boolean;
+  readonly generationClaim: string;
+  /** Whether the generation may come as a decimal string. */
+  readonly generationAsString: boolean;
+}
+
+const RFC9068: Preset = {
+  types: ['at+jwt'],
+  clientIdClaims: ['client_id'],
+  scopeClaims: ['scope'],
+  requiredClaims: ['aud', 'sub', 'client_id', 'jti'],
+  fixedClaims: {},
+  audienceCanBeAbsent: false,
+  generationClaim: 'generation',
+  generationAsString: false,
+};
+
+/** A family that signs plain JWTs: no claim beyond the common ones can be relied on. */
+const PLAIN: Preset = { ...RFC9068, types: ['jwt'], requiredClaims: [] };
+
+/** One row per family; vendors change, so a row is meant to be easy to correct. Sources: RFC 9068 section 2, vendors' documentation. */
+export const PRESETS = {
+  rfc9068: RFC9068,
+  identityserver: {
+    ...RFC9068,
+    requiredClaims: ['client_id'],
+    audienceCanBeAbsent: true,
+    generationClaim: 'client_generation',
+    generationAsString: true,
+  },
+  keycloak: { ...PLAIN, clientIdClaims: ['azp', 'client_id'], fixedClaims: { typ: 'Bearer' } },
+  auth0: {
+    ...PLAIN,
+    types: ['jwt', 'at+jwt'],
+    clientIdClaims: ['client_id', 'azp'],
+    scopeClaims: ['scope', 'permissions'],
+  },
+  okta: { ...PLAIN, types: [undefined, 'jwt'], clientIdClaims: ['cid'], scopeClaims: ['scp'] },
+  entra: { ...PLAIN, clientIdClaims: ['azp', 'appid'], scopeClaims: ['roles'] },
+  cognito: { ...PLAIN, types: [undefined, 'jwt'], fixedClaims: { token_use: 'access' }, audienceCanBeAbsent: true },
+  hydra: { ...PLAIN, scopeClaims: ['scp', 'scope'] },
+  openiddict: { ...RFC9068, requiredClaims: ['aud', 'sub', 'client_id'] },
+  ping: { ...RFC9068, types: ['at+jwt', 'jwt'], requiredClaims: ['aud', 'client_id'] },
+} as const satisfies Record<PresetName, Preset>;

@@ -1,0 +1,43 @@
+import { AuthError } from '../core/auth-error';
+import { importJwk, toVerificationKey, unsuitable } from './jwk';
+import type { Jwk, VerificationKey } from './jwk';
+import { KeySet } from './key-source';
+import type { KeySource } from './key-source';
+
+/** A JSON Web Key Set (RFC 7517 section 5), or just its keys. */
+export type Jwks = { readonly keys: readonly Jwk[] } | readonly Jwk[];
+
+/**
+ * Keys that are given, not fetched: for tests and for issuers whose keys are distributed by other means.
+ *
+ * @throws TypeError naming each key that cannot be used: somebody chose these keys, so none is ignored in silence.
+ */
+export function staticKeys(jwks: Jwks): KeySource {
+  const jwkList: unknown = 'keys' in jwks ? jwks.keys : jwks;
+  if (!Array.isArray(jwkList) || jwkList.length === 0) {
+    throw new TypeError('authenticate(): option "keys" must be a JSON Web Key Set with at least one key');
+  }
+  const keys = new KeySet(jwkList.map(readKey));
+  return {
+    find(header) {
+      const key = keys.find(header);
+      if (!key) throw new AuthError('unknown_key');
+      return key;
+    },
+    has: (key) => keys.has(key),
+    ready: () => Promise.resolve(),
+    status: () => ({ state: 'fresh', keys: keys.size }),
+    close() {},
+  };
+}
+
+function readKey(jwk: Jwk, index: number): VerificationKey {
+  const refuse = (why: string): never => {
+    throw new TypeError(`authenticate(): option "keys": key ${index} cannot verify tokens: ${why}`);
+  };
+  const why = unsuitable(jwk);
+  if (why !== undefined) return refuse(why);
+  const key = importJwk(jwk);
+  const verificationKey = key ? toVerificationKey(jwk, key) : 'its key material is broken';
+  return typeof verificationKey === 'string' ? refuse(verificationKey) : verificationKey;
+}
