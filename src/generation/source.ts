@@ -22,8 +22,9 @@ export interface GenerationSource {
   /**
    * Calls `wake` when something may have moved, and answers a function that stops it. A hint only: a source may
    * lose, repeat or reorder hints. Resolves once the watch stands; a rejection leaves polling as the base line.
+   * A watch that ends by itself says so through `lost`, and is asked for again after a pause.
    */
-  watch?(wake: () => void): Promise<() => void>;
+  watch?(wake: () => void, lost?: (error: unknown) => void): Promise<() => void>;
   /** Publishes a floor, durably: once resolved, every later `read` has it. A lower number than the known one changes nothing. */
   publish?(clientId: string, generation: number): Promise<void>;
   /** Releases connections and timers. */

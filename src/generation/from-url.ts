@@ -1,0 +1,58 @@
+import type { Clock, Schedule } from '../core/clock';
+import type { Logger } from '../core/logger';
+import { isSecureUrl } from '../core/loopback';
+import type { Fetch } from '../token/fetch-json';
+import { httpGenerations } from './http';
+import type { GenerationSource } from './source';
+
+/** What a source that is made from an address may need. */
+export interface SourceDependencies {
+  /** Lets an `http:` source be on another host than loopback. Default `false`. */
+  readonly allowHttp?: boolean | undefined;
+  /** Sent with every request to an `http(s):` source. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly fetch?: Fetch | undefined;
+  readonly clock?: Clock | undefined;
+  readonly schedule?: Schedule | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+type SourceFactory = (url: string, dependencies: SourceDependencies) => GenerationSource;
+
+/** One row per scheme. */
+const SCHEMES = new Map<string, SourceFactory>([
+  ['http', fromHttp],
+  ['https', fromHttp],
+  ['redis', notYet],
+  ['rediss', notYet],
+  ['postgres', notYet],
+  ['postgresql', notYet],
+]);
+
+/**
+ * Makes the source that an address stands for. Whoever calls this closes it.
+ *
+ * @throws TypeError when the scheme is unknown or the address is wrong; the message does not repeat the address, which
+ * may hold a password.
+ */
+export function generationsFromUrl(url: string, dependencies: SourceDependencies = {}): GenerationSource {
+  const scheme = schemeOf(url);
+  const make = SCHEMES.get(scheme);
+  if (make) return make(url, dependencies);
+  const got = scheme === '' ? 'an address without a scheme' : `"${scheme}:"`;
+  throw new TypeError(`generations: expected an http: or https: address, got ${got}`);
+}
+
+function schemeOf(url: string): string {
+  return /^([a-z][a-z0-9+.-]{0,30}):/i.exec(url)?.[1]?.toLowerCase() ?? '';
+}
+
+function fromHttp(url: string, { allowHttp = false, ...dependencies }: SourceDependencies): GenerationSource {
+  const source = httpGenerations({ url, ...dependencies });
+  if (allowHttp || isSecureUrl(url)) return source;
+  throw new TypeError('generations: http: is for loopback hosts; use https:, or allow it with "allowHttp"');
+}
+
+function notYet(url: string): never {
+  throw new TypeError(`generations: "${schemeOf(url)}:" sources are not supported by this version yet; use http(s):`);
+}

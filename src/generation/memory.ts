@@ -1,0 +1,78 @@
+import { systemClock } from '../core/clock';
+import type { Clock } from '../core/clock';
+import { describe, readOptions } from '../core/options';
+import { isGeneration } from './generation';
+import type { Floor, GenerationSource } from './source';
+
+/** Options of `memoryGenerations()`. */
+export interface MemoryGenerationsOptions {
+  /** Milliseconds since the epoch. Default: the system's clock. */
+  readonly clock?: Clock;
+}
+
+interface Change {
+  readonly floor: Floor;
+  readonly changedMs: number;
+}
+
+/**
+ * A source inside one process, for the embedded token server and for tests: whoever holds it publishes, every gate
+ * that was given it hears at once.
+ *
+ * @throws TypeError when an option is wrong.
+ * @example
+ * ```ts
+ * import { authenticate } from 'tillgate';
+ * import { memoryGenerations } from 'tillgate/generations';
+ *
+ * const generations = memoryGenerations();
+ * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com', generations });
+ * void generations.publish('pos-terminal', Date.now());
+ * ```
+ */
+export function memoryGenerations(options: MemoryGenerationsOptions = {}): Required<GenerationSource> {
+  const clock = readOptions('memoryGenerations', options, ['clock']).callable('clock', systemClock);
+  const changes = new Map<string, Change>();
+  const watchers = new Set<() => void>();
+  let latestMs = 0;
+
+  /** Never steps back, so that a change can never hide behind the time of an earlier read. */
+  function now(): number {
+    return (latestMs = Math.max(latestMs, clock()));
+  }
+
+  return {
+    read(sinceMs) {
+      const floors: Floor[] = [];
+      for (const { floor, changedMs } of changes.values()) if (changedMs >= sinceMs) floors.push(floor);
+      return Promise.resolve({ floors, nowMs: now() });
+    },
+    watch(wake) {
+      // One entry per watch, also when two of them share a function.
+      const watcher = (): void => wake();
+      watchers.add(watcher);
+      return Promise.resolve(() => void watchers.delete(watcher));
+    },
+    // eslint-disable-next-line @typescript-eslint/require-await -- so that wrong arguments reject instead of throwing
+    async publish(clientId, generation) {
+      requireFloor(clientId, generation);
+      const known = changes.get(clientId);
+      if (known && generation <= known.floor[1]) return;
+      changes.set(clientId, { floor: [clientId, generation], changedMs: now() });
+      for (const watcher of watchers) watcher();
+    },
+    close() {
+      watchers.clear();
+      return Promise.resolve();
+    },
+  };
+}
+
+function requireFloor(clientId: unknown, generation: unknown): void {
+  if (typeof clientId !== 'string' || clientId === '') {
+    throw new TypeError(`publish(): client id must be a non-empty string, got ${describe(clientId)}`);
+  }
+  if (!isGeneration(generation)) {
+    throw new TypeError(`publish(): generation must be an integer from 0 to 2^53 - 1, got ${describe(generation)}`);
+  }
+}

@@ -1,0 +1,62 @@
+import type { Schedule } from '../core/clock';
+import type { Floors } from './floors';
+import type { GenerationSnapshot, GenerationSource } from './source';
+import { SourceError } from './source-error';
+import { within } from './within';
+
+/** How one source is read. */
+export interface SourceReaderOptions {
+  readonly source: GenerationSource;
+  readonly floors: Floors;
+  readonly timeoutMs: number;
+  /** How far each read reaches back behind the one before, in ms of the source's clock: room for late commits. */
+  readonly overlapMs: number;
+  readonly schedule: Schedule;
+}
+
+/** Reads one source, completely at first and then what moved, and merges what it answers into the floors. */
+export class SourceReader {
+  readonly #options: SourceReaderOptions;
+  #sinceMs = 0;
+  #counters = false;
+
+  constructor(options: SourceReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Makes the next read ask for everything. */
+  startOver(): void {
+    this.#sinceMs = 0;
+  }
+
+  /**
+   * Resolves once the floors hold everything that the source knew when this was called.
+   *
+   * @throws SourceError or whatever the source rejects with: the read was not complete.
+   */
+  async read(): Promise<void> {
+    const sinceMs = this.#sinceMs;
+    let nowMs = await this.#ask(sinceMs);
+    // The source's clock has stepped back behind the time we asked from: what moved before it would be missing.
+    if (nowMs < sinceMs) nowMs = await this.#ask(0);
+    // Counters have no time to ask from, so such a source is read whole.
+    this.#sinceMs = this.#counters ? 0 : Math.max(0, nowMs - this.#options.overlapMs);
+  }
+
+  #ask(sinceMs: number): Promise<number> {
+    const { source, timeoutMs, schedule } = this.#options;
+    const answer = (async () => source.read(sinceMs))();
+    // Merged whenever it comes: an answer that is too late to count is still true.
+    const merged = answer.then((snapshot) => this.#merge(snapshot));
+    return within(merged, timeoutMs, schedule);
+  }
+
+  /** Takes what is good of an answer before judging it: a floor is never wrong for being in bad company. */
+  #merge(snapshot: GenerationSnapshot): number {
+    const { refused, counters } = this.#options.floors.merge(snapshot.floors);
+    if (counters) this.#counters = true;
+    if (refused > 0) throw new SourceError(`the answer has ${refused} entries that are not [client id, generation]`);
+    if (!Number.isFinite(snapshot.nowMs)) throw new SourceError('the answer has no nowMs');
+    return snapshot.nowMs;
+  }
+}
