@@ -84,7 +84,8 @@ function openTracker(settings: IssuerSettings, surroundings: Surroundings): Gene
     rule: { claim: generationClaim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
     // An issue time proves no change of the credential: there floors come from a source only.
     learn: generationClaim !== 'iat',
-    ...(source && { source }),
+    source,
+    ownsSource: typeof settings.generations === 'string',
     maxTokenAgeMs,
     skewMs: clockToleranceMs,
     maxStalenessMs: settings.maxStalenessMs,
@@ -97,5 +98,6 @@ function openSource(
   source: GenerationSource | string | undefined,
   surroundings: Surroundings,
 ): GenerationSource | undefined {
-  return typeof source === 'string' ? generationsFromUrl(source, surroundings) : source;
+  // Whether its address may be http: was decided when the options were read.
+  return typeof source === 'string' ? generationsFromUrl(source, { ...surroundings, allowHttp: true }) : source;
 }
