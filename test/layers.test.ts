@@ -14,7 +14,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   app: ['index'],
   'auth-server': ['index', 'generation'],
   testing: ['index', 'generation', 'token', 'core'],
-  cli: ['index', 'app', 'auth-server', 'generation', 'testing'],
+  cli: ['core', 'token', 'index', 'app', 'auth-server', 'generation', 'testing'],
 };
 
 /** Packages that belong to one layer only. */

@@ -18,6 +18,10 @@ export type CompleteValues = {
 
 type Key = keyof typeof TABLE;
 
+/** The problem of whoever needs an authorization server and is not told of one. */
+export const MISSING_ISSUER =
+  'TILLGATE_AUTH_URL: not set, expected the address of the authorization server, for example TILLGATE_AUTH_URL=https://login.example.com; set it, or TILLGATE_ISSUER';
+
 const PREFIX = 'TILLGATE_';
 const NAMES: readonly string[] = VARIABLES.map(({ name }) => name);
 
@@ -45,8 +49,9 @@ export function readValues(env: Environment): { values: Values; problems: string
 /** Problems of values that are right one by one and wrong together. */
 export function contradictions(values: Values, env: Environment): string[] {
   const isSet = (key: Key) => env[TABLE[key].name] !== undefined;
+  const external = isSet('issuer') || isSet('authUrl');
   const problems: string[] = insecureAddresses(values);
-  if (isSet('jwksUri') && !isSet('issuer') && !isSet('authUrl')) {
+  if (isSet('jwksUri') && !external) {
     problems.push('TILLGATE_JWKS_URI: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens');
   }
   if (values.generations && values.generationClaim === false) {
@@ -54,7 +59,7 @@ export function contradictions(values: Values, env: Environment): string[] {
       'TILLGATE_GENERATIONS: set while TILLGATE_GENERATION_CLAIM=off checks no generation; remove one of the two',
     );
   }
-  return [...problems, ...sharedPorts(values, isSet('authUrl') || isSet('issuer'))];
+  return [...problems, ...sharedPorts(values, external)];
 }
 
 function defaultText({ fallback }: Variable): string | undefined {

@@ -116,15 +116,6 @@ export function orOff<Value>(type: VariableType<Value>): VariableType<Value | fa
   };
 }
 
-/** The first of several types that fits. */
-export function either<Value>(first: VariableType<Value>, second: VariableType<Value>): VariableType<Value> {
-  return {
-    ...first,
-    expected: `${first.expected}, or ${second.expected}`,
-    parse: (given) => first.parse(given) ?? second.parse(given),
-  };
-}
-
 function isAddress(given: string, allowed: Required<Omit<AddressParts, 'example'>>): boolean {
   // `new URL()` trims blanks, mends backslashes and adds missing slashes: whatever it would have to mend is refused.
   const scheme = /^([a-z]+):\/\/[^\s\\]+$/.exec(given)?.[1];

@@ -1,5 +1,5 @@
 import { PRESET_NAMES } from './preset-names';
-import { address, either, onOff, oneOf, orOff, port, rateLimit, secret, text, wholeNumber } from './variable-types';
+import { address, onOff, oneOf, orOff, port, rateLimit, secret, text, wholeNumber } from './variable-types';
 import type { VariableType } from './variable-types';
 
 /** One environment variable: what it means, what it is when it is not set, how it is read. */
@@ -21,12 +21,11 @@ const DAY_MS = 24 * HOUR_MS;
 const YEAR_SECONDS = 366 * 86_400;
 const HOST = text(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address', '127.0.0.1');
 const CLAIM = text(/^[\x21-\x7e]{1,128}$/, 'the name of a claim', 'generation');
-const WEB_SOURCE = address({ example: 'https://login.example.com/generations' });
-const STORE_SOURCE = address({
-  schemes: ['redis', 'rediss', 'postgres', 'postgresql'],
+const SOURCE = address({
+  schemes: ['http', 'https', 'redis', 'rediss', 'postgres', 'postgresql'],
   query: true,
   credentials: true,
-  example: 'redis://127.0.0.1:6379',
+  example: 'https://login.example.com/generations',
 });
 
 /** Every variable by the setting it gives: reading, the check for unknown names and the documentation come from here. */
@@ -74,7 +73,7 @@ export const TABLE = {
     'TILLGATE_GENERATIONS',
     'where floors come from; off: learned from tokens only',
     'embedded in dev, else off',
-    orOff(either(WEB_SOURCE, STORE_SOURCE)),
+    orOff(SOURCE),
   ),
   maxStalenessMs: given(
     'TILLGATE_MAX_STALENESS_MS',

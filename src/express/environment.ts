@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../core/configuration-error';
+import { MISSING_ISSUER } from '../core/read-variables';
 import type { Settings } from '../core/settings';
 import type { AuthenticateOptions } from './authenticate-options';
 
@@ -9,11 +10,7 @@ import type { AuthenticateOptions } from './authenticate-options';
  */
 export function authenticateOptions(settings: Settings): AuthenticateOptions {
   const { issuer, generationClaim } = settings;
-  if (issuer === undefined) {
-    throw new ConfigurationError([
-      'TILLGATE_AUTH_URL is not set: expected the address of the authorization server, for example https://login.example.com; set it, or TILLGATE_ISSUER',
-    ]);
-  }
+  if (issuer === undefined) throw new ConfigurationError([MISSING_ISSUER]);
   return {
     issuer,
     authUrl: settings.authUrl ?? issuer,

@@ -237,6 +237,7 @@ describe('wrong settings', () => {
     { TILLGATE_GENERATIONS: 'user:geheim@cache' },
     { TILLGATE_GENERATIONS: 'mysql://db/x?password=geheim' },
     { TILLGATE_GENERATIONS: 'http://cache/x?token=geheim' },
+    { TILLGATE_GENERATIONS: 'http://id:geheim@cache/x' },
     { TILLGATE_ISSUER: 'https://user:geheim@login.example.com' },
   ])('never shows the secret in %j', (env) => {
     const problems = problemsOf(env);
