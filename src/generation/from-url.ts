@@ -1,14 +1,11 @@
 import type { Clock, Schedule } from '../core/clock';
 import type { Logger } from '../core/logger';
-import { isSecureUrl } from '../core/loopback';
 import type { Fetch } from '../token/fetch-json';
 import { httpGenerations } from './http';
 import type { GenerationSource } from './source';
 
 /** What a source that is made from an address may need. */
 export interface SourceDependencies {
-  /** Lets an `http:` source be on another host than loopback. Default `false`. */
-  readonly allowHttp?: boolean | undefined;
   /** Sent with every request to an `http(s):` source. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly fetch?: Fetch | undefined;
@@ -47,10 +44,9 @@ function schemeOf(url: string): string {
   return /^([a-z][a-z0-9+.-]{0,30}):/i.exec(url)?.[1]?.toLowerCase() ?? '';
 }
 
-function fromHttp(url: string, { allowHttp = false, ...dependencies }: SourceDependencies): GenerationSource {
-  const source = httpGenerations({ url, ...dependencies });
-  if (allowHttp || isSecureUrl(url)) return source;
-  throw new TypeError('generations: http: is for loopback hosts; use https:, or allow it with "allowHttp"');
+/** Named one by one: whoever calls may have more at hand than this source takes. */
+function fromHttp(url: string, { headers, fetch, clock, schedule, logger }: SourceDependencies): GenerationSource {
+  return httpGenerations({ url, headers, fetch, clock, schedule, logger });
 }
 
 function notYet(url: string): never {

@@ -1,0 +1,106 @@
+import type { Logger } from '../../src/core/logger';
+import type { Floor, GenerationSnapshot, GenerationSource } from '../../src/generation/source';
+import { trackGenerations } from '../../src/generation/tracker';
+import type { GenerationTracker, TrackerOptions } from '../../src/generation/tracker';
+import { AuthError } from '../../src/core/auth-error';
+import { fakeTime } from '../support/fake-time';
+import type { FakeTime } from '../support/fake-time';
+
+export const START = 1_800_000_000_000;
+export const HOUR = 3_600_000;
+
+/** A logger that keeps its lines as `level: message`. */
+export interface KeptLog extends Logger {
+  readonly lines: string[];
+  readonly fields: object[];
+}
+
+export function keptLog(): KeptLog {
+  const lines: string[] = [];
+  const fields: object[] = [];
+  const keep = (level: string) => (given: object, message: string) => {
+    lines.push(`${level}: ${message}`);
+    fields.push(given);
+  };
+  return { lines, fields, info: keep('info'), warn: keep('warn'), error: keep('error') };
+}
+
+/** A source whose answers a test decides one by one. */
+export class ScriptedSource implements GenerationSource {
+  /** `since` of every read so far. */
+  readonly asked: number[] = [];
+  /** What happened, in order. */
+  readonly events: string[] = [];
+  readonly wakes = new Set<() => void>();
+  /** The source's own clock at the next answers. */
+  nowMs = START;
+  answer: () => Promise<GenerationSnapshot> | GenerationSnapshot = () => ({ floors: [], nowMs: this.nowMs });
+  watching: () => Promise<void> = () => Promise.resolve();
+  lose: (error: unknown) => void = () => undefined;
+
+  async read(sinceMs: number): Promise<GenerationSnapshot> {
+    this.asked.push(sinceMs);
+    this.events.push('read');
+    return this.answer();
+  }
+
+  async watch(wake: () => void, lost: (error: unknown) => void = () => undefined): Promise<() => void> {
+    this.events.push('watch');
+    await this.watching();
+    this.wakes.add(wake);
+    this.lose = lost;
+    return () => {
+      this.events.push('stop');
+      this.wakes.delete(wake);
+    };
+  }
+
+  hint(): void {
+    for (const wake of this.wakes) wake();
+  }
+
+  holds(...floors: Floor[]): void {
+    this.answer = () => ({ floors, nowMs: this.nowMs });
+  }
+
+  fails(error: unknown = new Error('down')): void {
+    this.answer = () => Promise.reject(error as Error);
+  }
+}
+
+export interface Tracked {
+  readonly time: FakeTime;
+  readonly log: KeptLog;
+  readonly tracker: GenerationTracker;
+}
+
+/** A tracker on fake time: a minute of staleness, a poll every 5 s, no jitter. */
+export function track(options: Partial<TrackerOptions> = {}, time = fakeTime(START)): Tracked {
+  const log = keptLog();
+  const tracker = trackGenerations({
+    issuer: 'https://login.example',
+    rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
+    learn: true,
+    maxTokenAgeMs: 24 * HOUR,
+    skewMs: 10_000,
+    maxStalenessMs: 60_000,
+    onStale: 'reject',
+    clock: time.clock,
+    schedule: time.schedule,
+    logger: log,
+    random: () => 0,
+    ...options,
+  });
+  return { time, log, tracker };
+}
+
+/** The reason for which `work` refuses, or `undefined` when it passes. */
+export function reasonOf(work: () => unknown): string | undefined {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof AuthError) return error.reason;
+    throw error;
+  }
+  return undefined;
+}

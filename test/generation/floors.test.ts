@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { Floors } from '../../src/generation/floors';
+import { HOUR, START } from './fixtures';
+
+function newFloors(): Floors {
+  return new Floors({ maxTokenAgeMs: HOUR, skewMs: 1_000 });
+}
+
+describe('Floors', () => {
+  it('raises a floor and says whether it moved', () => {
+    const floors = newFloors();
+    expect(floors.raise('pos', 5)).toBe(true);
+    expect(floors.raise('pos', 5)).toBe(false);
+    expect(floors.raise('pos', 4)).toBe(false);
+    expect(floors.raise('pos', 6)).toBe(true);
+    expect(floors.get('pos')).toBe(6);
+    expect(floors.size).toBe(1);
+  });
+
+  it('takes 0 as a floor', () => {
+    const floors = newFloors();
+    expect(floors.raise('pos', 0)).toBe(true);
+    expect(floors.get('pos')).toBe(0);
+  });
+
+  it.each(['__proto__', 'constructor', '', 'hasOwnProperty'])('keeps %j as a client id like any other', (clientId) => {
+    const floors = newFloors();
+    expect(floors.get(clientId)).toBeUndefined();
+    floors.raise(clientId, 7);
+    expect(floors.get(clientId)).toBe(7);
+    expect(({} as Record<string, unknown>)['7']).toBeUndefined();
+  });
+
+  it('comes to the same floors in whatever order and however often they are merged', () => {
+    const floor = fc.tuple(fc.constantFrom('a', 'b', '__proto__'), fc.nat());
+    fc.assert(
+      fc.property(fc.array(floor), fc.array(floor), (some, more) => {
+        const [one, other] = [newFloors(), newFloors()];
+        one.merge([...some, ...more]);
+        other.merge([...more.toReversed(), ...some, ...some.toReversed(), ...more]);
+        for (const clientId of ['a', 'b', '__proto__']) expect(one.get(clientId)).toBe(other.get(clientId));
+      }),
+    );
+  });
+
+  it('leaves out what is no floor, and takes the rest', () => {
+    const floors = newFloors();
+    const entries = [['a', 1], ['b', -1], ['c', 1.5], ['d', '5'], [5, 5], ['e'], null, 'ff', ['g', 2 ** 53], ['h', 2]];
+    expect(floors.merge(entries)).toEqual({ refused: 8, counters: true });
+    expect([floors.size, floors.get('a'), floors.get('h')]).toEqual([2, 1, 2]);
+  });
+
+  it('tells counters from times', () => {
+    expect(newFloors().merge([['a', START]])).toEqual({ refused: 0, counters: false });
+    expect(newFloors().merge([['a', 1e12 - 1]])).toEqual({ refused: 0, counters: true });
+  });
+
+  it('drops a floor once the longest token that it concerns has expired, not a millisecond earlier', () => {
+    const floors = newFloors();
+    floors.raise('pos', START);
+    expect(floors.trim(START + HOUR + 1_000)).toBe(0);
+    expect(floors.get('pos')).toBe(START);
+    expect(floors.trim(START + HOUR + 1_001)).toBe(1);
+    expect(floors.get('pos')).toBeUndefined();
+  });
+
+  it('keeps counters however late it is', () => {
+    const floors = newFloors();
+    floors.raise('pos', 41);
+    floors.raise('kiosk', 1e12 - 1);
+    expect(floors.trim(Number.MAX_SAFE_INTEGER)).toBe(0);
+    expect(floors.size).toBe(2);
+  });
+
+  it('trims once a minute at most', () => {
+    const floors = newFloors();
+    const late = START + 2 * HOUR;
+    floors.trimWhenDue(late);
+    floors.raise('pos', START);
+    floors.trimWhenDue(late + 59_999);
+    expect(floors.size).toBe(1);
+    floors.trimWhenDue(late + 60_000);
+    expect(floors.size).toBe(0);
+  });
+
+  it('holds a million floors', () => {
+    const floors = newFloors();
+    for (let n = 0; n < 1_000_000; n++) floors.raise(`client-${n}`, START + n);
+    expect(floors.size).toBe(1_000_000);
+    expect(floors.get('client-999999')).toBe(START + 999_999);
+    expect(floors.trim(START + HOUR + 1_000 + 500_000)).toBe(500_000);
+    expect(floors.get('client-499999')).toBeUndefined();
+    expect(floors.get('client-500000')).toBe(START + 500_000);
+  });
+});

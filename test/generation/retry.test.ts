@@ -1,0 +1,182 @@
+import { backOffMs } from '../../src/generation/back-off';
+import { SourceError } from '../../src/generation/source-error';
+import { ScriptedSource, START, reasonOf, track } from './fixtures';
+
+const BOUNDS = { firstMs: 500, longestMs: 4_000 };
+
+describe('backOffMs', () => {
+  it('doubles up to the longest', () => {
+    const pauses = [1, 2, 3, 4, 5, 2_000].map((failures) => backOffMs(failures, BOUNDS, () => 0));
+    expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 4_000, 4_000]);
+  });
+
+  it('cuts up to a half at random', () => {
+    expect(backOffMs(4, BOUNDS, () => 0.5)).toBe(3_000);
+    expect(backOffMs(4, BOUNDS, () => 0.999)).toBeGreaterThan(2_000);
+  });
+});
+
+describe('reads that fail', () => {
+  it('are retried with back-off, at least four times within the bound', async () => {
+    const source = new ScriptedSource();
+    const { tracker, time } = track({ source });
+    await tracker.ready();
+    source.fails();
+    const times: number[] = [];
+    const failing = source.answer;
+    source.answer = () => {
+      times.push(time.clock() - START);
+      return failing();
+    };
+    await time.advance(80_000);
+    expect(times).toEqual([5_000, 5_500, 6_500, 8_500, 12_500, 20_500, 35_500, 50_500, 65_500, 80_000].slice(0, -1));
+  });
+
+  it('are hurried by a hint, but not beyond the first pause', async () => {
+    const source = new ScriptedSource();
+    const { tracker, time } = track({ source });
+    await tracker.ready();
+    source.fails();
+    await time.advance(40_000);
+    const asked = source.asked.length;
+    for (let n = 0; n < 50; n++) {
+      source.hint();
+      await time.advance(20);
+    }
+    expect(source.asked.length - asked).toBeLessThanOrEqual(3);
+    expect(source.asked.length - asked).toBeGreaterThanOrEqual(1);
+  });
+
+  it('are logged once per outage, with the reason of our own and nothing of a foreign message', async () => {
+    const source = new ScriptedSource();
+    const error = Object.assign(new Error('connect to postgres://user:hunter2@db failed'), { code: 'ECONNREFUSED' });
+    source.fails(error);
+    const { tracker, time, log } = track({ source });
+    await time.advance(100_000);
+    expect(log.lines).toEqual(['warn: generations cannot be read']);
+    expect(log.fields).toEqual([{ issuer: 'https://login.example', detail: 'Error (ECONNREFUSED)', ageMs: undefined }]);
+    expect(tracker.status().lastError).toBe('Error (ECONNREFUSED)');
+    source.fails(new SourceError('answered 500, expected 200'));
+    await time.advance(20_000);
+    expect(tracker.status().lastError).toBe('answered 500, expected 200');
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what any JavaScript may do
+    source.answer = () => Promise.reject('hunter2');
+    await time.advance(20_000);
+    expect(tracker.status().lastError).toBe('a thrown string');
+  });
+
+  it('end after the time for one read, and their late answer still raises floors but not the freshness', async () => {
+    const source = new ScriptedSource();
+    const late: (() => void)[] = [];
+    source.answer = () =>
+      new Promise((resolve) => late.push(() => resolve({ floors: [['pos', START]], nowMs: START + 99 })));
+    const { tracker, time } = track({ source });
+    await time.advance(5_000);
+    expect(tracker.status()).toMatchObject({ failures: 1, lastError: 'no answer within 5000 ms' });
+    expect(tracker.settled()).toBeUndefined();
+    late[0]?.();
+    await time.advance(0);
+    expect(reasonOf(() => tracker.check('pos', START - 1))).toBe('superseded');
+    expect(tracker.status().source).toBe('starting');
+    source.holds();
+    await time.advance(500);
+    expect(source.asked).toEqual([0, 0]);
+  });
+
+  it("that come late and rejected are nobody else's failure", async () => {
+    const source = new ScriptedSource();
+    const late: (() => void)[] = [];
+    source.answer = () => new Promise((_, reject) => late.push(() => reject(new Error('too late'))));
+    const { tracker, time } = track({ source });
+    await time.advance(5_000);
+    source.holds();
+    await time.advance(1_000);
+    late[0]?.();
+    await time.advance(0);
+    expect(tracker.status()).toMatchObject({ source: 'fresh', failures: 1 });
+  });
+});
+
+describe('a watch that fails', () => {
+  it('leaves polling as the base line, and is asked for again until it stands', async () => {
+    const source = new ScriptedSource();
+    source.watching = () => Promise.reject(new Error('no pub/sub'));
+    const { tracker, time, log } = track({ source });
+    await tracker.ready();
+    await time.advance(2_500);
+    expect(source.events).toEqual(['watch', 'read', 'watch']);
+    source.watching = () => Promise.resolve();
+    source.events.length = 0;
+    await time.advance(600);
+    // Whatever moved while nobody watched is read at once.
+    expect(source.events).toEqual(['watch', 'read']);
+    expect(log.lines).toEqual([
+      'warn: the watch on generations is lost, polling goes on',
+      'info: the watch on generations stands again',
+    ]);
+  });
+
+  it('by hanging holds up the first read for the time of one read only', async () => {
+    const source = new ScriptedSource();
+    const late: (() => void)[] = [];
+    source.watching = () => new Promise((resolve) => late.push(resolve));
+    const { tracker, time } = track({ source });
+    await time.advance(4_999);
+    expect(tracker.settled()).toBeDefined();
+    await time.advance(1);
+    expect(tracker.status().source).toBe('fresh');
+    // Stands too late: it is stopped, so that there are never two.
+    late[0]?.();
+    await time.advance(0);
+    expect(source.events).toEqual(['watch', 'read', 'stop']);
+    expect(source.wakes.size).toBe(0);
+  });
+
+  it('by being lost is stopped and asked for again', async () => {
+    const source = new ScriptedSource();
+    const { tracker, time } = track({ source });
+    await tracker.ready();
+    source.lose(new Error('gone'));
+    source.lose(new Error('gone'));
+    await time.advance(1_000);
+    expect(source.events).toEqual(['watch', 'read', 'stop', 'watch', 'read']);
+    expect(source.wakes.size).toBe(1);
+  });
+
+  it('time and again is asked for with growing pauses, also if it stands for a moment each time', async () => {
+    const source = new ScriptedSource();
+    const { tracker, time } = track({ source });
+    await tracker.ready();
+    const cut = (): void => {
+      if (source.wakes.size > 0) source.lose(new Error('cut'));
+      time.schedule(cut, 10);
+    };
+    cut();
+    await time.advance(60_000);
+    const watches = source.events.filter((event) => event === 'watch').length;
+    expect(watches).toBeGreaterThan(4);
+    expect(watches).toBeLessThan(9);
+  });
+
+  it('after it stood for a while is asked for again soon', async () => {
+    const source = new ScriptedSource();
+    const { tracker, time } = track({ source });
+    await tracker.ready();
+    for (let n = 0; n < 3; n++) {
+      await time.advance(32_000);
+      source.lose(new Error('gone'));
+    }
+    await time.advance(1_000);
+    expect(source.wakes.size).toBe(1);
+  });
+
+  it('to be stopped properly harms nobody', async () => {
+    const watch = (): Promise<() => void> =>
+      Promise.resolve(() => {
+        throw new Error('cannot stop');
+      });
+    const { tracker } = track({ source: { read: () => Promise.resolve({ floors: [], nowMs: START }), watch } });
+    await tracker.ready();
+    await expect(tracker.close()).resolves.toBeUndefined();
+  });
+});
