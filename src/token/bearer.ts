@@ -16,6 +16,8 @@ const CREDENTIALS = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?: +(.*))?$/s;
 /** RFC 6750 section 2.1: `b64token`. */
 const B64_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 const BEARER_AFTER_COMMA = /,\s*bearer(?:\s|$)/i;
+/** Also as parsers with nesting write it: `access_token[]`, `access_token[x]`, `[access_token]`. */
+const ACCESS_TOKEN_NAME = /^\[?access_token(?:[[\]]|$)/;
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /**
@@ -87,5 +89,5 @@ function namesAccessToken(encoded: string): boolean {
 }
 
 function isAccessTokenName(name: string): boolean {
-  return name === 'access_token' || name.startsWith('access_token[');
+  return ACCESS_TOKEN_NAME.test(name);
 }

@@ -13,7 +13,7 @@ export type Jwks = { readonly keys: readonly Jwk[] } | readonly Jwk[];
  * @throws TypeError naming each key that cannot be used: somebody chose these keys, so none is ignored in silence.
  */
 export function staticKeys(jwks: Jwks): KeySource {
-  const jwkList: unknown = 'keys' in jwks ? jwks.keys : jwks;
+  const jwkList: unknown = isArray(jwks) ? jwks : jwks.keys;
   if (!Array.isArray(jwkList) || jwkList.length === 0) {
     throw new TypeError('authenticate(): option "keys" must be a JSON Web Key Set with at least one key');
   }
@@ -29,6 +29,11 @@ export function staticKeys(jwks: Jwks): KeySource {
     status: () => ({ state: 'fresh', keys: keys.size }),
     close() {},
   };
+}
+
+/** Not `'keys' in jwks`: every array has a method of that name. */
+function isArray(jwks: Jwks): jwks is readonly Jwk[] {
+  return Array.isArray(jwks);
 }
 
 function readKey(jwk: Jwk, index: number): VerificationKey {

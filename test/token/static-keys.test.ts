@@ -1,0 +1,51 @@
+import { staticKeys } from '../../src/token/static-keys';
+import type { Jwks } from '../../src/token/static-keys';
+import { jwks, newKey, testKey } from '../support/keys';
+
+describe('staticKeys', () => {
+  const key = testKey();
+
+  it.each<[string, Jwks]>([
+    ['a key set', jwks(key)],
+    ['the keys of a key set alone', [key.jwk]],
+  ])('takes %s', (_what, given) => {
+    const source = staticKeys(given);
+    const found = source.find({ algorithm: 'ES256', keyId: key.kid });
+    expect(found).toMatchObject({ keyId: key.kid, algorithms: ['ES256'] });
+    expect(source.status()).toEqual({ state: 'fresh', keys: 1 });
+  });
+
+  const refused: readonly [string, unknown, string][] = [
+    ['a private key', { ...key.jwk, d: 'AAAA' }, 'it is a private key'],
+    ['an oct key', { kty: 'oct', k: 'AAAA' }, 'its kty is none of RSA, EC, OKP'],
+    ['a key for encryption', { ...key.jwk, use: 'enc' }, 'its use is not sig'],
+    ['a key whose key_ops lack verify', { ...key.jwk, key_ops: ['sign'] }, 'its key_ops lack verify'],
+    ['a kid that is a number', { ...key.jwk, kid: 1 }, 'its kid is no string'],
+    ['an HMAC alg', { ...key.jwk, alg: 'HS256' }, 'its alg is not a known signature algorithm'],
+    ['an alg of another curve', { ...key.jwk, alg: 'ES384' }, 'its type or curve does not fit any accepted algorithm'],
+    ['a point off its curve', { ...key.jwk, x: key.jwk['y'] }, 'its key material is broken'],
+    [
+      'an X25519 key',
+      { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) },
+      'its type or curve does not fit any accepted algorithm',
+    ],
+    [
+      'an RSA key of 1024 bits',
+      newKey('RS256', 'short', { modulusLength: 1024 }).jwk,
+      'its modulus has less than 2048 bits',
+    ],
+    ['an RSA key with e = 1', { ...testKey('RS256').jwk, e: 'AQ' }, 'its exponent is weak'],
+    ['an RSA key with an even e', { ...testKey('RS256').jwk, e: 'BA' }, 'its exponent is weak'],
+    ['null', null, 'it is no object'],
+    ['a string', 'key', 'it is no object'],
+  ];
+  it.each(refused)('refuses %s at construction: somebody chose these keys', (_what, jwk, why) => {
+    const make = (): unknown => staticKeys([key.jwk, jwk] as Jwks);
+    expect(make).toThrow(new TypeError(`authenticate(): option "keys": key 1 cannot verify tokens: ${why}`));
+  });
+
+  it.each([[[]], [{ keys: [] }], [{}], [{ keys: 'all' }]])('refuses %j', (given) => {
+    const message = 'authenticate(): option "keys" must be a JSON Web Key Set with at least one key';
+    expect(() => staticKeys(given as Jwks)).toThrow(new TypeError(message));
+  });
+});
