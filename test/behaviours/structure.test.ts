@@ -1,0 +1,221 @@
+import type { Reason } from '../../src';
+import { gateApp } from '../support/gate-app';
+import { base64url, goodClaims, NOW, signer, token } from '../support/issuer';
+import type { TokenParts } from '../support/issuer';
+import { testKey } from '../support/keys';
+import { expectRefusal } from '../support/refusals';
+
+const [HEADER, PAYLOAD, SIGNATURE] = token().split('.') as [string, string, string];
+const CLAIMS = JSON.stringify(goodClaims());
+const HEAD = '{"alg":"ES256","typ":"at+jwt","kid":"ES256-1"';
+const BOM = '\ufeff';
+
+/** Sets the unused low bits of the last character: the same bytes, spelt differently. */
+function notCanonical(part: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  return part.slice(0, -1) + alphabet[alphabet.indexOf(part.at(-1) ?? '') + 1];
+}
+
+/** A signed token whose header or payload is these bytes. */
+const signed = (parts: TokenParts): string => token(parts);
+
+async function refuses(raw: string, reason: Reason): Promise<void> {
+  const through = gateApp();
+  expectRefusal(await through.get(raw), reason, through);
+}
+
+describe('structure: parts and their encoding (RFC 7515 sections 2 and 7.1)', () => {
+  it.each([
+    ['one part', HEADER],
+    ['two parts', `${HEADER}.${PAYLOAD}`],
+    ['two parts and a point', `${HEADER}.${PAYLOAD}.`],
+    ['four parts', `${HEADER}.${PAYLOAD}.${SIGNATURE}.${SIGNATURE}`],
+    ['four parts, the last empty', `${HEADER}.${PAYLOAD}.${SIGNATURE}.`],
+    ['five parts, as a JWE has them', `${HEADER}..${PAYLOAD}.${PAYLOAD}.${SIGNATURE}`],
+    ['points alone', '..'],
+    ['an empty header', `.${PAYLOAD}.${SIGNATURE}`],
+    ['an empty payload', `${HEADER}..${SIGNATURE}`],
+    ['an empty signature', `${HEADER}.${PAYLOAD}.`],
+    ['base64 characters in the header', `+${HEADER.slice(1)}.${PAYLOAD}.${SIGNATURE}`],
+    ['base64 characters in the payload', `${HEADER}./${PAYLOAD.slice(1)}.${SIGNATURE}`],
+    ['base64 characters in the signature', `${HEADER}.${PAYLOAD}.+/${SIGNATURE.slice(2)}`],
+    ['a tilde in the signature', `${HEADER}.${PAYLOAD}.~${SIGNATURE.slice(1)}`],
+    ['padding behind the signature', `${HEADER}.${PAYLOAD}.${SIGNATURE}==`],
+    ['a signature with a character too many', `${HEADER}.${PAYLOAD}.${SIGNATURE}AAA`],
+    ['a signature whose spare bits are set', `${HEADER}.${PAYLOAD}.${notCanonical(SIGNATURE)}`],
+  ])('refuses %s', (_what, raw) => refuses(raw, 'malformed_token'));
+
+  it('accepts a long token that stays below the bound', async () => {
+    await gateApp()
+      .get(token({ claims: { filler: 'x'.repeat(9_000) } }))
+      .expect(200);
+  });
+
+  it.each([
+    ['header', 0],
+    ['payload', 1],
+  ])('refuses a signed %s whose base64url is not canonical', async (_name, position) => {
+    // Chosen so that the part has spare bits; the signature is over the text as it is sent.
+    const parts = [base64url(`${HEAD}}`), base64url(`${CLAIMS} `.padEnd(CLAIMS.length + 3 - (CLAIMS.length % 3) + 1))];
+    parts[position] = notCanonical(parts[position] ?? '');
+    const input = parts.join('.');
+    const key = testKey();
+    const signature = signer(key.alg, key.privateKey)(Buffer.from(input));
+    await refuses(`${input}.${signature.toString('base64url')}`, 'malformed_token');
+  });
+});
+
+describe('structure: header and payload are strict JSON objects (RFC 7515 section 4, RFC 7519 section 4)', () => {
+  const documents: readonly [string, string | Buffer][] = [
+    ['no JSON', 'hello'],
+    ['broken JSON', '{"alg":'],
+    ['an array', '["ES256"]'],
+    ['a string', '"ES256"'],
+    ['a number', '17'],
+    ['null', 'null'],
+    ['true', 'true'],
+    ['white space', ' '],
+    ['a comment', `{/**/"alg":"ES256"}`],
+    ['two documents', '{}{}'],
+    [
+      'invalid UTF-8',
+      Buffer.concat([Buffer.from('{"alg":"ES256","x":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]),
+    ],
+    ['UTF-16', Buffer.from('{"alg":"ES256"}', 'utf16le')],
+    ['a byte order mark', `${BOM}{"alg":"ES256"}`],
+    ['a member twice', '{"alg":"ES256","alg":"ES256"}'],
+    ['a member twice, once escaped', '{"alg":"ES256","\\u0061lg":"ES256"}'],
+    ['a member twice, deeper', '{"alg":"ES256","x":[{"a":1,"a":1}]}'],
+  ];
+  it.each(documents)('refuses a header that is %s', (_what, rawHeader) =>
+    refuses(signed({ rawHeader }), 'malformed_token'),
+  );
+  it.each(documents)('refuses a signed payload that is %s', (_what, payload) =>
+    refuses(signed({ payload }), 'malformed_token'),
+  );
+
+  it.each([
+    ['duplicate members around good claims', CLAIMS.replace('{', '{"scope":"orders:read",')],
+    ['a byte order mark before good claims', `${BOM}${CLAIMS}`],
+  ])('refuses a signed payload with %s', (_what, payload) => refuses(signed({ payload }), 'malformed_token'));
+
+  it('keeps unicode claims as they are', async () => {
+    const claims = { store: 'Kaffeehaus zur Öse', tag: '☕ 𝄞', ключ: '値' };
+    const response = await gateApp().get(token({ claims })).expect(200);
+    expect(response.body.auth.claims).toMatchObject(claims);
+  });
+
+  it('takes __proto__ in a payload for a claim like any other', async () => {
+    const payload = CLAIMS.replace('{', '{"__proto__":{"admin":true,"scope":"orders:read"},');
+    const through = gateApp();
+    await through.get(signed({ payload })).expect(200);
+    const claims = through.decisions[0]?.auth?.claims ?? {};
+    expect(Object.getPrototypeOf(claims)).toBe(Object.prototype);
+    expect(claims['admin']).toBeUndefined();
+    expect(({} as Record<string, unknown>)['admin']).toBeUndefined();
+  });
+
+  it.each(['iss', 'exp', 'scope'])('does not find %s on the prototype that a payload brings', async (name) => {
+    const { [name]: hidden, ...rest } = goodClaims();
+    const payload = JSON.stringify(rest).replace('{', `{"__proto__":${JSON.stringify({ [name]: hidden })},`);
+    const through = gateApp();
+    const response = await through.get(signed({ payload }));
+    if (name === 'scope') expectRefusal(response, 'insufficient_scope', through, { scopes: ['orders:read'] });
+    else expectRefusal(response, 'invalid_claims', through);
+  });
+
+  it('survives a payload that is nested as deep as a token can be', async () => {
+    const payload = CLAIMS.replace('{', `{"deep":${'['.repeat(5_000)}${']'.repeat(5_000)},`);
+    const through = gateApp({ routes: (app) => void app.get('/v1/orders', (_req, res) => void res.json('ok')) });
+    await through.get(signed({ payload })).expect(200);
+  });
+});
+
+describe('structure: header members', () => {
+  const rows: readonly [string, string, Reason][] = [
+    ['no alg', '{"typ":"at+jwt","kid":"ES256-1"}', 'malformed_token'],
+    ['a number as alg', '{"alg":256,"typ":"at+jwt"}', 'malformed_token'],
+    ['null as alg', '{"alg":null,"typ":"at+jwt"}', 'malformed_token'],
+    ['an array as alg', '{"alg":["ES256"],"typ":"at+jwt"}', 'malformed_token'],
+    ['alg none', '{"alg":"none","typ":"at+jwt"}', 'algorithm_not_allowed'],
+    ['alg None', '{"alg":"None","typ":"at+jwt"}', 'algorithm_not_allowed'],
+    ['alg nOnE', '{"alg":"nOnE","typ":"at+jwt"}', 'algorithm_not_allowed'],
+    ['an empty alg', '{"alg":"","typ":"at+jwt"}', 'algorithm_not_allowed'],
+    ['alg in another case', '{"alg":"es256","typ":"at+jwt"}', 'algorithm_not_allowed'],
+    ['alg constructor', '{"alg":"constructor","typ":"at+jwt"}', 'algorithm_not_allowed'],
+    ['alg __proto__', '{"alg":"__proto__","typ":"at+jwt"}', 'algorithm_not_allowed'],
+    ['an unknown crit', `${HEAD},"crit":["exp"],"exp":1}`, 'unsupported_critical_header'],
+    ['an empty crit', `${HEAD},"crit":[]}`, 'unsupported_critical_header'],
+    ['a duplicate crit', `${HEAD},"crit":["exp","exp"],"exp":1}`, 'unsupported_critical_header'],
+    ['crit naming alg', `${HEAD},"crit":["alg"]}`, 'unsupported_critical_header'],
+    ['crit that is null', `${HEAD},"crit":null}`, 'unsupported_critical_header'],
+    ['crit that is a string', `${HEAD},"crit":"b64"}`, 'unsupported_critical_header'],
+    ['b64 false with crit (RFC 7797)', `${HEAD},"b64":false,"crit":["b64"]}`, 'unsupported_critical_header'],
+    ['b64 false without crit', `${HEAD},"b64":false}`, 'unsupported_critical_header'],
+    ['b64 true', `${HEAD},"b64":true}`, 'unsupported_critical_header'],
+    ['a number as kid', '{"alg":"ES256","typ":"at+jwt","kid":1}', 'malformed_token'],
+    ['an object as kid', '{"alg":"ES256","typ":"at+jwt","kid":{"toString":1}}', 'malformed_token'],
+    ['null as kid', '{"alg":"ES256","typ":"at+jwt","kid":null}', 'malformed_token'],
+    ['a kid of 10 kB', `{"alg":"ES256","typ":"at+jwt","kid":"${'k'.repeat(10_000)}"}`, 'malformed_token'],
+    ['an empty kid', '{"alg":"ES256","typ":"at+jwt","kid":""}', 'unknown_key'],
+    ['kid __proto__', '{"alg":"ES256","typ":"at+jwt","kid":"__proto__"}', 'unknown_key'],
+    ['kid constructor', '{"alg":"ES256","typ":"at+jwt","kid":"constructor"}', 'unknown_key'],
+    ['a number as typ', '{"alg":"ES256","typ":1,"kid":"ES256-1"}', 'malformed_token'],
+    ['no typ', '{"alg":"ES256","kid":"ES256-1"}', 'wrong_type'],
+  ];
+  it.each(rows)('refuses a signed token with %s', (_what, rawHeader, reason) => refuses(signed({ rawHeader }), reason));
+
+  it('refuses alg none with an empty signature and with any', async () => {
+    const header = base64url('{"alg":"none","typ":"at+jwt"}');
+    await refuses(`${header}.${PAYLOAD}.`, 'malformed_token');
+    await refuses(`${header}.${PAYLOAD}.AA`, 'algorithm_not_allowed');
+  });
+
+  it('accepts a token without kid where the key set has one key only', async () => {
+    await gateApp()
+      .get(token({ header: { kid: undefined } }))
+      .expect(200);
+  });
+
+  it('refuses a token without kid where there is a choice', async () => {
+    const through = gateApp({ keys: [testKey().jwk, testKey('ES256', 'second').jwk] });
+    expectRefusal(await through.get(token({ header: { kid: undefined } })), 'unknown_key', through);
+  });
+});
+
+describe('structure: types of the registered claims (RFC 7519 section 4.1)', () => {
+  const rows: readonly [string, Record<string, unknown>][] = [
+    ['a number as aud', { aud: 1 }],
+    ['an aud array with a number', { aud: ['https://api.test', 1] }],
+    ['an aud array with null', { aud: ['https://api.test', null] }],
+    ['an object as aud', { aud: { 0: 'https://api.test', length: 1 } }],
+    ['null as aud', { aud: null }],
+    ['a number as iss', { iss: 1 }],
+    ['an array as iss', { iss: ['https://login.test'] }],
+    ['a number as sub', { sub: 17 }],
+    ['an object as sub', { sub: {} }],
+    ['a number as jti', { jti: 1 }],
+    ['a boolean as jti', { jti: true }],
+    ['a string as exp', { exp: String(NOW + 60) }],
+    ['null as exp', { exp: null }],
+    ['an array as exp', { exp: [NOW + 60] }],
+    ['a string as nbf', { nbf: '0' }],
+    ['null as nbf', { nbf: null }],
+    ['a string as iat', { iat: String(NOW) }],
+    ['a boolean as iat', { iat: true }],
+    ['a number as client_id', { client_id: 17 }],
+    ['an empty client_id', { client_id: '' }],
+  ];
+  it.each(rows)('refuses %s', (_what, claims) => refuses(token({ claims }), 'invalid_claims'));
+
+  it.each(['exp', 'nbf', 'iat'])('refuses %s beyond what a double holds, or NaN in any spelling', async (name) => {
+    const { [name]: _left, ...rest } = goodClaims();
+    for (const value of ['1e400', '-1e400']) {
+      await refuses(signed({ payload: JSON.stringify(rest).replace('{', `{"${name}":${value},`) }), 'invalid_claims');
+    }
+    for (const value of ['NaN', 'Infinity', '0x10', '01']) {
+      await refuses(signed({ payload: JSON.stringify(rest).replace('{', `{"${name}":${value},`) }), 'malformed_token');
+    }
+    await refuses(signed({ payload: JSON.stringify(rest).replace('{', `{"${name}":"NaN",`) }), 'invalid_claims');
+  });
+});

@@ -1,0 +1,81 @@
+import express from 'express';
+import type { Express, RequestHandler } from 'express';
+import request from 'supertest';
+import type { Test } from 'supertest';
+import { authenticate, problemHandler, requireScope } from '../../src';
+import type { AuthenticateOptions, Decision, Gate } from '../../src';
+import { AUDIENCE, ISSUER, NOW_MS } from './issuer';
+import { jwks, testKey } from './keys';
+import { recordingLogger } from './log';
+import type { RecordingLogger } from './log';
+
+/** A real Express app behind a gate, with a record of everything that got through. */
+export interface GateApp {
+  readonly app: Express;
+  readonly gate: Gate;
+  /** Requests that reached a handler: `GET /v1/orders`. */
+  readonly reached: string[];
+  /** Authorization headers that came in. */
+  readonly presented: string[];
+  readonly log: RecordingLogger;
+  readonly decisions: Decision[];
+  /** GET with a bearer token, or with none. */
+  get(token?: string, path?: string): Test;
+  post(token?: string, path?: string): Test;
+}
+
+/** Options of the gate, all optional: what is left out trusts the test issuer's ES256 key at the tests' own time. */
+export type GateAppOptions = Partial<AuthenticateOptions> & {
+  /** Adds routes behind the gate, in place of the usual ones. */
+  readonly routes?: (app: Express, reach: RequestHandler) => void;
+};
+
+export function gateApp({ routes = orderRoutes, ...options }: GateAppOptions = {}): GateApp {
+  const log = recordingLogger();
+  const reached: string[] = [];
+  const presented: string[] = [];
+  const decisions: Decision[] = [];
+  const issuerDefaults = 'issuers' in options ? {} : { issuer: ISSUER, audience: AUDIENCE };
+  const keyDefaults =
+    'issuers' in options || 'fetch' in options || 'jwksUri' in options ? {} : { keys: jwks(testKey()) };
+  const gate = authenticate({
+    ...issuerDefaults,
+    ...keyDefaults,
+    clock: () => NOW_MS,
+    logger: log,
+    onDecision: (decision: Decision) => void decisions.push(decision),
+    ...options,
+  } as AuthenticateOptions);
+
+  const app = express();
+  app.use((req, _res, next) => {
+    presented.push(req.headers.authorization ?? '');
+    next();
+  });
+  app.use(express.json({ strict: false }), express.urlencoded({ extended: true }), express.text());
+  app.use('/v1', gate);
+  routes(app, (req, res) => {
+    reached.push(`${req.method} ${req.path}`);
+    res.json({ auth: req.auth ?? null, body: (req.body as unknown) ?? null });
+  });
+  app.use(problemHandler({ logger: log }));
+
+  const send = (test: Test, token?: string): Test =>
+    token === undefined ? test : test.set('Authorization', `Bearer ${token}`);
+  return {
+    app,
+    gate,
+    reached,
+    presented,
+    log,
+    decisions,
+    get: (token, path = '/v1/orders') => send(request(app).get(path), token),
+    post: (token, path = '/v1/orders') => send(request(app).post(path), token),
+  };
+}
+
+function orderRoutes(app: Express, reach: RequestHandler): void {
+  app.get('/v1/orders', requireScope('orders:read'), reach);
+  app.post('/v1/orders', requireScope('orders:write'), reach);
+  app.patch('/v1/orders', requireScope('orders:write'), reach);
+}

@@ -1,0 +1,150 @@
+import type { Response } from 'supertest';
+import type { Reason } from '../../src';
+import type { GateApp } from './gate-app';
+
+/** What stands on the wire for one reason, written down a second time: a change of the contract has to be meant. */
+interface Wire {
+  readonly status: number;
+  readonly error?: string;
+  readonly title: string;
+  readonly detail: string;
+}
+
+const invalidRequest = (title: string, detail: string): Wire => ({
+  status: 400,
+  error: 'invalid_request',
+  title,
+  detail,
+});
+const invalidToken = (detail: string): Wire => ({
+  status: 401,
+  error: 'invalid_token',
+  title: 'Invalid access token',
+  detail,
+});
+
+export const WIRE: Readonly<Record<Reason, Wire>> = {
+  missing_token: {
+    status: 401,
+    title: 'Access token required',
+    detail: 'Send an access token in the Authorization header: Authorization: Bearer <ACCESS_TOKEN>.',
+  },
+  malformed_authorization: invalidRequest(
+    'Malformed Authorization header',
+    'Send exactly one Authorization header of the form: Bearer <ACCESS_TOKEN>.',
+  ),
+  token_in_query: invalidRequest(
+    'Access token in the query',
+    'Access tokens are accepted in the Authorization header only, not in the query string.',
+  ),
+  token_in_body: invalidRequest(
+    'Access token in the body',
+    'Access tokens are accepted in the Authorization header only, not in a form body.',
+  ),
+  malformed_token: invalidToken('The access token is not a well-formed JSON Web Token.'),
+  algorithm_not_allowed: invalidToken('The access token is signed with an algorithm that is not accepted here.'),
+  unsupported_critical_header: invalidToken('The access token carries a header extension that is not supported.'),
+  wrong_type: invalidToken('The token is of another type: an access token is expected.'),
+  unknown_key: invalidToken('The access token is signed with a key that its issuer does not publish.'),
+  bad_signature: invalidToken('The signature of the access token is not valid.'),
+  invalid_claims: invalidToken('A required claim of the access token is missing or of the wrong type.'),
+  wrong_issuer: invalidToken('The access token was issued by another authorization server.'),
+  wrong_audience: invalidToken('The access token was issued for another audience.'),
+  expired: invalidToken('The access token has expired.'),
+  not_yet_valid: invalidToken('The access token is not valid yet.'),
+  lifetime_too_long: invalidToken('The lifetime of the access token is longer than accepted here.'),
+  generation_missing: invalidToken('The access token carries no generation of its client credential.'),
+  generation_invalid: invalidToken('The generation in the access token is not valid.'),
+  superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),
+  insufficient_scope: {
+    status: 403,
+    error: 'insufficient_scope',
+    title: 'Insufficient scope',
+    detail: 'The access token lacks a scope that this resource requires.',
+  },
+  claim_refused: {
+    status: 403,
+    error: 'access_denied',
+    title: 'Access denied',
+    detail: 'The claims of the access token do not permit this request.',
+  },
+  keys_unavailable: {
+    status: 503,
+    title: 'Keys unavailable',
+    detail: 'The access token cannot be verified at the moment: the key set of its issuer is not available.',
+  },
+  generations_unavailable: {
+    status: 503,
+    title: 'Generations unavailable',
+    detail: 'The access token cannot be verified at the moment: its generation cannot be checked.',
+  },
+};
+
+/** What differs from an ordinary refusal of the test app. */
+export interface RefusalDetails {
+  readonly realm?: string;
+  readonly scopes?: readonly string[];
+  readonly resourceMetadata?: string;
+  readonly retryAfter?: number;
+  readonly requestId?: string;
+}
+
+/** The exact challenge of a reason; `undefined` for an outage, which has none. */
+export function challengeOf(
+  reason: Reason,
+  { realm = 'api', scopes, resourceMetadata }: RefusalDetails = {},
+): string | undefined {
+  const { status, error, detail } = WIRE[reason];
+  if (status >= 500) return undefined;
+  const named = error === undefined ? '' : `, error="${error}", error_description="${detail}"`;
+  const scope = scopes ? `, scope="${scopes.join(' ')}"` : '';
+  const metadata = resourceMetadata === undefined ? '' : `, resource_metadata="${resourceMetadata}"`;
+  return `Bearer realm="${realm}"${named}${scope}${metadata}`;
+}
+
+/** The exact problem body of a reason. */
+export function problemOf(reason: Reason, { scopes, requestId }: RefusalDetails = {}): object {
+  const { status, title, detail } = WIRE[reason];
+  return {
+    type: `urn:tillgate:problem:${reason}`,
+    title,
+    status,
+    detail,
+    code: reason,
+    ...(scopes && { required_scopes: scopes }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
+}
+
+/**
+ * Asserts all that a refusal must be: status, challenge to the byte, body, headers, the handler not reached, one log
+ * line with the reason, and nothing of a presented token in the answer or in the log.
+ */
+export function expectRefusal(
+  response: Response,
+  reason: Reason,
+  through: Pick<GateApp, 'reached' | 'presented' | 'log'>,
+  details: RefusalDetails = {},
+): void {
+  expect({ status: response.status, code: response.body.code }).toEqual({ status: WIRE[reason].status, code: reason });
+  expect(response.headers['www-authenticate']).toBe(challengeOf(reason, details));
+  expect(response.headers['retry-after']).toEqual(retryAfterOf(response.status, details));
+  expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+  expect(response.headers['cache-control']).toBe('no-store');
+  expect(response.body).toEqual(problemOf(reason, details));
+  expect(through.reached).toEqual([]);
+  expect(through.log.at('info').at(-1)?.fields['reason']).toBe(reason);
+  expectNoTokenLeak(response, through);
+}
+
+function retryAfterOf(status: number, { retryAfter }: RefusalDetails): unknown {
+  if (status !== 503) return undefined;
+  return retryAfter === undefined ? expect.stringMatching(/^[1-9]\d*$/) : String(retryAfter);
+}
+
+/** Asserts that no presented token, and no part of one, stands in the answer or in the log. */
+export function expectNoTokenLeak(response: Response, { presented, log }: Pick<GateApp, 'presented' | 'log'>): void {
+  const told = JSON.stringify([response.headers, response.text, log.entries]);
+  const parts = presented.flatMap((header) => header.split(/[\s.,]+/)).filter((part) => part.length >= 16);
+  expect(parts.filter((part) => told.includes(part))).toEqual([]);
+}
