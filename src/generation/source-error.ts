@@ -9,13 +9,17 @@ export class SourceError extends Error {
  */
 export function describeFailure(error: unknown): string {
   if (error instanceof SourceError) return error.message;
-  if (!(error instanceof Error)) return `a thrown ${typeof error}`;
-  const code = codeOf(error) ?? codeOf(error.cause);
-  return code === undefined ? error.name : `${error.name} (${code})`;
+  // Not `instanceof Error`: inside Jest, what Node itself throws is of another realm.
+  const name = wordIn(error, 'name') ?? `a thrown ${typeof error}`;
+  const code = wordIn(error, 'code') ?? wordIn(memberOf(error, 'cause'), 'code');
+  return code === undefined ? name : `${name} (${code})`;
 }
 
-/** The `code` of a Node error, such as ECONNREFUSED. */
-function codeOf(error: unknown): string | undefined {
-  const code: unknown = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' && /^[A-Z0-9_]{1,40}$/.test(code) ? code : undefined;
+function wordIn(value: unknown, key: string): string | undefined {
+  const word = memberOf(value, key);
+  return typeof word === 'string' && /^[A-Za-z0-9_]{1,60}$/.test(word) ? word : undefined;
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined;
 }

@@ -64,7 +64,7 @@ export class ScriptedSource implements GenerationSource {
   }
 
   fails(error: unknown = new Error('down')): void {
-    this.answer = () => Promise.reject(error as Error);
+    this.answer = () => Promise.reject(error);
   }
 }
 
