@@ -24,4 +24,7 @@ export { requireScope } from './express/require-scope';
 export type { ScopeGuard, ScopeRequirement } from './express/require-scope';
 export { sendProblem } from './express/respond';
 export type { ProblemAnswer } from './express/respond';
+export { signalsReceiver } from './express/signals-receiver';
+export type { SignalsReceiver } from './express/signals-receiver';
+export type { SignalsReceiverOptions } from './express/signals-options';
 export type { GenerationSource } from './generation/source';

@@ -89,6 +89,11 @@ function isNear(name: string, candidate: string): boolean {
   return a.includes(b) || b.includes(a) || distance(a, b) <= Math.max(2, Math.floor(b.length / 3));
 }
 
+/** `Array.isArray` that keeps the members unknown, so that they have to be looked at. */
+export function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
 /** Names a value for an error message without spilling it: short strings in quotes, else its type. */
 export function describe(value: unknown): string {
   if (value === null) return 'null';

@@ -1,4 +1,4 @@
-import { readOptions } from '../core/options';
+import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import { PRESET_NAMES } from '../core/preset-names';
 import type { GenerationSource } from '../generation/source';
@@ -106,19 +106,24 @@ function readAudiences(
   preset: Preset,
 ): readonly string[] | false {
   if (audience === false && preset.audienceCanBeAbsent) return false;
-  const audiences = typeof audience === 'string' ? [audience] : audience;
-  const fits =
-    Array.isArray(audiences) && audiences.length > 0 && audiences.every((one) => typeof one === 'string' && one);
-  if (!fits) {
-    const orFalse = preset.audienceCanBeAbsent ? ', or false to accept tokens without one' : '';
-    return read.refuse('audience', `the aud of your API: a non-empty string, or an array of them${orFalse}`);
-  }
-  return [...audiences];
+  const orFalse = preset.audienceCanBeAbsent ? ', or false to accept tokens without one' : '';
+  return (
+    readStrings(audience) ??
+    read.refuse('audience', `the aud of your API: a non-empty string, or an array of them${orFalse}`)
+  );
+}
+
+/** One non-empty string or several, as an array; `undefined` for anything else. */
+export function readStrings(value: unknown): readonly string[] | undefined {
+  const strings: unknown = typeof value === 'string' ? [value] : value;
+  const fits = isList(strings) && strings.length > 0 && strings.every((one) => typeof one === 'string' && one);
+  return fits ? [...(strings as string[])] : undefined;
 }
 
 function readAlgorithms(read: OptionReader<Key>, algorithms: readonly Algorithm[] = ALGORITHMS): readonly Algorithm[] {
-  const fits =
-    Array.isArray(algorithms) && algorithms.length > 0 && algorithms.every((one) => ALGORITHMS.includes(one));
+  const known: readonly unknown[] = ALGORITHMS;
+  const given: unknown = algorithms;
+  const fits = isList(given) && given.length > 0 && given.every((one) => known.includes(one));
   // RFC 8725 section 3.2: an HMAC with a published key is signed by anybody.
   if (!fits) read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
   return [...algorithms];

@@ -3,7 +3,7 @@ import type { Clock, Schedule } from '../core/clock';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { isSecureUrl } from '../core/loopback';
-import { describe, readOptions } from '../core/options';
+import { describe, isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import type { Fetch } from '../token/fetch-json';
 import type { AuthenticateOptions, GateOptions, IssuerOptions } from './authenticate-options';
@@ -32,6 +32,9 @@ export interface GateSettings extends Surroundings {
   readonly onDecision: ((decision: Decision) => void) | undefined;
 }
 
+/** Names of the options that are things from outside. */
+export const SURROUNDING_KEYS = ['logger', 'clock', 'schedule', 'fetch', 'random'] as const;
+
 const GATE_KEYS = [
   'unguarded',
   'optional',
@@ -41,11 +44,7 @@ const GATE_KEYS = [
   'allowHttp',
   'verifiedTokens',
   'onDecision',
-  'logger',
-  'clock',
-  'schedule',
-  'fetch',
-  'random',
+  ...SURROUNDING_KEYS,
 ] as const satisfies readonly (keyof GateOptions)[];
 
 /**
@@ -55,7 +54,7 @@ const GATE_KEYS = [
  */
 export function readGateOptions(options: AuthenticateOptions): GateSettings {
   const read = readOptions('authenticate', options, ['issuers', ...GATE_KEYS, ...ISSUER_KEYS]);
-  const checkUrl = urlCheck(read.boolean('allowHttp', false));
+  const checkUrl = urlCheck('authenticate', read.boolean('allowHttp', false));
   const optional = read.boolean('optional', false);
   const resource = read.string('resource');
   if (resource !== undefined && !/^https?:\/\//.test(resource)) read.refuse('resource', 'an http(s) address');
@@ -68,7 +67,21 @@ export function readGateOptions(options: AuthenticateOptions): GateSettings {
     exposeReasons: read.boolean('exposeReasons', process.env['NODE_ENV'] !== 'production'),
     verifiedTokens: read.number('verifiedTokens', 5_000, { unit: 'tokens', min: 0, integer: true }),
     onDecision: options.onDecision && read.callable('onDecision', options.onDecision),
-    logger: readLogger(read, options.logger),
+    ...readSurroundings(read, options.logger),
+  };
+}
+
+/**
+ * Reads the things from outside, with their defaults.
+ *
+ * @throws TypeError
+ */
+export function readSurroundings(
+  read: OptionReader<(typeof SURROUNDING_KEYS)[number]>,
+  logger: Logger | undefined,
+): Surroundings {
+  return {
+    logger: readLogger(read, logger),
     clock: read.callable('clock', systemClock),
     schedule: read.callable('schedule', systemSchedule),
     fetch: read.callable<Fetch>('fetch', (url, init) => fetch(url, init)),
@@ -84,7 +97,7 @@ function readIssuers(
   if (!('issuers' in options)) return [readIssuer(options, GATE_KEYS, checkUrl)];
   const stray = ISSUER_KEYS.find((key) => (options as Partial<IssuerOptions>)[key] !== undefined);
   if (stray) throw new TypeError(`authenticate(): option "${stray}" goes into each entry of "issuers", not beside it`);
-  if (!Array.isArray(options.issuers) || options.issuers.length === 0) {
+  if (!isList(options.issuers) || options.issuers.length === 0) {
     read.refuse('issuers', 'an array of at least one issuer');
   }
   const issuers = options.issuers.map((issuer) => readIssuer(issuer, [], checkUrl));
@@ -102,15 +115,18 @@ function readLogger(read: OptionReader<'logger'>, logger: Logger | undefined): L
   return logger ?? consoleLogger;
 }
 
-/** Addresses that decide whom we trust come over TLS, or from this machine (RFC 8725 section 3.10, RFC 8414 section 2). */
-function urlCheck(allowHttp: boolean): (url: string, what: string) => void {
+/**
+ * Makes the check of addresses that decide whom we trust: they come over TLS, or from this machine (RFC 8725
+ * section 3.10, RFC 8414 section 2). It throws a TypeError.
+ */
+export function urlCheck(factory: string, allowHttp: boolean): (url: string, what: string) => void {
   return function checkUrl(url, what) {
     if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-      throw new TypeError(`authenticate(): option "${what}" must be an absolute https: address, got ${describe(url)}`);
+      throw new TypeError(`${factory}(): option "${what}" must be an absolute https: address, got ${describe(url)}`);
     }
     if (!allowHttp && !isSecureUrl(url)) {
       throw new TypeError(
-        `authenticate(): option "${what}" must be https: (http: is accepted on loopback only, or with allowHttp: true), got ${describe(url)}`,
+        `${factory}(): option "${what}" must be https: (http: is accepted on loopback only, or with allowHttp: true), got ${describe(url)}`,
       );
     }
   };

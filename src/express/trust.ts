@@ -59,7 +59,14 @@ export function trust(settings: IssuerSettings, surroundings: Surroundings): Tru
   };
 }
 
-function openKeys(settings: IssuerSettings, surroundings: Surroundings): KeySource {
+/** What is needed to have the keys of an issuer. */
+export type KeySettings = Pick<
+  IssuerSettings,
+  'issuer' | 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl' | 'keysMaxAgeMs' | 'keysStaleMs'
+>;
+
+/** Opens the keys of an issuer: the given ones, or those that it publishes. */
+export function openKeys(settings: KeySettings, surroundings: Surroundings): KeySource {
   if (settings.keys) return staticKeys(settings.keys);
   const fetchKeys = keyFetcher({
     ...surroundings,
@@ -98,6 +105,5 @@ function openSource(
   source: GenerationSource | string | undefined,
   surroundings: Surroundings,
 ): GenerationSource | undefined {
-  // Whether its address may be http: was decided when the options were read.
-  return typeof source === 'string' ? generationsFromUrl(source, { ...surroundings, allowHttp: true }) : source;
+  return typeof source === 'string' ? generationsFromUrl(source, surroundings) : source;
 }

@@ -15,6 +15,7 @@ const warned = new WeakMap<object, Set<string>>();
  * such route once; `refuse` puts a 500 in its place before a byte of it has left.
  */
 export function watchUnguarded(req: GateRequest, res: ServerResponse, passage: Passage, mode: 'warn' | 'refuse'): void {
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with the answer as `this` below
   const original = { writeHead: res.writeHead, write: res.write, end: res.end };
   let heldBack = false;
 

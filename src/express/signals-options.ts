@@ -1,0 +1,93 @@
+import type { Logger } from '../core/logger';
+import { readOptions } from '../core/options';
+import type { GenerationSource } from '../generation/source';
+import type { SecurityEventOptions } from '../token/security-event';
+import type { GateOptions, KeyOptions } from './authenticate-options';
+import { readSurroundings, SURROUNDING_KEYS, urlCheck } from './read-options';
+import { readStrings } from './read-issuer-options';
+import { openKeys } from './trust';
+import { ALGORITHMS } from '../token/algorithms';
+
+/** Options of `signalsReceiver()`. */
+export type SignalsReceiverOptions = KeyOptions &
+  Pick<GateOptions, 'allowHttp' | 'logger' | 'clock' | 'schedule' | 'fetch' | 'random'> & {
+    /** Exactly the `iss` of the security event tokens. */
+    readonly transmitter: string;
+    /** Accepted `aud` of the security event tokens, one of several. */
+    readonly audience: string | readonly string[];
+    /** Where the floors are published: a source with `publish`. */
+    readonly generations: GenerationSource;
+    /** `iss` of the subjects, which is the issuer of the access tokens. Default: `transmitter`. */
+    readonly issuer?: string | undefined;
+    /** The same as on the gate: `{ claim: 'iat' }` where the issue time is compared. Default: a generation in ms. */
+    readonly generation?: { readonly claim: string } | undefined;
+  };
+
+/** Checked options of one receiver. */
+export interface SignalsSettings extends SecurityEventOptions {
+  readonly issuer: string;
+  readonly publish: (clientId: string, generation: number) => Promise<void>;
+  readonly logger: Logger;
+  /** The floor that a change at a time stands for; both in ms. */
+  readonly floorAt: (changedAtMs: number) => number;
+}
+
+const KEYS = [
+  'transmitter',
+  'audience',
+  'generations',
+  'issuer',
+  'generation',
+  'jwksUri',
+  'keys',
+  'allowHttp',
+] as const;
+
+/**
+ * Checks the options of `signalsReceiver()`.
+ *
+ * @throws TypeError
+ */
+export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSettings {
+  const read = readOptions('signalsReceiver', options, [...KEYS, ...SURROUNDING_KEYS]);
+  const transmitter = read.string('transmitter') ?? read.refuse('transmitter', 'the iss of the security event tokens');
+  const audiences = readStrings(options.audience) ?? read.refuse('audience', 'a non-empty string, or an array of them');
+  const { generations } = options;
+  if (typeof generations?.publish !== 'function') read.refuse('generations', 'a generation source with publish()');
+  const surroundings = readSurroundings(read, options.logger);
+  const checkUrl = urlCheck('signalsReceiver', read.boolean('allowHttp', false));
+  const jwksUri = read.string('jwksUri');
+  if (!options.keys) checkUrl(jwksUri ?? transmitter, jwksUri === undefined ? 'transmitter' : 'jwksUri');
+  const keys = openKeys(
+    {
+      issuer: transmitter,
+      authUrl: transmitter,
+      jwksUri,
+      keys: options.keys,
+      checkUrl,
+      keysMaxAgeMs: 600_000,
+      keysStaleMs: 3_600_000,
+    },
+    surroundings,
+  );
+  return {
+    transmitter,
+    audiences,
+    issuer: read.string('issuer') ?? transmitter,
+    keys,
+    algorithms: ALGORITHMS,
+    clockToleranceMs: 10_000,
+    clock: surroundings.clock,
+    logger: surroundings.logger,
+    publish: (clientId, generation) => generations.publish!(clientId, generation),
+    floorAt: options.generation?.claim === 'iat' ? endOfSecond : Math.floor,
+  };
+}
+
+/**
+ * Times of events are whole seconds, and so are issue times: the floor is the end of the second, so that a token that
+ * was issued in the same second before the change dies with the rest.
+ */
+function endOfSecond(changedAtMs: number): number {
+  return Math.floor(changedAtMs / 1000) * 1000 + 999;
+}

@@ -1,0 +1,158 @@
+import { LRUCache } from 'lru-cache';
+import { AuthError } from '../core/auth-error';
+import type { Reason } from '../core/reasons';
+import { FIRST_TIME_MS } from '../generation/generation';
+import { securityEventVerifier } from '../token/security-event';
+import type { SecurityEvent } from '../token/security-event';
+import type { GateRequest, Middleware } from './http';
+import { readBody } from './read-body';
+import { readSignalsOptions } from './signals-options';
+import type { SignalsReceiverOptions } from './signals-options';
+
+/** The middleware that `signalsReceiver()` makes. */
+export interface SignalsReceiver extends Middleware {
+  /** Stops refreshing the transmitter's keys. */
+  close(): void;
+}
+
+/** Codes of the error answer (RFC 8935 section 2.4). */
+type DeliveryError = 'invalid_request' | 'invalid_key' | 'invalid_issuer' | 'invalid_audience';
+
+interface Answer {
+  readonly status: 202 | 400 | 405 | 415 | 503;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: { readonly err: DeliveryError; readonly description: string };
+}
+
+const CAEP = 'https://schemas.openid.net/secevent/caep/event-type/';
+/** Events after which earlier tokens of a client must die. */
+const EVENTS = ['token-claims-change', 'credential-change', 'session-revoked'].map((name) => CAEP + name);
+const MEDIA_TYPE = /^application\/secevent\+jwt\s*(?:;|$)/i;
+const MAX_BODY_BYTES = 65_536;
+const REMEMBERED_EVENTS = 100_000;
+
+/**
+ * Makes the receiver of OpenID Shared Signals (RFC 8935 push delivery): CAEP `token-claims-change`,
+ * `credential-change` and `session-revoked` for a client (`iss_sub`, RFC 9493 section 3.2.4) publish its new floor.
+ * Answers 202 only once the floor is published, so that a transmitter repeats what was not.
+ *
+ * @throws TypeError when an option is wrong
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { authenticate, signalsReceiver } from 'tillgate';
+ * import { memoryGenerations } from 'tillgate/generations';
+ *
+ * const generations = memoryGenerations();
+ * const app = express();
+ * app.post('/events', signalsReceiver({
+ *   transmitter: 'https://login.example.com',
+ *   audience: 'https://api.example.com/events',
+ *   jwksUri: 'https://login.example.com/ssf/jwks',
+ *   generations,
+ * }));
+ * app.use('/v1', authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com', generations }));
+ * ```
+ */
+export function signalsReceiver(options: SignalsReceiverOptions): SignalsReceiver {
+  const settings = readSignalsOptions(options);
+  const { publish, logger, transmitter, issuer, keys } = settings;
+  const verify = securityEventVerifier(settings);
+  const seen = new LRUCache<string, true>({ max: REMEMBERED_EVENTS });
+
+  async function receive(req: GateRequest): Promise<Answer> {
+    if (req.method !== 'POST') return { status: 405, headers: { Allow: 'POST' } };
+    if (!MEDIA_TYPE.test(req.headers['content-type'] ?? '')) return { status: 415 };
+    const body = await readBody(req, MAX_BODY_BYTES);
+    if (body === undefined) return refused('invalid_request', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
+    const event = await verify(body.trim());
+    if (seen.has(event.tokenId)) return { status: 202 };
+    await apply(event);
+    // Remembered only now: a delivery whose floor could not be published must be repeated.
+    seen.set(event.tokenId, true);
+    return { status: 202 };
+  }
+
+  async function apply(event: SecurityEvent): Promise<void> {
+    for (const [type, payload] of Object.entries(event.events)) {
+      if (!EVENTS.includes(type)) continue;
+      const clientId = clientOf(event, payload, issuer);
+      if (clientId === undefined) {
+        logger.info({ transmitter, type, tokenId: event.tokenId }, 'a security event is about no client of the issuer');
+        continue;
+      }
+      await publish(clientId, settings.floorAt(changedAtMs(event, payload)));
+      logger.info(
+        { transmitter, type, clientId, tokenId: event.tokenId },
+        'a security event raised the floor of a client',
+      );
+    }
+  }
+
+  function fail(error: unknown): Answer {
+    if (error instanceof AuthError && error.status !== 503) {
+      logger.warn({ transmitter, reason: error.reason, detail: error.privateDetail }, 'a security event was refused');
+      return refused(
+        DELIVERY_ERRORS[error.reason] ?? 'invalid_request',
+        error.message.replace('access token', 'token'),
+      );
+    }
+    logger.error(
+      { transmitter, detail: error instanceof Error ? error.message : '' },
+      'a security event was not applied',
+    );
+    return { status: 503, headers: { 'Retry-After': '5' } };
+  }
+
+  function signalsReceiver(req: GateRequest, res: Parameters<Middleware>[1]): void {
+    receive(req)
+      .catch(fail)
+      .then(
+        (answer) => send(res, answer),
+        () => res.destroy(),
+      );
+  }
+  return Object.assign(signalsReceiver, { close: () => keys.close() });
+}
+
+const DELIVERY_ERRORS: Readonly<Partial<Record<Reason, DeliveryError>>> = {
+  unknown_key: 'invalid_key',
+  bad_signature: 'invalid_key',
+  algorithm_not_allowed: 'invalid_key',
+  wrong_issuer: 'invalid_issuer',
+  wrong_audience: 'invalid_audience',
+};
+
+function refused(err: DeliveryError, description: string): Answer {
+  return { status: 400, body: { err, description } };
+}
+
+/** `sub_id` at the top (SSF 1.0), or `subject` inside the event (as earlier drafts had it). */
+function clientOf(event: SecurityEvent, payload: unknown, issuer: string): string | undefined {
+  const subject = (event.subject ?? member(payload, 'subject')) as Record<string, unknown> | undefined;
+  const { format, iss, sub } = subject ?? {};
+  return format === 'iss_sub' && iss === issuer && typeof sub === 'string' && sub !== '' ? sub : undefined;
+}
+
+/**
+ * When the change took place: `event_timestamp` (CAEP 1.0 section 2) in seconds, never later than the token that tells
+ * of it, because a floor in the future would refuse tokens that are not issued yet.
+ */
+function changedAtMs(event: SecurityEvent, payload: unknown): number {
+  const timestamp = member(payload, 'event_timestamp');
+  const isTime = typeof timestamp === 'number' && timestamp * 1000 >= FIRST_TIME_MS;
+  return isTime ? Math.min(timestamp * 1000, event.issuedAtMs) : event.issuedAtMs;
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function send(res: Parameters<Middleware>[1], { status, headers = {}, body }: Answer): void {
+  res.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  res.setHeader('Cache-Control', 'no-store');
+  if (body) res.setHeader('Content-Type', 'application/json');
+  res.end(body && JSON.stringify(body));
+}

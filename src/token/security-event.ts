@@ -1,0 +1,65 @@
+import type { Clock } from '../core/clock';
+import { AuthError } from '../core/auth-error';
+import type { Algorithm } from './algorithms';
+import { checkHeader, parseToken } from './jws';
+import type { KeySource } from './key-source';
+import { verifySignature } from './signature';
+import { freezeDeep } from './verified-token';
+
+/** What the security event tokens of one transmitter are verified against. */
+export interface SecurityEventOptions {
+  /** Exactly the `iss` of the tokens. */
+  readonly transmitter: string;
+  /** One of these must be in `aud`. */
+  readonly audiences: readonly string[];
+  readonly algorithms: readonly Algorithm[];
+  readonly keys: KeySource;
+  readonly clockToleranceMs: number;
+  readonly clock: Clock;
+}
+
+/** A verified security event token (RFC 8417 section 2.2). */
+export interface SecurityEvent {
+  readonly tokenId: string;
+  readonly issuedAtMs: number;
+  /** Event type URIs and their payloads. */
+  readonly events: Readonly<Record<string, unknown>>;
+  /** Whom it is about (RFC 9493), where the token says so at its top. */
+  readonly subject: unknown;
+}
+
+const TYPES: ReadonlySet<string | undefined> = new Set(['secevent+jwt']);
+
+/**
+ * Makes the function that verifies security event tokens (RFC 8417). Their type is checked as strictly as that of
+ * access tokens, so that neither can stand in for the other (RFC 8417 section 4.6, RFC 8725 section 3.11).
+ */
+export function securityEventVerifier(options: SecurityEventOptions): (raw: string) => Promise<SecurityEvent> {
+  const { transmitter, audiences, keys, clock, clockToleranceMs } = options;
+  const accepted = { algorithms: new Set(options.algorithms), types: TYPES };
+
+  return async function verifySecurityEvent(raw) {
+    const token = parseToken(raw);
+    const header = checkHeader(token.header, accepted);
+    const { key } = await keys.find(header);
+    verifySignature(token, key, header.algorithm);
+
+    const { iss, aud, jti, iat, events, sub_id: subject } = token.claims;
+    if (iss !== transmitter) throw new AuthError('wrong_issuer');
+    const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+    if (!named.some((audience) => audiences.some((own) => own === audience))) throw new AuthError('wrong_audience');
+    if (typeof jti !== 'string' || jti === '') throw invalid('jti is no string');
+    if (typeof iat !== 'number' || !Number.isFinite(iat)) throw invalid('iat is no number');
+    if (iat * 1000 > clock() + clockToleranceMs) throw new AuthError('not_yet_valid');
+    if (!isObject(events) || Object.keys(events).length === 0) throw invalid('events is no object with events in it');
+    return { tokenId: jti, issuedAtMs: iat * 1000, events: freezeDeep(events), subject: freezeDeep(subject) };
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(privateDetail: string): AuthError {
+  return new AuthError('invalid_claims', { privateDetail });
+}

@@ -1,0 +1,162 @@
+import { createSign, generateKeyPairSync } from 'node:crypto';
+import express from 'express';
+import request from 'supertest';
+import { signalsReceiver } from '../../src/index';
+import type { SignalsReceiverOptions } from '../../src/index';
+import { memoryGenerations } from '../../src/generation/memory';
+
+const NOW = Date.parse('2026-05-01T12:00:00.500Z');
+const NOW_SECONDS = Math.floor(NOW / 1000);
+const CAEP = 'https://schemas.openid.net/secevent/caep/event-type/';
+const SUBJECT = { format: 'iss_sub', iss: 'https://login.test', sub: 'pos-17' };
+
+const keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const foreign = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const jwk = { ...keyPair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'ES256', use: 'sig' };
+
+const event = (claims: object = {}): object => ({
+  iss: 'https://login.test',
+  aud: 'https://api.test/events',
+  jti: 'e1',
+  iat: NOW_SECONDS,
+  sub_id: SUBJECT,
+  events: { [`${CAEP}credential-change`]: { event_timestamp: NOW_SECONDS - 5 } },
+  ...claims,
+});
+
+function sign(claims: object, header: object = {}, key = keyPair.privateKey): string {
+  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const input = `${encode({ alg: 'ES256', typ: 'secevent+jwt', kid: 'k1', ...header })}.${encode(claims)}`;
+  const signature = createSign('sha256').update(input).sign({ key, dsaEncoding: 'ieee-p1363' });
+  return `${input}.${signature.toString('base64url')}`;
+}
+
+function setUp(overrides: Partial<SignalsReceiverOptions> = {}) {
+  const lines: string[] = [];
+  const note = (fields: object, message: string): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
+  const generations = memoryGenerations({ clock: () => NOW });
+  const receiver = signalsReceiver({
+    transmitter: 'https://login.test',
+    audience: 'https://api.test/events',
+    keys: { keys: [jwk] },
+    generations,
+    clock: () => NOW,
+    logger: { info: note, warn: note, error: note },
+    ...overrides,
+  } as SignalsReceiverOptions);
+  const app = express().use('/events', receiver);
+  const deliver = (body: string, type = 'application/secevent+jwt'): request.Test =>
+    request(app).post('/events').set('Content-Type', type).send(body);
+  const floors = async (): Promise<unknown[]> => [...(await generations.read(0)).floors];
+  return { app, deliver, floors, lines };
+}
+
+describe('signalsReceiver()', () => {
+  it.each(['token-claims-change', 'credential-change', 'session-revoked'])(
+    'publishes the floor of the client that a %s is about',
+    async (name) => {
+      const { deliver, floors } = setUp();
+      const answer = await deliver(sign(event({ events: { [CAEP + name]: { event_timestamp: NOW_SECONDS - 5 } } })));
+      expect(answer.status).toBe(202);
+      expect(answer.text).toBe('');
+      expect(await floors()).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000]]);
+    },
+  );
+
+  it('takes the issue time where an event has no time, and never a later one', async () => {
+    const { deliver, floors } = setUp();
+    const events = { [`${CAEP}session-revoked`]: {} };
+    await deliver(sign(event({ events })));
+    expect(await floors()).toEqual([['pos-17', NOW_SECONDS * 1000]]);
+    const ahead = { [`${CAEP}session-revoked`]: { event_timestamp: NOW_SECONDS + 86_400 } };
+    await deliver(sign(event({ jti: 'e2', iat: NOW_SECONDS + 3, events: ahead })));
+    expect(await floors()).toEqual([['pos-17', (NOW_SECONDS + 3) * 1000]]);
+  });
+
+  it('raises the floor to the end of the second where issue times are compared', async () => {
+    const { deliver, floors } = setUp({ generation: { claim: 'iat' } });
+    await deliver(sign(event()));
+    expect(await floors()).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000 + 999]]);
+  });
+
+  it('accepts a subject inside the event, as earlier drafts have it', async () => {
+    const { deliver, floors } = setUp();
+    const events = { [`${CAEP}session-revoked`]: { subject: SUBJECT } };
+    expect((await deliver(sign(event({ sub_id: undefined, events })))).status).toBe(202);
+    expect(await floors()).toEqual([['pos-17', NOW_SECONDS * 1000]]);
+  });
+
+  it.each([
+    ['an event of another type', { events: { 'https://example.com/other': {} } }],
+    ['a subject of another issuer', { sub_id: { ...SUBJECT, iss: 'https://other.test' } }],
+    ['a subject of another format', { sub_id: { format: 'email', email: 'a@b.test' } }],
+  ])('acknowledges %s and changes nothing', async (_name, claims) => {
+    const { deliver, floors } = setUp();
+    expect((await deliver(sign(event(claims)))).status).toBe(202);
+    expect(await floors()).toEqual([]);
+  });
+
+  it.each([
+    ['a foreign key', sign(event(), {}, foreign.privateKey), 'invalid_key'],
+    ['an unknown key', sign(event(), { kid: 'k2' }), 'invalid_key'],
+    ['an access token', sign(event(), { typ: 'at+jwt' }), 'invalid_request'],
+    ['no type', sign(event(), { typ: undefined }), 'invalid_request'],
+    ['another transmitter', sign(event({ iss: 'https://other.test' })), 'invalid_issuer'],
+    ['another audience', sign(event({ aud: ['https://other.test'] })), 'invalid_audience'],
+    ['no jti', sign(event({ jti: undefined })), 'invalid_request'],
+    ['no events', sign(event({ events: {} })), 'invalid_request'],
+    ['an issue time in the future', sign(event({ iat: NOW_SECONDS + 60 })), 'invalid_request'],
+    ['no token at all', 'garbage', 'invalid_request'],
+    ['64 kB of text', 'a'.repeat(65_537), 'invalid_request'],
+  ])('refuses %s', async (_name, body, err) => {
+    const { deliver, floors, lines } = setUp();
+    const answer = await deliver(body);
+    expect(answer.status).toBe(400);
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(answer.body).toEqual({ err, description: expect.any(String) });
+    expect(await floors()).toEqual([]);
+    expect(lines.join('\n')).not.toContain(body.slice(0, 200));
+  });
+
+  it('accepts POST only, and only its media type', async () => {
+    const { app, deliver } = setUp();
+    const get = await request(app).get('/events');
+    expect([get.status, get.headers['allow']]).toEqual([405, 'POST']);
+    expect((await deliver(sign(event()), 'application/json')).status).toBe(415);
+  });
+
+  it('applies a repeated delivery once', async () => {
+    const published: unknown[] = [];
+    const publish = (...floor: unknown[]): Promise<void> => Promise.resolve(void published.push(floor));
+    const { deliver } = setUp({ generations: { read: () => Promise.reject(new Error('unused')), publish } });
+    expect((await deliver(sign(event()))).status).toBe(202);
+    expect((await deliver(sign(event()))).status).toBe(202);
+    expect(published).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000]]);
+  });
+
+  it('answers 503 while the floor cannot be published, and applies the repetition', async () => {
+    const outcomes = [Promise.reject(new Error('store down')), Promise.resolve()];
+    const publish = (): Promise<void> => outcomes.shift() as Promise<void>;
+    const { deliver } = setUp({ generations: { read: () => Promise.reject(new Error('unused')), publish } });
+    const answer = await deliver(sign(event()));
+    expect([answer.status, answer.headers['retry-after'], answer.text]).toEqual([503, '5', '']);
+    expect((await deliver(sign(event()))).status).toBe(202);
+    expect(outcomes).toEqual([]);
+  });
+
+  it.each([
+    [{ transmitter: '' }, 'signalsReceiver(): option "transmitter" must be a non-empty string, got ""'],
+    [
+      { audience: [] },
+      'signalsReceiver(): option "audience" must be a non-empty string, or an array of them, got an empty array',
+    ],
+    [
+      { generations: {} },
+      'signalsReceiver(): option "generations" must be a generation source with publish(), got an object',
+    ],
+    [{ keys: undefined, jwksUri: 'http://login.test/jwks' }, /option "jwksUri" must be https:/],
+    [{ transmiter: 'x' }, 'signalsReceiver(): unknown option "transmiter"; did you mean "transmitter"?'],
+  ])('refuses wrong options %j', (options, message) => {
+    expect(() => setUp(options as never)).toThrow(message);
+  });
+});
