@@ -1,0 +1,109 @@
+/** A row of sample data. */
+export interface Row {
+  readonly id: string;
+}
+
+/** What an action did: the row as it is now, and what is answered where that is not the row; or why it was not possible. */
+export type Outcome<R> = { readonly row: R; readonly answer?: object } | { readonly conflict: string };
+
+/** One action on one row. `input` is the body of the request, of the shape that openapi.yaml gives it. */
+export type Act<R> = (row: R, input: never, now: string) => Outcome<R>;
+
+/** What a placeholder has to know about its resource. `Input` is the body of a creation. */
+export interface Definition<R extends Row, Input extends object> {
+  /** `ord` makes ids like `ord_0001`. */
+  readonly prefix: string;
+  readonly sample: readonly Omit<R, 'id'>[];
+  /** Adds what the caller of a creation leaves out. `now` is RFC 3339. */
+  readonly complete: (input: Input, now: string) => Omit<R, 'id'>;
+  /** Puts right what follows from other members, after a change. Default: nothing does. */
+  readonly settle?: (row: R, now: string) => R;
+  /** The row as a caller with these scopes may see it. Default: as it is. */
+  readonly present?: (row: R, scopes: readonly string[]) => R;
+  /** By the names in the table of resources. */
+  readonly actions?: Readonly<Record<string, Act<R>>>;
+}
+
+/** One page of a list. */
+export interface Page {
+  readonly rows: readonly Row[];
+  /** Id of the last row, where more follow. */
+  readonly lastId: string | undefined;
+}
+
+/** The rows of one placeholder, in memory. Bodies are trusted: `requestValidation()` stands in front. */
+export interface Collection {
+  /** The rows behind the one with the id `after`; `undefined` when that is no id of this collection. */
+  page(limit: number, after: string | undefined): Page | undefined;
+  find(id: string): Row | undefined;
+  create(input: object): Row;
+  update(id: string, changes: object): Row | undefined;
+  remove(id: string): boolean;
+  /** `undefined` when there is no such row. */
+  act(action: string, id: string, input: object): Outcome<Row> | undefined;
+  present(row: Row, scopes: readonly string[]): Row;
+}
+
+/** Opens a collection of its own, filled with the sample. `clock` in ms since the epoch. */
+export type OpenCollection = (clock: () => number) => Collection;
+
+/** Makes a placeholder's collection from what is particular about its resource. */
+export function collection<R extends Row, Input extends object>(definition: Definition<R, Input>): OpenCollection {
+  const { prefix, sample, complete, settle = (row: R) => row, present = (row: R) => row, actions = {} } = definition;
+
+  return function open(clock) {
+    // By number, ascending: a cursor stays good when the row it names is removed.
+    const rows = new Map<number, R>();
+    let last = 0;
+    const now = (): string => new Date(clock()).toISOString();
+
+    function add(members: Omit<R, 'id'>): R {
+      last += 1;
+      const row = { id: `${prefix}_${String(last).padStart(4, '0')}`, ...members } as R;
+      rows.set(last, row);
+      return row;
+    }
+
+    function numberOf(id: string): number | undefined {
+      const digits = id.startsWith(`${prefix}_`) ? id.slice(prefix.length + 1) : '';
+      return /^\d{4,15}$/.test(digits) ? Number(digits) : undefined;
+    }
+
+    function find(id: string): R | undefined {
+      const row = rows.get(numberOf(id) ?? 0);
+      return row?.id === id ? row : undefined;
+    }
+
+    function replace(row: R): R {
+      rows.set(numberOf(row.id) ?? 0, row);
+      return row;
+    }
+
+    sample.forEach(add);
+    return {
+      find,
+      page(limit, after) {
+        const start = after === undefined ? 0 : numberOf(after);
+        if (start === undefined) return undefined;
+        const following = [...rows].filter(([number]) => number > start).map(([, row]) => row);
+        const shown = following.slice(0, limit);
+        return { rows: shown, lastId: following.length > shown.length ? shown.at(-1)?.id : undefined };
+      },
+      create: (input) => add(complete(input as Input, now())),
+      update(id, changes) {
+        const row = find(id);
+        return row && replace(settle({ ...row, ...changes, id }, now()));
+      },
+      remove: (id) => find(id) !== undefined && rows.delete(numberOf(id) ?? 0),
+      act(action, id, input) {
+        const row = find(id);
+        const act = actions[action];
+        if (!row || !act) return undefined;
+        const outcome = act(row, input as never, now());
+        if ('row' in outcome) replace(outcome.row);
+        return outcome;
+      },
+      present: (row, scopes) => present(row as R, scopes),
+    };
+  };
+}

@@ -1,0 +1,123 @@
+import { Router } from 'express';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { requireScope, sendProblem } from '../../index';
+import type { Collection } from './collection';
+import { readCursor, writeCursor } from './cursor';
+import type { Resource } from './resources';
+import { routesOf } from './routes';
+import type { Route } from './routes';
+
+const DEFAULT_LIMIT = 20;
+
+/** Makes the placeholder router of one resource: each of its routes, with its guard directly in front of its handler. */
+export function resourceRouter(resource: Resource, rows: Collection): Router {
+  const router = Router();
+  const prefix = `/v1/${resource.path}`;
+  router.use(markPlaceholder);
+  for (const route of routesOf(resource)) {
+    const path = route.path.slice(prefix.length).replace('{id}', ':id') || '/';
+    const method = route.method.toLowerCase() as Lowercase<Route['method']>;
+    router[method](path, requireScope(route.scopes), HANDLERS[route.operation](rows, route));
+  }
+  return router;
+}
+
+/** Makes the handler of one route. */
+type MakeHandler = (rows: Collection, route: Route) => RequestHandler;
+
+const HANDLERS: Readonly<Record<Route['operation'], MakeHandler>> = {
+  list: (rows) =>
+    function list(req, res) {
+      const { limit = DEFAULT_LIMIT, cursor } = req.query;
+      const page = rows.page(Number(limit), typeof cursor === 'string' ? (readCursor(cursor) ?? '') : undefined);
+      if (!page) return refuseCursor(req, res);
+      const data = page.rows.map((row) => rows.present(row, scopesOf(req)));
+      res.json({ data, next_cursor: page.lastId === undefined ? null : writeCursor(page.lastId) });
+    },
+
+  create: (rows) =>
+    function create(req, res) {
+      const row = rows.create(bodyOf(req));
+      res
+        .status(201)
+        .location(`${req.baseUrl}/${row.id}`)
+        .json(rows.present(row, scopesOf(req)));
+    },
+
+  get: (rows) =>
+    function get(req, res) {
+      const row = rows.find(idOf(req));
+      if (!row) return refuseUnknown(req, res);
+      res.json(rows.present(row, scopesOf(req)));
+    },
+
+  update: (rows) =>
+    function update(req, res) {
+      const row = rows.update(idOf(req), bodyOf(req));
+      if (!row) return refuseUnknown(req, res);
+      res.json(rows.present(row, scopesOf(req)));
+    },
+
+  remove: (rows) =>
+    function remove(req, res) {
+      if (!rows.remove(idOf(req))) return refuseUnknown(req, res);
+      res.sendStatus(204);
+    },
+
+  action: (rows, route) => {
+    const { name, reference, creates } = actionOf(route);
+    return function act(req, res) {
+      const id = reference === undefined ? idOf(req) : String(bodyOf(req)[reference]);
+      const outcome = rows.act(name, id, bodyOf(req));
+      if (!outcome) {
+        return reference === undefined
+          ? refuseUnknown(req, res)
+          : refuseConflict(req, res, `The ${reference} of the body names nothing that is known here.`);
+      }
+      if ('conflict' in outcome) return refuseConflict(req, res, outcome.conflict);
+      if (creates) res.status(201).location(`${req.baseUrl}/${id}`);
+      res.json(outcome.answer ?? rows.present(outcome.row, scopesOf(req)));
+    };
+  },
+};
+
+/** Says that sample data is behind every answer, refusals included. */
+function markPlaceholder(_req: Request, res: Response, next: NextFunction): void {
+  res.setHeader('X-Placeholder', 'true');
+  next();
+}
+
+function refuseUnknown(req: Request, res: Response): void {
+  sendProblem(req, res, { status: 404, code: 'not_found', detail: 'There is nothing with this id.' });
+}
+
+function refuseConflict(req: Request, res: Response, detail: string): void {
+  sendProblem(req, res, { status: 409, code: 'conflict', detail });
+}
+
+function refuseCursor(req: Request, res: Response): void {
+  sendProblem(req, res, {
+    status: 400,
+    code: 'invalid_request',
+    title: 'Invalid request',
+    detail: 'The cursor is none of this list: take it from next_cursor of the page before, or leave it out.',
+    members: { errors: [{ path: '/query/cursor', message: 'must be the next_cursor of another page of this list' }] },
+  });
+}
+
+function actionOf(route: Route): NonNullable<Route['action']> {
+  if (!route.action) throw new TypeError(`${route.operationId}: a route of an action needs the action`);
+  return route.action;
+}
+
+function idOf(req: Request): string {
+  return String(req.params['id']);
+}
+
+function bodyOf(req: Request): Readonly<Record<string, unknown>> {
+  return (req.body ?? {}) as Readonly<Record<string, unknown>>;
+}
+
+function scopesOf(req: Request): readonly string[] {
+  return req.auth?.scopes ?? [];
+}

@@ -1,0 +1,124 @@
+/** What can be done with a row of a resource, beside its actions. */
+export type Operation = 'list' | 'create' | 'get' | 'update' | 'remove';
+
+/** A request that is more than a change of members: `POST /v1/orders/{id}/cancel`. */
+export interface Action {
+  readonly name: string;
+  readonly operationId: string;
+  /** Below the resource. With `{id}` it is about that row, else `reference` says which. */
+  readonly path: string;
+  readonly scope: string;
+  /** Member of the request body that names the row, where the path does not. */
+  readonly reference?: string;
+  /** Answers 201 with something new instead of 200 with the row. */
+  readonly creates?: true;
+}
+
+/** One row of the table: everything that the routers, the scopes and the contract have in common. */
+export interface Resource {
+  /** Path segment under `/v1`, also the name of the resource. */
+  readonly path: string;
+  /** One of its rows in an operation id: `Order` in `getOrder`. */
+  readonly noun: string;
+  /** Its rows in an operation id: `Orders` in `listOrders`. */
+  readonly plural: string;
+  /** Scope family: `prices` gives `prices:read` and `prices:write`. */
+  readonly family: string;
+  readonly operations: readonly Operation[];
+  readonly actions?: readonly Action[];
+  /** Scopes that are not required, but show more. */
+  readonly optionalScopes?: readonly string[];
+}
+
+// What others refer to is closed, cancelled or archived, never removed: locations, customers, orders, checks.
+const LASTING = ['list', 'create', 'get', 'update'] as const;
+const REMOVABLE = ['list', 'create', 'get', 'update', 'remove'] as const;
+
+/** The commerce resources. To change the API, change this table and openapi.yaml: the start fails until both agree. */
+export const RESOURCES = [
+  { path: 'locations', noun: 'Location', plural: 'Locations', family: 'locations', operations: LASTING },
+  { path: 'items', noun: 'Item', plural: 'Items', family: 'items', operations: REMOVABLE },
+  { path: 'categories', noun: 'Category', plural: 'Categories', family: 'items', operations: REMOVABLE },
+  {
+    path: 'inventory',
+    noun: 'InventoryLevel',
+    plural: 'InventoryLevels',
+    family: 'inventory',
+    operations: ['list', 'get', 'update'],
+    actions: [
+      {
+        name: 'adjust',
+        operationId: 'adjustInventory',
+        path: '/adjustments',
+        scope: 'inventory:write',
+        reference: 'inventory_id',
+        creates: true,
+      },
+    ],
+  },
+  { path: 'price-lists', noun: 'PriceList', plural: 'PriceLists', family: 'prices', operations: REMOVABLE },
+  { path: 'promotions', noun: 'Promotion', plural: 'Promotions', family: 'promotions', operations: REMOVABLE },
+  {
+    path: 'customers',
+    noun: 'Customer',
+    plural: 'Customers',
+    family: 'customers',
+    operations: LASTING,
+    optionalScopes: ['customers:pii'],
+  },
+  {
+    path: 'orders',
+    noun: 'Order',
+    plural: 'Orders',
+    family: 'orders',
+    operations: LASTING,
+    actions: [{ name: 'cancel', operationId: 'cancelOrder', path: '/{id}/cancel', scope: 'orders:cancel' }],
+  },
+  {
+    path: 'payments',
+    noun: 'Payment',
+    plural: 'Payments',
+    family: 'payments',
+    // A payment is a fact: it is refunded, not edited.
+    operations: ['list', 'create', 'get'],
+    actions: [
+      {
+        name: 'refund',
+        operationId: 'refundPayment',
+        path: '/{id}/refunds',
+        scope: 'payments:refund',
+        creates: true,
+      },
+    ],
+  },
+  { path: 'menus', noun: 'Menu', plural: 'Menus', family: 'menus', operations: REMOVABLE },
+  { path: 'modifier-groups', noun: 'ModifierGroup', plural: 'ModifierGroups', family: 'menus', operations: REMOVABLE },
+  { path: 'tables', noun: 'Table', plural: 'Tables', family: 'tables', operations: REMOVABLE },
+  {
+    path: 'checks',
+    noun: 'Check',
+    plural: 'Checks',
+    family: 'checks',
+    operations: LASTING,
+    actions: [{ name: 'close', operationId: 'closeCheck', path: '/{id}/close', scope: 'checks:write' }],
+  },
+  {
+    path: 'reservations',
+    noun: 'Reservation',
+    plural: 'Reservations',
+    family: 'reservations',
+    operations: LASTING,
+    actions: [{ name: 'seat', operationId: 'seatReservation', path: '/{id}/seat', scope: 'reservations:write' }],
+  },
+  {
+    path: 'kitchen-tickets',
+    noun: 'KitchenTicket',
+    plural: 'KitchenTickets',
+    family: 'kitchen',
+    operations: LASTING,
+    actions: [{ name: 'bump', operationId: 'bumpKitchenTicket', path: '/{id}/bump', scope: 'kitchen:write' }],
+  },
+] as const satisfies readonly Resource[];
+
+/** Name of one of the commerce resources: `orders`. */
+export type ResourceName = (typeof RESOURCES)[number]['path'];

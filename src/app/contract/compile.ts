@@ -1,0 +1,104 @@
+import addFormats from 'ajv-formats';
+import { Ajv2020 } from 'ajv/dist/2020';
+import type { ValidateFunction } from 'ajv/dist/2020';
+import { operationsOf } from './document';
+import type { ContractDocument, LocatedOperation } from './document';
+import { pathMatcher } from './match-path';
+import type { PathMatch } from './match-path';
+
+/** What a request is held against. */
+export interface CompiledOperation {
+  /** Alternatives, each of which requires all of its scopes. */
+  readonly security: readonly (readonly string[])[];
+  readonly path: ValidateFunction;
+  /** Turns the texts of the query into the types of the contract before it checks them. */
+  readonly query: ValidateFunction;
+  /** `undefined`: a body means nothing here. */
+  readonly body: CompiledBody | undefined;
+}
+
+/** What a body is held against. */
+export interface CompiledBody {
+  readonly required: boolean;
+  readonly mediaTypes: readonly string[];
+  readonly validate: ValidateFunction;
+}
+
+/** The operations of one path, by method as requests have it. */
+export type CompiledPath = ReadonlyMap<string, CompiledOperation>;
+
+const DOCUMENT = 'contract';
+const JSON_BODY = 'application/json';
+
+/** Compiles every schema that requests are held against, once; answers the look-up by path. */
+export function compileContract(document: ContractDocument): (path: string) => PathMatch<CompiledPath> | undefined {
+  const bodies = schemasOf(document, { coerceTypes: false });
+  const parameters = memoize(schemasOf(document, { coerceTypes: true }));
+  const paths = new Map<string, Map<string, CompiledOperation>>();
+  for (const at of operationsOf(document)) {
+    const operations = paths.get(at.path) ?? new Map<string, CompiledOperation>();
+    paths.set(at.path, operations);
+    operations.set(at.method, {
+      security: at.security,
+      path: parameters(parametersSchema(at, 'path')),
+      query: parameters(parametersSchema(at, 'query')),
+      body: compileBody(bodies, at),
+    });
+  }
+  return pathMatcher(paths);
+}
+
+/** The schemas of the document, ready to be compiled. */
+function schemasOf(document: ContractDocument, { coerceTypes }: { readonly coerceTypes: boolean }): Ajv2020 {
+  const ajv = new Ajv2020({
+    allErrors: true,
+    coerceTypes,
+    // The document is no JSON Schema as a whole, only in places.
+    strict: false,
+    // Takes a third of the start; a test holds every schema against the dialect instead.
+    validateSchema: false,
+    meta: false,
+  });
+  return addFormats(ajv).addSchema(document, DOCUMENT);
+}
+
+/** Compiles equal schemas once: most operations have the same parameters. */
+function memoize(ajv: Ajv2020): (schema: object) => ValidateFunction {
+  const compiled = new Map<string, ValidateFunction>();
+  return function compile(schema) {
+    const text = JSON.stringify(schema);
+    const validate = compiled.get(text) ?? ajv.compile(schema);
+    compiled.set(text, validate);
+    return validate;
+  };
+}
+
+function compileBody(ajv: Ajv2020, { path, method, operation }: LocatedOperation): CompiledBody | undefined {
+  const { requestBody } = operation;
+  if (!requestBody) return undefined;
+  const pointer = ['paths', path, method.toLowerCase(), 'requestBody', 'content', JSON_BODY, 'schema'];
+  const validate = ajv.getSchema(`${DOCUMENT}#/${pointer.map(toPointerToken).join('/')}`);
+  if (!validate) throw new TypeError(`openapi.yaml: ${method} ${path} has a body, but no schema for ${JSON_BODY}`);
+  return { required: requestBody.required ?? false, mediaTypes: Object.keys(requestBody.content), validate };
+}
+
+/** The parameters of one place as one object; whatever else stands in the query is a mistake, and silence would hide it. */
+function parametersSchema({ parameters }: LocatedOperation, place: 'path' | 'query'): object {
+  const here = parameters.filter((parameter) => parameter.in === place);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    required: here.filter(({ required }) => required).map(({ name }) => name),
+    properties: Object.fromEntries(here.map(({ name, schema }) => [name, absolute(schema)])),
+  };
+}
+
+/** A schema taken out of the document: its reference has to say where it leads from. */
+function absolute(schema: object): object {
+  return '$ref' in schema ? { ...schema, $ref: `${DOCUMENT}${String(schema.$ref)}` } : schema;
+}
+
+/** RFC 6901 section 3 and 6: escaped, then percent-encoded for the fragment of a URI. */
+function toPointerToken(name: string): string {
+  return encodeURIComponent(name.replace(/~/g, '~0').replace(/\//g, '~1'));
+}

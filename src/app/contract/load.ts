@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { ConfigurationError } from '../../index';
+import type { ContractDocument } from './document';
+
+/** Three levels up from src/app/contract and from dist/app/contract alike: the root of the package. */
+const PACKAGE_ROOT = join(__dirname, '..', '..', '..');
+
+/**
+ * Loads the contract.
+ *
+ * @param file - default: the openapi.yaml of this package
+ * @throws ConfigurationError when it cannot be read, or is no OpenAPI 3.1 document
+ */
+export function loadContract(file: string = join(PACKAGE_ROOT, 'openapi.yaml')): ContractDocument {
+  const document = parseYaml(file);
+  if (!isContract(document)) {
+    throw new ConfigurationError([`${file}: expected an OpenAPI 3.1 document with "openapi: 3.1.x" and "paths"`]);
+  }
+  return document;
+}
+
+function parseYaml(file: string): unknown {
+  try {
+    return parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new ConfigurationError([
+      `${file}: cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    ]);
+  }
+}
+
+function isContract(document: unknown): document is ContractDocument {
+  const { openapi, paths } = (document ?? {}) as Partial<Record<keyof ContractDocument, unknown>>;
+  return typeof openapi === 'string' && openapi.startsWith('3.1.') && typeof paths === 'object' && paths !== null;
+}
