@@ -130,6 +130,8 @@ export class Follower {
     const { freshness, logger, fields } = this.#options;
     this.failures++;
     this.#failuresInRow++;
+    // The retry is the read that a hint during this one has asked for; later hints count anew.
+    this.#hinted = false;
     this.lastError = describeFailure(error);
     if (this.#failuresInRow > 1) return;
     logger.warn({ ...fields, detail: this.lastError, ageMs: freshness.ageMs }, 'generations cannot be read');

@@ -64,7 +64,9 @@ export class ScriptedSource implements GenerationSource {
   }
 
   fails(error: unknown = new Error('down')): void {
-    this.answer = () => Promise.reject(error);
+    this.answer = () => {
+      throw error;
+    };
   }
 }
 

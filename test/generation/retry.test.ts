@@ -47,6 +47,25 @@ describe('reads that fail', () => {
     expect(source.asked.length - asked).toBeGreaterThanOrEqual(1);
   });
 
+  it('are hurried by a hint also when one came during the failed read', async () => {
+    const source = new ScriptedSource();
+    const { tracker, time } = track({ source });
+    await tracker.ready();
+    source.fails();
+    await time.advance(25_000);
+    source.answer = () => {
+      source.hint();
+      throw new Error('down');
+    };
+    await time.advance(15_000);
+    source.holds();
+    const asked = source.asked.length;
+    source.hint();
+    await time.advance(500);
+    expect(source.asked.length).toBe(asked + 1);
+    expect(tracker.status().source).toBe('fresh');
+  });
+
   it('are logged once per outage, with the reason of our own and nothing of a foreign message', async () => {
     const source = new ScriptedSource();
     const error = Object.assign(new Error('connect to postgres://user:hunter2@db failed'), { code: 'ECONNREFUSED' });
@@ -59,8 +78,7 @@ describe('reads that fail', () => {
     source.fails(new SourceError('answered 500, expected 200'));
     await time.advance(20_000);
     expect(tracker.status().lastError).toBe('answered 500, expected 200');
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what any JavaScript may do
-    source.answer = () => Promise.reject('hunter2');
+    source.fails('hunter2');
     await time.advance(20_000);
     expect(tracker.status().lastError).toBe('a thrown string');
   });
