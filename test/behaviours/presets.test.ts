@@ -1,0 +1,127 @@
+import { requireScope } from '../../src';
+import type { PresetName, Reason } from '../../src';
+import { PRESET_NAMES } from '../../src/core/preset-names';
+import { gateApp } from '../support/gate-app';
+import type { GateApp } from '../support/gate-app';
+import { base64url, GENERATION, token } from '../support/issuer';
+import { testKey } from '../support/keys';
+import { expectRefusal } from '../support/refusals';
+import { VENDOR_TOKENS } from '../support/vendor-tokens';
+import type { VendorToken } from '../support/vendor-tokens';
+
+type Changes = { readonly typ?: string | undefined; readonly claims?: Readonly<Record<string, unknown>> };
+
+/** Signs a vendor's token as it is: header and payload hold nothing that the vendor does not put there. */
+function tokenOf({ typ, claims }: Pick<VendorToken, 'typ' | 'claims'>): string {
+  const key = testKey();
+  const rawHeader = JSON.stringify({ alg: key.alg, kid: key.kid, typ });
+  return token({ rawHeader, payload: JSON.stringify(claims) });
+}
+
+/** A gate of that family, whose route asks for the first of the token's scopes. */
+function gateFor({ preset, audience, scopes: [scope = 'orders:read'] }: VendorToken): GateApp {
+  return gateApp({
+    preset,
+    audience,
+    routes: (app, reach) => void app.get('/v1/orders', requireScope(scope), reach),
+  });
+}
+
+function first(preset: PresetName): VendorToken {
+  const found = VENDOR_TOKENS.find((vendor) => vendor.preset === preset);
+  if (!found) throw new Error(`no token for ${preset}`);
+  return found;
+}
+
+describe('presets: tokens as authorization servers make them', () => {
+  it('has a token for every preset', () => {
+    expect(new Set(VENDOR_TOKENS.map(({ preset }) => preset))).toEqual(new Set(PRESET_NAMES));
+  });
+
+  it.each(VENDOR_TOKENS)('$preset accepts $name', async (vendor) => {
+    const response = await gateFor(vendor).get(tokenOf(vendor)).expect(200);
+    expect(response.body.auth).toMatchObject({
+      clientId: vendor.clientId,
+      scopes: vendor.scopes,
+      generation: GENERATION,
+      claims: vendor.claims,
+    });
+    expect(response.body.auth.subject).toBe(vendor.subject);
+  });
+
+  const rows: readonly [PresetName, string, Changes, Reason][] = [
+    ['rfc9068', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
+    ['rfc9068', 'azp in place of client_id', { claims: { client_id: undefined, azp: 'pos-17' } }, 'invalid_claims'],
+    ['rfc9068', 'a generation as a string', { claims: { generation: String(GENERATION) } }, 'generation_invalid'],
+    ['identityserver', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
+    ['identityserver', 'no client_id', { claims: { client_id: undefined } }, 'invalid_claims'],
+    [
+      'identityserver',
+      'the generation under another name',
+      { claims: { client_generation: undefined, generation: GENERATION } },
+      'generation_missing',
+    ],
+    [
+      'identityserver',
+      'a generation with a leading zero',
+      { claims: { client_generation: `0${GENERATION}` } },
+      'generation_invalid',
+    ],
+    ['openiddict', 'no sub', { claims: { sub: undefined } }, 'invalid_claims'],
+    ['openiddict', 'typ JWT', { typ: 'JWT' }, 'wrong_type'],
+    ['keycloak', 'the payload of an ID token', { claims: { typ: 'ID' } }, 'invalid_claims'],
+    ['keycloak', 'the payload of a refresh token', { claims: { typ: 'Refresh' } }, 'invalid_claims'],
+    ['keycloak', 'the audience account alone', { claims: { aud: 'account' } }, 'wrong_audience'],
+    ['keycloak', 'typ at+jwt', { typ: 'at+jwt' }, 'wrong_type'],
+    ['auth0', 'no typ', { typ: undefined }, 'wrong_type'],
+    ['auth0', 'no aud', { claims: { aud: undefined } }, 'wrong_audience'],
+    ['okta', 'client_id in place of cid', { claims: { cid: undefined, client_id: 'pos-17' } }, 'invalid_claims'],
+    ['okta', 'typ at+jwt', { typ: 'at+jwt' }, 'wrong_type'],
+    ['entra', 'no azp and no appid', { claims: { azp: undefined, client_id: 'pos-17' } }, 'invalid_claims'],
+    ['entra', 'no typ', { typ: undefined }, 'wrong_type'],
+    ['cognito', 'the token_use of an ID token', { claims: { token_use: 'id' } }, 'invalid_claims'],
+    ['cognito', 'no token_use', { claims: { token_use: undefined } }, 'invalid_claims'],
+    ['hydra', 'an empty aud', { claims: { aud: [] } }, 'wrong_audience'],
+    ['hydra', 'no typ', { typ: undefined }, 'wrong_type'],
+    ['ping', 'no typ', { typ: undefined }, 'wrong_type'],
+    ['ping', 'no aud', { claims: { aud: undefined } }, 'invalid_claims'],
+  ];
+  it.each(rows)('%s refuses %s', async (preset, _what, changes, reason) => {
+    const vendor = first(preset);
+    const through = gateFor(vendor);
+    const changed = {
+      typ: 'typ' in changes ? changes.typ : vendor.typ,
+      claims: { ...vendor.claims, ...changes.claims },
+    };
+    expectRefusal(await through.get(tokenOf(changed)), reason, through);
+  });
+
+  it('has a refused token for every preset', () => {
+    expect(new Set(rows.map(([preset]) => preset))).toEqual(new Set(PRESET_NAMES));
+  });
+
+  it.each<[PresetName, Record<string, unknown>]>([
+    ['okta', { scp: undefined, scope: 'orders:read' }],
+    ['entra', { roles: undefined, scp: 'orders:read' }],
+    ['entra', { roles: undefined, scope: 'orders:read' }],
+    ['keycloak', { scope: '', realm_access: { roles: ['orders:read'] } }],
+    ['rfc9068', { scope: undefined, scp: ['orders:read'] }],
+    ['identityserver', { scope: undefined, permissions: ['orders:read'] }],
+  ])('%s never looks for scopes in the claims of other families: %j', async (preset, claims) => {
+    const vendor = first(preset);
+    const through = gateFor(vendor);
+    const response = await through.get(tokenOf({ typ: vendor.typ, claims: { ...vendor.claims, ...claims } }));
+    expectRefusal(response, 'insufficient_scope', through, { scopes: ['orders:read'] });
+  });
+
+  it('refuses an encrypted token (OpenIddict by default) as malformed', async () => {
+    const jwe = ['{"alg":"RSA-OAEP","enc":"A256CBC-HS512"}', 'key', 'iv', 'ciphertext', 'tag'].map(base64url).join('.');
+    const through = gateFor(first('openiddict'));
+    expectRefusal(await through.get(jwe), 'malformed_token', through);
+  });
+
+  it('never falls back to another preset: a Keycloak token is nothing to the default', async () => {
+    const through = gateApp();
+    expectRefusal(await through.get(tokenOf(first('keycloak'))), 'wrong_type', through);
+  });
+});

@@ -1,0 +1,224 @@
+import express from 'express';
+import request from 'supertest';
+import { problemHandler, requireClaim, requireScope } from '../../src';
+import type { ScopeGuard } from '../../src';
+import { gateApp } from '../support/gate-app';
+import type { GateApp } from '../support/gate-app';
+import { token } from '../support/issuer';
+import { expectRefusal } from '../support/refusals';
+
+const guarded = (guard: ScopeGuard | ReturnType<typeof requireClaim>): GateApp =>
+  gateApp({ routes: (app, reach) => void app.get('/v1/orders', guard, reach) });
+const withScope = (scope: unknown): string => token({ claims: { scope } });
+
+describe('scopes: what requireScope() asks for (RFC 6750 section 3.1)', () => {
+  const pass: readonly [string, ScopeGuard, string][] = [
+    ['one scope', requireScope('a'), 'a'],
+    ['one among others', requireScope('a'), 'b a c'],
+    ['all of two, in another order', requireScope('a', 'b'), 'b c a'],
+    ['all of an array', requireScope(['a', 'b']), 'a b'],
+    ['the first of any', requireScope({ anyOf: ['a', 'b'] }), 'a'],
+    ['the last of any', requireScope({ anyOf: ['a', 'b'] }), 'b'],
+    ['a scope that is named twice', requireScope('a', 'a'), 'a'],
+  ];
+  it.each(pass)('passes a token with %s', async (_what, guard, scope) => {
+    const through = guarded(guard);
+    await through.get(withScope(scope)).expect(200);
+    expect(through.reached).toEqual(['GET /v1/orders']);
+  });
+
+  const refuse: readonly [string, ScopeGuard, string, readonly string[]][] = [
+    ['another scope', requireScope('a'), 'b', ['a']],
+    ['one of two', requireScope('a', 'b'), 'a', ['a', 'b']],
+    ['one of an array of two', requireScope(['a', 'b']), 'b', ['a', 'b']],
+    ['none of any', requireScope({ anyOf: ['a', 'b'] }), 'c', ['a', 'b']],
+    ['reader where read is asked for', requireScope('read'), 'reader', ['read']],
+    ['read:all where read is asked for', requireScope('read'), 'read:all', ['read']],
+    ['read where read:all is asked for', requireScope('read:all'), 'read', ['read:all']],
+    ['another case', requireScope('read'), 'Read', ['read']],
+    ['write where read is asked for', requireScope('orders:read'), 'orders:write', ['orders:read']],
+    ['a comma between the scopes', requireScope('a'), 'a,b', ['a']],
+    ['a tab between the scopes', requireScope('a'), 'a\tb', ['a']],
+    ['a wildcard', requireScope('orders:read'), '* orders:*', ['orders:read']],
+    ['a scope named like a member of every object', requireScope('constructor'), 'toString', ['constructor']],
+  ];
+  it.each(refuse)('refuses %s with 403 and says what is asked for', async (_what, guard, scope, scopes) => {
+    const through = guarded(guard);
+    const response = await through.get(withScope(scope));
+    expectRefusal(response, 'insufficient_scope', through, { scopes });
+    expect(response.body.required_scopes).toEqual(scopes);
+  });
+
+  it('asks for every scope of two guards in turn', async () => {
+    const through = gateApp({
+      routes: (app, reach) => void app.get('/v1/orders', requireScope('a'), requireScope('b'), reach),
+    });
+    await through.get(withScope('a b')).expect(200);
+    through.reached.length = 0;
+    expectRefusal(await through.get(withScope('a')), 'insufficient_scope', through, { scopes: ['b'] });
+  });
+
+  it('tells the operators who was refused', async () => {
+    const through = guarded(requireScope('a'));
+    await through.get(withScope('b')).expect(403);
+    expect(through.decisions.map(({ outcome, reason, auth }) => [outcome, reason, auth?.clientId])).toEqual([
+      ['authenticated', undefined, 'pos-17'],
+      ['refused', 'insufficient_scope', 'pos-17'],
+    ]);
+    expect(through.log.at('info')[0]?.fields).toMatchObject({ clientId: 'pos-17', method: 'GET', path: '/v1/orders' });
+  });
+});
+
+describe('scopes: how a token carries them (RFC 6749 section 3.3, RFC 9068 section 2.2.3)', () => {
+  it.each<[string, unknown, readonly string[]]>([
+    ['a string', 'a b', ['a', 'b']],
+    ['double spaces', ' a  b ', ['a', 'b']],
+    ['the same scope twice', 'a b a', ['a', 'b']],
+    ['an array', ['a', 'b'], ['a', 'b']],
+    ['an array with empty strings', ['', 'a', ''], ['a']],
+    ['an array whose entry has a blank', ['a', 'b c'], ['a', 'b c']],
+  ])('reads %s', async (_what, scope, scopes) => {
+    const response = await guarded(requireScope('a')).get(withScope(scope)).expect(200);
+    expect(response.body.auth.scopes).toEqual(scopes);
+  });
+
+  it('does not split an entry of an array', async () => {
+    const through = guarded(requireScope('a'));
+    expectRefusal(await through.get(withScope(['a b'])), 'insufficient_scope', through, { scopes: ['a'] });
+  });
+
+  it.each<[string, unknown]>([
+    ['no scope claim', undefined],
+    ['an empty string', ''],
+    ['blanks alone', '  '],
+    ['an empty array', []],
+    ['a number', 17],
+    ['an object', { a: true }],
+    ['an array with a number', ['a', 17]],
+    ['a nested array', [['a']]],
+    ['true', true],
+    ['null', null],
+  ])('answers %s with 403, not 401: the token is good, it grants nothing', async (_what, scope) => {
+    const through = guarded(requireScope('a'));
+    expectRefusal(await through.get(withScope(scope)), 'insufficient_scope', through, { scopes: ['a'] });
+  });
+
+  it('reads scp where the preset says so, as array and as string', async () => {
+    for (const scp of [['a', 'b'], 'a b']) {
+      const routes: Parameters<typeof gateApp>[0] = {
+        preset: 'okta',
+        routes: (app, reach) => void app.get('/v1/orders', requireScope('a'), reach),
+      };
+      const raw = token({ header: { typ: undefined }, claims: { cid: 'pos-17', scp, scope: undefined } });
+      const response = await gateApp(routes).get(raw).expect(200);
+      expect(response.body.auth.scopes).toEqual(['a', 'b']);
+    }
+  });
+});
+
+describe('claims guards: requireClaim()', () => {
+  const berlin = requireClaim('store', (value) => value === 'berlin-1');
+
+  it('passes a token whose claim passes the test', async () => {
+    await guarded(berlin)
+      .get(token({ claims: { store: 'berlin-1' } }))
+      .expect(200);
+  });
+
+  const refused: readonly [string, ReturnType<typeof requireClaim>, Record<string, unknown>][] = [
+    ['another value', berlin, { store: 'paris-1' }],
+    ['no such claim', berlin, {}],
+    ['a claim of another type', berlin, { store: ['berlin-1'] }],
+    ['a test that throws', requireClaim('store', (value) => (value as string[]).includes('x')), {}],
+    [
+      'a test that answers something true but not true',
+      requireClaim('store', ((v: unknown) => v) as never),
+      { store: 'x' },
+    ],
+    ['a test that answers a promise', requireClaim('store', (() => Promise.resolve(true)) as never), { store: 'x' }],
+    ['a claim that only the prototype has', requireClaim('constructor', (value) => value !== undefined), {}],
+  ];
+  it.each(refused)('refuses %s with 403 access_denied', async (_what, guard, claims) => {
+    const through = guarded(guard);
+    const response = await through.get(token({ claims }));
+    expectRefusal(response, 'claim_refused', through);
+    expect(response.text).not.toContain('store');
+  });
+
+  it('tells the operators which claim was refused, and what the test threw', async () => {
+    const through = guarded(requireClaim('store', () => fail('the test of the app is broken')));
+    await through.get(token()).expect(403);
+    expect(through.decisions.at(-1)?.error).toMatchObject({
+      privateDetail: 'the test of claim store threw',
+      cause: new Error('the test of the app is broken'),
+    });
+  });
+
+  it('gives the test the request too', async () => {
+    const guard = requireClaim('stores', (stores, req) =>
+      (stores as string[]).includes(String(req.headers['x-store'])),
+    );
+    const raw = token({ claims: { stores: ['berlin-1'] } });
+    await guarded(guard).get(raw).set('X-Store', 'berlin-1').expect(200);
+    await guarded(guard).get(raw).set('X-Store', 'paris-1').expect(403);
+  });
+});
+
+describe('guards without authenticate() before them', () => {
+  let logged: jest.SpyInstance;
+  beforeEach(() => void (logged = jest.spyOn(console, 'error').mockImplementation()));
+  afterEach(() => logged.mockRestore());
+
+  it.each([
+    ['requireScope()', requireScope('orders:read')],
+    ['requireClaim()', requireClaim('store', () => true)],
+  ])(
+    '%s answers 500 and names the route in the log, also with a good token and a set req.auth',
+    async (name, guard) => {
+      const reached: string[] = [];
+      const app = express();
+      app.use((req, _res, next) => {
+        Object.assign(req, { auth: { clientId: 'forged', scopes: ['orders:read'], claims: { store: 1 } }, user: {} });
+        next();
+      });
+      const router = express.Router().get('/:id', guard, (_req, res) => void res.json(reached.push('reached')));
+      app.use('/v1/orders', router);
+      app.use(problemHandler());
+
+      const response = await request(app).get('/v1/orders/17?access=1').set('Authorization', `Bearer ${token()}`);
+      expect({ status: response.status, body: response.body }).toEqual({
+        status: 500,
+        body: {
+          type: 'urn:tillgate:problem:internal_error',
+          title: 'Internal Server Error',
+          status: 500,
+          detail: 'The request could not be processed.',
+          code: 'internal_error',
+        },
+      });
+      expect(response.headers['www-authenticate']).toBeUndefined();
+      expect(reached).toEqual([]);
+      const line = `tillgate: ${name} stands on a route without authenticate() before it {"route":"GET /v1/orders/:id"}`;
+      expect(logged.mock.calls).toEqual([[line]]);
+    },
+  );
+
+  it('trusts what the gate left, not a req.auth that something in between has changed', async () => {
+    const through = gateApp({
+      routes: (app, reach) => {
+        app.use((req, _res, next) => {
+          req.auth = { ...req.auth!, scopes: ['orders:read'] };
+          next();
+        });
+        app.get('/v1/orders', requireScope('orders:read'), reach);
+      },
+    });
+    const response = await through.get(withScope('other'));
+    expectRefusal(response, 'insufficient_scope', through, { scopes: ['orders:read'] });
+  });
+});
+
+/** jest's own `fail` is gone: throws. */
+function fail(message: string): never {
+  throw new Error(message);
+}

@@ -1,0 +1,64 @@
+import { requireClaim, requireScope } from '../../src';
+
+describe('requireScope(): its arguments', () => {
+  it.each([
+    [requireScope('a'), { allOf: ['a'] }],
+    [requireScope('a', 'b', 'a'), { allOf: ['a', 'b'] }],
+    [requireScope(['a', 'b']), { allOf: ['a', 'b'] }],
+    [requireScope({ anyOf: ['a', 'b'] }), { anyOf: ['a', 'b'] }],
+  ])('shows what it asks for, frozen: %#', (guard, requirement) => {
+    expect(guard.requirement).toEqual(requirement);
+    expect(Object.isFrozen(guard.requirement)).toBe(true);
+    expect(Object.values(guard.requirement).every(Object.isFrozen)).toBe(true);
+  });
+
+  it('is a named function and leaves its argument alone', () => {
+    const scopes = Object.freeze(['a', 'b']);
+    expect(requireScope(scopes).name).toBe('requireScope');
+    expect(requireScope(Object.freeze({ anyOf: scopes })).requirement).toEqual({ anyOf: ['a', 'b'] });
+  });
+
+  it('does not follow an array that is changed afterwards', () => {
+    const scopes = ['a', 'b'];
+    const guard = requireScope(scopes);
+    scopes.length = 0;
+    expect(guard.requirement).toEqual({ allOf: ['a', 'b'] });
+  });
+
+  const least = 'requireScope(): expected at least one scope, got';
+  const grammar = 'requireScope(): expected a scope without blanks, quotes and backslashes, got';
+  it.each<[string, readonly unknown[], string]>([
+    ['nothing', [], `${least} an empty array`],
+    ['an empty array', [[]], `${least} an empty array`],
+    ['an empty anyOf', [{ anyOf: [] }], `${least} an empty array`],
+    ['anyOf that is no array', [{ anyOf: 'a' }], `${least} "a"`],
+    ['no anyOf', [{}], 'requireScope(): expected { anyOf: [...] }'],
+    ['allOf', [{ allOf: ['a'] }], 'requireScope(): expected { anyOf: [...] }'],
+    ['anyOf beside something else', [{ anyOf: ['a'], allOf: ['b'] }], 'requireScope(): expected { anyOf: [...] }'],
+    ['undefined', [undefined], `${grammar} undefined`],
+    ['null', [null], `${grammar} null`],
+    ['a number', [17], `${grammar} 17`],
+    ['an empty string', [''], `${grammar} ""`],
+    ['two scopes in one string', ['a b'], `${grammar} "a b"`],
+    ['a quote', ['a"b'], `${grammar} "a\\"b"`],
+    ['a backslash', ['a\\b'], `${grammar} "a\\\\b"`],
+    ['a letter beyond ASCII', ['größe'], `${grammar} "größe"`],
+    ['a line break', ['a\nb'], `${grammar} "a\\nb"`],
+    ['an array among strings', ['a', ['b']], `${grammar} an array of 1`],
+  ])('refuses %s at construction', (_what, args, message) => {
+    const make = requireScope as (...scopes: readonly unknown[]) => unknown;
+    expect(() => make(...args)).toThrow(new TypeError(message));
+  });
+});
+
+describe('requireClaim(): its arguments', () => {
+  it.each<[string, readonly unknown[], string]>([
+    ['no name', [undefined, () => true], 'requireClaim(): expected the name of a claim, got undefined'],
+    ['an empty name', ['', () => true], 'requireClaim(): expected the name of a claim, got ""'],
+    ['no test', ['store'], 'requireClaim(): expected a test function, got undefined'],
+    ['a value in place of a test', ['store', 'berlin-1'], 'requireClaim(): expected a test function, got "berlin-1"'],
+  ])('refuses %s at construction', (_what, args, message) => {
+    const make = requireClaim as (...args: readonly unknown[]) => unknown;
+    expect(() => make(...args)).toThrow(new TypeError(message));
+  });
+});
