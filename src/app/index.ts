@@ -1,0 +1,16 @@
+export { createAdminApp } from './admin';
+export type { AdminOptions } from './admin';
+export { createApp } from './create-app';
+export type { App, AppOptions } from './create-app';
+export type { ComponentStates, Readiness } from './health';
+export { createLog, logRequest } from './log';
+export type { LogOptions } from './log';
+export { createMetrics } from './metrics';
+export type { Metrics } from './metrics';
+export { requestId } from './request-id';
+export type { RequestIdOptions } from './request-id';
+export type { RequestEvent } from './request-observer';
+export { startServer } from './serve';
+export type { RunningServer, ServerOptions } from './serve';
+export { startApi } from './start-api';
+export type { RunningApi } from './start-api';

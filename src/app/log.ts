@@ -1,0 +1,33 @@
+import { pino } from 'pino';
+import type { DestinationStream } from 'pino';
+import type { Logger } from '../index';
+import type { RequestEvent } from './request-observer';
+
+/** Options of {@link createLog}. */
+export interface LogOptions {
+  /** Least severe level that is written. Default `info`. */
+  readonly level?: string;
+  /** Where the lines go. Default: stderr, so that stdout stays for results. */
+  readonly destination?: DestinationStream;
+}
+
+/** The scaffold's log: JSON lines by pino. */
+export function createLog({ level = 'info', destination = pino.destination(2) }: LogOptions = {}): Logger {
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+}
+
+/** One line for one request. Server errors are errors, everything a caller did is information. */
+export function logRequest(logger: Logger, event: RequestEvent): void {
+  const fields = {
+    method: event.method,
+    path: event.path,
+    status: event.status,
+    duration_ms: event.durationMs,
+    request_id: event.requestId,
+    client_id: event.clientId,
+    reason: event.reason,
+    ...(event.aborted && { aborted: true }),
+  };
+  if (event.status >= 500) logger.error(fields, 'request failed');
+  else logger.info(fields, 'request');
+}

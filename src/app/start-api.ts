@@ -1,0 +1,55 @@
+import { createAdminApp } from './admin';
+import { createApp } from './create-app';
+import type { App, AppOptions } from './create-app';
+import { createMetrics } from './metrics';
+import { startServer } from './serve';
+import type { RunningServer } from './serve';
+
+/** The API, listening. */
+export interface RunningApi {
+  readonly app: App;
+  /** Address it listens on: `http://HOST:PORT`. */
+  readonly url: string;
+  /** Address of the admin port, where there is one. */
+  readonly adminUrl: string | undefined;
+  /** Drains and stops: `/readyz` answers 503 at once, requests under way finish, the admin port goes last. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes the API and listens, on the admin port too where the settings have one.
+ *
+ * @throws Error when a port is not to be had; nothing is left open
+ */
+export async function startApi(options: AppOptions): Promise<RunningApi> {
+  const { host, port, adminPort } = options.settings;
+  const metrics = adminPort === undefined ? undefined : await createMetrics(() => app.readiness().ready);
+  const app = createApp({
+    ...options,
+    onRequest(event) {
+      metrics?.observe(event);
+      options.onRequest?.(event);
+    },
+  });
+  let api: RunningServer | undefined;
+  let admin: RunningServer | undefined;
+
+  async function close(): Promise<void> {
+    app.drain();
+    await api?.close();
+    await admin?.close();
+    await app.close();
+  }
+
+  try {
+    api = await startServer(app.handler, { host, port, portVariable: 'TILLGATE_PORT' });
+    if (adminPort !== undefined) {
+      const adminApp = createAdminApp({ readiness: () => app.readiness(), metrics });
+      admin = await startServer(adminApp, { host, port: adminPort, portVariable: 'TILLGATE_ADMIN_PORT' });
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { app, url: api.url, adminUrl: admin?.url, close };
+}

@@ -1,0 +1,128 @@
+/* eslint-disable @typescript-eslint/no-require-imports -- every command loads its module when it is called: help must be quick */
+import type { CommandEntry, CommandGroup } from './command';
+import type * as callCommand from './commands/call';
+import type * as checkCommand from './commands/check';
+import type * as clientsCommand from './commands/clients';
+import type * as devCommand from './commands/dev';
+import type * as explainCommand from './commands/explain';
+import type * as initCommand from './commands/init';
+import type * as routesCommand from './commands/routes';
+import type * as serveCommand from './commands/serve';
+import type * as tokenCommand from './commands/token';
+
+const load = {
+  call: () => require('./commands/call') as typeof callCommand,
+  check: () => require('./commands/check') as typeof checkCommand,
+  clients: () => require('./commands/clients') as typeof clientsCommand,
+  dev: () => require('./commands/dev') as typeof devCommand,
+  explain: () => require('./commands/explain') as typeof explainCommand,
+  init: () => require('./commands/init') as typeof initCommand,
+  routes: () => require('./commands/routes') as typeof routesCommand,
+  serve: () => require('./commands/serve') as typeof serveCommand,
+  token: () => require('./commands/token') as typeof tokenCommand,
+};
+
+const SCOPE = [
+  '--scope <scopes>',
+  'scopes to ask for, separated by blanks (default: all that the client has)',
+] as const;
+const SECRET = [
+  ['--secret <secret>', 'client secret (default: the one kept in TILLGATE_DATA_DIR)'],
+  ['--secret-file <file>', 'file that holds the client secret; - is standard input'],
+] as const;
+
+const CLIENTS: CommandGroup = {
+  name: 'clients',
+  about: 'client credentials at the token server',
+  commands: [
+    { usage: 'list', about: 'list them', run: (context) => load.clients().list(context) },
+    {
+      usage: 'add <client>',
+      about: 'register one and print its secret, once',
+      options: [
+        ['--description <text>', 'free text; a change of it discards the tokens issued before'],
+        ['--scope <scopes>', 'scopes that it may ask for, separated by blanks'],
+      ],
+      run: (context, options, client) => load.clients().add(context, options, client),
+    },
+    {
+      usage: 'describe <client> <text>',
+      about: 'change the Description: tokens issued before are discarded, the new one is printed',
+      run: (context, _options, client, text) => load.clients().describe(context, client, text),
+    },
+    {
+      usage: 'rotate <client>',
+      about: 'issue a new secret and print it, once',
+      options: [
+        ['--keep-tokens', 'leave the tokens issued before alive'],
+        ['--revoke-previous', 'let the secret before stop working at once'],
+      ],
+      run: (context, options, client) => load.clients().rotate(context, options, client),
+    },
+    {
+      usage: 'remove <client>',
+      about: 'delete one',
+      run: (context, _options, client) => load.clients().remove(context, client),
+    },
+  ],
+};
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
+  {
+    usage: 'dev',
+    about: 'start the API and the embedded token server, for development',
+    run: (context) => load.dev().dev(context),
+  },
+  {
+    usage: 'serve',
+    about: 'start the API alone, with your authorization server',
+    run: (context) => load.serve().serve(context),
+  },
+  {
+    usage: 'token <client>',
+    about: 'request an access token and print it',
+    options: [SCOPE, ...SECRET],
+    run: (context, options, client) => load.token().token(context, options, client),
+  },
+  {
+    usage: 'call <method> <path>',
+    about: 'call the API: call GET /v1/orders --as pos-terminal',
+    options: [
+      ['--as <client>', 'request a token as this client first'],
+      ['--token <token>', 'use this access token instead'],
+      ['--data <json>', 'request body'],
+      SCOPE,
+      ...SECRET,
+    ],
+    run: (context, options, method, path) => load.call().call(context, options, method, path),
+  },
+  {
+    usage: 'explain <token>',
+    about: 'say which checks an access token passes and which it fails; - reads it from standard input',
+    options: [['--scope <scopes>', 'scopes that the route would ask for, separated by blanks']],
+    run: (context, options, token) => load.explain().explainToken(context, options, token),
+  },
+  CLIENTS,
+  {
+    usage: 'revoke <client>',
+    about: 'discard all tokens of a client issued so far',
+    run: (context, _options, client) => load.clients().revoke(context, client),
+  },
+  {
+    usage: 'routes',
+    about: 'list the routes of the API and their scopes',
+    options: [['--check', 'hold them against openapi.yaml']],
+    run: (context, options) => load.routes().listRoutes(context, options),
+  },
+  {
+    usage: 'check',
+    about: 'examine configuration, issuer, keys and contract',
+    run: (context) => load.check().check(context),
+  },
+  {
+    usage: 'init <directory>',
+    about: 'write a small project to start from',
+    run: (context, _options, directory) => load.init().init(context, directory),
+  },
+];

@@ -1,0 +1,40 @@
+import type { CliIo } from './io';
+
+/** What every command gets beside its own arguments. */
+export interface CommandContext {
+  readonly io: CliIo;
+  /** Whether the answer is one JSON document instead of text. */
+  readonly json: boolean;
+}
+
+/** The options of all commands; each command declares the ones that it takes. */
+export interface CommandOptions {
+  readonly json?: true;
+  readonly scope?: string;
+  readonly secret?: string;
+  readonly secretFile?: string;
+  readonly as?: string;
+  readonly token?: string;
+  readonly data?: string;
+  readonly description?: string;
+  readonly keepTokens?: true;
+  readonly revokePrevious?: true;
+  readonly check?: true;
+}
+
+/** One command of the table: how it is called and what runs it. */
+export interface CommandEntry {
+  /** Name and arguments: `token <client>`. */
+  readonly usage: string;
+  readonly about: string;
+  readonly options?: readonly (readonly [flags: string, about: string])[];
+  /** Does the work and answers the exit code. Loads its module only when it is called, so that help is quick. */
+  readonly run: (context: CommandContext, options: CommandOptions, ...args: string[]) => Promise<number>;
+}
+
+/** Commands under a common name: `clients list`. */
+export interface CommandGroup {
+  readonly name: string;
+  readonly about: string;
+  readonly commands: readonly CommandEntry[];
+}

@@ -1,0 +1,88 @@
+import { readSettings } from '../../index';
+import type { Settings } from '../../index';
+import { print } from '../answer';
+import type { CommandContext, CommandOptions } from '../command';
+import { CliError, EXIT } from '../exit';
+import { send } from '../http';
+import type { HttpAnswer } from '../http';
+import { obtainToken } from '../obtain-token';
+
+/** Headers of an answer that say something about the call. */
+const SHOWN = [
+  'www-authenticate',
+  'content-type',
+  'location',
+  'etag',
+  'link',
+  'allow',
+  'retry-after',
+  'ratelimit',
+  'x-placeholder',
+  'x-request-id',
+];
+
+/** `tillgate call <method> <path>`: status, main headers and body; fails when the API refuses. */
+export async function call(
+  context: CommandContext,
+  options: CommandOptions,
+  method: string,
+  path: string,
+): Promise<number> {
+  const settings = readSettings(context.io.env);
+  const url = settings.baseUrl.replace(/\/$/, '') + checkPath(path);
+  const body = checkData(options.data);
+  const token = await callerToken(context, settings, options);
+  const answer = await send(context.io, url, {
+    method: checkMethod(method),
+    headers: {
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+    },
+    ...(body !== undefined && { body }),
+  });
+  const headers = shownHeaders(answer);
+  print(context, { status: answer.status, headers, body: answer.body ?? answer.text }, asText(answer, headers));
+  return answer.status < 400 ? EXIT.ok : EXIT.failed;
+}
+
+/** Without `--as` and `--token` the call goes out as a stranger's: that too is something to try. */
+async function callerToken(
+  { io }: CommandContext,
+  settings: Settings,
+  options: CommandOptions,
+): Promise<string | undefined> {
+  if (options.as !== undefined && options.token !== undefined) {
+    throw new CliError('give --as or --token, not both', EXIT.usage);
+  }
+  if (options.as === undefined) return options.token;
+  return (await obtainToken(io, settings, options.as, options)).access_token;
+}
+
+function checkMethod(method: string): string {
+  if (/^[A-Za-z]+$/.test(method)) return method.toUpperCase();
+  throw new CliError(`expected a method such as GET, got ${JSON.stringify(method)}`, EXIT.usage);
+}
+
+function checkPath(path: string): string {
+  if (path.startsWith('/')) return path;
+  throw new CliError(`expected a path such as /v1/orders, got ${JSON.stringify(path)}`, EXIT.usage);
+}
+
+function checkData(data: string | undefined): string | undefined {
+  try {
+    if (data !== undefined) JSON.parse(data);
+    return data;
+  } catch {
+    throw new CliError('expected JSON in --data, for example --data \'{"name":"Espresso"}\'', EXIT.usage);
+  }
+}
+
+function shownHeaders({ headers }: HttpAnswer): Record<string, string> {
+  return Object.fromEntries(SHOWN.flatMap((name) => (headers.has(name) ? [[name, headers.get(name) ?? '']] : [])));
+}
+
+function asText({ status, statusText, body, text }: HttpAnswer, headers: Record<string, string>): string {
+  const head = [`${status} ${statusText}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
+  const shown = body === undefined ? text : JSON.stringify(body, undefined, 2);
+  return shown ? `${head.join('\n')}\n\n${shown}` : head.join('\n');
+}

@@ -1,0 +1,89 @@
+import { readSettings } from '../../index';
+import type { Settings } from '../../index';
+import { print, table } from '../answer';
+import type { CommandContext, CommandOptions } from '../command';
+import { credentialStore } from '../credentials';
+import type { CredentialStore } from '../credentials';
+import { CliError, EXIT } from '../exit';
+import { clientPath, tokenServer } from '../token-server';
+import type { Client, ClientWithSecret, TokenAnswer, TokenServer } from '../token-server';
+
+interface Tools {
+  readonly settings: Settings;
+  readonly server: TokenServer;
+  readonly credentials: CredentialStore;
+}
+
+/** `tillgate clients list` */
+export async function list(context: CommandContext): Promise<number> {
+  const { clients } = await tools(context).server.clients<{ clients: readonly Client[] }>('GET', '');
+  const rows = clients.map(({ client_id, description, scope, disabled }) => [
+    client_id,
+    disabled ? 'disabled' : 'active',
+    description,
+    scope,
+  ]);
+  print(context, clients, table([['CLIENT', 'STATE', 'DESCRIPTION', 'SCOPES'], ...rows]));
+  return EXIT.ok;
+}
+
+/** `tillgate clients add <client>` */
+export async function add(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
+  if (options.scope === undefined) {
+    throw new CliError('give --scope "orders:read orders:write": the scopes that the client may ask for', EXIT.usage);
+  }
+  const { server, credentials } = tools(context);
+  const client = await server.clients<ClientWithSecret>('POST', '', {
+    client_id: clientId,
+    description: options.description ?? '',
+    scope: options.scope,
+  });
+  await credentials.set(client.client_id, client);
+  print(context, client, `registered ${client.client_id}\nsecret, shown only now: ${client.client_secret}`);
+  return EXIT.ok;
+}
+
+/** `tillgate clients describe <client> <text>` */
+export async function describe(context: CommandContext, clientId: string, description: string): Promise<number> {
+  const { server } = tools(context);
+  const client = await server.clients<Client & { token?: TokenAnswer }>('PATCH', clientPath(clientId), { description });
+  const outcome = client.token
+    ? `described ${clientId}: its earlier tokens are discarded; the new one:\n${client.token.access_token}`
+    : `${clientId} has that Description already: its tokens stay`;
+  print(context, client, outcome);
+  return EXIT.ok;
+}
+
+/** `tillgate clients rotate <client>` */
+export async function rotate(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
+  const { server, credentials } = tools(context);
+  const rotated = await server.clients<ClientWithSecret>('POST', `${clientPath(clientId)}/secrets`, {
+    ...(options.keepTokens && { keep_tokens: true }),
+    ...(options.revokePrevious && { revoke_previous: true }),
+  });
+  const { scope } = await server.clients<Client>('GET', clientPath(clientId));
+  await credentials.set(clientId, { client_secret: rotated.client_secret, scope });
+  print(context, rotated, `new secret of ${clientId}, shown only now: ${rotated.client_secret}`);
+  return EXIT.ok;
+}
+
+/** `tillgate clients remove <client>` */
+export async function remove(context: CommandContext, clientId: string): Promise<number> {
+  const { server, credentials } = tools(context);
+  await server.clients('DELETE', clientPath(clientId));
+  await credentials.remove(clientId);
+  print(context, { client_id: clientId, removed: true }, `removed ${clientId}: its tokens are discarded`);
+  return EXIT.ok;
+}
+
+/** `tillgate revoke <client>` */
+export async function revoke(context: CommandContext, clientId: string): Promise<number> {
+  const client = await tools(context).server.clients<Client>('POST', `${clientPath(clientId)}/revoke`);
+  print(context, client, `revoked: every token of ${clientId} issued so far is discarded`);
+  return EXIT.ok;
+}
+
+function tools({ io }: CommandContext): Tools {
+  const settings = readSettings(io.env);
+  return { settings, server: tokenServer(io, settings), credentials: credentialStore(settings) };
+}

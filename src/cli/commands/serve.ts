@@ -1,0 +1,30 @@
+import { createLog, startApi } from '../../app/index';
+import { authenticateOptions } from '../../index';
+import { print } from '../answer';
+import type { CommandContext } from '../command';
+import { EXIT } from '../exit';
+import { withFreePorts } from '../free-ports';
+import { authorizedGenerations } from '../generation-source';
+import { externalSettings } from '../settings';
+
+/** `tillgate serve`: the API alone, until it is asked to stop. */
+export async function serve(context: CommandContext): Promise<number> {
+  const { io } = context;
+  const settings = externalSettings(await withFreePorts(io.env));
+  const logger = createLog({ level: settings.logLevel, destination: io.stderr });
+  const generations = authorizedGenerations(settings, logger);
+  try {
+    const gate = { ...authenticateOptions(settings), fetch: io.fetch, ...(generations && { generations }) };
+    const api = await startApi({ settings, logger, gate });
+    print(
+      context,
+      { base_url: settings.baseUrl, listening: api.url, issuer: settings.issuer, admin: api.adminUrl },
+      `Tillgate listens on ${api.url}, issuer ${settings.issuer}${api.adminUrl ? `, admin ${api.adminUrl}` : ''}`,
+    );
+    await io.untilStopped();
+    await api.close();
+    return EXIT.ok;
+  } finally {
+    await generations?.close?.();
+  }
+}

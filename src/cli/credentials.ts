@@ -1,0 +1,69 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import type { Settings } from '../index';
+import { isEmbedded } from './embedded';
+import { CliError, EXIT } from './exit';
+
+/** A client secret that this command line was given when it registered the client. */
+export interface Credential {
+  readonly client_secret: string;
+  readonly scope: string;
+}
+
+/**
+ * The secrets of clients that were registered with this command line, so that `token` and `call` need none: for
+ * development. They lie in `credentials.json` in the data directory, readable for its owner only, and are kept apart
+ * by token server: a secret is never sent to another one.
+ */
+export interface CredentialStore {
+  get(clientId: string): Promise<Credential | undefined>;
+  set(clientId: string, credential: Credential): Promise<void>;
+  remove(clientId: string): Promise<void>;
+  /** Whether nothing was ever kept for this token server. */
+  isNew(): Promise<boolean>;
+}
+
+type Contents = Map<string, Map<string, Credential>>;
+
+/** Opens the store for the token server of the settings. */
+export function credentialStore(settings: Settings): CredentialStore {
+  const file = join(settings.dataDir, 'credentials.json');
+  const server = isEmbedded(settings) ? 'embedded' : (settings.authUrl ?? settings.issuer ?? '');
+
+  async function change(edit: (credentials: Map<string, Credential>) => void): Promise<void> {
+    const contents = await readContents(file);
+    const credentials = contents.get(server) ?? new Map<string, Credential>();
+    edit(credentials);
+    await writeContents(file, contents.set(server, credentials), settings.dataDir);
+  }
+
+  return {
+    get: async (clientId) => (await readContents(file)).get(server)?.get(clientId),
+    set: (clientId, credential) => change((credentials) => credentials.set(clientId, credential)),
+    remove: (clientId) => change((credentials) => credentials.delete(clientId)),
+    isNew: async () => !(await readContents(file)).has(server),
+  };
+}
+
+async function readContents(file: string): Promise<Contents> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();
+    throw new CliError(`cannot read ${file}: ${(error as Error).message}`, EXIT.configuration);
+  }
+  try {
+    const servers = Object.entries(JSON.parse(text) as Record<string, Record<string, Credential>>);
+    return new Map(servers.map(([server, credentials]) => [server, new Map(Object.entries(credentials))]));
+  } catch {
+    throw new CliError(`${file} is broken; remove it, then give every client a new secret: clients rotate <client>`);
+  }
+}
+
+async function writeContents(file: string, contents: Contents, dataDir: string): Promise<void> {
+  const document = Object.fromEntries([...contents].map(([server, each]) => [server, Object.fromEntries(each)]));
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await writeFileAtomic(file, `${JSON.stringify(document, undefined, 2)}\n`, { mode: 0o600 });
+}

@@ -1,0 +1,14 @@
+import { httpGenerations } from '../generation/index';
+import type { GenerationSource, Logger, Settings } from '../index';
+
+/**
+ * The source of the settings as an admin reads it. `undefined` where the address alone will do: no admin token, or
+ * credentials of its own. Whoever asks for it closes it.
+ */
+export function authorizedGenerations(
+  { generations, adminToken }: Settings,
+  logger?: Logger,
+): GenerationSource | undefined {
+  if (adminToken === undefined || !generations?.startsWith('http') || generations.includes('@')) return undefined;
+  return httpGenerations({ url: generations, headers: { authorization: `Bearer ${adminToken}` }, logger });
+}

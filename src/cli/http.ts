@@ -1,0 +1,54 @@
+import { CliError } from './exit';
+import type { CliIo } from './io';
+
+/** An HTTP answer, read to its end. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON, or `undefined` where it is none. */
+  readonly body: unknown;
+}
+
+const TIMEOUT_MS = 15_000;
+
+/**
+ * Sends a request.
+ *
+ * @throws CliError when nothing answers
+ */
+export async function send(io: CliIo, url: string, init: RequestInit = {}): Promise<HttpAnswer> {
+  try {
+    const response = await io.fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
+    const text = await response.text();
+    const { status, statusText, headers } = response;
+    return { status, statusText, headers, text, body: parseJson(text) };
+  } catch (error) {
+    const origin = URL.canParse(url) ? new URL(url).origin : url;
+    throw new CliError(
+      `no answer from ${origin} (${reasonOf(error)}); is it running? ${io.programName} dev starts both servers`,
+    );
+  }
+}
+
+/** What a refusal says for people: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749. */
+export function explainRefusal({ status, statusText, body }: HttpAnswer): string {
+  const { code, detail, error, error_description } = (body ?? {}) as Record<string, unknown>;
+  const said = [code ?? error, detail ?? error_description].filter((part) => typeof part === 'string').join(': ');
+  return `${status} ${said || statusText}`;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** fetch says only "fetch failed"; what failed is the cause. */
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as { cause?: { code?: string; message?: string }; message?: string };
+  return cause?.code ?? cause?.message ?? message ?? String(error);
+}

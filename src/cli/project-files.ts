@@ -1,0 +1,93 @@
+/** Files of a small project behind the gate, by path. `name` is the name of its directory. */
+export function projectFiles(name: string, version: string): Readonly<Record<string, string>> {
+  return {
+    'package.json': packageJson(name, version),
+    'app.js': APP,
+    'server.js': SERVER,
+    'test/orders.test.js': TEST,
+    '.env.example': ENVIRONMENT,
+    '.gitignore': 'node_modules/\n.env\n',
+  };
+}
+
+function packageJson(name: string, version: string): string {
+  const manifest = {
+    name:
+      name
+        .toLowerCase()
+        .replace(/[^a-z0-9._-]+/g, '-')
+        .replace(/^[._-]+/, '') || 'commerce-api',
+    private: true,
+    type: 'module',
+    engines: { node: '^20.19.0 || ^22.12.0 || >=24.0.0' },
+    scripts: { start: 'node --env-file=.env server.js', test: 'node --test' },
+    dependencies: { express: '^5.3.0', tillgate: `^${version}` },
+    devDependencies: { supertest: '^7.3.2' },
+  };
+  return `${JSON.stringify(manifest, undefined, 2)}\n`;
+}
+
+const APP = `import express from 'express';
+import { problemHandler, requireScope } from 'tillgate';
+
+// What happens to a request: the gate authenticates it, a guard per route asks for scopes, then your handler runs.
+export function createApp(gate) {
+  const app = express();
+  app.use('/v1', gate);
+  app.get('/v1/orders', requireScope('orders:read'), (req, res) => {
+    res.json({ caller: req.auth.clientId, data: [] });
+  });
+  app.use(problemHandler());
+  return app;
+}
+`;
+
+const SERVER = `import { authenticate } from 'tillgate';
+import { createApp } from './app.js';
+
+// authenticate() without options reads the TILLGATE_* variables; see .env.example.
+createApp(authenticate()).listen(3000, '127.0.0.1', () => {
+  console.log('http://127.0.0.1:3000');
+});
+`;
+
+const TEST = `import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import request from 'supertest';
+import { authenticate } from 'tillgate';
+import { createTestIssuer, expectChallenge, expectProblem } from 'tillgate/testing';
+import { createApp } from '../app.js';
+
+const issuer = createTestIssuer();
+const app = createApp(authenticate(issuer.options));
+
+function getOrders(token) {
+  const call = request(app).get('/v1/orders');
+  return token ? call.set('Authorization', \`Bearer \${token}\`) : call;
+}
+
+test('lists orders for a client with orders:read', async () => {
+  const answer = await getOrders(issuer.token({ clientId: 'pos-terminal', scope: 'orders:read' }));
+  assert.equal(answer.status, 200);
+  assert.equal(answer.body.caller, 'pos-terminal');
+});
+
+test('refuses a stranger', async () => {
+  const answer = await getOrders();
+  expectProblem(answer, { status: 401, code: 'missing_token' });
+  expectChallenge(answer, {});
+});
+
+test('refuses a client without the scope', async () => {
+  const answer = await getOrders(issuer.token({ scope: 'items:read' }));
+  expectProblem(answer, { status: 403, code: 'insufficient_scope' });
+});
+`;
+
+const ENVIRONMENT = `# {auth_url}: your authorization server. For development: npx tillgate dev starts one at http://127.0.0.1:4000
+TILLGATE_AUTH_URL=http://127.0.0.1:4000
+# The aud that your access tokens carry.
+TILLGATE_AUDIENCE=http://127.0.0.1:3000
+# Where changes of client credentials are read, so that discarded tokens die at once.
+TILLGATE_GENERATIONS=http://127.0.0.1:4000/generations
+`;

@@ -1,0 +1,97 @@
+import express from 'express';
+import request from 'supertest';
+import { requestId } from '../../src/app/request-id';
+import { requestObserver } from '../../src/app/request-observer';
+import type { RequestEvent } from '../../src/app/request-observer';
+
+describe('requestId', () => {
+  const app = express();
+  app.use(requestId({ generate: () => 'made-here' }));
+  app.get('/', (req, res) => void res.json({ id: req.id }));
+
+  it.each(['a', '0f8fad5b-d9cb-469f-a165-70867728950e', 'A.b_c-9', 'x'.repeat(64)])(
+    'takes over the id %s of the caller',
+    async (id) => {
+      const answer = await request(app).get('/').set('X-Request-Id', id);
+
+      expect(answer.headers['x-request-id']).toBe(id);
+      expect(answer.body).toEqual({ id });
+    },
+  );
+
+  it.each(['', 'a b', 'a"b', '<script>', 'ä', 'x'.repeat(65), 'a,b'])('makes its own instead of %j', async (id) => {
+    const answer = await request(app).get('/').set('X-Request-Id', Buffer.from(id, 'latin1').toString('latin1'));
+
+    expect(answer.headers['x-request-id']).toBe('made-here');
+    expect(answer.body).toEqual({ id: 'made-here' });
+  });
+
+  it('makes a new random one for every request by default', async () => {
+    const plain = express().use(requestId());
+    const [one, two] = [await request(plain).get('/'), await request(plain).get('/')];
+
+    expect(one.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(one.headers['x-request-id']).not.toBe(two.headers['x-request-id']);
+  });
+});
+
+describe('requestObserver', () => {
+  function observed(nowMs: () => number = () => 0) {
+    const events: RequestEvent[] = [];
+    const observer = requestObserver((event) => events.push(event), nowMs);
+    const app = express();
+    app.use(requestId({ generate: () => 'id-1' }), observer.handler);
+    app.get('/refused', (req, res) => {
+      observer.refused(req.id, 'superseded');
+      res.sendStatus(401);
+    });
+    app.get('/{*rest}', (_req, res) => void res.json({}));
+    return { app, events, observer };
+  }
+
+  it('makes one event per request, with how long it took', async () => {
+    const times = [1000, 1012.345];
+    const { app, events } = observed(() => times.shift() ?? NaN);
+
+    await request(app).get('/v1/orders?access_token=geheim');
+
+    expect(events).toEqual([
+      {
+        method: 'GET',
+        path: '/v1/orders',
+        status: 200,
+        durationMs: 12.3,
+        requestId: 'id-1',
+        clientId: undefined,
+        reason: undefined,
+        aborted: false,
+      },
+    ]);
+  });
+
+  it('says why a request was refused', async () => {
+    const { app, events } = observed();
+
+    await request(app).get('/refused');
+
+    expect(events).toMatchObject([{ path: '/refused', status: 401, reason: 'superseded' }]);
+  });
+
+  it('takes a token out of the path', async () => {
+    const { app, events } = observed();
+
+    await request(app).get('/v1/orders/eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2lnbmF0dXJl/x');
+
+    expect(events).toMatchObject([{ path: '/v1/orders/[token]/x' }]);
+  });
+
+  it('forgets a request that is over', async () => {
+    const { app, events, observer } = observed();
+    await request(app).get('/');
+
+    observer.refused('id-1', 'superseded');
+    await request(app).get('/');
+
+    expect(events.map(({ reason }) => reason)).toEqual([undefined, undefined]);
+  });
+});

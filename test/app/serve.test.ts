@@ -1,0 +1,138 @@
+import { createServer, get, Agent } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { once } from 'node:events';
+import { startServer } from '../../src/app/serve';
+import type { RunningServer } from '../../src/app/serve';
+
+const HOST = '127.0.0.1';
+
+function start(handler: RequestListener, drainDeadlineMs?: number): Promise<RunningServer> {
+  return startServer(handler, { host: HOST, port: 0, ...(drainDeadlineMs !== undefined && { drainDeadlineMs }) });
+}
+
+/** A connection that has had one answer and now idles. */
+async function idleConnection(port: number): Promise<Socket> {
+  const socket = connect(port, HOST);
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(answer.toString()).toContain('HTTP/1.1 200 OK');
+  return socket;
+}
+
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const chunk of response) body += String(chunk);
+  return body;
+}
+
+/** A handler that answers when the test says so. */
+function heldHandler(): { handler: RequestListener; arrived: Promise<void>; answer: (body: string) => void } {
+  const responses: ServerResponse[] = [];
+  let arrive: () => void = () => {};
+  const arrived = new Promise<void>((resolve) => (arrive = resolve));
+  return {
+    arrived,
+    answer: (body) => responses.shift()?.end(body),
+    handler(_req, res) {
+      responses.push(res);
+      arrive();
+    },
+  };
+}
+
+describe('startServer', () => {
+  it('answers on the port that it took, and names its address', async () => {
+    const server = await start((_req, res) => res.end('hello'));
+
+    expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
+    expect(await (await fetch(server.url)).text()).toBe('hello');
+    await server.close();
+  });
+
+  it('closes at once when all connections idle', async () => {
+    const server = await start((_req, res) => res.end('hello'));
+    const sockets = await Promise.all([1, 2, 3].map(() => idleConnection(server.port)));
+    const closed = Promise.all(sockets.map((socket) => once(socket, 'close')));
+
+    const startedMs = performance.now();
+    await server.close();
+    await closed;
+
+    expect(performance.now() - startedMs).toBeLessThan(500);
+  });
+
+  it('lets a request under way finish and tells its connection to close', async () => {
+    const { handler, arrived, answer } = heldHandler();
+    const server = await start(handler);
+    const agent = new Agent({ keepAlive: true });
+    const response = new Promise<IncomingMessage>((resolve) => get(server.url, { agent }, resolve));
+    await arrived;
+
+    const closed = server.close();
+    answer('done');
+
+    const { headers, statusCode } = await response;
+    expect({ status: statusCode, connection: headers.connection }).toEqual({ status: 200, connection: 'close' });
+    expect(await bodyOf(await response)).toBe('done');
+    await closed;
+    agent.destroy();
+  });
+
+  it('closes a connection whose answer began before the drain', async () => {
+    let end: () => void = () => {};
+    const server = await start((_req, res) => {
+      res.write('first');
+      end = () => res.end('last');
+    });
+    const agent = new Agent({ keepAlive: true });
+    const response = await new Promise<IncomingMessage>((resolve) => get(server.url, { agent }, resolve));
+
+    const startedMs = performance.now();
+    const closed = server.close();
+    end();
+
+    expect(await bodyOf(response)).toBe('firstlast');
+    await closed;
+    expect(performance.now() - startedMs).toBeLessThan(500);
+    agent.destroy();
+  });
+
+  it('cuts what is still open at the deadline', async () => {
+    const server = await start(() => {}, 50);
+    const socket = connect(server.port, HOST);
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(socket, 'connect');
+    const cut = once(socket, 'close');
+
+    await server.close();
+    await cut;
+  });
+
+  it('closes once, however often it is asked', async () => {
+    const server = await start((_req, res) => res.end());
+
+    await Promise.all([server.close(), server.close()]);
+    await expect(fetch(server.url)).rejects.toThrow('fetch failed');
+  });
+
+  it('says who to ask and what to change when the port is taken', async () => {
+    const other = createServer().listen(0, HOST);
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+
+    const attempt = startServer(() => {}, { host: HOST, port, portVariable: 'TILLGATE_PORT' });
+
+    await expect(attempt).rejects.toThrow(
+      `cannot listen on http://127.0.0.1:${port}: another process does; stop it, or set TILLGATE_PORT to a free port`,
+    );
+    other.close();
+  });
+
+  it('says what to change when the address is not of this machine', async () => {
+    await expect(startServer(() => {}, { host: '192.0.2.1', port: 0 })).rejects.toThrow(
+      'cannot listen on http://192.0.2.1:0: this machine has no such address; set TILLGATE_HOST to one that it has',
+    );
+  });
+});
