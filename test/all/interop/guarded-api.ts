@@ -1,0 +1,48 @@
+import express from 'express';
+import request from 'supertest';
+import type { Response } from 'supertest';
+import { authenticate, authenticateOptions, problemHandler, readSettings, requireScope } from '../../../src';
+import type { AuthenticateOptions, Reason } from '../../../src';
+import { recordingLogger } from '../../support/log';
+import { challengeOf, problemOf } from '../../support/refusals';
+import type { RefusalDetails } from '../../support/refusals';
+
+/** Public address of the API, and the audience of its tokens. */
+export const API = 'https://api.test';
+
+/** An Express API as a team of ours would guard it: its answers tell what the handler found in `req.auth`. */
+export interface GuardedApi {
+  /** `/orders` asks for orders:read, `/orders/cancel` for orders:cancel. */
+  get(path: string, token?: string): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** Opens the API for the tokens of one issuer and waits until its keys are there. */
+export async function guardedApi(issuer: string, options: Partial<AuthenticateOptions> = {}): Promise<GuardedApi> {
+  const logger = recordingLogger();
+  const settings = readSettings({ TILLGATE_AUTH_URL: issuer, TILLGATE_BASE_URL: API });
+  const gate = authenticate({ ...authenticateOptions(settings), logger, ...options } as AuthenticateOptions);
+  const app = express();
+  app.use(gate);
+  app.get('/orders', requireScope('orders:read'), (req, res) => void res.json(req.auth));
+  app.get('/orders/cancel', requireScope('orders:cancel'), (req, res) => void res.json(req.auth));
+  app.use(problemHandler({ logger }));
+  await gate.ready();
+  return {
+    async get(path, token) {
+      const call = request(app).get(path);
+      return await (token === undefined ? call : call.set('Authorization', `Bearer ${token}`));
+    },
+    close: () => gate.close(),
+  };
+}
+
+/** Asserts status, challenge and body of a refusal by an API of that address, to the byte. */
+export function expectRefused(response: Response, reason: Reason, details: RefusalDetails = {}, api = API): void {
+  const resourceMetadata = `${api}/.well-known/oauth-protected-resource`;
+  const problem = problemOf(reason, details);
+  expect(response.body).toEqual(problem);
+  expect(response.headers['www-authenticate']).toBe(challengeOf(reason, { ...details, resourceMetadata }));
+  expect(response.status).toBe((problem as { status: number }).status);
+  expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+}

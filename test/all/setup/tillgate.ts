@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { collect, stop } from './process';
+
+const ROOT = join(__dirname, '../../..');
+
+/** The `tillgate` command, running until it is stopped. */
+export interface RunningTillgate<Report> {
+  /** What the command printed when it was ready. */
+  readonly report: Report;
+  /** Its log so far: JSON lines. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs `tillgate <command> --json` from the sources in a process of its own, and waits for what it prints.
+ *
+ * @param variables - `TILLGATE_*` variables; none is taken over from the surroundings
+ * @throws Error with its log, when it ends before that
+ */
+export async function startTillgate<Report>(
+  command: 'serve' | 'dev',
+  variables: Readonly<Record<`TILLGATE_${string}`, string>>,
+): Promise<RunningTillgate<Report>> {
+  const args = ['--import', 'tsx', 'src/cli/main.ts', command, '--json'];
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    env: { ...withoutTillgate(process.env), ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, log] = [collect(child.stdout), collect(child.stderr)];
+  const report = await new Promise<Report>((resolve, reject) => {
+    child.stdout.on('data', () => {
+      const document = parsed(stdout());
+      if (document !== undefined) resolve(document as Report);
+    });
+    child.once('error', reject);
+    child.once('close', (code) => reject(new Error(`tillgate ${command} ended (exit ${code}). It wrote:\n${log()}`)));
+  });
+  return { report, log, stop: () => stop(child) };
+}
+
+/** A document that is still being printed is none yet. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutTillgate(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TILLGATE_')));
+}
