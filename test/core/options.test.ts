@@ -1,0 +1,67 @@
+import { describe as describeValue, didYouMean, readOptions } from '../../src/core/options';
+
+const read = (options: unknown): ReturnType<typeof readOptions<'name' | 'size'>> =>
+  readOptions('make', options, ['name', 'size']);
+
+describe('readOptions', () => {
+  it.each<[unknown, string]>([
+    [undefined, 'undefined'],
+    [null, 'null'],
+    ['x', '"x"'],
+    [17, '17'],
+    [[], 'an empty array'],
+    [() => 1, 'a function'],
+  ])('refuses %p in place of an options object', (options, got) => {
+    expect(() => read(options)).toThrow(new TypeError(`make(): expected an options object, got ${got}`));
+  });
+
+  it.each([
+    ['nmae', '; did you mean "name"?'],
+    ['Name', '; did you mean "name"?'],
+    ['names', '; did you mean "name"?'],
+    ['colour', '; known are name, size'],
+    ['__proto__', '; known are name, size'],
+  ])('refuses the unknown option %s', (key, hint) => {
+    const options = JSON.parse(`{${JSON.stringify(key)}:1}`) as unknown;
+    expect(() => read(options)).toThrow(new TypeError(`make(): unknown option ${JSON.stringify(key)}${hint}`));
+  });
+
+  const size = { unit: 'pieces', min: 1, max: 10 };
+  it.each([0, 11, NaN, Infinity, -Infinity, '5', [], {}, true])('refuses the number %p', (value) => {
+    const message = `make(): option "size" must be a number of pieces from 1 to 10, got ${describeValue(value)}`;
+    expect(() => read({ size: value }).number('size', 1, size)).toThrow(new TypeError(message));
+  });
+
+  it.each([1, 10, 2.5])('takes the number %p, bounds included', (value) => {
+    expect(read({ size: value }).number('size', 7, size)).toBe(value);
+  });
+
+  it('wants a whole number where it says so', () => {
+    expect(() => read({ size: 2.5 }).number('size', 1, { ...size, integer: true })).toThrow(
+      new TypeError('make(): option "size" must be a whole number of pieces from 1 to 10, got 2.5'),
+    );
+  });
+
+  it('falls back where an option is undefined', () => {
+    const reader = read({ size: undefined, name: undefined });
+    expect([reader.number('size', 7, size), reader.string('name'), reader.has('name')]).toEqual([7, undefined, false]);
+  });
+});
+
+describe('describe', () => {
+  it.each<[unknown, string]>([
+    ['x'.repeat(61), `"${'x'.repeat(57)}..."`],
+    [{ secret: 'hidden' }, 'an object'],
+    [['secret'], 'an array of 1'],
+    [Symbol('s'), 'a symbol'],
+    [10n, 'a bigint'],
+  ])('names a value without spilling it: %#', (value, text) => {
+    expect(describeValue(value)).toBe(text);
+  });
+});
+
+describe('didYouMean', () => {
+  it('knows nothing to propose from an empty list', () => {
+    expect(didYouMean('x', [])).toBe('; known are ');
+  });
+});

@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { parseJsonObject } from '../../src/token/strict-json';
+
+const parse = (text: string): unknown => parseJsonObject(Buffer.from(text));
+
+/** Writes a value as JSON with one member of one object twice. */
+function withDuplicate(value: unknown, pick: number): string | undefined {
+  const objects: object[] = [];
+  JSON.stringify(value, (_key, member: unknown) => {
+    if (typeof member === 'object' && member !== null && !Array.isArray(member) && Object.keys(member).length > 0)
+      objects.push(member);
+    return member;
+  });
+  const chosen = objects[pick % Math.max(1, objects.length)];
+  if (!chosen) return undefined;
+  const write = (node: unknown): string => {
+    if (Array.isArray(node)) return `[${node.map(write).join(',')}]`;
+    if (typeof node !== 'object' || node === null) return JSON.stringify(node);
+    const members = Object.entries(node).map(([name, member]) => `${JSON.stringify(name)} : ${write(member)}`);
+    if (node === chosen) members.push(`${JSON.stringify(Object.keys(node)[0])}:null`);
+    return `{ ${members.join(' , ')} }`;
+  };
+  return write(value);
+}
+
+// Once around, because JSON.stringify writes -0 as 0.
+const jsonObject = fc
+  .dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 4 }), { noNullPrototype: true })
+  .map((value) => JSON.parse(JSON.stringify(value)) as object);
+
+describe('parseJsonObject', () => {
+  it('parses whatever JSON.stringify makes of an object, to the same', () => {
+    fc.assert(
+      fc.property(jsonObject, fc.nat(4), (value, indent) => {
+        expect(parse(JSON.stringify(value, undefined, indent))).toEqual(value);
+      }),
+    );
+  });
+
+  it('refuses a member that occurs twice, in whichever object it stands', () => {
+    let refused = 0;
+    fc.assert(
+      fc.property(jsonObject, fc.nat(), (value, pick) => {
+        const text = withDuplicate(value, pick);
+        if (text === undefined) return;
+        refused++;
+        expect(() => JSON.parse(text) as unknown).not.toThrow();
+        expect(() => parse(text)).toThrow(new SyntaxError('a member name occurs twice'));
+      }),
+    );
+    expect(refused).toBeGreaterThan(50);
+  });
+
+  it.each([
+    ['escaped once', '{"a":1,"\\u0061":2}'],
+    ['a quote in the name', '{"\\"":1,"\\u0022":2}'],
+    ['behind a string that looks like a member', '{"a":"\\"b\\":1","b":1,"b":2}'],
+    ['behind brackets in strings', '{"a":"}{[","a":1}'],
+    ['with white space before the colon', '{"a"\n\t :1,"a" :2}'],
+    ['__proto__', '{"__proto__":1,"__proto__":2}'],
+    ['empty names', '{"":1,"":2}'],
+  ])('refuses duplicates: %s', (_what, text) => {
+    expect(() => parse(text)).toThrow(new SyntaxError('a member name occurs twice'));
+  });
+
+  it.each([
+    ['the same name in two objects', '{"a":{"x":1},"b":{"x":1},"x":[{"x":1},{"x":1}]}'],
+    ['a value that equals a name', '{"a":"a","b":"a"}'],
+    ['a value before an object with that name', '{"a":["b",{"b":1}],"b":1}'],
+    ['names that differ in case or normal form', '{"a":1,"A":2,"\u00e9":3,"e\u0301":4}'],
+  ])('accepts %s', (_what, text) => {
+    expect(parse(text)).toEqual(JSON.parse(text));
+  });
+
+  it('copes with 100,000 members and long runs of backslashes', () => {
+    const members = Array.from({ length: 100_000 }, (_, index) => `"m${index}":${index}`);
+    expect(Object.keys(parseJsonObject(Buffer.from(`{${members.join()}}`)))).toHaveLength(100_000);
+    expect(parse(`{"a":"${'\\\\'.repeat(100_000)}"}`)).toEqual({ a: '\\'.repeat(100_000) });
+  });
+});
