@@ -1,0 +1,187 @@
+import express from 'express';
+import request from 'supertest';
+import { authenticate, AuthError, requireScope } from '../../src';
+import { gateApp } from '../support/gate-app';
+import type { GateAppOptions } from '../support/gate-app';
+import { AUDIENCE, ISSUER, NOW, NOW_MS, token } from '../support/issuer';
+import { jwks, testKey } from '../support/keys';
+import { recordingLogger } from '../support/log';
+import { expectRefusal } from '../support/refusals';
+
+const EXPIRED = token({ claims: { exp: NOW - 60 } });
+
+describe('errors: the challenge', () => {
+  it('names the realm that was chosen', async () => {
+    const through = gateApp({ realm: 'Commerce API' });
+    expectRefusal(await through.get(), 'missing_token', through, { realm: 'Commerce API' });
+    expectRefusal(await through.get(EXPIRED), 'expired', through, { realm: 'Commerce API' });
+  });
+
+  it.each([
+    ['quotes and backslashes', 'a "b" \\c', 'a \\"b\\" \\\\c'],
+    ['CR LF', 'a\r\nSet-Cookie: x=1', 'a??Set-Cookie: x=1'],
+    ['letters beyond ASCII', 'Grüße 🔑', 'Gr??e ?'],
+  ])('stays well-formed with %s in the realm', async (_what, realm, written) => {
+    const through = gateApp({ realm });
+    const response = await through.get();
+    expectRefusal(response, 'missing_token', through, { realm: written });
+    expect(response.headers['set-cookie']).toBeUndefined();
+  });
+
+  it.each([
+    ['https://api.test', 'https://api.test/.well-known/oauth-protected-resource'],
+    ['https://api.test/', 'https://api.test/.well-known/oauth-protected-resource'],
+    ['https://api.test/shop', 'https://api.test/.well-known/oauth-protected-resource/shop'],
+  ])('points to the metadata of the resource %s (RFC 9728 section 5.1)', async (resource, resourceMetadata) => {
+    const through = gateApp({ resource });
+    expectRefusal(await through.get(), 'missing_token', through, { resourceMetadata });
+    const forbidden = await through.get(token({ claims: { scope: '' } }));
+    expectRefusal(forbidden, 'insufficient_scope', through, { resourceMetadata, scopes: ['orders:read'] });
+  });
+});
+
+describe('errors: the body', () => {
+  it('carries the request id that something before the gate has set', async () => {
+    const reached: string[] = [];
+    const log = recordingLogger();
+    const gate = authenticate({
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      keys: jwks(testKey()),
+      clock: () => NOW_MS,
+      logger: log,
+    });
+    const app = express().use((req, _res, next) => {
+      Object.assign(req, { id: 'req-17' });
+      next();
+    }, gate);
+    const response = await request(app).get('/').set('Authorization', `Bearer ${EXPIRED}`);
+    expectRefusal(response, 'expired', { reached, presented: [`Bearer ${EXPIRED}`], log }, { requestId: 'req-17' });
+    expect(log.entries[0]?.fields['requestId']).toBe('req-17');
+  });
+
+  it('says only invalid_token in production, in header and body alike, and the reason to the operators', async () => {
+    const through = gateApp({ exposeReasons: false });
+    const response = await through.get(EXPIRED);
+    const detail = 'The access token is not valid.';
+    expect(response.status).toBe(401);
+    expect(response.headers['www-authenticate']).toBe(
+      `Bearer realm="api", error="invalid_token", error_description="${detail}"`,
+    );
+    expect(response.body).toEqual({
+      type: 'urn:tillgate:problem:invalid_token',
+      title: 'Invalid access token',
+      status: 401,
+      detail,
+      code: 'invalid_token',
+    });
+    expect(through.reached).toEqual([]);
+    expect(through.log.entries[0]?.fields['reason']).toBe('expired');
+    expect(through.decisions[0]).toMatchObject({ outcome: 'refused', reason: 'expired', status: 401 });
+  });
+
+  it('is opaque by default when NODE_ENV is production', async () => {
+    const before = process.env['NODE_ENV'];
+    process.env['NODE_ENV'] = 'production';
+    try {
+      const response = await gateApp().get(EXPIRED);
+      expect(response.body.code).toBe('invalid_token');
+    } finally {
+      process.env['NODE_ENV'] = before;
+    }
+  });
+
+  it('never shows private details', async () => {
+    const through = gateApp();
+    const response = await through.get(token({ claims: { client_id: '' } }));
+    expectRefusal(response, 'invalid_claims', through);
+    expect(through.log.entries[0]?.fields['detail']).toBe('the client id is empty');
+    expect(response.text).not.toContain('client id is empty');
+  });
+});
+
+describe('errors: decisions and the log', () => {
+  it('tells onDecision everything but the token', async () => {
+    const through = gateApp();
+    await through.get(token(), '/v1/orders?limit=1').expect(200);
+    await through.get(EXPIRED, '/v1/orders?limit=1').expect(401);
+    const [accepted, refused] = through.decisions;
+    expect(accepted).toMatchObject({
+      outcome: 'authenticated',
+      method: 'GET',
+      path: '/v1/orders',
+      auth: { clientId: 'pos-17' },
+    });
+    expect(refused).toMatchObject({
+      outcome: 'refused',
+      reason: 'expired',
+      status: 401,
+      method: 'GET',
+      path: '/v1/orders',
+    });
+    expect(refused?.error).toBeInstanceOf(AuthError);
+    const told = JSON.stringify(through.decisions);
+    expect([token(), EXPIRED].flatMap((raw) => raw.split('.')).filter((part) => told.includes(part))).toEqual([]);
+  });
+
+  it('keeps a query out of the log, also one with a token', async () => {
+    const through = gateApp();
+    await through.get(undefined, `/v1/orders?access_token=${token()}`).expect(400);
+    expect(through.log.entries[0]?.fields['path']).toBe('/v1/orders');
+  });
+
+  it.each([
+    ['accepted', token(), 200],
+    ['refused', EXPIRED, 401],
+  ])('does not let a throwing onDecision change the answer to a token that is %s', async (_what, raw, status) => {
+    const onDecision = (): never => {
+      throw new Error('the observer is broken');
+    };
+    const through = gateApp({ onDecision });
+    await through.get(raw).expect(status);
+    expect(through.log.at('error')).toEqual([
+      { level: 'error', fields: { error: 'the observer is broken' }, message: 'onDecision threw' },
+    ]);
+  });
+});
+
+describe('errors: what nobody expected', () => {
+  const broken: GateAppOptions['routes'] = (app) => {
+    app.get('/v1/orders', requireScope('orders:read'), () => {
+      throw new Error('connect ECONNREFUSED postgres://user:password@db');
+    });
+  };
+
+  it('answers a throwing handler with 500 without message, stack and challenge, and logs it', async () => {
+    const through = gateApp({ routes: broken });
+    const response = await through.get(token());
+    expect(response.status).toBe(500);
+    expect(response.headers['www-authenticate']).toBeUndefined();
+    expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(response.body).toEqual({
+      type: 'urn:tillgate:problem:internal_error',
+      title: 'Internal Server Error',
+      status: 500,
+      detail: 'The request could not be processed.',
+      code: 'internal_error',
+    });
+    expect(through.log.at('error')[0]?.fields['error']).toMatch(/^Error: connect ECONNREFUSED.*\n\s+at /s);
+  });
+
+  it('answers 500 when the verification itself breaks, not 401', async () => {
+    let calls = 0;
+    const clock = (): number => {
+      if (calls++ > 0) throw new Error('the clock is broken');
+      return NOW_MS;
+    };
+    const through = gateApp({ clock });
+    const response = await through.get(token());
+    const again = await through.get(token());
+    for (const { status, headers, body } of [response, again]) {
+      expect([status, headers['www-authenticate'], body.code]).toEqual([500, undefined, 'internal_error']);
+    }
+    expect(through.reached).toEqual([]);
+    expect(through.log.at('error')).toHaveLength(2);
+  });
+});

@@ -1,0 +1,193 @@
+import { requireScope } from '../../src';
+import type { GenerationSource, Reason } from '../../src';
+import { gateApp } from '../support/gate-app';
+import type { GateApp, GateAppOptions } from '../support/gate-app';
+import { fakeTime } from '../support/fake-time';
+import { GENERATION, NOW_MS, token } from '../support/issuer';
+import { newKey, testKey } from '../support/keys';
+import { expectRefusal } from '../support/refusals';
+
+const open: GateAppOptions = {
+  optional: true,
+  routes: (app, reach) => {
+    app.get('/v1/menus', reach);
+    app.get('/v1/orders', requireScope('orders:read'), reach);
+  },
+};
+
+describe('optional authentication', () => {
+  it('lets a request without a token pass as nobody', async () => {
+    const through = gateApp(open);
+    const response = await through.get(undefined, '/v1/menus').expect(200);
+    expect(response.body.auth).toBeNull();
+    expect(through.decisions).toMatchObject([{ outcome: 'anonymous', method: 'GET', path: '/v1/menus' }]);
+    expect(through.log.entries).toEqual([]);
+  });
+
+  it('tells who calls where a good token came', async () => {
+    const response = await gateApp(open).get(token(), '/v1/menus').expect(200);
+    expect(response.body.auth.clientId).toBe('pos-17');
+  });
+
+  it.each<[string, string, Reason]>([
+    ['an expired token', `Bearer ${token({ claims: { exp: 1 } })}`, 'expired'],
+    ['a forged token', `Bearer ${token({ key: newKey('ES256', testKey().kid) })}`, 'bad_signature'],
+    ['no JWT', 'Bearer x', 'malformed_token'],
+    ['the scheme alone', 'Bearer', 'malformed_authorization'],
+  ])('still refuses %s', async (_what, header, reason) => {
+    const through = gateApp(open);
+    const response = await through.get(undefined, '/v1/menus').set('Authorization', header);
+    expectRefusal(response, reason, through);
+  });
+
+  it('still refuses a token in the query', async () => {
+    const through = gateApp(open);
+    expectRefusal(await through.get(undefined, '/v1/menus?access_token=x'), 'token_in_query', through);
+  });
+
+  it('asks for a token where a guard stands', async () => {
+    const through = gateApp(open);
+    expectRefusal(await through.get(), 'missing_token', through);
+  });
+
+  it('answers 503 to a token while the keys are out of reach, and still lets nobody pass', async () => {
+    const fetch = (): Promise<Response> => Promise.reject(new Error('down'));
+    const through = gateApp({ ...open, jwksUri: 'https://login.test/jwks', fetch });
+    expectRefusal(await through.get(token(), '/v1/menus'), 'keys_unavailable', through);
+    await through.get(undefined, '/v1/menus').expect(200);
+    await through.gate.close();
+  });
+});
+
+/** A source whose floors and health a test decides. */
+function source(floors: readonly (readonly [string, number])[], health = { down: false }): GenerationSource {
+  return {
+    read: () =>
+      health.down ? Promise.reject(new Error('the store is down')) : Promise.resolve({ floors, nowMs: NOW_MS }),
+  };
+}
+
+function withSource(generations: GenerationSource, options: GateAppOptions = {}): GateApp {
+  const time = fakeTime(NOW_MS);
+  return gateApp({ generations, clock: time.clock, schedule: time.schedule, ...options });
+}
+
+describe('revocation: the generation of a token', () => {
+  it('accepts a token at exactly the floor', async () => {
+    const through = withSource(source([['pos-17', GENERATION]]));
+    const response = await through.get(token()).expect(200);
+    expect(response.body.auth.generation).toBe(GENERATION);
+    await through.gate.close();
+  });
+
+  it('refuses a token below the floor', async () => {
+    const through = withSource(source([['pos-17', GENERATION + 1]]));
+    expectRefusal(await through.get(token()), 'superseded', through);
+    await through.gate.close();
+  });
+
+  it('knows floors by client id: another client is not concerned', async () => {
+    const through = withSource(source([['kiosk', GENERATION + 1]]));
+    await through.get(token()).expect(200);
+    await through.gate.close();
+  });
+
+  it.each<[string, Parameters<typeof token>[0], Reason]>([
+    ['a forged signature', { key: newKey('ES256', testKey().kid) }, 'bad_signature'],
+    ['an expired token', { claims: { exp: 1 } }, 'expired'],
+    ['another audience', { claims: { aud: 'x' } }, 'wrong_audience'],
+  ])('looks at the generation only behind every other check: %s', async (_what, parts, reason) => {
+    const through = withSource(source([['pos-17', GENERATION + 1]]));
+    expectRefusal(await through.get(token(parts)), reason, through);
+    await through.gate.close();
+  });
+
+  it('never learns from a token that is refused', async () => {
+    const through = gateApp();
+    const later = { generation: NOW_MS };
+    await through.get(token({ key: newKey('ES256', testKey().kid), claims: later })).expect(401);
+    await through.get(token({ claims: { ...later, aud: 'x' } })).expect(401);
+    await through.get(token()).expect(200);
+    expect(through.gate.status().issuers[0]?.generations?.floors).toBe(1);
+  });
+
+  it('learns from a good token: the ones before it die, remembered or not', async () => {
+    const through = gateApp();
+    const [old, fresh] = [token(), token({ claims: { generation: GENERATION + 1 } })];
+    await through.get(old).expect(200);
+    await through.get(fresh).expect(200);
+    through.reached.length = 0;
+    expectRefusal(await through.get(old), 'superseded', through);
+    expectRefusal(await through.get(token({ claims: { jti: 'unseen' } })), 'superseded', through);
+    await through.get(fresh).expect(200);
+  });
+
+  it.each<[string, unknown, Reason]>([
+    ['absent', undefined, 'generation_missing'],
+    ['null', null, 'generation_missing'],
+    ['an empty string', '', 'generation_invalid'],
+    ['a decimal string', String(GENERATION), 'generation_invalid'],
+    ['a fraction', GENERATION + 0.5, 'generation_invalid'],
+    ['negative', -1, 'generation_invalid'],
+    ['2^53', 2 ** 53, 'generation_invalid'],
+    ['an array', [GENERATION], 'generation_invalid'],
+    ['an object', {}, 'generation_invalid'],
+    ['true', true, 'generation_invalid'],
+    ['later than now and the tolerance', NOW_MS + 10_001, 'generation_invalid'],
+    ['above the range of a double', 1e308, 'generation_invalid'],
+  ])('refuses a generation that is %s', async (_what, generation, reason) => {
+    const through = gateApp();
+    expectRefusal(await through.get(token({ claims: { generation } })), reason, through);
+  });
+
+  it('accepts a generation as late as the tolerance, and an old counter', async () => {
+    await gateApp()
+      .get(token({ claims: { generation: NOW_MS + 10_000 } }))
+      .expect(200);
+    await gateApp()
+      .get(token({ claims: { generation: 5 } }))
+      .expect(200);
+  });
+
+  it('takes the claim that was chosen, and none where the check is off', async () => {
+    const claims = { generation: undefined };
+    await gateApp({ generation: { claim: 'cg' } })
+      .get(token({ claims: { ...claims, cg: 5 } }))
+      .expect(200);
+    const response = await gateApp({ generation: false }).get(token({ claims })).expect(200);
+    expect(response.body.auth).not.toHaveProperty('generation');
+  });
+});
+
+describe('revocation: a store that is down', () => {
+  it('answers 503 by default, never 401', async () => {
+    const health = { down: true };
+    const through = withSource(source([], health));
+    expectRefusal(await through.get(token()), 'generations_unavailable', through);
+    await through.gate.close();
+  });
+
+  it('lets requests pass with one warning where that was chosen', async () => {
+    const through = withSource(source([], { down: true }), { onStale: 'accept' });
+    await through.get(token()).expect(200);
+    await through.get(token()).expect(200);
+    const warnings = through.log.at('warn').map(({ message }) => message);
+    expect(warnings.filter((message) => message === 'generations are out of date, requests pass')).toHaveLength(1);
+    await through.gate.close();
+  });
+
+  it('still refuses what is known to be superseded, whatever the policy', async () => {
+    const through = withSource(source([], { down: true }), { onStale: 'accept' });
+    await through.get(token({ claims: { generation: GENERATION + 1 } })).expect(200);
+    through.reached.length = 0;
+    expectRefusal(await through.get(token()), 'superseded', through);
+    await through.gate.close();
+  });
+
+  it('decides per mount: one store, two policies', async () => {
+    const down = source([], { down: true });
+    const [strict, lenient] = [withSource(down), withSource(down, { onStale: 'accept' })];
+    expect([(await strict.get(token())).status, (await lenient.get(token())).status]).toEqual([503, 200]);
+    await Promise.all([strict.gate.close(), lenient.gate.close()]);
+  });
+});
