@@ -12,7 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   express: ['core', 'token', 'generation'],
   index: ['core', 'token', 'generation', 'express'],
   app: ['index'],
-  'auth-server': ['index', 'generation'],
+  'auth-server': ['index', 'generation', 'core'],
   testing: ['index', 'generation', 'token', 'core'],
   cli: ['core', 'token', 'index', 'app', 'auth-server', 'generation', 'testing'],
 };

@@ -1,0 +1,64 @@
+/**
+ * One resource server of the propagation benchmark: follows the source at argv[2], and reports when a token that it
+ * accepted is refused. It asks its own gate once a millisecond, as a busy API would.
+ */
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { authenticate } from '../../src/index';
+import type { AuthenticateOptions, Gate } from '../../src/index';
+import { generationsFromUrl } from '../../src/generation/from-url';
+import { preciseNow } from './messages';
+import type { FromServer, ToServer } from './messages';
+
+const ASK_EVERY_MS = 1;
+
+const [url = '', hints = 'on', pollMs = '5000', options = '{}'] = process.argv.slice(2);
+const { watch, ...polled } = generationsFromUrl(url);
+const gate = authenticate({
+  ...(JSON.parse(options) as AuthenticateOptions),
+  generations: hints === 'on' && watch ? { ...polled, watch } : polled,
+  pollMs: Number(pollMs),
+  unguarded: 'allow',
+  logger: { info() {}, warn: console.error, error: console.error },
+});
+
+process.on('message', (message: ToServer) => {
+  if (message.kind === 'stop') process.exit(0);
+  follow(message.round, message.token).catch((error: unknown) => tell({ kind: 'failed', message: String(error) }));
+});
+void gate.ready().then(() => tell({ kind: 'ready' }));
+
+async function follow(round: number, token: string): Promise<void> {
+  if ((await ask(gate, token)) !== 200) throw new Error(`round ${round}: the token was refused before the change`);
+  tell({ kind: 'accepted', round });
+  const timer = setInterval(() => void check(), ASK_EVERY_MS);
+  async function check(): Promise<void> {
+    if ((await ask(gate, token)) === 200) return;
+    if (!timer.hasRef()) return;
+    const at = preciseNow();
+    timer.unref();
+    clearInterval(timer);
+    tell({ kind: 'refused', round, at });
+  }
+}
+
+/** One request through the gate, without a network in between. */
+function ask(handler: Gate, token: string): Promise<number> {
+  const req = new IncomingMessage(new Socket());
+  req.method = 'GET';
+  req.url = '/';
+  req.headers = { authorization: `Bearer ${token}` };
+  const res = new ServerResponse(req);
+  return new Promise((resolve) => {
+    const end = res.end.bind(res);
+    res.end = ((...args: []) => {
+      resolve(res.statusCode);
+      return end(...args);
+    }) as typeof res.end;
+    handler(req, res, () => resolve(200));
+  });
+}
+
+function tell(message: FromServer): void {
+  process.send?.(message);
+}
