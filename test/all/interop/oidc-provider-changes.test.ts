@@ -25,7 +25,8 @@ async function statusOf(token: string): Promise<number> {
 }
 
 beforeAll(async () => {
-  [clients, provider] = await Promise.all([startOAuthClients(), startProviderWithClients()]);
+  clients = await startOAuthClients();
+  provider = await startProviderWithClients();
 });
 
 beforeEach(async () => {

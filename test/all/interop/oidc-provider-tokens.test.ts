@@ -12,7 +12,8 @@ let provider: OidcProvider;
 let api: GuardedApi;
 
 beforeAll(async () => {
-  [clients, provider] = await Promise.all([startOAuthClients(), startProviderWithClients()]);
+  clients = await startOAuthClients();
+  provider = await startProviderWithClients();
   for (const method of METHODS) await provider.stamp(clientId(method), GENERATION);
   api = await guardedApi(provider.issuer);
 });

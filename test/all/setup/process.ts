@@ -15,3 +15,16 @@ export async function stop(child: ChildProcess): Promise<void> {
   child.kill('SIGTERM');
   await closed;
 }
+
+/** Longest that a process of ours may take from its start to its first word. */
+const START_TIMEOUT_MS = 30_000;
+
+/** Waits for the first word of a process; one that stays silent is ended, and what waits for it then fails. */
+export async function started<Word>(child: ChildProcess, firstWord: Promise<Word>): Promise<Word> {
+  const deadline = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT_MS);
+  try {
+    return await firstWord;
+  } finally {
+    clearTimeout(deadline);
+  }
+}

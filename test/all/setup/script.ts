@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { basename } from 'node:path';
-import { collect, stop } from './process';
+import { collect, started, stop } from './process';
 
 /** A script in a process of its own: for software that does not load in Jest, or must not share our process. */
 export interface Script<Ready> {
@@ -35,8 +35,9 @@ const READY = 0;
  */
 export async function startScript<Ready>(path: string, argument: object = {}): Promise<Script<Ready>> {
   const child = fork(path, [JSON.stringify(argument)], { execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
-  const ask = conversation(child, basename(path));
-  return { ready: (await ask(READY)) as Ready, ask: asker(child, ask), stop: () => stop(child) };
+  const wait = conversation(child, basename(path));
+  const ready = (await started(child, wait(READY))) as Ready;
+  return { ready, ask: asker(child, wait), stop: () => stop(child) };
 }
 
 function asker(child: ChildProcess, wait: (id: number) => Promise<unknown>): Script<unknown>['ask'] {
@@ -44,7 +45,8 @@ function asker(child: ChildProcess, wait: (id: number) => Promise<unknown>): Scr
   return async function ask<Answer>(question: object): Promise<Answer> {
     const id = ++lastId;
     const answer = wait(id);
-    child.send({ id, question });
+    // What cannot be sent any more needs no handling of its own: the end of the child fails the question.
+    child.send({ id, question }, () => {});
     return (await answer) as Answer;
   };
 }

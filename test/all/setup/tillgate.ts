@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { collect, stop } from './process';
+import { collect, started, stop } from './process';
 
 const ROOT = join(__dirname, '../../..');
 
@@ -30,7 +30,7 @@ export async function startTillgate<Report>(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [stdout, log] = [collect(child.stdout), collect(child.stderr)];
-  const report = await new Promise<Report>((resolve, reject) => {
+  const printed = new Promise<Report>((resolve, reject) => {
     child.stdout.on('data', () => {
       const document = parsed(stdout());
       if (document !== undefined) resolve(document as Report);
@@ -38,7 +38,7 @@ export async function startTillgate<Report>(
     child.once('error', reject);
     child.once('close', (code) => reject(new Error(`tillgate ${command} ended (exit ${code}). It wrote:\n${log()}`)));
   });
-  return { report, log, stop: () => stop(child) };
+  return { report: await started(child, printed), log, stop: () => stop(child) };
 }
 
 /** A document that is still being printed is none yet. */

@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { requirePackage } from './packages';
+import { startScript } from './script';
+import { startTillgate } from './tillgate';
+
+const folder = mkdtempSync(join(tmpdir(), 'tillgate-setup-'));
+
+function script(text: string): string {
+  const path = join(folder, 'broken.mjs');
+  writeFileSync(path, text);
+  return path;
+}
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('a suite that cannot start what it needs', () => {
+  it('names the package that is missing, or has another major version', () => {
+    expect(() => requirePackage('no-such-server', 9)).toThrow(
+      'this suite needs no-such-server 9, found none: run npm ci in the repository',
+    );
+    expect(() => requirePackage('express', 3)).toThrow(/^this suite needs express 3, found 5\.\d+\.\d+: run npm ci/);
+  });
+
+  it('shows what a script wrote that ended before it was ready', async () => {
+    await expect(startScript(script('throw new Error("no port is free")'))).rejects.toThrow(
+      /^broken\.mjs ended \(exit 1\)\. It wrote:\n[^]*no port is free/,
+    );
+  });
+
+  it('shows what the tillgate command wrote when it did not start', async () => {
+    await expect(startTillgate('serve', { TILLGATE_PORT: 'x' })).rejects.toThrow(
+      /^tillgate serve ended \(exit 78\)\. It wrote:\n[^]*TILLGATE_PORT/,
+    );
+  });
+});
+
+describe('a script that serves a suite', () => {
+  it('hands on the error of a question that failed, and answers the next one', async () => {
+    const answering = join(__dirname, 'answer-parent.mjs');
+    const path = script(`
+      import { answerParent } from ${JSON.stringify(answering)};
+      answerParent('here', ({ fail }) => { if (fail) throw new Error('as asked'); return 'fine'; });
+    `);
+    const running = await startScript<string>(path);
+    expect(running.ready).toBe('here');
+    await expect(running.ask({ fail: true })).rejects.toThrow('broken.mjs: Error: as asked');
+    expect(await running.ask({})).toBe('fine');
+    await running.stop();
+    await expect(running.ask({})).rejects.toThrow('broken.mjs ended (SIGTERM)');
+  });
+});
