@@ -66,15 +66,18 @@ export function createApp(options: AppOptions): App {
   }, clock);
   const gateOptions = options.gate ?? authenticateOptions(settings);
   const gate = authenticate({
+    resource: settings.baseUrl,
     ...gateOptions,
     unguarded: 'refuse',
-    logger,
+    // A refusal goes into the line of its request: one line per request.
+    logger: warningsOf(logger),
     onDecision(decision) {
-      observer.refused(decision.requestId, decision.reason);
+      const { requestId, reason, error } = decision;
+      if (reason !== undefined) observer.refused(requestId, { reason, detail: error?.privateDetail });
       gateOptions.onDecision?.(decision);
     },
   });
-  const limit = clientRateLimit(settings.rateLimit, (req) => observer.refused(req.id, 'rate_limited'));
+  const limit = clientRateLimit(settings.rateLimit, (req) => observer.refused(req.id, { reason: 'rate_limited' }));
   let draining = false;
   const readiness = (): Readiness => readinessOf(gate.status(), draining);
 
@@ -117,4 +120,12 @@ function readinessOf({ ready, issuers }: GateStatus, draining: boolean): Readine
   const [issuer] = issuers;
   const components = { keys: issuer?.keys.state ?? 'none', generations: issuer?.generations?.source ?? 'off' };
   return { ready: ready && !draining, draining, components };
+}
+
+function warningsOf(logger: Logger): Logger {
+  return {
+    info() {},
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+  };
 }

@@ -13,7 +13,8 @@ export interface LogOptions {
 
 /** The scaffold's log: JSON lines by pino. */
 export function createLog({ level = 'info', destination = pino.destination(2) }: LogOptions = {}): Logger {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  const formatters = { level: (label: string) => ({ level: label }) };
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters }, destination);
 }
 
 /** One line for one request. Server errors are errors, everything a caller did is information. */
@@ -26,6 +27,7 @@ export function logRequest(logger: Logger, event: RequestEvent): void {
     request_id: event.requestId,
     client_id: event.clientId,
     reason: event.reason,
+    detail: event.detail,
     ...(event.aborted && { aborted: true }),
   };
   if (event.status >= 500) logger.error(fields, 'request failed');

@@ -12,6 +12,8 @@ export interface RequestEvent {
   readonly clientId: string | undefined;
   /** Why the request was refused; absent where it was not. */
   readonly reason: string | undefined;
+  /** What operators should know about a refusal, beside its reason. */
+  readonly detail: string | undefined;
   /** Whether the caller hung up before the answer was complete. */
   readonly aborted: boolean;
 }
@@ -20,13 +22,19 @@ export interface RequestEvent {
 export interface RequestObserver {
   /** Mounted first, behind `requestId()`. */
   readonly handler: RequestHandler;
-  /** Says why a request that is under way is being refused. */
-  refused(requestId: string | undefined, reason: string | undefined): void;
+  /** Says why the request that is under way with this id is being refused. */
+  refused(requestId: string | undefined, refusal: Refusal): void;
+}
+
+/** Why a request is refused. */
+export interface Refusal {
+  readonly reason: string;
+  readonly detail?: string | undefined;
 }
 
 /** A request under way. */
 interface Pending {
-  reason?: string | undefined;
+  refusal?: Refusal;
 }
 
 /** Calls `onRequest` once for every request, when its answer is complete. */
@@ -42,18 +50,18 @@ export function requestObserver(onRequest: (event: RequestEvent) => void, clock:
       underWay.set(id, pending);
       res.once('close', () => {
         if (underWay.get(id) === pending) underWay.delete(id);
-        onRequest(eventOf(req, res, clock() - startedMs, pending.reason));
+        onRequest(eventOf(req, res, clock() - startedMs, pending.refusal));
       });
       next();
     },
-    refused(requestId, reason) {
+    refused(requestId, refusal) {
       const pending = underWay.get(requestId ?? '');
-      if (pending) pending.reason = reason;
+      if (pending) pending.refusal = refusal;
     },
   };
 }
 
-function eventOf(req: Request, res: Response, durationMs: number, reason: string | undefined): RequestEvent {
+function eventOf(req: Request, res: Response, durationMs: number, refusal: Refusal | undefined): RequestEvent {
   return {
     method: req.method,
     path: loggablePath(req.originalUrl),
@@ -61,7 +69,8 @@ function eventOf(req: Request, res: Response, durationMs: number, reason: string
     durationMs: Math.round(durationMs * 10) / 10,
     requestId: req.id,
     clientId: req.auth?.clientId,
-    reason,
+    reason: refusal?.reason,
+    detail: refusal?.detail,
     aborted: !res.writableFinished,
   };
 }

@@ -42,7 +42,7 @@ describe('requestObserver', () => {
     const app = express();
     app.use(requestId({ generate: () => 'id-1' }), observer.handler);
     app.get('/refused', (req, res) => {
-      observer.refused(req.id, 'superseded');
+      observer.refused(req.id, { reason: 'superseded', detail: 'generation 5 < 7' });
       res.sendStatus(401);
     });
     app.get('/{*rest}', (_req, res) => void res.json({}));
@@ -64,6 +64,7 @@ describe('requestObserver', () => {
         requestId: 'id-1',
         clientId: undefined,
         reason: undefined,
+        detail: undefined,
         aborted: false,
       },
     ]);
@@ -74,7 +75,7 @@ describe('requestObserver', () => {
 
     await request(app).get('/refused');
 
-    expect(events).toMatchObject([{ path: '/refused', status: 401, reason: 'superseded' }]);
+    expect(events).toMatchObject([{ path: '/refused', status: 401, reason: 'superseded', detail: 'generation 5 < 7' }]);
   });
 
   it('takes a token out of the path', async () => {
@@ -89,7 +90,7 @@ describe('requestObserver', () => {
     const { app, events, observer } = observed();
     await request(app).get('/');
 
-    observer.refused('id-1', 'superseded');
+    observer.refused('id-1', { reason: 'superseded' });
     await request(app).get('/');
 
     expect(events.map(({ reason }) => reason)).toEqual([undefined, undefined]);

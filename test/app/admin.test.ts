@@ -1,0 +1,101 @@
+import request from 'supertest';
+import { createAdminApp, createMetrics, startApi } from '../../src/app';
+import type { Readiness } from '../../src/app';
+import { readSettings } from '../../src';
+import { createTestIssuer, expectProblem } from '../../src/testing';
+
+const READY: Readiness = { ready: true, draining: false, components: { keys: 'fresh' } };
+
+describe('the admin app', () => {
+  it('counts requests by method, status and reason', async () => {
+    const metrics = await createMetrics(() => true);
+    const app = createAdminApp({ readiness: () => READY, metrics });
+    const event = { path: '/v1/orders', durationMs: 20, requestId: 'a', clientId: 'b', detail: 'c', aborted: false };
+
+    metrics?.observe({ ...event, method: 'GET', status: 200, reason: undefined });
+    metrics?.observe({ ...event, method: 'GET', status: 401, reason: 'superseded' });
+    metrics?.observe({ ...event, method: 'GET', status: 401, reason: 'superseded' });
+    const answer = await request(app).get('/metrics');
+
+    expect(answer.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(answer.text).toContain('tillgate_requests_total{method="GET",status="200",reason=""} 1\n');
+    expect(answer.text).toContain('tillgate_requests_total{method="GET",status="401",reason="superseded"} 2\n');
+    expect(answer.text).toContain('tillgate_request_duration_seconds_count 3\n');
+    expect(answer.text).toContain('tillgate_ready 1\n');
+    expect(answer.text).toContain('process_cpu_seconds_total');
+    expect(answer.text).not.toMatch(/orders|client/);
+  });
+
+  it('says what to install when there is no prom-client', async () => {
+    const app = createAdminApp({ readiness: () => READY, metrics: undefined });
+
+    const answer = await request(app).get('/metrics');
+
+    expectProblem(answer, { status: 503, code: 'metrics_unavailable' });
+    expect(answer.body.detail).toBe(
+      'Metrics are made by prom-client, which is not installed: npm install prom-client@15',
+    );
+  });
+
+  it('has health and nothing else beside', async () => {
+    const app = createAdminApp({ readiness: () => READY, metrics: undefined });
+
+    expect((await request(app).get('/livez')).status).toBe(200);
+    expect((await request(app).get('/readyz')).status).toBe(200);
+    expectProblem(await request(app).get('/v1/orders'), { status: 404, code: 'not_found' });
+  });
+});
+
+describe('startApi', () => {
+  const issuer = createTestIssuer();
+
+  function start(env: Record<string, string>) {
+    const settings = readSettings({
+      TILLGATE_AUTH_URL: 'https://login.test',
+      TILLGATE_PORT: '0',
+      TILLGATE_LOG_LEVEL: 'silent',
+      ...env,
+    });
+    return startApi({ settings, gate: issuer.options });
+  }
+
+  it('listens on both ports, and metrics know of the requests to the API', async () => {
+    const api = await start({ TILLGATE_ADMIN_PORT: '0' });
+
+    expect((await fetch(`${api.url}/v1/orders`)).status).toBe(401);
+    const metrics = await (await fetch(`${api.adminUrl}/metrics`)).text();
+
+    expect(metrics).toContain('tillgate_requests_total{method="GET",status="401",reason="missing_token"} 1\n');
+    await api.close();
+  });
+
+  it('has no admin port unless asked', async () => {
+    const api = await start({});
+
+    expect(api.adminUrl).toBeUndefined();
+    expect((await fetch(`${api.url}/metrics`)).status).toBe(404);
+    await api.close();
+  });
+
+  it('stops in less than a second with idle keep-alive connections, not ready from the first moment', async () => {
+    const api = await start({});
+    await Promise.all([1, 2, 3].map(async () => (await fetch(`${api.url}/livez`)).text()));
+
+    const startedMs = performance.now();
+    const closed = api.close();
+
+    expect(api.app.readiness()).toMatchObject({ ready: false, draining: true });
+    await closed;
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+  });
+
+  it('leaves nothing listening when the admin port is taken', async () => {
+    const other = await start({});
+    const taken = new URL(other.url).port;
+
+    await expect(start({ TILLGATE_ADMIN_PORT: taken })).rejects.toThrow(
+      `cannot listen on http://127.0.0.1:${taken}: another process does; stop it, or set TILLGATE_ADMIN_PORT to a free port`,
+    );
+    await other.close();
+  });
+});

@@ -1,0 +1,210 @@
+import request from 'supertest';
+import { createApp, createLog } from '../../src/app';
+import type { App, AppOptions, RequestEvent } from '../../src/app';
+import { readSettings } from '../../src';
+import { createTestIssuer, expectProblem } from '../../src/testing';
+
+const issuer = createTestIssuer();
+const token = issuer.token({ clientId: 'pos-17', scope: 'orders:read' });
+
+interface Scene {
+  readonly app: App;
+  readonly events: RequestEvent[];
+  /** Everything that was logged, as one text. */
+  logged(): string;
+}
+
+const opened: App[] = [];
+
+function scene(env: Record<string, string> = {}, options: Partial<AppOptions> = {}): Scene {
+  const lines: string[] = [];
+  const events: RequestEvent[] = [];
+  const app = createApp({
+    settings: readSettings({ TILLGATE_AUTH_URL: 'https://login.test', ...env }),
+    gate: issuer.options,
+    logger: createLog({ level: 'trace', destination: { write: (line) => void lines.push(line) } }),
+    onRequest: (event) => events.push(event),
+    ...options,
+  });
+  opened.push(app);
+  return { app, events, logged: () => lines.join('') };
+}
+
+afterAll(() => Promise.all(opened.map((app) => app.close())));
+
+describe('the scaffold', () => {
+  const { app, events } = scene();
+
+  it('answers a placeholder to a client with the scope', async () => {
+    const answer = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
+
+    expect(answer.status).toBe(200);
+    expect(answer.headers).toMatchObject({
+      'x-placeholder': 'true',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      ratelimit: '"client"; r=5999; t=60',
+    });
+    expect(answer.headers).not.toHaveProperty('x-powered-by');
+  });
+
+  it('puts the request id into the problem body', async () => {
+    const answer = await request(app.handler).get('/v1/orders').set('X-Request-Id', 'till-7.1');
+
+    expectProblem(answer, { status: 401, code: 'missing_token' });
+    expect(answer.body.request_id).toBe('till-7.1');
+    expect(answer.headers['www-authenticate']).toBe(
+      'Bearer realm="api", resource_metadata="http://127.0.0.1:3000/.well-known/oauth-protected-resource"',
+    );
+  });
+
+  it.each([
+    ['/nothing', 404],
+    ['/%zz', 404],
+    ['/v1/nothing', 401],
+  ])('answers %s without a token with a problem body, %i', async (path, status) => {
+    const answer = await request(app.handler).get(path);
+
+    expect(answer.status).toBe(status);
+    expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+  });
+
+  it('answers 404 to an authenticated client where no route is', async () => {
+    const answer = await request(app.handler).get('/v1/nothing').set('Authorization', `Bearer ${token}`);
+
+    expectProblem(answer, { status: 404, code: 'not_found' });
+  });
+
+  it('finds a token in a form body, and does not use it', async () => {
+    const answer = await request(app.handler).post('/v1/orders').type('form').send({ access_token: token });
+
+    expectProblem(answer, { status: 400, code: 'token_in_body' });
+  });
+
+  it('refuses a form beyond 16 kB unread', async () => {
+    const answer = await request(app.handler)
+      .post('/v1/orders')
+      .type('form')
+      .send(`a=${'x'.repeat(17_000)}`);
+
+    expectProblem(answer, { status: 413, code: 'payload_too_large' });
+  });
+
+  it('publishes its metadata for strangers', async () => {
+    const answer = await request(app.handler).get('/.well-known/oauth-protected-resource');
+
+    expect(answer.body).toMatchObject({
+      resource: 'http://127.0.0.1:3000',
+      authorization_servers: ['https://login.test'],
+    });
+    expect(answer.body.scopes_supported).toContain('orders:read');
+    expect(answer.body.scopes_supported).toHaveLength(29);
+  });
+
+  it('tells of each request who called and why it was refused', async () => {
+    events.length = 0;
+
+    await request(app.handler).get('/v1/orders?limit=1').set('Authorization', `Bearer ${token}`);
+    await request(app.handler).get('/v1/items').set('Authorization', `Bearer ${token}`);
+    await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}x`);
+
+    expect(events).toMatchObject([
+      { method: 'GET', path: '/v1/orders', status: 200, clientId: 'pos-17', reason: undefined },
+      { method: 'GET', path: '/v1/items', status: 403, clientId: 'pos-17', reason: 'insufficient_scope' },
+      { method: 'GET', path: '/v1/orders', status: 401, clientId: undefined, reason: 'malformed_token' },
+    ]);
+  });
+
+  it('logs one line for each request, and nothing of a token, a query or a body in any', async () => {
+    const quiet = scene();
+    const call = (path: string) => request(quiet.app.handler).get(path);
+    const parts = token.split('.');
+
+    await call('/v1/orders?limit=geheim').set('Authorization', `Bearer ${token}`);
+    await call(`/v1/orders?access_token=${token}`);
+    await call(`/v1/orders/${token}`).set('Authorization', `Bearer ${token}`);
+    await call('/v1/orders').set('Authorization', `Bearer ${token}, Bearer ${token}`);
+    await call('/v1/orders').set('Authorization', `Bearer ${parts[0]}.${parts[1]}.AAAA`);
+    await request(quiet.app.handler).post('/v1/orders').type('form').send({ access_token: token });
+    await request(quiet.app.handler).post('/v1/orders').set('Authorization', `Basic ${token}`).send({ a: 'geheim' });
+
+    expect(quiet.logged().trim().split('\n')).toHaveLength(7);
+    for (const part of ['geheim', ...parts]) expect(quiet.logged()).not.toContain(part);
+    expect(JSON.parse(quiet.logged().split('\n')[1] ?? '')).toMatchObject({
+      level: 'info',
+      method: 'GET',
+      path: '/v1/orders',
+      status: 400,
+      reason: 'token_in_query',
+      msg: 'request',
+    });
+  });
+});
+
+describe('the rate limit', () => {
+  it('is per client id: 429 with Retry-After to one, 200 to another', async () => {
+    const { app, events } = scene({ TILLGATE_RATE_LIMIT: '2/m' });
+    const other = issuer.token({ clientId: 'pos-18', scope: 'orders:read' });
+    const call = (bearer: string) => request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${bearer}`);
+
+    const answers = [await call(token), await call(token), await call(token), await call(other)];
+
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
+    const [, , refused] = answers;
+    expect(refused?.headers).toMatchObject({
+      'content-type': 'application/problem+json; charset=utf-8',
+      'retry-after': '60',
+      ratelimit: '"client"; r=0; t=60',
+    });
+    expect(refused?.headers['ratelimit-policy']).toMatch(/^"client"; q=2; w=60; pk=:\w+:$/);
+    expect(refused?.body).toMatchObject({
+      status: 429,
+      code: 'rate_limited',
+      detail: 'This client may send 2 requests in 60 s; Retry-After says when to go on.',
+    });
+    expect(events[2]).toMatchObject({ status: 429, clientId: 'pos-17', reason: 'rate_limited' });
+  });
+
+  it('can be off', async () => {
+    const { app } = scene({ TILLGATE_RATE_LIMIT: 'off' });
+
+    const answer = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
+
+    expect(answer.status).toBe(200);
+    expect(answer.headers).not.toHaveProperty('ratelimit');
+  });
+});
+
+describe('health', () => {
+  it('is alive and ready without a token', async () => {
+    const { app } = scene();
+
+    expect((await request(app.handler).get('/livez')).body).toEqual({ status: 'alive' });
+    const ready = await request(app.handler).get('/readyz');
+    expect(ready.status).toBe(200);
+    expect(ready.body).toEqual({ status: 'ready', components: { keys: 'fresh', generations: 'none' } });
+  });
+
+  it('is not ready, but alive, while the keys are missing', async () => {
+    const fetch = () => Promise.reject(new Error('no network'));
+    const gate = { issuer: 'https://login.test', audience: 'https://api.test', fetch };
+    const { app } = scene({}, { gate });
+
+    const answer = await request(app.handler).get('/readyz');
+
+    expectProblem(answer, { status: 503, code: 'not_ready' });
+    expect(answer.headers['retry-after']).toBe('1');
+    expect(answer.body.components).toEqual({ keys: 'starting', generations: 'none' });
+    expect((await request(app.handler).get('/livez')).status).toBe(200);
+  });
+
+  it('is not ready, but still answers requests, while it drains', async () => {
+    const { app } = scene();
+
+    app.drain();
+
+    expectProblem(await request(app.handler).get('/readyz'), { status: 503, code: 'draining' });
+    const answer = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
+    expect(answer.status).toBe(200);
+  });
+});
