@@ -1,4 +1,7 @@
 export { expectChallenge, expectProblem } from './expectations';
 export type { AnswerLike } from './expectations';
+export { generationSourceCases } from './generation-source-cases';
+export type { GenerationSourceCase, GenerationSourceCasesOptions } from './generation-source-cases';
+export type { GenerationSourceFixture } from './source-fixture';
 export { createTestIssuer } from './test-issuer';
 export type { TestIssuer, TestIssuerOptions, TestToken } from './test-issuer';
