@@ -188,6 +188,24 @@ describe('a watch that fails', () => {
     expect(source.wakes.size).toBe(1);
   });
 
+  it.each(['closed', 'lost'])('by being %s while it is on its way is stopped as soon as it stands', async (how) => {
+    const source = new ScriptedSource();
+    let stand: () => void = () => undefined;
+    let lose: (error: unknown) => void = () => undefined;
+    const watch = (wake: () => void, lost: (error: unknown) => void = () => undefined): Promise<() => void> => {
+      lose = lost;
+      source.watching = () => new Promise((resolve) => (stand = resolve));
+      return source.watch(wake);
+    };
+    const { tracker, time } = track({ source: { read: (sinceMs) => source.read(sinceMs), watch } });
+    if (how === 'lost') lose(new Error('gone'));
+    else await tracker.close();
+    stand();
+    await time.advance(0);
+    expect(source.wakes.size).toBe(0);
+    expect(source.events).toContain('stop');
+  });
+
   it('to be stopped properly harms nobody', async () => {
     const watch = (): Promise<() => void> =>
       Promise.resolve(() => {
