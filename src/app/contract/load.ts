@@ -25,9 +25,7 @@ function parseYaml(file: string): unknown {
   try {
     return parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw new ConfigurationError([
-      `${file}: cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    ]);
+    throw new ConfigurationError([`${file}: cannot be read: ${(error as Error).message}`]);
   }
 }
 

@@ -1,0 +1,97 @@
+import express from 'express';
+import type { Express } from 'express';
+import request from 'supertest';
+import type { Test } from 'supertest';
+import { authenticate, problemHandler } from '../../../src';
+import { commerceRouter } from '../../../src/app/commerce/router';
+import type { CommerceRouterOptions } from '../../../src/app/commerce/router';
+import { routes } from '../../../src/app/commerce/routes';
+import type { Route } from '../../../src/app/commerce/routes';
+import { loadContract, requestValidation } from '../../../src/app/contract';
+import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
+import { jwks, testKey } from '../../support/keys';
+import { recordingLogger } from '../../support/log';
+
+/** The contract, loaded once per test file. */
+export const contract = loadContract();
+const validation = requestValidation(contract);
+
+/** A caller with these scopes. */
+export interface Caller {
+  get(path: string): Test;
+  post(path: string, body?: object): Test;
+  patch(path: string, body: object): Test;
+  delete(path: string): Test;
+  /** Any method, with the body that openapi.yaml gives as the example, and the id of the first sample row. */
+  follow(route: Route): Test;
+}
+
+/** The commerce API behind a real gate, as the scaffold mounts it. */
+export function commerceApp(options: CommerceRouterOptions = {}): { app: Express; as(...scopes: string[]): Caller } {
+  const logger = recordingLogger();
+  const gate = authenticate({
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    keys: jwks(testKey()),
+    clock: () => NOW_MS,
+    unguarded: 'refuse',
+    logger,
+  });
+  const app = express();
+  app.use('/v1', gate, validation, commerceRouter({ clock: () => NOW_MS, ...options }));
+  app.use(problemHandler({ logger }));
+  return { app, as: (...scopes) => caller(app, scopes) };
+}
+
+/** The example that openapi.yaml gives for the body of a route. */
+export function exampleOf(route: Route): object | undefined {
+  const operation = contract.paths[route.path]?.[route.method.toLowerCase() as 'post'];
+  const media = operation?.requestBody?.content['application/json'] as { example: object } | undefined;
+  return media?.example;
+}
+
+/** The path of a route, with the id of the first row of its sample. */
+export function concretePath(route: Route): string {
+  return route.path.replace('{id}', FIRST_IDS[route.resource] ?? 'missing');
+}
+
+/** One route of the table. */
+export function routeOf(operationId: string): Route {
+  const route = routes().find((candidate) => candidate.operationId === operationId);
+  if (!route) throw new Error(`no route has the operationId ${operationId}`);
+  return route;
+}
+
+function caller(app: Express, scopes: readonly string[]): Caller {
+  const authorization = `Bearer ${token({ claims: { scope: scopes.join(' ') } })}`;
+  const send = (method: 'get' | 'post' | 'patch' | 'delete', path: string, body?: object): Test => {
+    const test = request(app)[method](path).set('Authorization', authorization);
+    return body === undefined ? test : test.send(body);
+  };
+  return {
+    get: (path) => send('get', path),
+    post: (path, body) => send('post', path, body),
+    patch: (path, body) => send('patch', path, body),
+    delete: (path) => send('delete', path),
+    follow: (route) =>
+      send(route.method.toLowerCase() as Lowercase<Route['method']>, concretePath(route), exampleOf(route)),
+  };
+}
+
+const FIRST_IDS: Readonly<Record<string, string>> = {
+  locations: 'loc_0001',
+  items: 'itm_0001',
+  categories: 'cat_0001',
+  inventory: 'inv_0001',
+  'price-lists': 'prl_0001',
+  promotions: 'prm_0001',
+  customers: 'cus_0001',
+  orders: 'ord_0001',
+  payments: 'pay_0001',
+  menus: 'mnu_0001',
+  'modifier-groups': 'mod_0001',
+  tables: 'tbl_0001',
+  checks: 'chk_0001',
+  reservations: 'rsv_0001',
+  'kitchen-tickets': 'ktk_0001',
+};

@@ -1,0 +1,98 @@
+import { routes } from '../../../src/app/commerce/routes';
+import { NOW_MS } from '../../support/issuer';
+import { commerceApp, exampleOf, routeOf } from './commerce-app';
+
+const NOW_TEXT = new Date(NOW_MS).toISOString();
+
+describe('placeholder rows', () => {
+  const creations = routes().filter(({ operation }) => operation === 'create');
+
+  it.each(creations.map((route) => [route.path, route] as const))(
+    'POST %s answers 201 with the address of the row, which is there afterwards',
+    async (path, route) => {
+      const family = route.scopes[0]!.split(':')[0]!;
+      const caller = commerceApp().as(`${family}:read`, `${family}:write`, 'customers:pii');
+      const created = await caller.follow(route);
+      expect(created.status).toBe(201);
+      expect(created.headers['location']).toBe(`${path}/${created.body.id}`);
+      expect(created.body).toMatchObject(exampleOf(route)!);
+
+      const again = await caller.get(created.headers['location']!);
+      expect(again.status).toBe(200);
+      expect(again.body).toEqual(created.body);
+    },
+  );
+
+  it('numbers on from the sample, the same in every instance', async () => {
+    for (const caller of [commerceApp().as('orders:write'), commerceApp().as('orders:write')]) {
+      const first = await caller.follow(routeOf('createOrder'));
+      const second = await caller.follow(routeOf('createOrder'));
+      expect([first.body.id, second.body.id]).toEqual(['ord_0006', 'ord_0007']);
+    }
+  });
+
+  it('takes a removed number never again', async () => {
+    const caller = commerceApp().as('tables:write');
+    const first = await caller.follow(routeOf('createTable'));
+    expect((await caller.delete(`/v1/tables/${first.body.id}`)).status).toBe(204);
+    const second = await caller.follow(routeOf('createTable'));
+    expect([first.body.id, second.body.id]).toEqual(['tbl_0005', 'tbl_0006']);
+  });
+
+  it('adds up an order, and stamps it with the clock', async () => {
+    const caller = commerceApp().as('orders:write');
+    const created = await caller.follow(routeOf('createOrder'));
+    expect(created.body).toMatchObject({
+      total: { amount: 3140, currency: 'GBP' },
+      status: 'open',
+      customer_id: null,
+      created_at: NOW_TEXT,
+    });
+  });
+
+  it('changes what a PATCH names, keeps the rest, and puts right what follows from it', async () => {
+    const caller = commerceApp().as('orders:read', 'orders:write');
+    const before = await caller.get('/v1/orders/ord_0001');
+    const lines = [{ item_id: 'itm_0002', quantity: 3, unit_price: { amount: 980, currency: 'GBP' } }];
+    const changed = await caller.patch('/v1/orders/ord_0001', { lines });
+    expect(changed.status).toBe(200);
+    expect(changed.body).toEqual({
+      ...before.body,
+      lines,
+      total: { amount: 2940, currency: 'GBP' },
+      updated_at: NOW_TEXT,
+    });
+    expect((await caller.get('/v1/orders/ord_0001')).body).toEqual(changed.body);
+  });
+
+  it('removes a row for good', async () => {
+    const caller = commerceApp().as('items:read', 'items:write');
+    const removed = await caller.delete('/v1/items/itm_0002');
+    expect(removed.status).toBe(204);
+    expect(removed.text).toBe('');
+    expect((await caller.get('/v1/items/itm_0002')).status).toBe(404);
+    expect((await caller.delete('/v1/items/itm_0002')).status).toBe(404);
+    expect((await caller.patch('/v1/items/itm_0002', { name: 'Gone' })).status).toBe(404);
+  });
+
+  it('keeps the rows of one instance out of another', async () => {
+    await commerceApp().as('items:write').delete('/v1/items/itm_0001');
+    expect((await commerceApp().as('items:read').get('/v1/items/itm_0001')).status).toBe(200);
+  });
+
+  it.each(['ord_9999', 'ord_1', 'ord_00001', 'cus_0001', 'ord_', '__proto__', 'constructor'])(
+    'answers 404 for the id %s',
+    async (id) => {
+      const response = await commerceApp().as('orders:read').get(`/v1/orders/${id}`);
+      expect(response.status).toBe(404);
+      expect(response.type).toBe('application/problem+json');
+      expect(response.body).toEqual({
+        type: 'urn:tillgate:problem:not_found',
+        title: 'Not Found',
+        status: 404,
+        detail: 'There is nothing with this id.',
+        code: 'not_found',
+      });
+    },
+  );
+});

@@ -1,0 +1,154 @@
+import { Router } from 'express';
+import { ConfigurationError, requireScope } from '../../../src';
+import { commerceRouter } from '../../../src/app/commerce/router';
+import { routes, SCOPES } from '../../../src/app/commerce/routes';
+import { assertAgreement, findDisagreements, findRouterDisagreements, loadContract } from '../../../src/app/contract';
+import type { ContractDocument } from '../../../src/app/contract';
+
+const original = loadContract();
+
+/** The contract, changed in one place. */
+function changed(change: (paths: Record<string, Record<string, Record<string, unknown>>>) => void): ContractDocument {
+  const copy = structuredClone(original);
+  change(copy.paths as never);
+  return copy;
+}
+
+function disagreements(document: ContractDocument): string[] {
+  return findDisagreements(document, routes(), SCOPES);
+}
+
+describe('the table of resources and openapi.yaml', () => {
+  it('agree', () => {
+    expect(disagreements(original)).toEqual([]);
+    expect(() => assertAgreement(original, routes(), SCOPES, commerceRouter())).not.toThrow();
+  });
+
+  it('disagree about a route that is not documented', () => {
+    const document = changed((paths) => delete paths['/v1/orders/{id}/cancel']);
+    expect(disagreements(document)).toEqual([
+      'POST /v1/orders/{id}/cancel: the table of resources has it, openapi.yaml has not; document the operation, or remove the route',
+      'scope orders:cancel: declared in components.securitySchemes of openapi.yaml, but no operation asks for it; use it, or remove it',
+    ]);
+  });
+
+  it('disagree about a documented operation that is no route', () => {
+    const withoutMenus = routes().filter(({ operationId }) => operationId !== 'removeMenu');
+    expect(findDisagreements(original, withoutMenus, SCOPES)).toEqual([
+      'DELETE /v1/menus/{id}: openapi.yaml has it, the table of resources has not; add the route, or remove the operation',
+    ]);
+  });
+
+  it.each([
+    ['another scope', [{ oauth2: ['orders:read'] }], 'orders:read'],
+    ['one scope more', [{ oauth2: ['orders:write', 'orders:read'] }], 'orders:read and orders:write'],
+    ['a choice of scopes', [{ oauth2: ['orders:write'] }, { oauth2: ['orders:read'] }], 'orders:read or orders:write'],
+    ['no scope', [], 'that no scope is required'],
+    ['no scope, by a requirement without one', [{}], 'that no scope is required'],
+  ])('disagree about a route that is documented with %s', (_what, security, said) => {
+    const document = changed((paths) => (paths['/v1/orders']!['post']!['security'] = security));
+    expect(disagreements(document)).toEqual([
+      `POST /v1/orders: the table of resources requires orders:write, openapi.yaml says ${said}; make them equal`,
+    ]);
+  });
+
+  it('disagree about an operationId and about optional scopes', () => {
+    const document = changed((paths) => {
+      paths['/v1/customers']!['get']!['operationId'] = 'getCustomers';
+      delete paths['/v1/customers/{id}']!['get']!['x-optional-scopes'];
+    });
+    expect(disagreements(document)).toEqual([
+      'GET /v1/customers: the table of resources has the operationId listCustomers, openapi.yaml says getCustomers; make them equal',
+      'GET /v1/customers/{id}: the table of resources has the x-optional-scopes customers:pii, openapi.yaml says none; make them equal',
+    ]);
+  });
+
+  it('disagree about a scope that is not declared', () => {
+    const document = structuredClone(original);
+    delete (document.components!.securitySchemes!['oauth2']!.flows!.clientCredentials!.scopes as never)[
+      'orders:cancel'
+    ];
+    expect(disagreements(document)).toEqual([
+      'scope orders:cancel: missing in components.securitySchemes of openapi.yaml; declare it there with a description',
+    ]);
+  });
+
+  it('disagree about a scope that is declared for nothing', () => {
+    const document = structuredClone(original);
+    Object.assign(document.components!.securitySchemes!['oauth2']!.flows!.clientCredentials!.scopes, { 'x:read': 'X' });
+    expect(disagreements(document)).toEqual([
+      'scope x:read: declared in components.securitySchemes of openapi.yaml, but no operation asks for it; use it, or remove it',
+      'scope x:read: declared in components.securitySchemes of openapi.yaml, but not in the table of resources; add it, or remove it',
+    ]);
+  });
+
+  it('disagree about path parameters', () => {
+    const document = changed((paths) => {
+      delete paths['/v1/tables/{id}']!['parameters'];
+      const { '/v1/menus/{id}': menu } = paths;
+      delete paths['/v1/menus/{id}'];
+      paths['/v1/menus/{menu_id}'] = menu!;
+    });
+    const found = disagreements(document);
+    expect(found).toContain(
+      'GET /v1/tables/{id}: openapi.yaml describes no path parameter id; add it to its parameters',
+    );
+    expect(found).toContain(
+      'GET /v1/menus/{id}: the table of resources has the path /v1/menus/{id}, openapi.yaml says /v1/menus/{menu_id}; make them equal',
+    );
+    expect(found).toContain(
+      'GET /v1/menus/{menu_id}: openapi.yaml describes a path parameter id that the path has not; remove it',
+    );
+  });
+
+  it('stop the start with every disagreement at once', () => {
+    const document = changed((paths) => {
+      delete paths['/v1/checks/{id}/close'];
+      paths['/v1/items']!['get']!['security'] = [];
+    });
+    expect(() => assertAgreement(document, routes(), SCOPES)).toThrow(ConfigurationError);
+    expect(() => assertAgreement(document, routes(), SCOPES)).toThrow(/GET \/v1\/items: (.|\n)*checks\/\{id\}\/close/);
+  });
+});
+
+describe('a replaced router and openapi.yaml', () => {
+  const done = (): void => {};
+
+  function tablesRouter(write: (tables: Router) => void): string[] {
+    const tables = Router();
+    tables.get('/', requireScope('tables:read'), done);
+    tables.get('/:id', requireScope('tables:read'), done);
+    tables.patch('/:id', requireScope('tables:write'), done);
+    tables.delete('/:id', requireScope('tables:write'), done);
+    write(tables);
+    return findRouterDisagreements(original, commerceRouter({ replace: { tables } }));
+  }
+
+  it('agree when every route stands behind its guard', () => {
+    expect(tablesRouter((tables) => tables.post('/', requireScope('tables:write'), done))).toEqual([]);
+  });
+
+  it('disagree about a route without a guard', () => {
+    expect(tablesRouter((tables) => tables.post('/', done))).toEqual([
+      'POST /v1/tables: nothing guards it in the router; put requireScope() in front of its handler',
+    ]);
+  });
+
+  it('disagree about a guard with the wrong scope', () => {
+    expect(tablesRouter((tables) => tables.post('/', requireScope('tables:read'), done))).toEqual([
+      'POST /v1/tables: the router requires tables:read, openapi.yaml says tables:write; make them equal',
+    ]);
+  });
+
+  it('disagree about a missing route and an undocumented one', () => {
+    expect(tablesRouter((tables) => tables.post('/:id/wipe', requireScope('tables:write'), done))).toEqual([
+      'POST /v1/tables/{id}/wipe: the router has it, openapi.yaml has not; document the operation, or remove the route',
+      'POST /v1/tables: openapi.yaml has it, the router has not; add the route, or remove the operation',
+    ]);
+  });
+
+  it('stop the start', () => {
+    const router = commerceRouter({ replace: { tables: Router() } });
+    expect(() => assertAgreement(original, routes(), SCOPES, router)).toThrow(ConfigurationError);
+  });
+});

@@ -1,0 +1,92 @@
+import { Router } from 'express';
+import { requireScope } from '../../../src';
+import { describeRoutes } from '../../../src/app/contract';
+
+const done = (): void => {};
+const pass = (_req: unknown, _res: unknown, next: () => void): void => next();
+const read = requireScope('a:read');
+const write = requireScope('a:write');
+
+/** `GET /v1/a: a:read`, one line per route. */
+function described(router: Router): string[] {
+  return describeRoutes(router, '/v1').map(({ method, path, requires }) => `${method} ${path}: ${requires}`);
+}
+
+describe('describeRoutes()', () => {
+  it('reads methods, paths and guards, with parameters as OpenAPI writes them', () => {
+    const router = Router();
+    router.get('/a', read, done);
+    router.post('/a/:a_id/parts/:part', write, done);
+    expect(described(router)).toEqual(['GET /v1/a: a:read', 'POST /v1/a/{a_id}/parts/{part}: a:write']);
+  });
+
+  it('reads several guards as all of their scopes, and alternatives as alternatives', () => {
+    const router = Router();
+    router.get('/both', write, read, done);
+    router.get('/list', requireScope(['b', 'a']), done);
+    router.get('/any', requireScope({ anyOf: ['b', 'a'] }), done);
+    router.get('/mixed', requireScope({ anyOf: ['a', 'b'] }), requireScope('c'), done);
+    expect(described(router)).toEqual([
+      'GET /v1/both: a:read and a:write',
+      'GET /v1/list: a and b',
+      'GET /v1/any: a or b',
+      'GET /v1/mixed: a and c or b and c',
+    ]);
+  });
+
+  it('does not take a guard behind the handler for a guard', () => {
+    const router = Router();
+    router.get('/behind', done, read);
+    router.get('/before', pass, read, pass, done);
+    expect(described(router)).toEqual(['GET /v1/behind: ', 'GET /v1/before: a:read']);
+  });
+
+  it('reads nested routers with their mount, however deep', () => {
+    const [outer, middle, inner] = [Router(), Router(), Router()];
+    inner.get('/', read, done);
+    inner.get('/:id', read, done);
+    middle.use('/a/:a_id/parts', inner);
+    outer.use(middle);
+    expect(described(outer)).toEqual(['GET /v1/a/{a_id}/parts: a:read', 'GET /v1/a/{a_id}/parts/{id}: a:read']);
+  });
+
+  it('counts a guard of the whole router for the routes after it only', () => {
+    const [outer, inner] = [Router(), Router()];
+    inner.get('/early', done);
+    inner.use(read);
+    inner.get('/late', done);
+    inner.post('/late', write, done);
+    outer.use('/a', inner);
+    outer.get('/other', done);
+    expect(described(outer)).toEqual([
+      'GET /v1/a/early: ',
+      'GET /v1/a/late: a:read',
+      'POST /v1/a/late: a:read and a:write',
+      'GET /v1/other: ',
+    ]);
+  });
+
+  it('does not count a guard that stands on a path of its own', () => {
+    const router = Router();
+    router.use('/b', read);
+    router.get('/a', done);
+    expect(described(router)).toEqual(['GET /v1/a: ']);
+  });
+
+  it('counts a guard given to all() of a route, and shows a handler given to it', () => {
+    const router = Router();
+    router.route('/guarded').all(read).get(done).patch(write, done);
+    router.all('/open', done);
+    expect(described(router)).toEqual([
+      'GET /v1/guarded: a:read',
+      'PATCH /v1/guarded: a:read and a:write',
+      'ALL /v1/open: ',
+    ]);
+  });
+
+  it('reads every path of a route with several', () => {
+    const router = Router();
+    router.get(['/a', '/b'], read, done);
+    expect(described(router)).toEqual(['GET /v1/a: a:read', 'GET /v1/b: a:read']);
+  });
+});

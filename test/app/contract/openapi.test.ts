@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020';
+import addFormats from 'ajv-formats';
+import { parse } from 'yaml';
+import { REASONS } from '../../../src';
+import { SCOPES } from '../../../src/app/commerce/routes';
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Media {
+  readonly schema: Json;
+  readonly example?: unknown;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
+  readonly responses: Readonly<Record<string, Json>>;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Json & { readonly servers?: unknown }>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Json>>;
+    readonly responses: Readonly<Record<string, { readonly content: Readonly<Record<string, Media>> }>>;
+    readonly securitySchemes: Readonly<Record<string, Json>>;
+  };
+}
+
+const text = readFileSync(`${__dirname}/../../../openapi.yaml`, 'utf8');
+const document = parse(text) as Document;
+// Validates every schema against the dialect, which the start leaves out for speed.
+const ajv = addFormats(new Ajv2020({ strict: false, allErrors: true, validateSchema: true })).addSchema(
+  document,
+  'contract',
+);
+
+const METHODS = ['get', 'post', 'patch', 'delete'];
+const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+  METHODS.filter((method) => method in item).map(
+    (method) => [`${method.toUpperCase()} ${path}`, item[method] as Operation] as const,
+  ),
+);
+const commerce = operations.filter(([name]) => name.includes(' /v1/'));
+
+describe('openapi.yaml', () => {
+  it('is OpenAPI 3.1', () => {
+    expect(document.openapi).toBe('3.1.0');
+  });
+
+  it('holds no reference that leads nowhere', () => {
+    const references = new Set([...text.matchAll(/\$ref: '#\/([^']+)'/g)].map(([, path = '']) => path));
+    const broken = [...references].filter((path) => {
+      return path.split('/').reduce<unknown>((at, name) => (at as Json | undefined)?.[name], document) === undefined;
+    });
+    expect(references.size).toBeGreaterThan(60);
+    expect(broken).toEqual([]);
+  });
+
+  it('holds no component that nothing refers to', () => {
+    const { schemas, responses } = document.components;
+    const names = [
+      ...Object.keys(schemas).map((name) => `schemas/${name}`),
+      ...Object.keys(responses).map((name) => `responses/${name}`),
+    ];
+    expect(names.filter((name) => !text.includes(`'#/components/${name}'`))).toEqual([]);
+  });
+
+  it('gives every operation a name of its own, a tag that exists and a summary', () => {
+    const tags = document.tags.map(({ name }) => name);
+    const ids = operations.map(([, { operationId }]) => operationId);
+    expect(new Set(ids).size).toBe(operations.length);
+    for (const [, operation] of operations) {
+      expect(tags).toEqual(expect.arrayContaining([...operation.tags]));
+      expect(operation.summary).not.toBe('');
+    }
+  });
+
+  it('declares the client credentials grant with every scope', () => {
+    const { flows } = document.components.securitySchemes['oauth2'] as { flows: Json };
+    expect(Object.keys(flows)).toEqual(['clientCredentials']);
+    const flow = flows['clientCredentials'] as { tokenUrl: string; scopes: Readonly<Record<string, string>> };
+    expect(flow.tokenUrl).toMatch(/\/connect\/token$/);
+    expect(Object.keys(flow.scopes)).toEqual(SCOPES);
+    expect(Object.values(flow.scopes).filter((description) => description.length < 5)).toEqual([]);
+  });
+
+  it('has the token endpoint, on a server of its own', () => {
+    expect(document.paths['/connect/token']).toMatchObject({ servers: [{ url: '{auth_url}' }] });
+  });
+
+  it('knows the code of every reason', () => {
+    const { enum: codes } = document.components.schemas['ProblemCode'] as { enum: string[] };
+    expect(codes).toEqual(expect.arrayContaining(Object.keys(REASONS)));
+    expect(new Set(codes).size).toBe(codes.length);
+  });
+
+  it.each(Object.keys(document.components.schemas))('has a schema %s that the dialect allows', (name) => {
+    expect(() => ajv.compile({ $ref: `contract#/components/schemas/${name}` })).not.toThrow();
+  });
+
+  it.each(Object.entries(document.components.responses))('shows a true example of %s', (_name, { content }) => {
+    const { example } = content['application/problem+json'] as { example: Json };
+    const validate = ajv.compile({ $ref: 'contract#/components/schemas/Problem' });
+    validate(example);
+    expect(validate.errors).toBeNull();
+    expect(example['type']).toBe(`urn:tillgate:problem:${String(example['code'])}`);
+  });
+
+  it.each(commerce)('names every refusal of %s', (name, { responses, requestBody }) => {
+    const expected = ['400', '401', '403', '429', '500', '503'];
+    if (name.includes('{id}')) expected.push('404');
+    if (requestBody) expected.push('413', '415');
+    expect(Object.keys(responses)).toEqual(expect.arrayContaining(expected));
+  });
+
+  it.each(commerce.filter(([, { requestBody }]) => requestBody))(
+    'takes no unknown member on %s',
+    (_name, operation) => {
+      const { schema, example } = operation.requestBody?.content['application/json'] as Media;
+      const body = document.components.schemas[String(schema['$ref']).replace('#/components/schemas/', '')];
+      expect(body).toMatchObject({ type: 'object', additionalProperties: false });
+      const validate = ajv.compile({ $ref: `contract${String(schema['$ref'])}` });
+      expect(validate(example)).toBe(true);
+      expect(validate({ ...(example as object), unknown_member: 1 })).toBe(false);
+    },
+  );
+});

@@ -1,0 +1,219 @@
+import request from 'supertest';
+import type { Response, Test } from 'supertest';
+import { token } from '../../support/issuer';
+import { commerceApp, exampleOf, routeOf } from '../commerce/commerce-app';
+
+const order = exampleOf(routeOf('createOrder'))!;
+const { app } = commerceApp();
+const writer = `Bearer ${token({ claims: { scope: 'orders:read orders:write inventory:write' } })}`;
+const reader = `Bearer ${token({ claims: { scope: 'orders:read' } })}`;
+
+function send(method: 'get' | 'post' | 'patch' | 'put' | 'options' | 'head', path: string): Test {
+  return request(app)[method](path).set('Authorization', writer);
+}
+
+function expectProblem(response: Response, status: number, code: string, members: object = {}): void {
+  expect(response.status).toBe(status);
+  expect(response.type).toBe('application/problem+json');
+  expect(response.headers['cache-control']).toBe('no-store');
+  expect(response.body).toMatchObject({ status, code, type: `urn:tillgate:problem:${code}`, ...members });
+}
+
+describe('a body', () => {
+  it.each([
+    ['a missing member', { channel: undefined }, '/body/channel', 'is required'],
+    ['an unknown member', { chanel: 'pos' }, '/body/chanel', 'is not known here'],
+    ['a member for the server to set', { status: 'completed' }, '/body/status', 'is not known here'],
+    ['a wrong type', { location_id: 7 }, '/body/location_id', 'must be string'],
+    [
+      'text for a number, which is not turned into one',
+      { lines: [line({ quantity: '2' })] },
+      '/body/lines/0/quantity',
+      'must be integer',
+    ],
+    ['a value that is too small', { lines: [line({ quantity: 0 })] }, '/body/lines/0/quantity', 'must be >= 1'],
+    ['no word of the list', { channel: 'fax' }, '/body/channel', 'must be one of pos, kiosk, web, delivery'],
+    ['an empty list', { lines: [] }, '/body/lines', 'must NOT have fewer than 1 items'],
+    ['a member name with a slash', { 'a/b~c': 1 }, '/body/a~1b~0c', 'is not known here'],
+  ])('with %s is 400, and errors says where', async (_what, change, path, message) => {
+    const response = await send('post', '/v1/orders').send({ ...order, ...change });
+    expectProblem(response, 400, 'invalid_request', {
+      title: 'Invalid request',
+      detail: 'The request does not fit the contract of this API: see errors.',
+    });
+    expect(response.body.errors).toEqual([{ path, message }]);
+  });
+
+  it('that is wrong in several places is told all of them, with those of the query', async () => {
+    const response = await send('post', '/v1/orders?dry_run=1').send({ location_id: '', lines: order });
+    const paths = response.body.errors.map(({ path }: { path: string }) => path);
+    expect(paths).toEqual(['/query/dry_run', '/body/channel', '/body/location_id', '/body/lines']);
+  });
+
+  it('that is wrong in a thousand places is told twenty', async () => {
+    const unknown = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`m${index}`, index]));
+    const response = await send('post', '/v1/orders').send({ ...order, ...unknown });
+    expectProblem(response, 400, 'invalid_request');
+    expect(response.body.errors).toHaveLength(20);
+  });
+
+  it.each([['[]'], ['"text"'], ['7'], ['null'], ['true']])('%s is no object', async (body) => {
+    const response = await send('post', '/v1/orders').type('json').send(body);
+    expectProblem(response, 400, 'invalid_request', { errors: [{ path: '/body', message: 'must be object' }] });
+  });
+
+  it('with __proto__ pollutes nothing', async () => {
+    const response = await send('patch', '/v1/orders/ord_0001').type('json').send('{"__proto__":{"polluted":true}}');
+    expectProblem(response, 400, 'invalid_request', {
+      errors: [{ path: '/body/__proto__', message: 'is not known here' }],
+    });
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+
+  it('that is broken JSON is 400, and nothing of it comes back', async () => {
+    const response = await send('post', '/v1/orders').type('json').send('{"channel": "hunter2');
+    expectProblem(response, 400, 'invalid_request', {
+      detail: 'The body is not valid JSON: look for a missing quote, comma or bracket.',
+      errors: [{ path: '/body', message: 'must be valid JSON' }],
+    });
+    expect(response.text).not.toMatch(/hunter2|at JSON|node_modules/);
+  });
+
+  it('that is missing is 400 where one is required', async () => {
+    const response = await send('post', '/v1/orders');
+    expectProblem(response, 400, 'invalid_request', { errors: [{ path: '/body', message: 'is required' }] });
+  });
+
+  it('with nothing to change is 400', async () => {
+    const response = await send('patch', '/v1/orders/ord_0001').send({});
+    expectProblem(response, 400, 'invalid_request', {
+      errors: [{ path: '/body', message: 'must NOT have fewer than 1 properties' }],
+    });
+  });
+
+  it.each(['text/plain', 'application/xml', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
+    'of type %s is 415',
+    async (type) => {
+      const response = await send('post', '/v1/orders').set('Content-Type', type).send('a=1');
+      expectProblem(response, 415, 'unsupported_media_type', {
+        detail: 'Send the body as application/json, and say so in Content-Type.',
+      });
+      expect(response.headers['accept']).toBe('application/json');
+    },
+  );
+
+  it('in an encoding or charset that is not known is 415', async () => {
+    const encoded = await send('post', '/v1/orders').type('json').set('Content-Encoding', 'zstd2').send('{}');
+    expectProblem(encoded, 415, 'unsupported_media_type');
+    const charset = await send('post', '/v1/orders')
+      .set('Content-Type', 'application/json; charset=klingon')
+      .send('{}');
+    expectProblem(charset, 415, 'unsupported_media_type');
+  });
+
+  it('of 1 MB is 413', async () => {
+    const response = await send('post', '/v1/orders').send({ ...order, note: 'x'.repeat(1_000_000) });
+    expectProblem(response, 413, 'payload_too_large', {
+      detail: 'The body is larger than the 100 kB that are accepted here.',
+    });
+  });
+
+  it('means nothing where the contract has none', async () => {
+    const caller = commerceApp().as('checks:write');
+    expect((await caller.post('/v1/checks/chk_0001/close', { why: 'not' })).status).toBe(200);
+  });
+
+  it('with a change of 0 is refused', async () => {
+    const body = { inventory_id: 'inv_0001', change: 0, reason: 'sold' };
+    const response = await send('post', '/v1/inventory/adjustments').send(body);
+    expectProblem(response, 400, 'invalid_request', {
+      errors: [{ path: '/body/change', message: 'must not have this value' }],
+    });
+  });
+});
+
+describe('a query', () => {
+  it.each([
+    ['limit=0', '/query/limit', 'must be >= 1'],
+    ['limit=101', '/query/limit', 'must be <= 100'],
+    ['limit=ten', '/query/limit', 'must be integer'],
+    ['limit=1.5', '/query/limit', 'must be integer'],
+    ['limit=1&limit=2', '/query/limit', 'must be integer'],
+    ['limt=5', '/query/limt', 'is not known here'],
+    ['cursor=', '/query/cursor', 'must NOT have fewer than 1 characters'],
+    ['__proto__=1', '/query/__proto__', 'is not known here'],
+  ])('%s is 400', async (query, path, message) => {
+    const response = await send('get', `/v1/orders?${query}`);
+    expectProblem(response, 400, 'invalid_request', { errors: [{ path, message }] });
+  });
+
+  it.each(['limit=1', 'limit=100'])('%s is fine', async (query) => {
+    expect((await send('get', `/v1/orders?${query}`)).status).toBe(200);
+  });
+});
+
+describe('a path', () => {
+  it.each([
+    ['/v1/orders/a%20b', 'must match pattern "^[A-Za-z0-9_-]{1,64}$"'],
+    [`/v1/orders/${'x'.repeat(65)}`, 'must match pattern "^[A-Za-z0-9_-]{1,64}$"'],
+    ['/v1/orders/..%2f..', 'must match pattern "^[A-Za-z0-9_-]{1,64}$"'],
+    ['/v1/orders/%ff', 'must be percent-encoded UTF-8'],
+  ])('%s is 400', async (path, message) => {
+    expectProblem(await send('get', path), 400, 'invalid_request', { errors: [{ path: '/path/id', message }] });
+  });
+
+  it.each(['/v1', '/v1/', '/v1/nothing', '/v1/orders/ord_0001/eat', '/v1//orders'])('%s is 404', async (path) => {
+    expectProblem(await send('get', path), 404, 'not_found');
+  });
+
+  it.each([
+    ['put', '/v1/orders/ord_0001', 'GET, HEAD, PATCH'],
+    ['options', '/v1/orders', 'GET, HEAD, POST'],
+    ['get', '/v1/inventory/adjustments', 'POST'],
+    ['patch', '/v1/payments/pay_0001', 'GET, HEAD'],
+  ] as const)('called by %s %s is 405 with Allow', async (method, path, allow) => {
+    const response = await send(method, path);
+    expectProblem(response, 405, 'method_not_allowed', { detail: `This address takes ${allow}.` });
+    expect(response.headers['allow']).toBe(allow);
+  });
+
+  it('answers HEAD as GET, without a body', async () => {
+    const response = await send('head', '/v1/orders');
+    expect(response.status).toBe(200);
+    expect(response.text).toBeUndefined();
+  });
+
+  it('is validated in whichever case and with whichever end Express serves it', async () => {
+    for (const path of ['/V1/Orders', '/v1/orders/']) {
+      expectProblem(await send('post', path).send({ wrong: true }), 400, 'invalid_request');
+    }
+  });
+});
+
+describe('a caller who may not', () => {
+  it.each([
+    ['a body that does not fit', (test: Test) => test.send({ wrong: true })],
+    ['broken JSON', (test: Test) => test.type('json').send('{')],
+    ['1 MB', (test: Test) => test.send({ note: 'x'.repeat(1_000_000) })],
+    ['another media type', (test: Test) => test.type('text/plain').send('x')],
+    ['no body', (test: Test) => test],
+  ])('gets 403 for the scope first, whatever the body: %s', async (_what, fill) => {
+    const response = await fill(request(app).post('/v1/orders').set('Authorization', reader));
+    expectProblem(response, 403, 'insufficient_scope', { required_scopes: ['orders:write'] });
+  });
+
+  it.each([
+    ['post', '/v1/orders'],
+    ['put', '/v1/orders'],
+    ['get', '/v1/nothing'],
+    ['options', '/v1/orders'],
+  ] as const)('gets 401 first on %s %s without a token', async (method, path) => {
+    const response = await request(app)[method](path).send({ wrong: true });
+    expectProblem(response, 401, 'missing_token');
+    expect(response.headers['www-authenticate']).toBe('Bearer realm="api"');
+  });
+});
+
+function line(change: object): object {
+  return { item_id: 'itm_0001', quantity: 1, unit_price: { amount: 100, currency: 'GBP' }, ...change };
+}
