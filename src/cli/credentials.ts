@@ -40,7 +40,8 @@ export function credentialStore(settings: Settings): CredentialStore {
 
   return {
     get: async (clientId) => (await readContents(file)).get(server)?.get(clientId),
-    set: (clientId, credential) => change((credentials) => credentials.set(clientId, credential)),
+    set: (clientId, { client_secret, scope }) =>
+      change((credentials) => credentials.set(clientId, { client_secret, scope })),
     remove: (clientId) => change((credentials) => credentials.delete(clientId)),
     isNew: async () => !(await readContents(file)).has(server),
   };

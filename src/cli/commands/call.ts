@@ -82,7 +82,10 @@ function shownHeaders({ headers }: HttpAnswer): Record<string, string> {
 }
 
 function asText({ status, statusText, body, text }: HttpAnswer, headers: Record<string, string>): string {
-  const head = [`${status} ${statusText}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
+  const head = [
+    `${status} ${statusText}`.trimEnd(),
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
   const shown = body === undefined ? text : JSON.stringify(body, undefined, 2);
   return shown ? `${head.join('\n')}\n\n${shown}` : head.join('\n');
 }

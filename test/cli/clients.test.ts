@@ -1,0 +1,205 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cliScene, json } from './harness';
+import type { CliScene, SentRequest } from './harness';
+
+const TILL = {
+  client_id: 'till-2',
+  description: 'Second till',
+  scope: 'orders:read orders:write',
+  disabled: false,
+  generation: 1_790_000_000_000,
+};
+const TOKEN = { access_token: 'aaa.bbb.ccc', token_type: 'Bearer', expires_in: 3600, scope: TILL.scope };
+
+/** A token server that knows one client. */
+function tokenServer({ method, url, body }: SentRequest): Response | undefined {
+  switch (`${method} ${new URL(url).pathname}`) {
+    case 'GET /clients':
+      return json(200, { clients: [TILL] });
+    case 'POST /clients':
+      return json(201, { ...TILL, ...(JSON.parse(body) as object), client_secret: 'first-secret' });
+    case 'GET /clients/till-2':
+      return json(200, TILL);
+    case 'PATCH /clients/till-2':
+      return body.includes(TILL.description) ? json(200, TILL) : json(200, { ...TILL, token: TOKEN });
+    case 'POST /clients/till-2/secrets':
+      return json(201, { client_id: 'till-2', client_secret: 'second-secret', generation: 1_790_000_000_001 });
+    case 'POST /clients/till-2/revoke':
+      return json(200, TILL);
+    case 'DELETE /clients/till-2':
+      return new Response(null, { status: 204 });
+    case 'POST /connect/token':
+      return body.includes('client_secret=wrong') ? json(401, { error: 'invalid_client' }) : json(200, TOKEN);
+    default:
+      return json(404, { code: 'not_found', detail: 'There is no such client.' });
+  }
+}
+
+const scenes: CliScene[] = [];
+
+function scene(env: Record<string, string> = {}, stdin = ''): CliScene {
+  const made = cliScene({ answer: tokenServer, env, stdin });
+  scenes.push(made);
+  return made;
+}
+
+afterAll(() => scenes.forEach((each) => each.close()));
+
+describe('clients', () => {
+  it('are listed as a table', async () => {
+    expect(await scene().run('clients', 'list')).toEqual({
+      exitCode: 0,
+      stderr: '',
+      stdout: ['CLIENT  STATE   DESCRIPTION  SCOPES', 'till-2  active  Second till  orders:read orders:write', ''].join(
+        '\n',
+      ),
+    });
+  });
+
+  it('are listed as one JSON document', async () => {
+    const { stdout } = await scene().run('clients', 'list', '--json');
+
+    expect(JSON.parse(stdout)).toEqual([TILL]);
+  });
+
+  it('are registered; the secret is shown once and kept for its owner only', async () => {
+    const { dataDir, sent, run } = scene();
+
+    const { exitCode, stdout } = await run('clients', 'add', 'till-2', '--scope', TILL.scope, '--description', 'Till');
+
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: 'registered till-2\nsecret, shown only now: first-secret\n',
+    });
+    expect(JSON.parse(sent[0]?.body ?? '')).toEqual({ client_id: 'till-2', description: 'Till', scope: TILL.scope });
+    const file = join(dataDir, 'credentials.json');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      embedded: { 'till-2': { client_secret: 'first-secret', scope: TILL.scope } },
+    });
+  });
+
+  it('get a new token with a new Description', async () => {
+    const { stdout } = await scene().run('clients', 'describe', 'till-2', 'Till at the door');
+
+    expect(stdout).toBe('described till-2: its earlier tokens are discarded; the new one:\naaa.bbb.ccc\n');
+  });
+
+  it('keep their tokens with the Description that they have', async () => {
+    const { stdout } = await scene().run('clients', 'describe', 'till-2', TILL.description);
+
+    expect(stdout).toBe('till-2 has that Description already: its tokens stay\n');
+  });
+
+  it('get a new secret, which is kept instead of the old one', async () => {
+    const { run, sent } = scene();
+    await run('clients', 'add', 'till-2', '--scope', TILL.scope);
+
+    const { stdout } = await run('clients', 'rotate', 'till-2', '--keep-tokens', '--revoke-previous');
+    await run('token', 'till-2');
+
+    expect(stdout).toBe('new secret of till-2, shown only now: second-secret\n');
+    expect(sent[1]?.body).toBe('{"keep_tokens":true,"revoke_previous":true}');
+    expect(sent.at(-1)?.body).toContain('client_secret=second-secret');
+  });
+
+  it('are removed with the secret that was kept', async () => {
+    const { run } = scene();
+    await run('clients', 'add', 'till-2', '--scope', TILL.scope);
+
+    expect((await run('clients', 'remove', 'till-2')).stdout).toBe('removed till-2: its tokens are discarded\n');
+    expect((await run('token', 'till-2')).exitCode).toBe(2);
+  });
+
+  it('are revoked', async () => {
+    const { stdout } = await scene().run('revoke', 'till-2');
+
+    expect(stdout).toBe('revoked: every token of till-2 issued so far is discarded\n');
+  });
+
+  it('are addressed with the admin token where there is one', async () => {
+    const { run, sent } = scene({ TILLGATE_ADMIN_TOKEN: 'geheim-geheim-geheim' });
+
+    await run('clients', 'list');
+
+    expect(sent[0]?.headers.get('authorization')).toBe('Bearer geheim-geheim-geheim');
+  });
+
+  it('that do not exist end with 1 and the reason', async () => {
+    expect(await scene().run('revoke', 'a/../b')).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'tillgate: 404 not_found: There is no such client.\n',
+    });
+  });
+});
+
+describe('token', () => {
+  it('prints the token alone', async () => {
+    const { run, sent } = scene();
+    await run('clients', 'add', 'till-2', '--scope', TILL.scope);
+
+    expect(await run('token', 'till-2')).toEqual({ exitCode: 0, stdout: 'aaa.bbb.ccc\n', stderr: '' });
+    expect(Object.fromEntries(new URLSearchParams(sent.at(-1)?.body))).toEqual({
+      grant_type: 'client_credentials',
+      client_id: 'till-2',
+      client_secret: 'first-secret',
+      scope: TILL.scope,
+    });
+  });
+
+  it('asks for the scopes that it is told', async () => {
+    const { run, sent } = scene();
+
+    await run('token', 'till-2', '--secret', 's', '--scope', 'orders:read');
+
+    expect(new URLSearchParams(sent[0]?.body).get('scope')).toBe('orders:read');
+  });
+
+  it('reads the secret from standard input', async () => {
+    const { run, sent } = scene({}, 'piped\n');
+
+    await run('token', 'till-2', '--secret-file', '-', '--scope', 'a');
+
+    expect(new URLSearchParams(sent[0]?.body).get('client_secret')).toBe('piped');
+  });
+
+  it('answers the whole token answer as JSON', async () => {
+    const { stdout } = await scene().run('token', 'till-2', '--secret', 's', '--scope', 'a', '--json');
+
+    expect(JSON.parse(stdout)).toEqual(TOKEN);
+  });
+
+  it('ends with 1 when it is denied', async () => {
+    expect(await scene().run('token', 'till-2', '--secret', 'wrong', '--scope', 'a')).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'tillgate: no token for till-2: 401 invalid_client\n',
+    });
+  });
+
+  it('never sends a secret to another token server than it was registered at', async () => {
+    const { dataDir, run } = scene();
+    await run('clients', 'add', 'till-2', '--scope', TILL.scope);
+    const elsewhere = scene({ TILLGATE_DATA_DIR: dataDir, TILLGATE_AUTH_URL: 'https://login.example.com' });
+
+    const { exitCode, stderr } = await elsewhere.run('token', 'till-2');
+
+    expect(exitCode).toBe(2);
+    expect(stderr).toBe(
+      'tillgate: the secret of till-2 is not known here; give --secret or --secret-file, or make a new one: tillgate clients rotate till-2\n',
+    );
+    expect(elsewhere.sent).toEqual([]);
+  });
+
+  it('says what to do about a broken credentials file', async () => {
+    const { dataDir, run } = scene();
+    writeFileSync(join(dataDir, 'credentials.json'), '{"embedded":');
+
+    const { exitCode, stderr } = await run('token', 'till-2');
+
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/credentials.json is broken; remove it, then give every client a new secret/);
+  });
+});

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CliIo } from '../../src/cli/io';
+import { run } from '../../src/cli/run';
+
+/** What one command line did. */
+export interface Outcome {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A request that a command sent. */
+export interface SentRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+/** Runs command lines in this process, each with the surroundings of the scene. */
+export interface CliScene {
+  readonly dataDir: string;
+  readonly sent: SentRequest[];
+  run(...argv: string[]): Promise<Outcome>;
+  close(): void;
+}
+
+export interface SceneOptions {
+  readonly env?: Record<string, string>;
+  /** Answers the requests of the commands; default: nothing is reachable. */
+  readonly answer?: (request: SentRequest) => Response | undefined;
+  readonly stdin?: string;
+  readonly untilStopped?: () => Promise<void>;
+  readonly fetch?: typeof fetch;
+}
+
+export function cliScene(options: SceneOptions = {}): CliScene {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-cli-'));
+  const sent: SentRequest[] = [];
+
+  function answer(url: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    const request = new Request(url, init);
+    const body = typeof init.body === 'string' ? init.body : String(init.body ?? '');
+    sent.push({ method: request.method, url: request.url, headers: request.headers, body });
+    const response = options.answer?.(sent.at(-1) as SentRequest);
+    return response ? Promise.resolve(response) : Promise.reject(unreachable());
+  }
+
+  async function runOnce(...argv: string[]): Promise<Outcome> {
+    let [stdout, stderr] = ['', ''];
+    const io: CliIo = {
+      env: { TILLGATE_DATA_DIR: dataDir, ...options.env },
+      stdout: { write: (text) => (stdout += text) },
+      stderr: { write: (text) => (stderr += text) },
+      fetch: options.fetch ?? answer,
+      readStdin: () => Promise.resolve(options.stdin ?? ''),
+      untilStopped: options.untilStopped ?? (() => Promise.resolve()),
+      programName: 'tillgate',
+    };
+    return { exitCode: await run(argv, io), stdout, stderr };
+  }
+
+  return { dataDir, sent, run: runOnce, close: () => rmSync(dataDir, { recursive: true, force: true }) };
+}
+
+export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } });
+}
+
+function unreachable(): Error {
+  return new TypeError('fetch failed', { cause: Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }) });
+}

@@ -1,0 +1,98 @@
+import { cliScene } from './harness';
+
+const scene = cliScene();
+afterAll(() => scene.close());
+
+describe('the command line', () => {
+  it('lists its commands', async () => {
+    const { exitCode, stdout, stderr } = await scene.run('--help');
+
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    const commands = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
+    expect(commands).toEqual(
+      expect.arrayContaining([
+        'dev',
+        'serve',
+        'token',
+        'call',
+        'explain',
+        'clients',
+        'revoke',
+        'routes',
+        'check',
+        'init',
+      ]),
+    );
+  });
+
+  it('knows its version', async () => {
+    expect(await scene.run('--version')).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' });
+  });
+
+  it.each<[string[], string]>([
+    [['tokn'], "error: unknown command 'tokn'\n(Did you mean token?)\n"],
+    [['clients', 'lst'], "error: unknown command 'lst'\n(Did you mean list?)\n"],
+    [['token', 'till', '--scop', 'a'], "error: unknown option '--scop'\n(Did you mean --scope?)\n"],
+    [['token'], "error: missing required argument 'client'\n"],
+    [['token', 'till', 'extra'], "error: too many arguments for 'token'. Expected 1 argument but got 2.\n"],
+    [
+      ['clients', 'add', 'till'],
+      'tillgate: give --scope "orders:read orders:write": the scopes that the client may ask for\n',
+    ],
+    [['call', 'G-T', '/v1/orders'], 'tillgate: expected a method such as GET, got "G-T"\n'],
+    [['call', 'GET', 'v1/orders'], 'tillgate: expected a path such as /v1/orders, got "v1/orders"\n'],
+    [
+      ['call', 'POST', '/v1/orders', '--data', '{name}'],
+      'tillgate: expected JSON in --data, for example --data \'{"name":"Espresso"}\'\n',
+    ],
+    [['call', 'GET', '/', '--as', 'a', '--token', 'b'], 'tillgate: give --as or --token, not both\n'],
+    [['token', 'a', '--secret', 'b', '--secret-file', 'c'], 'tillgate: give --secret or --secret-file, not both\n'],
+  ])('%j is wrong usage', async (argv, message) => {
+    expect(await scene.run(...argv)).toEqual({ exitCode: 2, stdout: '', stderr: message });
+  });
+
+  it.each([['serve'], ['dev'], ['token', 'till'], ['call', 'GET', '/'], ['clients', 'list'], ['explain', 'x']])(
+    '%s with a wrong configuration reports every problem and ends with 78',
+    async (...argv) => {
+      const wrong = cliScene({ env: { TILLGATE_PORT: 'x', TILLGATE_ISUER: 'y', TILLGATE_AUTH_URL: 'login' } });
+
+      const { exitCode, stdout, stderr } = await wrong.run(...argv);
+
+      expect({ exitCode, stdout }).toEqual({ exitCode: 78, stdout: '' });
+      expect(stderr).toBe(
+        [
+          'tillgate: wrong configuration:',
+          '  - TILLGATE_ISUER: unknown variable; did you mean "TILLGATE_ISSUER"?',
+          '  - TILLGATE_PORT: got "x", expected a port number from 0 to 65535; for example TILLGATE_PORT=3000',
+          '  - TILLGATE_AUTH_URL: got "login", expected an absolute http://, https:// address without credentials or query or fragment; for example TILLGATE_AUTH_URL=https://login.example.com',
+          '',
+        ].join('\n'),
+      );
+      wrong.close();
+    },
+  );
+
+  it('serve asks for an authorization server together with everything else that is wrong', async () => {
+    const wrong = cliScene({ env: { TILLGATE_PORT: 'x' } });
+
+    const { exitCode, stderr } = await wrong.run('serve');
+
+    expect(exitCode).toBe(78);
+    expect(stderr.split('\n').map((line) => line.split(':')[0])).toEqual([
+      'tillgate',
+      '  - TILLGATE_PORT',
+      '  - TILLGATE_AUTH_URL',
+      '',
+    ]);
+    wrong.close();
+  });
+
+  it('says what to do when nothing answers', async () => {
+    const { exitCode, stderr } = await scene.run('clients', 'list');
+
+    expect(exitCode).toBe(1);
+    expect(stderr).toBe(
+      'tillgate: no answer from http://127.0.0.1:4000 (ECONNREFUSED); is it running? tillgate dev starts both servers\n',
+    );
+  });
+});
