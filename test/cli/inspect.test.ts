@@ -1,0 +1,193 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cliScene, json } from './harness';
+import type { CliScene, SceneOptions, SentRequest } from './harness';
+import { createTestIssuer } from '../../src/testing';
+
+const AUTH_URL = 'https://login.test';
+const issuer = createTestIssuer({ issuer: AUTH_URL });
+const keys = 'keys' in issuer.options ? issuer.options.keys : undefined;
+
+/** An authorization server, as `check` and `explain` meet it. */
+function authorizationServer({ url }: SentRequest): Response | undefined {
+  if (url === `${AUTH_URL}/.well-known/openid-configuration`) {
+    return json(200, { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` });
+  }
+  return url === `${AUTH_URL}/jwks` ? json(200, keys) : json(404, {});
+}
+
+const scenes: CliScene[] = [];
+
+function scene(options: SceneOptions = {}): CliScene {
+  const env = { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: issuer.audience };
+  const made = cliScene({ answer: authorizationServer, ...options, env: { ...env, ...options.env } });
+  scenes.push(made);
+  return made;
+}
+
+afterAll(() => scenes.forEach((each) => each.close()));
+
+describe('routes', () => {
+  it('lists method, path and scopes', async () => {
+    const { exitCode, stdout } = await scene().run('routes');
+    const lines = stdout.split('\n');
+
+    expect(exitCode).toBe(0);
+    expect(lines[0]).toBe('METHOD  PATH                           SCOPES');
+    expect(lines).toContain('POST    /v1/orders/{id}/cancel         orders:cancel');
+    expect(lines).toContain('GET     /v1/customers/{id}             customers:read [customers:pii]');
+  });
+
+  it('are one JSON document on request', async () => {
+    const { stdout } = await scene().run('routes', '--json');
+
+    expect(JSON.parse(stdout)).toContainEqual({
+      method: 'GET',
+      path: '/v1/orders',
+      scopes: ['orders:read'],
+      optionalScopes: [],
+    });
+  });
+
+  it('are held against openapi.yaml on request', async () => {
+    const { exitCode, stdout } = await scene().run('routes', '--check');
+
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '71 routes agree with openapi.yaml\n' });
+  });
+});
+
+describe('check', () => {
+  it('finds everything in order', async () => {
+    expect(await scene().run('check')).toEqual({
+      exitCode: 0,
+      stderr: '',
+      stdout: [
+        'ok      configuration: every TILLGATE_* variable is in order',
+        'ok      contract: routes, scopes and openapi.yaml agree',
+        `ok      issuer: metadata at ${AUTH_URL} names ${AUTH_URL} and the key set ${AUTH_URL}/jwks`,
+        'ok      keys: 1 can verify access tokens',
+        'ok      generations: no source: learned from tokens only',
+        '',
+      ].join('\n'),
+    });
+  });
+
+  it('says what to do when the metadata names another issuer', async () => {
+    const { exitCode, stdout } = await scene({ env: { TILLGATE_ISSUER: `${AUTH_URL}/` } }).run('check');
+
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain(
+      `failed  issuer: ${AUTH_URL}/.well-known/openid-configuration names another issuer: expected "${AUTH_URL}/", got "${AUTH_URL}"\n`,
+    );
+    expect(stdout).toContain('that TILLGATE_ISSUER is its iss to the byte');
+  });
+
+  it('says what to do when the key set is empty', async () => {
+    const { exitCode, stdout } = await scene({
+      answer: (request) => (request.url.endsWith('/jwks') ? json(200, { keys: [] }) : authorizationServer(request)),
+    }).run('check', '--json');
+
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      findings: [{}, {}, { check: 'issuer', ok: true }, { check: 'keys', ok: false, fix: expect.any(String) }, {}],
+    });
+  });
+
+  it('says what to do when the source of generations refuses', async () => {
+    const { exitCode, stdout } = await scene({
+      env: { TILLGATE_GENERATIONS: 'https://id:geheim@login.test/generations' },
+    }).run('check');
+
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^failed {2}generations: .*404/m);
+    expect(stdout).not.toContain('geheim');
+  });
+
+  it('reports wrong variables one by one and ends with 78', async () => {
+    const { exitCode, stdout } = await scene({ env: { TILLGATE_PORT: 'x', TILLGATE_PRESET: 'y' } }).run('check');
+
+    expect(exitCode).toBe(78);
+    expect(stdout.match(/^failed {2}configuration: TILLGATE_\w+/gm)).toEqual([
+      'failed  configuration: TILLGATE_PORT',
+      'failed  configuration: TILLGATE_PRESET',
+    ]);
+  });
+});
+
+describe('explain', () => {
+  it('passes every check of a good token', async () => {
+    const token = issuer.token({ clientId: 'pos-17', scope: 'orders:read' });
+
+    const { exitCode, stdout } = await scene().run('explain', token, '--scope', 'orders:read');
+
+    expect(exitCode).toBe(0);
+    expect(stdout.split('\n')).toEqual([
+      'structure   passed',
+      'header      passed',
+      'key         passed',
+      'signature   passed',
+      'claims      passed',
+      'generation  passed',
+      'scope       passed',
+      'accepted: client pos-17, scopes orders:read',
+      '',
+    ]);
+  });
+
+  it('names the first check that fails', async () => {
+    const { exitCode, stdout } = await scene({ stdin: `${issuer.token({ expired: true })}\n` }).run('explain', '-');
+
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^claims {6}failed {7}expired: .*$/m);
+    expect(stdout).toMatch(/^generation {2}not reached$/m);
+    expect(stdout).toMatch(/^refused with 401$/m);
+  });
+
+  it('says 503 and not 401 when the keys are out of reach', async () => {
+    const { exitCode, stdout } = await scene({ answer: () => undefined }).run('explain', issuer.token());
+
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^key +failed +keys_unavailable: /m);
+    expect(stdout).toMatch(/^refused with 503$/m);
+  });
+});
+
+describe('init', () => {
+  it('writes a project and says how to go on', async () => {
+    const { dataDir, run } = scene();
+    const directory = join(dataDir, 'My Shop');
+
+    const { exitCode, stdout } = await run('init', directory);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('npm install\n  npm test\n');
+    expect(readdirSync(directory).sort()).toEqual([
+      '.env.example',
+      '.gitignore',
+      'app.js',
+      'package.json',
+      'server.js',
+      'test',
+    ]);
+    expect(JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))).toMatchObject({
+      name: 'my-shop',
+      private: true,
+      dependencies: { tillgate: '^0.1.0' },
+    });
+  });
+
+  it('refuses a directory that is not empty, and leaves it as it is', async () => {
+    const { dataDir, run } = scene();
+    const directory = join(dataDir, 'shop');
+    mkdirSync(directory);
+    writeFileSync(join(directory, 'notes.txt'), 'mine');
+
+    expect(await run('init', directory)).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: `tillgate: ${directory} is not empty (1 entries); name a new or an empty directory\n`,
+    });
+    expect(readdirSync(directory)).toEqual(['notes.txt']);
+  });
+});
