@@ -1,0 +1,168 @@
+import { systemClock, systemSchedule } from '../core/clock';
+import type { Clock, Schedule } from '../core/clock';
+import { consoleLogger } from '../core/logger';
+import type { Logger } from '../core/logger';
+import { isLoopbackHost } from '../core/loopback';
+import { readOptions } from '../core/options';
+import type { OptionReader } from '../core/options';
+import type { GenerationSource } from '../generation/source';
+import { parseScope } from './scope';
+import type { SigningAlgorithm } from './state';
+import type { RateLimit } from './token-rate-limit';
+
+/** Options of `createAuthServer()`. */
+export interface AuthServerOptions {
+  /** `{auth_url}`: the `iss` of the tokens, byte for byte, and the base of every address in the metadata. */
+  readonly issuer: string;
+  /** The `aud` of the tokens. */
+  readonly audience: string;
+  /** Where clients and keys are kept. Made when it is missing; belongs to one process at a time. */
+  readonly dataDir: string;
+  /** Scopes that may be registered. Default: any. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Told the generation of every client at the start, and each change once it is on disk. */
+  readonly generations?: GenerationSource | undefined;
+  /** Bearer token that `/clients`, `/keys` and `/generations` ask for. Default: none, they answer to this machine only. */
+  readonly adminToken?: string | undefined;
+  /** Address that the server will listen on. Default 127.0.0.1; beyond loopback an admin token is needed. */
+  readonly host?: string | undefined;
+  /** `exp - iat` of the tokens, in seconds. Default 3600. */
+  readonly tokenLifetimeSeconds?: number | undefined;
+  /** Default RS256. Another one than before begins with a new key. */
+  readonly signingAlgorithm?: SigningAlgorithm | undefined;
+  /** Token requests per client id and address; `false`: no limit. Default 60 per minute. */
+  readonly rateLimit?: RateLimit | false | undefined;
+  /** Whether this is production, where the server refuses to start. Default: whether `NODE_ENV` says so. */
+  readonly production?: boolean | undefined;
+  /** Default: warnings and errors to the console. */
+  readonly logger?: Logger | undefined;
+  /** Milliseconds since the epoch. Default: the system's clock. */
+  readonly clock?: Clock | undefined;
+  readonly schedule?: Schedule | undefined;
+}
+
+/** The options, checked and with every default in place. */
+export interface AuthServerSettings {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly dataDir: string;
+  readonly scopes: readonly string[] | undefined;
+  readonly generations: GenerationSource | undefined;
+  readonly adminToken: string | undefined;
+  readonly tokenLifetimeSeconds: number;
+  readonly signingAlgorithm: SigningAlgorithm;
+  readonly rateLimit: RateLimit | false;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+}
+
+const OPTIONS = [
+  'issuer',
+  'audience',
+  'dataDir',
+  'scopes',
+  'generations',
+  'adminToken',
+  'host',
+  'tokenLifetimeSeconds',
+  'signingAlgorithm',
+  'rateLimit',
+  'production',
+  'logger',
+  'clock',
+  'schedule',
+] as const;
+
+type Reader = OptionReader<(typeof OPTIONS)[number]>;
+
+const DEFAULT_RATE_LIMIT: RateLimit = { limit: 60, windowMs: 60_000 };
+
+/**
+ * Reads the options of `createAuthServer()`.
+ *
+ * @throws TypeError when one is wrong, when this is production, or when strangers could reach the registration.
+ */
+export function readAuthServerOptions(options: AuthServerOptions): AuthServerSettings {
+  const given = readOptions('createAuthServer', options, OPTIONS);
+  refuseProduction(given);
+  return {
+    issuer: readIssuer(given),
+    audience: given.string('audience') ?? given.refuse('audience', 'a non-empty string'),
+    dataDir: given.string('dataDir') ?? given.refuse('dataDir', 'the path of a directory'),
+    scopes: readScopes(given, options.scopes),
+    generations: readGenerations(given, options.generations),
+    adminToken: readAdminToken(given),
+    tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, {
+      unit: 'seconds',
+      min: 1,
+      max: 86_400,
+      integer: true,
+    }),
+    signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),
+    rateLimit: readRateLimit(given, options.rateLimit),
+    logger: options.logger ?? consoleLogger,
+    clock: given.callable('clock', systemClock),
+    schedule: given.callable('schedule', systemSchedule),
+  };
+}
+
+function refuseProduction(given: Reader): void {
+  if (!given.boolean('production', process.env['NODE_ENV'] === 'production')) return;
+  throw new TypeError(
+    'createAuthServer(): the embedded token server is for development and refuses NODE_ENV=production; ' +
+      'set TILLGATE_AUTH_URL to your authorization server',
+  );
+}
+
+/** An issuer identifier has neither query nor fragment (RFC 8414 section 2). */
+function readIssuer(given: Reader): string {
+  const issuer = given.string('issuer') ?? '';
+  if (!URL.canParse(issuer) || !/^https?:\/\/[^?#]+$/.test(issuer)) {
+    given.refuse('issuer', 'an http: or https: URL without query and fragment');
+  }
+  return issuer;
+}
+
+function readScopes(given: Reader, scopes: unknown): readonly string[] | undefined {
+  if (scopes === undefined) return undefined;
+  const fits = Array.isArray(scopes) && scopes.length > 0 && scopes.every(isScopeName);
+  if (!fits) given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"');
+  return [...(scopes as string[])];
+}
+
+function isScopeName(value: unknown): boolean {
+  return typeof value === 'string' && parseScope(value)?.length === 1;
+}
+
+function readGenerations(given: Reader, source: GenerationSource | undefined): GenerationSource | undefined {
+  if (source === undefined) return undefined;
+  if (typeof source?.publish !== 'function')
+    given.refuse('generations', 'a source with publish(), such as memoryGenerations()');
+  return source;
+}
+
+function readAdminToken(given: Reader): string | undefined {
+  const adminToken = given.string('adminToken');
+  if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
+    throw new TypeError('createAuthServer(): option "adminToken" must be printable ASCII without blanks');
+  }
+  const host = given.string('host') ?? '127.0.0.1';
+  if (adminToken === undefined && !isLoopbackHost(host)) {
+    given.refuse('host', 'a loopback address, such as 127.0.0.1, unless "adminToken" is set');
+  }
+  return adminToken;
+}
+
+function readRateLimit(given: Reader, rateLimit: unknown): RateLimit | false {
+  if (rateLimit === undefined) return DEFAULT_RATE_LIMIT;
+  if (rateLimit === false) return false;
+  const { limit, windowMs } = (rateLimit ?? {}) as Partial<RateLimit>;
+  if (!isCount(limit) || !isCount(windowMs))
+    given.refuse('rateLimit', '{ limit, windowMs }, both whole numbers from 1, or false');
+  return { limit, windowMs };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1;
+}
