@@ -2,6 +2,7 @@ import type { Clock, Schedule } from '../core/clock';
 import type { Logger } from '../core/logger';
 import type { Fetch } from '../token/fetch-json';
 import { httpGenerations } from './http';
+import { postgresFromUrl } from './postgres-url';
 import type { GenerationSource } from './source';
 
 /** What a source that is made from an address may need. */
@@ -22,8 +23,8 @@ const SCHEMES = new Map<string, SourceFactory>([
   ['https', fromHttp],
   ['redis', notYet],
   ['rediss', notYet],
-  ['postgres', notYet],
-  ['postgresql', notYet],
+  ['postgres', fromPostgres],
+  ['postgresql', fromPostgres],
 ]);
 
 /**
@@ -37,7 +38,7 @@ export function generationsFromUrl(url: string, dependencies: SourceDependencies
   const make = SCHEMES.get(scheme);
   if (make) return make(url, dependencies);
   const got = scheme === '' ? 'an address without a scheme' : `"${scheme}:"`;
-  throw new TypeError(`generations: expected an http: or https: address, got ${got}`);
+  throw new TypeError(`generations: expected an http(s):, redis(s): or postgres: address, got ${got}`);
 }
 
 function schemeOf(url: string): string {
@@ -47,6 +48,10 @@ function schemeOf(url: string): string {
 /** Named one by one: whoever calls may have more at hand than this source takes. */
 function fromHttp(url: string, { headers, fetch, clock, schedule, logger }: SourceDependencies): GenerationSource {
   return httpGenerations({ url, headers, fetch, clock, schedule, logger });
+}
+
+function fromPostgres(url: string, { schedule, logger }: SourceDependencies): GenerationSource {
+  return postgresFromUrl(url, { schedule, logger });
 }
 
 function notYet(url: string): never {

@@ -1,7 +1,7 @@
 import { systemClock } from '../core/clock';
 import type { Clock } from '../core/clock';
-import { describe, readOptions } from '../core/options';
-import { isGeneration } from './generation';
+import { readOptions } from '../core/options';
+import { requireFloor } from './require-floor';
 import type { Floor, GenerationSource } from './source';
 
 /** Options of `memoryGenerations()`. */
@@ -66,13 +66,4 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Requi
       return Promise.resolve();
     },
   };
-}
-
-function requireFloor(clientId: unknown, generation: unknown): void {
-  if (typeof clientId !== 'string' || clientId === '') {
-    throw new TypeError(`publish(): client id must be a non-empty string, got ${describe(clientId)}`);
-  }
-  if (!isGeneration(generation)) {
-    throw new TypeError(`publish(): generation must be an integer from 0 to 2^53 - 1, got ${describe(generation)}`);
-  }
 }

@@ -1,0 +1,86 @@
+import { systemSchedule } from '../core/clock';
+import type { Schedule } from '../core/clock';
+import { consoleLogger } from '../core/logger';
+import type { Logger } from '../core/logger';
+import { readOptions } from '../core/options';
+import type { OptionReader } from '../core/options';
+import { postgresPreparation } from './postgres-prepare';
+import { PostgresSessions } from './postgres-pool';
+import type { PostgresPool } from './postgres-pool';
+import { postgresPublisher } from './postgres-publish';
+import { postgresReader } from './postgres-read';
+import { postgresTable } from './postgres-table';
+import { postgresWatch } from './postgres-watch';
+import { describeFailure } from './source-error';
+import type { GenerationSource } from './source';
+
+/** Options of `postgresGenerations()`. */
+export interface PostgresGenerationsOptions {
+  /**
+   * `Pool` of pg 8, or whatever has its shape. It stays yours to end. Every watch takes one connection for itself, so
+   * it must allow two at least. Reads ask the primary; a standby is refused.
+   */
+  readonly pool: PostgresPool;
+  /** Name of the table, `table` or `schema.table`. Default `tillgate_generations`. */
+  readonly table?: string | undefined;
+  /** Creates the table before its first use if it does not exist. Default `false`: see `postgresSchema()`. */
+  readonly createTable?: boolean | undefined;
+  /** Longest time for one statement, in ms. Default 5000. */
+  readonly timeoutMs?: number | undefined;
+  /** Pause between two checks of the connection that listens, in ms. Default 15000. */
+  readonly heartbeatMs?: number | undefined;
+  readonly schedule?: Schedule | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+type Key = keyof PostgresGenerationsOptions;
+
+const OPTIONS = ['pool', 'table', 'createTable', 'timeoutMs', 'heartbeatMs', 'schedule', 'logger'] as const;
+
+/**
+ * Floors in one table of PostgreSQL (13 or later), for reading and for publishing; LISTEN is the hint.
+ *
+ * @throws TypeError when an option is wrong.
+ * @example
+ * ```ts
+ * import { Pool } from 'pg';
+ * import { postgresGenerations } from 'tillgate/generations';
+ *
+ * const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
+ * const generations = postgresGenerations({ pool, createTable: true });
+ * ```
+ */
+export function postgresGenerations(options: PostgresGenerationsOptions): Required<GenerationSource> {
+  const given = readOptions<Key>('postgresGenerations', options, OPTIONS);
+  const pool = requirePool(given, options.pool);
+  const table = postgresTable(options.table ?? 'tillgate_generations');
+  const logger = options.logger ?? consoleLogger;
+  const schedule = given.callable('schedule', systemSchedule);
+  const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
+  const heartbeatMs = given.number('heartbeatMs', 15_000, { unit: 'ms', min: 1, max: 3_600_000 });
+  const sessions = new PostgresSessions({ pool, timeoutMs, schedule });
+  const create = given.boolean('createTable', false);
+  const prepare = postgresPreparation({ sessions, table, create, logger });
+
+  // pg reports idle connections that break here, and without a listener it ends the process.
+  const onPoolError = (error: Error): void =>
+    logger.info({ table: table.name, detail: describeFailure(error) }, 'an idle connection to PostgreSQL is lost');
+  pool.on?.('error', onPoolError);
+
+  return {
+    read: postgresReader({ sessions, table, prepare }),
+    watch: postgresWatch({ sessions, table, prepare, heartbeatMs, schedule }),
+    publish: postgresPublisher({ sessions, table, prepare }),
+    close() {
+      sessions.close();
+      pool.removeListener?.('error', onPoolError);
+      return Promise.resolve();
+    },
+  };
+}
+
+function requirePool(given: OptionReader<Key>, pool: PostgresPool | undefined): PostgresPool {
+  if (typeof pool?.connect !== 'function') given.refuse('pool', 'a pool of connections, such as Pool of pg 8');
+  if (pool.options?.max === 1) given.refuse('pool', 'a pool of two connections at least: one listens, one reads');
+  return pool;
+}
