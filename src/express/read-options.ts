@@ -35,7 +35,8 @@ export interface GateSettings extends Surroundings {
 /** Names of the options that are things from outside. */
 export const SURROUNDING_KEYS = ['logger', 'clock', 'schedule', 'fetch', 'random'] as const;
 
-const GATE_KEYS = [
+/** Names of the options of a gate, beside those of its issuers. */
+export const GATE_KEYS = [
   'unguarded',
   'optional',
   'realm',
