@@ -1,21 +1,10 @@
-import type { Settings } from '../index';
-import { credentialStore } from './credentials';
-import { CliError } from './exit';
-import type { CliIo } from './io';
-import { tokenServer } from './token-server';
-import type { ClientWithSecret } from './token-server';
-
-/** A client of the first start. */
-interface DemoClient {
-  readonly client_id: string;
-  readonly description: string;
-  readonly scope: string;
-}
+import type { AuthServer, ClientRegistration, ClientWithSecret } from '../auth-server/index';
+import type { CredentialStore } from './credentials';
 
 const FAMILIES = ['orders', 'items', 'menus', 'payments'];
 
 /** A till that reads and writes, and a kiosk that only reads: enough to see a 200, a 403 and a discarded token. */
-export const DEMO_CLIENTS: readonly DemoClient[] = [
+export const DEMO_CLIENTS: readonly ClientRegistration[] = [
   {
     client_id: 'pos-terminal',
     description: 'Demo till',
@@ -28,17 +17,16 @@ export const DEMO_CLIENTS: readonly DemoClient[] = [
  * Registers the demo clients at the first start and answers them with their secrets; later starts answer none. A
  * client that is registered already is left alone: its secret is somebody's.
  */
-export async function registerDemoClients(io: CliIo, settings: Settings): Promise<readonly ClientWithSecret[]> {
-  const credentials = credentialStore(settings);
+export async function registerDemoClients(
+  tokens: Pick<AuthServer, 'list' | 'register'>,
+  credentials: CredentialStore,
+): Promise<readonly ClientWithSecret[]> {
   if (!(await credentials.isNew())) return [];
-  const server = tokenServer(io, settings);
-  const { clients: known } = await server.clients<{ clients: readonly { client_id: string }[] }>('GET', '');
+  const known = new Set(tokens.list().map(({ client_id }) => client_id));
   const registered: ClientWithSecret[] = [];
   for (const demo of DEMO_CLIENTS) {
-    if (known.some(({ client_id }) => client_id === demo.client_id)) continue;
-    const client = await server.clients<ClientWithSecret>('POST', '', demo);
-    if (typeof client.client_secret !== 'string')
-      throw new CliError('the token server registers clients without secrets');
+    if (known.has(demo.client_id)) continue;
+    const client = await tokens.register(demo);
     await credentials.set(client.client_id, client);
     registered.push(client);
   }

@@ -23,6 +23,8 @@ export interface SentRequest {
 export interface CliScene {
   readonly dataDir: string;
   readonly sent: SentRequest[];
+  /** What the command that is running has written to stdout so far. */
+  output(): string;
   run(...argv: string[]): Promise<Outcome>;
   close(): void;
 }
@@ -39,6 +41,7 @@ export interface SceneOptions {
 export function cliScene(options: SceneOptions = {}): CliScene {
   const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-cli-'));
   const sent: SentRequest[] = [];
+  let stdout = '';
 
   function answer(url: string | URL | Request, init: RequestInit = {}): Promise<Response> {
     const request = new Request(url, init);
@@ -49,7 +52,8 @@ export function cliScene(options: SceneOptions = {}): CliScene {
   }
 
   async function runOnce(...argv: string[]): Promise<Outcome> {
-    let [stdout, stderr] = ['', ''];
+    let stderr = '';
+    stdout = '';
     const io: CliIo = {
       env: { TILLGATE_DATA_DIR: dataDir, ...options.env },
       stdout: { write: (text) => (stdout += text) },
@@ -62,7 +66,13 @@ export function cliScene(options: SceneOptions = {}): CliScene {
     return { exitCode: await run(argv, io), stdout, stderr };
   }
 
-  return { dataDir, sent, run: runOnce, close: () => rmSync(dataDir, { recursive: true, force: true }) };
+  return {
+    dataDir,
+    sent,
+    output: () => stdout,
+    run: runOnce,
+    close: () => rmSync(dataDir, { recursive: true, force: true }),
+  };
 }
 
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {

@@ -5,6 +5,7 @@ import type { Logger, Settings } from '../../index';
 import { print } from '../answer';
 import { banner } from '../banner';
 import type { CommandContext } from '../command';
+import { credentialStore } from '../credentials';
 import { registerDemoClients } from '../demo-clients';
 import { isEmbedded } from '../embedded';
 import { EXIT } from '../exit';
@@ -25,7 +26,7 @@ export async function dev(context: CommandContext): Promise<number> {
   try {
     const api = await startApi(apiOptions(context, settings, tokens, logger));
     try {
-      const clients = tokens ? await registerDemoClients(io, settings) : [];
+      const clients = tokens ? await registerDemoClients(tokens.auth, credentialStore(settings)) : [];
       const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
       const { baseUrl, authUrl, issuer } = apiSettings(settings);
       const report = {

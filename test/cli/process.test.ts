@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const MAIN = resolve(__dirname, '../../src/cli/main.ts');
+const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-process-'));
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+interface Child {
+  readonly process: ChildProcessWithoutNullStreams;
+  stdout(): string;
+  stderr(): string;
+}
+
+/** The program as a process of its own. */
+function start(argv: readonly string[], env: Record<string, string>): Child {
+  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], {
+    env: { PATH: process.env['PATH'], TILLGATE_DATA_DIR: dataDir, ...env },
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  return { process: child, stdout: () => stdout, stderr: () => stderr };
+}
+
+async function documentOf(child: Child): Promise<Record<string, string>> {
+  while (!child.stdout().endsWith('}\n')) await once(child.process.stdout, 'data');
+  return JSON.parse(child.stdout()) as Record<string, string>;
+}
+
+describe('the program', () => {
+  it('reports every problem of its configuration and exits with 78', async () => {
+    const child = start(['serve'], { TILLGATE_PORT: '99999', TILLGATE_ISUER: 'x' });
+
+    const [exitCode] = (await once(child.process, 'close')) as [number];
+
+    expect(exitCode).toBe(78);
+    expect(child.stdout()).toBe('');
+    expect(child.stderr().match(/TILLGATE_\w+:/g)).toEqual(['TILLGATE_ISUER:', 'TILLGATE_PORT:', 'TILLGATE_AUTH_URL:']);
+  }, 20_000);
+
+  it('starts both servers, and stops within a second on SIGTERM although a connection idles', async () => {
+    const child = start(['dev', '--json'], { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0' });
+    const report = await documentOf(child);
+    const agent = new Agent({ keepAlive: true });
+    const status = await new Promise((settle, fail) => {
+      get(`${report['base_url']}/v1/orders`, { agent }, (res) => {
+        res.resume().on('end', () => settle(res.statusCode));
+      }).on('error', fail);
+    });
+
+    const startedMs = performance.now();
+    child.process.kill('SIGTERM');
+    const [exitCode] = (await once(child.process, 'close')) as [number];
+
+    expect({ status, exitCode }).toEqual({ status: 401, exitCode: 0 });
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(JSON.parse(child.stderr().split('\n')[0] ?? '')).toMatchObject({ status: 401, reason: 'missing_token' });
+    agent.destroy();
+  }, 20_000);
+});
