@@ -159,6 +159,8 @@ describe('a watch that fails', () => {
     await time.advance(1_000);
     expect(source.events).toEqual(['watch', 'read', 'stop', 'watch', 'read']);
     expect(source.wakes.size).toBe(1);
+    await time.advance(60_000);
+    expect(source.events.filter((event) => event === 'watch')).toHaveLength(2);
   });
 
   it('time and again is asked for with growing pauses, also if it stands for a moment each time', async () => {

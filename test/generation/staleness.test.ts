@@ -173,6 +173,18 @@ describe('a clock that steps', () => {
     expect(attempt(tracked)).toBe('superseded');
   });
 
+  it('drops no floor of the source because of a token that it learns from while the clock is ahead', async () => {
+    const source = new ScriptedSource();
+    source.holds(['pos', START]);
+    const tracked = track({ source, onStale: 'accept' });
+    await tracked.tracker.ready();
+    source.fails();
+    tracked.time.step(48 * HOUR);
+    tracked.tracker.admit('kiosk', { generation: START + 48 * HOUR });
+    tracked.time.step(-48 * HOUR);
+    expect(attempt(tracked)).toBe('superseded');
+  });
+
   it('does not let requests during an outage cut the back-off short', async () => {
     const source = new ScriptedSource();
     const tracked = track({ source });
