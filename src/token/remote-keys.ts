@@ -111,8 +111,12 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     else if (inFlight || due) await refresh();
     const now = state();
     if (keys && (now === 'fresh' || now === 'stale')) return keys;
+    throw keysUnavailable();
+  }
+
+  function keysUnavailable(): AuthError {
     const retryAfterSeconds = Math.max(1, Math.ceil((retryAt - clock()) / 1000));
-    throw new AuthError('keys_unavailable', { privateDetail: lastError, retryAfterSeconds });
+    return new AuthError('keys_unavailable', { privateDetail: lastError, retryAfterSeconds });
   }
 
   /** RFC 7517 leaves rotation to the issuer: an unknown id may be a key that is minutes old, so ask once more. */
@@ -126,13 +130,15 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   async function findAfterFetch(header: UnverifiedHeader): Promise<VerificationKey | undefined> {
     const id = header.keyId ?? '';
-    if (unknown.has(id) || clock() < retryAt || !mayFetchForUnknown()) return undefined;
-    await refresh();
+    const heldBack = clock() < retryAt;
+    if (unknown.has(id) || !(heldBack || mayFetchForUnknown())) return undefined;
+    if (!heldBack) await refresh();
     const found = keys?.find(header);
-    // Remembered only when the issuer has answered: a failed fetch says nothing about the key.
-    if (!found && failures === 0) unknown.set(id, true);
-    if (!found && failures > 0) throw new AuthError('keys_unavailable', { privateDetail: lastError });
-    return found;
+    if (found) return found;
+    // An issuer that does not answer says nothing about the key: that is an outage, not a bad token.
+    if (failures > 0) throw keysUnavailable();
+    unknown.set(id, true);
+    return undefined;
   }
 
   function mayFetchForUnknown(): boolean {
