@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { ISSUER, SCOPES, closeAll, decode, registerClient, startServer } from './fixtures';
+
+afterEach(closeAll);
+
+const JWKS = '/.well-known/openid-configuration/jwks';
+
+describe('the metadata', () => {
+  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])(
+    'stands at %s',
+    async (path) => {
+      const server = await startServer();
+      const response = await server.get(path);
+      expect(response.status).toBe(200);
+      expect(response.body).toEqual({
+        issuer: ISSUER,
+        token_endpoint: `${ISSUER}/connect/token`,
+        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+        introspection_endpoint: `${ISSUER}/connect/introspect`,
+        introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+        jwks_uri: `${ISSUER}${JWKS}`,
+        grant_types_supported: ['client_credentials'],
+        scopes_supported: SCOPES,
+        response_types_supported: [],
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: ['ES256'],
+      });
+    },
+  );
+
+  it('names the scopes that are registered when any may be', async () => {
+    const server = await startServer({ scopes: undefined });
+    await registerClient(server, { scope: 'b a' });
+    expect((await server.get('/.well-known/openid-configuration')).body.scopes_supported).toEqual(['a', 'b']);
+  });
+
+  it.each(['http://login.test/tenant', 'http://login.test/tenant/'])(
+    'of %s stands where its path says',
+    async (issuer) => {
+      const server = await startServer({ issuer });
+      const paths = [
+        '/tenant/.well-known/openid-configuration',
+        '/.well-known/oauth-authorization-server/tenant',
+        '/.well-known/openid-configuration?x=/tenant',
+      ];
+      for (const path of paths) {
+        const { status, body } = await server.get(path);
+        expect({ status, issuer: body.issuer, jwks: body.jwks_uri }).toEqual({
+          status: 200,
+          issuer,
+          jwks: `http://login.test/tenant${JWKS}`,
+        });
+      }
+      expect((await server.get(`/tenant${JWKS}`)).status).toBe(200);
+      expect((await server.post('/tenant/connect/token')).body.error).toBe('invalid_request');
+      expect((await server.get('/tenantx/.well-known/openid-configuration')).status).toBe(404);
+    },
+  );
+});
+
+describe('the key set', () => {
+  it.each([
+    ['ES256', ['crv', 'kty', 'x', 'y']],
+    ['RS256', ['e', 'kty', 'n']],
+  ] as const)('has public members only, named by their thumbprint (RFC 7638): %s', async (alg, members) => {
+    const server = await startServer({ signingAlgorithm: alg });
+    const { keys } = (await server.get(JWKS)).body;
+    expect(keys).toHaveLength(1);
+    expect(Object.keys(keys[0]).sort()).toEqual([...members, 'alg', 'kid', 'use'].sort());
+    const thumbprint = JSON.stringify(Object.fromEntries(members.map((name) => [name, keys[0][name]])));
+    expect(keys[0]).toMatchObject({
+      use: 'sig',
+      alg,
+      kid: createHash('sha256').update(thumbprint).digest('base64url'),
+    });
+    if (alg === 'RS256') expect(Buffer.from(keys[0].n, 'base64url')).toHaveLength(256);
+    const { header } = decode(await server.accessToken(await registerClient(server)));
+    expect(header).toEqual({ alg, typ: 'at+jwt', kid: keys[0].kid });
+  });
+
+  it('after a rotation: the new key signs at once, the old one stays until its last token has expired', async () => {
+    const server = await startServer();
+    const client = await registerClient(server);
+    const token = await server.accessToken(client);
+    const old = decode(token).header['kid'];
+
+    const response = await server.post('/keys/rotate');
+    expect(response.status).toBe(201);
+    const { kid } = response.body;
+    expect(response.body).toEqual({ kid: expect.stringMatching(/^[\w-]{43}$/) });
+    expect(kid).not.toBe(old);
+    expect(decode(await server.accessToken(client)).header['kid']).toBe(kid);
+    const kids = async () => (await server.get(JWKS)).body.keys.map((key: { kid: string }) => key.kid);
+    expect(await kids()).toEqual([kid, old]);
+    expect(await server.introspect(client, token)).toMatchObject({ active: true });
+
+    await server.time.advance(3_600_000 + 59_999);
+    expect(await kids()).toEqual([kid, old]);
+    await server.time.advance(1);
+    expect(await kids()).toEqual([kid]);
+  });
+
+  it('outlives a restart, retired keys too, without their private half', async () => {
+    const server = await startServer();
+    await server.auth.rotateKeys();
+    const before = (await server.get(JWKS)).body;
+    expect(before.keys).toHaveLength(2);
+    const again = await server.restart();
+    expect((await again.get(JWKS)).body).toEqual(before);
+  });
+
+  it('gets a new key when another algorithm is asked for', async () => {
+    const server = await startServer();
+    const again = await server.restart({ signingAlgorithm: 'RS256' });
+    const { keys } = (await again.get(JWKS)).body;
+    expect(keys.map((key: { alg: string }) => key.alg)).toEqual(['RS256', 'ES256']);
+  });
+});

@@ -1,0 +1,100 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createAuthServer } from '../../src/auth-server';
+import type { AuthServerOptions } from '../../src/auth-server';
+import { closeAll, decode, newDirectory, registerClient, startServer } from './fixtures';
+
+afterEach(closeAll);
+
+describe('createAuthServer() refuses wrong options before it touches the disk', () => {
+  it.each<[object, string]>([
+    [{ isuer: 'x' }, 'unknown option "isuer"; did you mean "issuer"?'],
+    [{ issuer: undefined }, 'option "issuer" must be an http: or https: URL without query and fragment, got undefined'],
+    [
+      { issuer: 'login.test' },
+      'option "issuer" must be an http: or https: URL without query and fragment, got "login.test"',
+    ],
+    [
+      { issuer: 'http://login.test?x' },
+      'option "issuer" must be an http: or https: URL without query and fragment, got "http://login.test?x"',
+    ],
+    [{ audience: '' }, 'option "audience" must be a non-empty string, got ""'],
+    [{ dataDir: undefined }, 'option "dataDir" must be the path of a directory, got undefined'],
+    [
+      { scopes: [] },
+      'option "scopes" must be an array of one or more scope names, such as "orders:read", got an empty array',
+    ],
+    [
+      { scopes: ['a b'] },
+      'option "scopes" must be an array of one or more scope names, such as "orders:read", got an array of 1',
+    ],
+    [
+      { tokenLifetimeSeconds: 0 },
+      'option "tokenLifetimeSeconds" must be a whole number of seconds from 1 to 86400, got 0',
+    ],
+    [{ signingAlgorithm: 'HS256' }, 'option "signingAlgorithm" must be one of RS256, ES256, got "HS256"'],
+    [
+      { rateLimit: true },
+      'option "rateLimit" must be { limit, windowMs }, both whole numbers from 1, or false, got true',
+    ],
+    [
+      { rateLimit: { limit: 0, windowMs: 1 } },
+      'option "rateLimit" must be { limit, windowMs }, both whole numbers from 1, or false, got an object',
+    ],
+    [
+      { generations: { read() {} } },
+      'option "generations" must be a source with publish(), such as memoryGenerations(), got an object',
+    ],
+    [{ adminToken: 'a b' }, 'option "adminToken" must be printable ASCII without blanks'],
+    [
+      { host: '0.0.0.0' },
+      'option "host" must be a loopback address, such as 127.0.0.1, unless "adminToken" is set, got "0.0.0.0"',
+    ],
+    [
+      { production: true },
+      'the embedded token server is for development and refuses NODE_ENV=production; set TILLGATE_AUTH_URL to your authorization server',
+    ],
+  ])('%j', async (wrong, message) => {
+    const dataDir = join(newDirectory(), 'data');
+    const options = { issuer: 'http://login.test', audience: 'x', dataDir, ...wrong } as AuthServerOptions;
+    const refusal = await createAuthServer(options).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(TypeError);
+    expect((refusal as Error).message).toBe(`createAuthServer(): ${message}`);
+    expect(existsSync(dataDir)).toBe(false);
+  });
+});
+
+it('takes any lifetime that it is given', async () => {
+  const server = await startServer({ tokenLifetimeSeconds: 60 });
+  const { body } = await server.token(await registerClient(server));
+  const { exp, iat } = decode(body.access_token).claims as { exp: number; iat: number };
+  expect([body.expires_in, exp - iat]).toEqual([60, 60]);
+});
+
+it('registers by call as by POST, with the same refusals', async () => {
+  const server = await startServer();
+  await registerClient(server);
+  await expect(registerClient(server)).rejects.toMatchObject({ code: 'client_exists', status: 409 });
+  await expect(registerClient(server, { scope: 'nope' })).rejects.toMatchObject({
+    code: 'invalid_request',
+    status: 400,
+  });
+});
+
+it('answers an unexpected error with 500, says nothing of it, and logs it', async () => {
+  let broken = false;
+  const server = await startServer({
+    clock() {
+      if (broken) throw new Error('secret detail');
+      return 1_800_000_000_000;
+    },
+  });
+  const client = await registerClient(server);
+  broken = true;
+  const response = await server.token(client);
+  expect(response.status).toBe(500);
+  expect(response.body.code).toBe('internal_error');
+  expect(response.headers['cache-control']).toBe('no-store');
+  expect(response.text).not.toContain('secret detail');
+  expect(JSON.stringify(server.log.at('error'))).toContain('secret detail');
+});

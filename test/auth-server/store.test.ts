@@ -1,0 +1,185 @@
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createAuthServer } from '../../src/auth-server';
+import type { ClientRow } from '../../src/auth-server/state';
+import { Store } from '../../src/auth-server/store';
+import { newSigningKey } from '../../src/auth-server/keys';
+import { fakeTime, settle } from '../support/fake-time';
+import { recordingLogger } from '../support/log';
+import { AUDIENCE, ISSUER, closeAll, newDirectory, registerClient, startServer } from './fixtures';
+
+afterEach(closeAll);
+
+describe('what is kept on disk', () => {
+  it('survives a restart as a whole: clients, secrets, tokens, keys, floors, entity tag', async () => {
+    const server = await startServer();
+    const client = await registerClient(server);
+    const rotated = (await server.post('/clients/pos-17/secrets')).body;
+    await registerClient(server, { client_id: 'gone' });
+    await server.delete('/clients/gone');
+    const token = await server.accessToken(client);
+    const addresses = ['/clients', '/generations', '/.well-known/openid-configuration/jwks'];
+    const before = await Promise.all(addresses.map((path) => server.get(path)));
+
+    const again = await server.restart();
+    const after = await Promise.all(addresses.map((path) => again.get(path)));
+    expect(after.map(({ body }) => body)).toEqual(before.map(({ body }) => body));
+    expect(after[1]!.headers['etag']).toBe(before[1]!.headers['etag']);
+    expect(await again.introspect(rotated, token)).toMatchObject({ active: true });
+    await again.accessToken(client);
+  });
+
+  it('is readable for its owner only, and holds no secret', async () => {
+    const dataDir = join(newDirectory(), 'a', 'b');
+    const server = await startServer({ dataDir });
+    const { client_secret: secret } = await registerClient(server);
+    const path = join(dataDir, 'state.json');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expect(readFileSync(path, 'utf8')).toContain('"pos-17"');
+    expect(readFileSync(path, 'utf8')).not.toContain(secret);
+  });
+
+  it.each([
+    ['broken JSON', '{"format":1,', 'it is no valid JSON'],
+    ['an empty file', '', 'it is no valid JSON'],
+    ['another format', '{"format":2}', 'its "format" is not 1: another version has written it'],
+    ['no keys', '{"format":1,"revision":1,"clients":[],"tombstones":[]}', 'its "keys" are incomplete'],
+  ])('is never overwritten when it cannot be used: %s', async (_name, text, reason) => {
+    const dataDir = newDirectory();
+    const path = join(dataDir, 'state.json');
+    writeFileSync(path, text);
+    await expect(startServer({ dataDir })).rejects.toThrow(
+      `the state of the token server in ${path} cannot be used: ${reason}; restore it, or delete it to begin anew`,
+    );
+    expect(readFileSync(path, 'utf8')).toBe(text);
+    rmSync(path);
+    await startServer({ dataDir });
+  });
+
+  it('is refused when a row lacks a member', async () => {
+    const server = await startServer();
+    await registerClient(server);
+    const path = join(server.dataDir, 'state.json');
+    const document = JSON.parse(readFileSync(path, 'utf8'));
+    delete document.clients[0].secrets[0].hash;
+    writeFileSync(path, JSON.stringify(document));
+    await expect(server.restart()).rejects.toThrow('an entry of its "clients" is incomplete');
+  });
+});
+
+describe('a disk that takes no more', () => {
+  it('answers changes with 503, keeps the old state, goes on reading, and recovers', async () => {
+    const server = await startServer();
+    const client = await registerClient(server);
+    const state = readFileSync(join(server.dataDir, 'state.json'), 'utf8');
+    // A directory in the place of the file that is written first: the real file system refuses.
+    const obstacle = join(server.dataDir, 'state.json.tmp');
+    mkdirSync(obstacle);
+    const changes = [
+      () => server.post('/clients', { client_id: 'new', scope: 'orders:read' }),
+      () => server.patch('/clients/pos-17', { description: 'new' }),
+      () => server.post('/clients/pos-17/secrets'),
+      () => server.post('/clients/pos-17/revoke'),
+      () => server.delete('/clients/pos-17'),
+      () => server.post('/keys/rotate'),
+    ];
+    for (const change of changes) {
+      const response = await change();
+      expect(response.status).toBe(503);
+      expect(response.headers['retry-after']).toBe('5');
+      expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+      expect(response.body.code).toBe('storage_unavailable');
+      expect(response.text).not.toContain(server.dataDir);
+    }
+    expect(server.log.at('error')).toHaveLength(changes.length);
+    expect(server.auth.list()).toEqual([
+      expect.objectContaining({ client_id: 'pos-17', version: 1, description: 'Till 17' }),
+    ]);
+    await server.accessToken(client);
+    expect(readFileSync(join(server.dataDir, 'state.json'), 'utf8')).toBe(state);
+
+    rmSync(obstacle, { recursive: true });
+    expect((await server.patch('/clients/pos-17', { description: 'new' })).status).toBe(200);
+  });
+});
+
+describe('the data directory', () => {
+  it('belongs to one server of a process', async () => {
+    const server = await startServer();
+    await expect(startServer({ dataDir: server.dataDir })).rejects.toThrow(
+      `the data directory ${server.dataDir} is in use by another token server of this process: close it first`,
+    );
+    await server.restart();
+  });
+
+  it('belongs to one process', async () => {
+    const dataDir = newDirectory();
+    const lock = join(dataDir, 'lock');
+    const status = readFileSync(`/proc/${process.ppid}/stat`, 'utf8');
+    const started = status.slice(status.lastIndexOf(')') + 2).split(' ')[19];
+    writeFileSync(lock, `${process.ppid} ${started}`);
+    await expect(createAuthServer({ issuer: ISSUER, audience: AUDIENCE, dataDir })).rejects.toThrow(
+      `the data directory ${dataDir} is in use by process ${process.ppid}: stop it first, or delete ${lock} if it is no token server`,
+    );
+  });
+
+  it.each([
+    ['a process that is dead', '4194304'],
+    ['an earlier process of the same pid', `${process.ppid} 1`],
+    ['a process with our own pid, as containers have it', `${process.pid} 1`],
+    ['nobody', ''],
+  ])('is taken over from %s', async (_name, holder) => {
+    const dataDir = newDirectory();
+    writeFileSync(join(dataDir, 'lock'), holder);
+    const server = await startServer({ dataDir });
+    await registerClient(server);
+  });
+});
+
+describe('changes that arrive together', () => {
+  const row = (clientId: string): ClientRow => ({ clientId }) as unknown as ClientRow;
+
+  it('go to disk together, are invisible until then, and each is answered for itself', async () => {
+    const time = fakeTime();
+    const written: (() => void)[] = [];
+    let slow = false;
+    const store = await Store.open({
+      dataDir: newDirectory(),
+      clock: time.clock,
+      logger: recordingLogger(),
+      newKeys: async () => ({ signing: await newSigningKey('ES256'), retired: [] }),
+      write: () => (slow ? new Promise((resolve) => written.push(resolve)) : Promise.resolve()),
+    });
+    slow = true;
+    let wakes = 0;
+    store.subscribe(() => (wakes += 1));
+
+    const told = store.nowMs();
+    const add = (id: string) => store.change((_state, { revision }) => ({ put: row(id), value: revision }));
+    const first = add('a');
+    const others = ['b', 'c', 'd'].map(add);
+    const refused = store.change(() => {
+      throw new RangeError('refused');
+    });
+    refused.catch(() => {});
+    await settle();
+    expect(written).toHaveLength(1);
+    expect([...store.state.clients.keys()]).toEqual([]);
+    // A reader that asks now must not be told a time behind which the change under way could hide.
+    expect(store.nowMs()).toBe(told + 1);
+
+    written[0]!();
+    expect(await first).toBe(told + 1);
+    await settle();
+    expect(written).toHaveLength(2);
+    expect([...store.state.clients.keys()]).toEqual(['a']);
+    written[1]!();
+    expect(await Promise.all(others)).toEqual([told + 2, told + 3, told + 4]);
+    await expect(refused).rejects.toThrow('refused');
+    expect([...store.state.clients.keys()]).toEqual(['a', 'b', 'c', 'd']);
+    expect(wakes).toBe(2);
+    await store.close();
+    await expect(add('e')).rejects.toThrow('the token server is closed');
+  });
+});
