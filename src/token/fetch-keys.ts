@@ -26,7 +26,9 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
   const known = new Map<string, VerificationKey>();
 
   function ignore(jwk: unknown, why: string): undefined {
-    const kid = String((jwk as Jwk | null)?.['kid']).slice(0, 80);
+    const { kid: given } = (jwk ?? {}) as Jwk;
+    // Not String(): a kid can be an object that has no text, and one odd key must not take the others with it.
+    const kid = typeof given === 'string' ? given.slice(0, 80) : `a kid of type ${typeof given}`;
     if (warned.size < 100 && !warned.has(kid + why)) {
       warned.add(kid + why);
       options.logger.warn({ issuer: options.issuer, kid, why }, 'a key of the key set is ignored');
@@ -55,7 +57,11 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
       // jwks-rsa leaves out what it cannot parse: the position as key id says afterwards which ones are left.
       return { keys: suitable.map((jwk, position) => ({ ...jwk, kid: String(position) })) };
     });
-    const parsed = new Map((await client.getSigningKeys()).map((key) => [key.kid, key.getPublicKey()]));
+    const signingKeys = await client.getSigningKeys().catch((cause: unknown) => {
+      // jwks-rsa rejects where it finds nothing to parse.
+      throw cause instanceof FetchError ? cause : noUsableKey(jwksUri, cause);
+    });
+    const parsed = new Map(signingKeys.map((key) => [key.kid, key.getPublicKey()]));
     const keys = jwks.flatMap((jwk, position) => {
       const pem = parsed.get(String(position));
       const key = pem === undefined ? 'it cannot be parsed' : toVerificationKey(jwk, createPublicKey(pem));
@@ -63,10 +69,14 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
       ignore(jwk, key);
       return [];
     });
-    if (keys.length === 0) throw new FetchError(`${jwksUri} has no key that can verify access tokens`);
+    if (keys.length === 0) throw noUsableKey(jwksUri);
     forgetAllBut(known, keys);
     return keys;
   };
+}
+
+function noUsableKey(jwksUri: string, cause?: unknown): FetchError {
+  return new FetchError(`${jwksUri} has no key that can verify access tokens`, { cause });
 }
 
 async function fetchJwks(jwksUri: string, options: FetchKeysOptions): Promise<readonly Jwk[]> {

@@ -1,0 +1,258 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { gateApp } from '../support/gate-app';
+import { fakeTime } from '../support/fake-time';
+import { NOW_MS, token } from '../support/issuer';
+import { eventually } from '../support/key-server';
+import type { Answer } from '../support/key-server';
+import { jwks, newKey, testKey } from '../support/keys';
+import { expectRefusal } from '../support/refusals';
+import { REFRESH_MS, remoteGate, STALE_MS, TTL_MS } from '../support/remote-gate';
+import type { RemoteGate } from '../support/remote-gate';
+
+const [A, B] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
+const down: Answer = (res) => void res.writeHead(500).end();
+
+describe('the issuer is down', () => {
+  let through: RemoteGate;
+  beforeEach(async () => {
+    through = await remoteGate([A]);
+    await through.gate.ready();
+    await through.server.stop();
+  });
+  afterEach(() => through.gate.close());
+
+  const keys = (): unknown => through.gate.status().issuers[0]?.keys;
+
+  it('answers 200 inside the age limit', async () => {
+    await through.pass(TTL_MS - 1);
+    expect(keys()).toMatchObject({ state: 'fresh' });
+    expect(await through.statusWith(A)).toBe(200);
+  });
+
+  it('answers 200 in the stale window, and tells the operators', async () => {
+    await through.pass(TTL_MS + 1);
+    expect(await through.statusWith(A)).toBe(200);
+    expect(keys()).toMatchObject({ state: 'stale', lastError: expect.stringContaining('(ECONNREFUSED)') });
+    expect(through.log.at('warn')[0]).toMatchObject({
+      fields: { issuer: through.server.origin, failures: 1, ageMs: REFRESH_MS },
+      message: 'the key set cannot be refreshed, the last good one serves',
+    });
+    expect(through.gate.status().ready).toBe(true);
+  });
+
+  it('answers 503 past the stale window, never 401, also for a remembered token', async () => {
+    await through.pass(TTL_MS + STALE_MS - 1);
+    const raw = through.token({ key: A });
+    await through.get(raw).expect(200);
+    await through.pass(1);
+    through.reached.length = 0;
+    for (const presented of [raw, through.token({ key: A }), through.token({ key: B })]) {
+      expectRefusal(await through.get(presented), 'keys_unavailable', through);
+    }
+    expect(keys()).toMatchObject({ state: 'unavailable' });
+    expect(through.gate.status().ready).toBe(false);
+  });
+
+  it('answers 503 for a key it does not know: nobody can tell', async () => {
+    expectRefusal(await through.get(through.token({ key: B })), 'keys_unavailable', through);
+    expectRefusal(await through.get(through.token({ key: B })), 'keys_unavailable', through);
+  });
+
+  it('does not serve stale keys at all where that was chosen', async () => {
+    const strict = await remoteGate([A], { keysStaleMs: 0 });
+    await strict.gate.ready();
+    await strict.server.stop();
+    await strict.pass(TTL_MS - 1);
+    expect(await strict.statusWith(A)).toBe(200);
+    await strict.pass(1);
+    expect(await strict.statusWith(A)).toBe(503);
+    await strict.gate.close();
+  });
+
+  it('recovers by itself when the issuer is back, and says so', async () => {
+    await through.pass(TTL_MS + STALE_MS);
+    expect(await through.statusWith(A)).toBe(503);
+    through.server.publish(A, B);
+    await through.server.start();
+    await through.pass(30_000);
+    expect([await through.statusWith(A), await through.statusWith(B)]).toEqual([200, 200]);
+    expect(through.log.at('info').at(-1)?.message).toBe('the key set of the issuer is available again');
+    await through.server.stop();
+  });
+
+  it('asks with longer and longer pauses, 30 s at the most', async () => {
+    await through.server.start();
+    through.server.answers.set('/jwks', down);
+    await through.pass(REFRESH_MS);
+    const first = through.server.keyFetches;
+    await through.pass(10_000);
+    expect(through.server.keyFetches - first).toBe(3);
+    await through.pass(300_000);
+    expect(through.server.keyFetches - first).toBeLessThanOrEqual(3 + 2 + 300 / 22.5);
+    await through.server.stop();
+  });
+
+  it('treats a clock that steps back as an unknown age: it asks before it trusts', async () => {
+    through.time.step(-1_000);
+    expect(await through.statusWith(A)).toBe(503);
+  });
+});
+
+describe('the issuer was never there', () => {
+  it('asks once for many requests that come within the back-off', async () => {
+    const through = await remoteGate([A]);
+    through.server.answers.set('/jwks', down);
+    for (let index = 0; index < 20; index++) {
+      expectRefusal(await through.get(through.token({ key: A })), 'keys_unavailable', through, { retryAfter: 1 });
+    }
+    expect(through.server.keyFetches).toBe(1);
+    await through.stop();
+  });
+
+  it('does not keep a failure: the next attempt is due within a second', async () => {
+    const through = await remoteGate([]);
+    expect(await through.statusWith(A)).toBe(503);
+    through.server.publish(A);
+    await through.pass(1_000);
+    expect(await through.statusWith(A)).toBe(200);
+    await through.gate.ready();
+    await through.stop();
+  });
+});
+
+describe('an answer that is no key set never replaces good keys', () => {
+  const raw =
+    (status: number, body: string | Buffer, headers = {}): Answer =>
+    (res) =>
+      void res.writeHead(status, headers).end(body);
+  const weak = newKey('RS256', 'weak', { modulusLength: 1024 });
+  const rows: readonly [string, Answer, string][] = [
+    ['an empty list of keys', { keys: [] }, 'is no key set with keys in it'],
+    ['no list of keys', {}, 'is no key set with keys in it'],
+    ['keys that are no list', { keys: { a: A.jwk } }, 'is no key set with keys in it'],
+    ['an array', raw(200, JSON.stringify([A.jwk])), 'did not answer a JSON object'],
+    ['no JSON', raw(200, '<html>'), 'did not answer a JSON object'],
+    ['half a document', raw(200, '{"keys":[{"kty"'), 'did not answer a JSON object'],
+    [
+      'only keys that cannot verify',
+      { keys: [weak.jwk, null, 7, 'x', [], {}, { kty: 'oct', k: 'AA' }] },
+      'has no key that can verify access tokens',
+    ],
+    [
+      'keys whose kid is no text',
+      { keys: [{ ...A.jwk, kid: { toString: null } }, { kid: { toString: 1 } }] },
+      'has no key that can verify access tokens',
+    ],
+    [
+      'keys with broken material',
+      { keys: [{ ...A.jwk, x: '!!' }, { kty: 'RSA', n: 1, e: null }, { kty: 'EC' }] },
+      'has no key that can verify access tokens',
+    ],
+    ['204', raw(204, ''), 'answered 204'],
+    ['404', raw(404, ''), 'answered 404'],
+    ['500', raw(500, JSON.stringify(jwks(A))), 'answered 500'],
+    ['a redirect to good keys', raw(302, '', { location: '/good' }), 'answered 302'],
+    ['a permanent redirect', raw(308, '', { location: '/good' }), 'answered 308'],
+    ['a body above 1 MB', raw(200, `{"keys":[],"x":"${'x'.repeat(1_100_000)}"}`), 'answered more than 1048576 bytes'],
+    ['a connection that breaks', (res) => void res.destroy(), 'could not be fetched (UND_ERR_SOCKET)'],
+  ];
+  it.each(rows)('%s', async (_what, answer, detail) => {
+    const through = await remoteGate([A]);
+    through.server.answers.set('/good', jwks(B));
+    expect(await through.statusWith(A)).toBe(200);
+    through.server.answers.set('/jwks', answer);
+    await through.pass(REFRESH_MS);
+    expect(through.log.at('warn').at(-1)).toMatchObject({
+      fields: { detail: `${through.server.origin}/jwks ${detail}`, failures: 1 },
+    });
+    expect(await through.statusWith(A)).toBe(200);
+    expect(through.server.requests).not.toContain('/good');
+    await through.stop();
+  });
+
+  it('leaves out unusable keys and works with the rest, with one warning for each', async () => {
+    const bad = [
+      { ...B.jwk, kid: 'enc', use: 'enc' },
+      { ...B.jwk, kid: 'sign-only', key_ops: ['sign'] },
+      { ...B.privateKey.export({ format: 'jwk' }), kid: 'private' },
+      { kty: 'oct', kid: 'oct', k: 'c2VjcmV0' },
+      { ...weak.jwk, kid: 'weak' },
+      { ...testKey('RS256').jwk, kid: 'e1', e: 'AQ' },
+      { ...B.jwk, kid: 'off-curve', x: B.jwk['y'] },
+      { kty: 'OKP', crv: 'X25519', kid: 'x25519', x: 'A'.repeat(43) },
+      { kty: 'EC', crv: 'P-999', kid: 'curve', x: 'AA', y: 'AA' },
+      { kty: 'AKP', alg: 'ML-DSA-44', kid: 'later', pub: 'AA' },
+      null,
+    ];
+    const through = await remoteGate([A]);
+    through.server.answers.set('/jwks', { keys: [...bad, A.jwk] });
+    expect(await through.statusWith(A)).toBe(200);
+    for (const { kid } of bad.filter((jwk) => jwk !== null)) {
+      const signed = through.token({ key: kid === 'weak' ? weak : B, header: { kid } });
+      expect((await through.get(signed)).status).toBe(401);
+    }
+    await through.pass(REFRESH_MS);
+    expect(through.log.at('warn').map(({ fields }) => fields['kid'])).toEqual(
+      expect.arrayContaining([
+        'enc',
+        'sign-only',
+        'private',
+        'oct',
+        'weak',
+        'e1',
+        'off-curve',
+        'x25519',
+        'curve',
+        'later',
+      ]),
+    );
+    expect(through.log.at('warn')).toHaveLength(bad.length);
+    await through.stop();
+  });
+});
+
+describe('the network', () => {
+  it.each(['ENOTFOUND', 'ECONNREFUSED', 'EAI_AGAIN', 'CERT_HAS_EXPIRED'])(
+    'answers 503 for %s and names only the code',
+    async (code) => {
+      const cause = Object.assign(new Error(`${code} of 10.0.0.7 with a secret`), { code });
+      const through = gateApp({
+        jwksUri: 'https://login.test/jwks',
+        fetch: () => Promise.reject(new TypeError('fetch failed', { cause })),
+      });
+      expectRefusal(await through.get(token()), 'keys_unavailable', through);
+      expect(through.log.at('warn')[0]?.fields['detail']).toBe(
+        `https://login.test/jwks could not be fetched (${code})`,
+      );
+      await through.gate.close();
+    },
+  );
+
+  it.each([
+    ['never answers', ''],
+    ['stops in the middle of its answer', 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{"keys":['],
+  ])('gives up after 5 s on an issuer that %s', async (_what, answer) => {
+    let connections = 0;
+    const silent = createServer((socket) => {
+      connections++;
+      socket.on('error', () => {});
+      socket.write(answer);
+    }).listen(0, '127.0.0.1');
+    silent.unref();
+    await once(silent, 'listening');
+    const uri = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/jwks`;
+    const time = fakeTime(NOW_MS);
+    const through = gateApp({ jwksUri: uri, fetch, clock: time.clock, schedule: time.schedule });
+    const response = through.get(token()).then((answered) => answered);
+    await eventually(() => connections === 1 && through.presented.length === 1);
+    await time.advance(4_999);
+    expect(through.log.entries).toEqual([]);
+    await time.advance(1);
+    expectRefusal(await response, 'keys_unavailable', through);
+    expect(through.log.at('warn')[0]?.fields['detail']).toBe(`${uri} did not answer within 5000 ms`);
+    await through.gate.close();
+    silent.close();
+  });
+});

@@ -1,0 +1,195 @@
+import { explain } from '../../src';
+import { eventually, keyServer } from '../support/key-server';
+import { newKey, testKey } from '../support/keys';
+import { expectRefusal } from '../support/refusals';
+import { gateAt, REFRESH_MS, remoteGate, TTL_MS } from '../support/remote-gate';
+import type { RemoteGate } from '../support/remote-gate';
+
+const [A, B, C] = [testKey('ES256', 'a'), testKey('ES256', 'b'), testKey('ES256', 'c')];
+
+describe('key set: the cache', () => {
+  let through: RemoteGate;
+  beforeEach(async () => void (through = await remoteGate([A])));
+  afterEach(() => through.stop());
+
+  /** What is made of a token, without HTTP around it. */
+  const judged = async (raw: string): Promise<boolean> => (await explain(raw, { gate: through.gate })).accepted;
+
+  it('serves the second request, and the hundredth, without a fetch', async () => {
+    for (let index = 0; index < 100; index++) expect(await judged(through.token({ key: A }))).toBe(true);
+    expect(through.server.requests).toEqual(['/.well-known/openid-configuration', '/jwks']);
+  });
+
+  it('answers 1,000 cold requests at once with one fetch', async () => {
+    const accepted = await Promise.all(Array.from({ length: 1_000 }, () => judged(through.token({ key: A }))));
+    expect(accepted.every(Boolean)).toBe(true);
+    expect(through.server.keyFetches).toBe(1);
+  });
+
+  it('is ready once the keys are there, without any request', async () => {
+    expect(through.gate.status().ready).toBe(false);
+    await through.gate.ready();
+    expect(through.gate.status()).toMatchObject({
+      ready: true,
+      issuers: [{ keys: { state: 'fresh', keys: 1, ageMs: 0 } }],
+    });
+  });
+
+  it('is fetched anew ahead of its age limit, in the background, again and again', async () => {
+    await through.gate.ready();
+    await through.pass(REFRESH_MS - 1);
+    expect(through.server.keyFetches).toBe(1);
+    await through.pass(1);
+    expect(through.server.keyFetches).toBe(2);
+    await through.pass(3 * REFRESH_MS);
+    expect(through.server.keyFetches).toBe(5);
+  });
+
+  it('is fetched by the first request when the process slept past the age limit', async () => {
+    await through.gate.ready();
+    through.server.publish(B);
+    through.time.step(TTL_MS + 1);
+    expect(await through.statusWith(B)).toBe(200);
+    expect(through.server.keyFetches).toBe(2);
+    expect(await through.statusWith(A)).toBe(401);
+  });
+
+  it('refuses a removed key within the age limit, also for a token that was remembered', async () => {
+    const raw = through.token({ key: A });
+    await through.get(raw).expect(200);
+    await through.get(raw).expect(200);
+    through.server.publish(B);
+    await through.pass(TTL_MS);
+    through.reached.length = 0;
+    expectRefusal(await through.get(raw), 'unknown_key', through);
+    expectRefusal(await through.get(through.token({ key: A })), 'unknown_key', through);
+  });
+
+  it('refuses a key that was replaced under its kid within the age limit', async () => {
+    const raw = through.token({ key: A });
+    await through.get(raw).expect(200);
+    through.server.publish(newKey('ES256', 'a'));
+    await through.pass(TTL_MS);
+    through.reached.length = 0;
+    expectRefusal(await through.get(raw), 'bad_signature', through);
+  });
+
+  it('remembers a token across a refresh that changes nothing', async () => {
+    const raw = through.token({ key: A });
+    await through.get(raw).expect(200);
+    await through.pass(REFRESH_MS);
+    expect(through.server.keyFetches).toBe(2);
+    await through.get(raw).expect(200);
+  });
+});
+
+describe('key set: rotation and unknown key ids', () => {
+  let through: RemoteGate;
+  beforeEach(async () => {
+    through = await remoteGate([A]);
+    await through.gate.ready();
+  });
+  afterEach(() => through.stop());
+
+  const reasonOf = async (raw: string): Promise<string | undefined> => {
+    const { checks } = await explain(raw, { gate: through.gate });
+    return checks.find(({ outcome }) => outcome === 'failed')?.reason;
+  };
+  const withKid = (kid: string): string => through.token({ key: A, header: { kid } });
+
+  it('accepts a new key after one fetch, and the old one beside it', async () => {
+    through.server.publish(A, B);
+    expect([await through.statusWith(B), await through.statusWith(A)]).toEqual([200, 200]);
+    expect(through.server.keyFetches).toBe(2);
+  });
+
+  it('accepts a new key for 100 requests at once with one fetch', async () => {
+    through.server.publish(B);
+    const reasons = await Promise.all(Array.from({ length: 100 }, () => reasonOf(through.token({ key: B }))));
+    expect(new Set(reasons)).toEqual(new Set([undefined]));
+    expect(through.server.keyFetches).toBe(2);
+  });
+
+  it('refuses nobody while two rotations follow each other within 30 s', async () => {
+    through.server.publish(A, B);
+    expect(await through.statusWith(B)).toBe(200);
+    await through.pass(10_000);
+    through.server.publish(A, B, C);
+    expect(await through.statusWith(C)).toBe(200);
+    expect([await through.statusWith(A), await through.statusWith(B)]).toEqual([200, 200]);
+    expect(through.server.keyFetches).toBe(3);
+  });
+
+  it('asks at most twice for one unknown kid that comes 2,000 times, one after the other and at once', async () => {
+    for (let index = 0; index < 1_000; index++) expect(await reasonOf(withKid('nowhere'))).toBe('unknown_key');
+    const rest = await Promise.all(Array.from({ length: 1_000 }, () => reasonOf(withKid('nowhere'))));
+    expect(new Set(rest)).toEqual(new Set(['unknown_key']));
+    expect(through.server.keyFetches - 1).toBeLessThanOrEqual(2);
+  });
+
+  it('asks at most twice for 50 random kids, and knows its own keys meanwhile', async () => {
+    const random = Array.from({ length: 50 }, (_, index) => reasonOf(withKid(`random-${index}`)));
+    const known = Array.from({ length: 50 }, () => reasonOf(through.token({ key: A })));
+    expect(new Set(await Promise.all(random))).toEqual(new Set(['unknown_key']));
+    expect(new Set(await Promise.all(known))).toEqual(new Set([undefined]));
+    for (let index = 0; index < 50; index++) expect(await reasonOf(withKid(`later-${index}`))).toBe('unknown_key');
+    expect(through.server.keyFetches - 1).toBeLessThanOrEqual(2);
+  });
+
+  it('asks again for new unknown kids when 30 s have passed, so a flood delays a rotation only so long', async () => {
+    for (let index = 0; index < 50; index++) await reasonOf(withKid(`random-${index}`));
+    through.server.publish(A, B);
+    expect(await through.statusWith(B)).toBe(401);
+    await through.pass(30_000);
+    expect(await through.statusWith(C)).toBe(401);
+    expect(await through.statusWith(B)).toBe(200);
+  });
+
+  it('answers a kid with a line break from a remote set like any other unknown one', async () => {
+    const response = await through.get(withKid('a\r\nSet-Cookie: x=1'));
+    expectRefusal(response, 'unknown_key', through);
+    expect(response.headers['set-cookie']).toBeUndefined();
+  });
+
+  it('does not wait for a slow issuer with a token whose key it has', async () => {
+    let release = (): void => {};
+    through.server.answers.set(
+      '/jwks',
+      (res) => void (release = () => res.end(JSON.stringify({ keys: [A.jwk, B.jwk] }))),
+    );
+    const waiting = reasonOf(through.token({ key: B }));
+    await eventually(() => through.server.keyFetches === 2);
+    expect(await through.statusWith(A)).toBe(200);
+    release();
+    expect(await waiting).toBeUndefined();
+  });
+});
+
+describe('key set: two issuers with keys of the same kid', () => {
+  it('never lets a key of one verify a token of the other', async () => {
+    const [keyOne, keyTwo] = [newKey('ES256', 'same'), newKey('ES256', 'same')];
+    const [one, two] = [await keyServer(keyOne), await keyServer(keyTwo)];
+    const audience = 'https://api.test';
+    const through = gateAt(one, {
+      issuers: [
+        { issuer: one.origin, audience },
+        { issuer: two.origin, audience },
+      ],
+    });
+    const signed = (issuer: string, key = keyOne): string => through.token({ key, claims: { iss: issuer } });
+
+    await through.get(signed(one.origin, keyOne)).expect(200);
+    const response = await through.get(signed(two.origin, keyTwo)).expect(200);
+    expect(response.body.auth.issuer).toBe(two.origin);
+    through.reached.length = 0;
+    expectRefusal(await through.get(signed(one.origin, keyTwo)), 'bad_signature', through);
+    expectRefusal(await through.get(signed(two.origin, keyOne)), 'bad_signature', through);
+    expectRefusal(await through.get(signed('https://evil.test', keyOne)), 'wrong_issuer', through);
+    expectRefusal(
+      await through.get(through.token({ key: keyOne, claims: { iss: undefined } })),
+      'wrong_issuer',
+      through,
+    );
+    await Promise.all([through.stop(), two.stop()]);
+  });
+});
