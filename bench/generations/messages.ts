@@ -1,7 +1,6 @@
 /** What the coordinator and the resource servers tell each other; times are ms since the epoch with fractions. */
 export type ToServer =
-  | { readonly kind: 'watch'; readonly round: number; readonly token: string }
-  | { readonly kind: 'stop' };
+  { readonly kind: 'watch'; readonly round: number; readonly token: string } | { readonly kind: 'stop' };
 
 export type FromServer =
   | { readonly kind: 'ready' }

@@ -13,10 +13,11 @@ import type { FromServer, ToServer } from './messages';
 const ASK_EVERY_MS = 1;
 
 const [url = '', hints = 'on', pollMs = '5000', options = '{}'] = process.argv.slice(2);
-const { watch, ...polled } = generationsFromUrl(url);
+const source = generationsFromUrl(url);
 const gate = authenticate({
   ...(JSON.parse(options) as AuthenticateOptions),
-  generations: hints === 'on' && watch ? { ...polled, watch } : polled,
+  // Without `watch` polling alone is left, as when the hint channel is cut off.
+  generations: hints === 'on' ? source : { read: (sinceMs) => source.read(sinceMs) },
   pollMs: Number(pollMs),
   unguarded: 'allow',
   logger: { info() {}, warn: console.error, error: console.error },

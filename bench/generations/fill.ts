@@ -1,0 +1,35 @@
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { DEFAULT_KEY } from '../../src/generation/redis';
+
+const BATCH = 10_000;
+
+/** Puts `client-0` to `client-N` into a store, as its own bulk writes do it. Generations lie a little in the past. */
+export async function fill(url: string, count: number): Promise<void> {
+  if (url.startsWith('redis')) await fillRedis(url, count);
+  else if (url.startsWith('postgres')) await fillPostgres(url, count);
+  else throw new Error('only redis and postgres are filled in bulk');
+}
+
+async function fillRedis(url: string, count: number): Promise<void> {
+  const client = new Redis(url);
+  const generation = String(Date.now() - 60_000);
+  for (let first = 0; first < count; first += BATCH) {
+    const length = Math.min(BATCH, count - first);
+    const pairs = Array.from({ length }, (_, offset) => [generation, `client-${first + offset}`]).flat();
+    await client.call('ZADD', DEFAULT_KEY, 'GT', ...pairs);
+  }
+  client.disconnect();
+}
+
+async function fillPostgres(url: string, count: number): Promise<void> {
+  const client = new Client(url);
+  await client.connect();
+  await client.query(
+    `INSERT INTO tillgate_generations (client_id, generation)
+     SELECT 'client-' || n, $1 FROM generate_series(0, $2::int - 1) AS n
+     ON CONFLICT (client_id) DO UPDATE SET generation = greatest(tillgate_generations.generation, excluded.generation)`,
+    [Date.now() - 60_000, count],
+  );
+  await client.end();
+}

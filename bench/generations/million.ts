@@ -1,0 +1,127 @@
+/**
+ * What a million floors cost one resource server: memory, lookup, first read, the longest time for which its event loop
+ * stands still meanwhile, and whether 10,000 changes in one second arrive complete. `npm run bench:floors`.
+ *
+ * Options: `--floors N` (1000000), `--engines redis,postgres`.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { parseArgs } from 'node:util';
+import { generationsFromUrl } from '../../src/generation/from-url';
+import { trackGenerations } from '../../src/generation/tracker';
+import type { GenerationTracker } from '../../src/generation/tracker';
+import { systemClock, systemSchedule } from '../../src/core/clock';
+import { consoleLogger } from '../../src/core/logger';
+import { round, table } from '../stats';
+import { ENGINES } from './engines';
+import { fill } from './fill';
+
+const { values } = parseArgs({
+  options: { floors: { type: 'string', default: '1000000' }, engines: { type: 'string', default: 'redis,postgres' } },
+});
+const FLOORS = Number(values.floors);
+const BURST = 10_000;
+const LOOKUPS = 1_000_000;
+
+async function main(): Promise<void> {
+  if (!globalThis.gc) throw new Error('start node with --expose-gc, as `npm run bench:floors` does');
+  const rows = [];
+  for (const name of values.engines.split(',')) rows.push(await measure(name));
+  console.log(`\n${FLOORS} floors in one resource server\n`);
+  const head = [
+    'source',
+    'first read, s',
+    'longest event loop block, ms',
+    'memory, MB',
+    'lookup, ns',
+    'burst of 10,000, s',
+  ];
+  console.log(table(head, rows));
+}
+
+async function measure(name: string): Promise<(string | number)[]> {
+  const engine = await ENGINES[name]!();
+  await fill(engine.url, FLOORS);
+  const before = usedMegabytes();
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  const started = performance.now();
+  const tracker = track(engine.url);
+  await tracker.ready();
+  const readSeconds = (performance.now() - started) / 1000;
+  delay.disable();
+  const megabytes = usedMegabytes() - before;
+  if (tracker.status().floors < FLOORS) throw new Error(`${name}: only ${tracker.status().floors} floors arrived`);
+  const lookup = lookupNanoseconds(tracker);
+  const burst = await burstSeconds(engine.url, tracker);
+  await tracker.close();
+  await engine.stop();
+  console.error(`${name}: done`);
+  // The histogram counts from one tick to the next: its resolution is part of every value.
+  return [name, round(readSeconds), round(delay.max / 1e6 - 1), round(megabytes), round(lookup), round(burst)];
+}
+
+function track(url: string): GenerationTracker {
+  return trackGenerations({
+    issuer: 'https://login.test',
+    rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
+    learn: true,
+    source: generationsFromUrl(url),
+    ownsSource: true,
+    maxTokenAgeMs: 86_400_000,
+    skewMs: 10_000,
+    maxStalenessMs: 60_000,
+    readTimeoutMs: 60_000,
+    onStale: 'reject',
+    clock: systemClock,
+    schedule: systemSchedule,
+    logger: consoleLogger,
+  });
+}
+
+function lookupNanoseconds(tracker: GenerationTracker): number {
+  const ids = Array.from({ length: 1_000 }, (_, index) => `client-${Math.floor((index * FLOORS) / 1_000)}`);
+  const now = Date.now();
+  const started = process.hrtime.bigint();
+  for (let index = 0; index < LOOKUPS; index++) tracker.check(ids[index % 1_000] as string, now);
+  return Number(process.hrtime.bigint() - started) / LOOKUPS;
+}
+
+/** Publishes changes of as many clients at once, and waits until every one is refused. */
+async function burstSeconds(url: string, tracker: GenerationTracker): Promise<number> {
+  const source = generationsFromUrl(url);
+  const old = Date.now();
+  const ids = Array.from({ length: BURST }, (_, index) => `client-${index}`);
+  const started = performance.now();
+  await Promise.all(ids.map((id) => source.publish?.(id, old + 1)));
+  let arrived = 0;
+  while (arrived < BURST) {
+    arrived = ids.filter((id) => isRefused(tracker, id, old)).length;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    if (performance.now() - started > 30_000) throw new Error(`only ${arrived} of ${BURST} changes arrived`);
+  }
+  await source.close?.();
+  return (performance.now() - started) / 1000;
+}
+
+function isRefused(tracker: GenerationTracker, clientId: string, generation: number): boolean {
+  try {
+    tracker.check(clientId, generation);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function usedMegabytes(): number {
+  globalThis.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  return (heapUsed + external) / 1_048_576;
+}
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  },
+);
