@@ -92,7 +92,7 @@ async function burstSeconds(url: string, tracker: GenerationTracker): Promise<nu
   const old = Date.now();
   const ids = Array.from({ length: BURST }, (_, index) => `client-${index}`);
   const started = performance.now();
-  await Promise.all(ids.map((id) => source.publish?.(id, old + 1)));
+  await Promise.all(ids.map(async (id) => source.publish?.(id, old + 1)));
   let arrived = 0;
   while (arrived < BURST) {
     arrived = ids.filter((id) => isRefused(tracker, id, old)).length;
