@@ -11,12 +11,12 @@ export interface OpenGate {
 
 /** Opens a gate that says nothing by itself: whoever opens it looks at its state. */
 export function openGate(io: CliIo, settings: Settings): OpenGate {
-  const generations = authorizedGenerations(settings, SILENT);
+  const surroundings = { fetch: io.fetch, logger: SILENT };
+  const generations = authorizedGenerations(settings, surroundings);
   const gate = authenticate({
     ...authenticateOptions(settings),
+    ...surroundings,
     ...(generations && { generations }),
-    fetch: io.fetch,
-    logger: SILENT,
   });
   return {
     gate,

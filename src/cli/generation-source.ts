@@ -1,5 +1,6 @@
 import { httpGenerations } from '../generation/index';
-import type { GenerationSource, Logger, Settings } from '../index';
+import type { HttpGenerationsOptions } from '../generation/index';
+import type { GenerationSource, Settings } from '../index';
 
 /**
  * The source of the settings as an admin reads it. `undefined` where the address alone will do: no admin token, or
@@ -7,8 +8,8 @@ import type { GenerationSource, Logger, Settings } from '../index';
  */
 export function authorizedGenerations(
   { generations, adminToken }: Settings,
-  logger?: Logger,
+  surroundings: Pick<HttpGenerationsOptions, 'fetch' | 'logger'>,
 ): GenerationSource | undefined {
   if (adminToken === undefined || !generations?.startsWith('http') || generations.includes('@')) return undefined;
-  return httpGenerations({ url: generations, headers: { authorization: `Bearer ${adminToken}` }, logger });
+  return httpGenerations({ url: generations, headers: { authorization: `Bearer ${adminToken}` }, ...surroundings });
 }

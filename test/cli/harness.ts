@@ -24,9 +24,9 @@ export interface CliScene {
   readonly dataDir: string;
   readonly sent: SentRequest[];
   /** What the command that is running has written to stdout so far. */
-  output(): string;
-  run(...argv: string[]): Promise<Outcome>;
-  close(): void;
+  readonly output: () => string;
+  readonly run: (...argv: string[]) => Promise<Outcome>;
+  readonly close: () => void;
 }
 
 export interface SceneOptions {
@@ -45,7 +45,7 @@ export function cliScene(options: SceneOptions = {}): CliScene {
 
   function answer(url: string | URL | Request, init: RequestInit = {}): Promise<Response> {
     const request = new Request(url, init);
-    const body = typeof init.body === 'string' ? init.body : String(init.body ?? '');
+    const body = bodyOf(init);
     sent.push({ method: request.method, url: request.url, headers: request.headers, body });
     const response = options.answer?.(sent.at(-1) as SentRequest);
     return response ? Promise.resolve(response) : Promise.reject(unreachable());
@@ -73,6 +73,11 @@ export function cliScene(options: SceneOptions = {}): CliScene {
     run: runOnce,
     close: () => rmSync(dataDir, { recursive: true, force: true }),
   };
+}
+
+/** The commands send text and forms only. */
+function bodyOf({ body }: RequestInit): string {
+  return typeof body === 'string' || body instanceof URLSearchParams ? body.toString() : '';
 }
 
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {

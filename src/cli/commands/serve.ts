@@ -12,7 +12,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const { io } = context;
   const settings = externalSettings(await withFreePorts(io.env));
   const logger = createLog({ level: settings.logLevel, destination: io.stderr });
-  const generations = authorizedGenerations(settings, logger);
+  const generations = authorizedGenerations(settings, { fetch: io.fetch, logger });
   try {
     const gate = { ...authenticateOptions(settings), fetch: io.fetch, ...(generations && { generations }) };
     const api = await startApi({ settings, logger, gate });
