@@ -1,0 +1,69 @@
+import { Pool } from 'pg';
+import type { PoolConfig } from 'pg';
+import { postgresGenerations } from '../../../src/generation';
+import type { GenerationSource, PostgresGenerationsOptions } from '../../../src/generation';
+import { AuthError } from '../../../src/core/auth-error';
+import { systemClock, systemSchedule } from '../../../src/core/clock';
+import { trackGenerations } from '../../../src/generation/tracker';
+import type { GenerationTracker, TrackerOptions } from '../../../src/generation/tracker';
+import { recordingLogger } from '../../support/log';
+import type { RecordingLogger } from '../../support/log';
+
+/** A source with the pool that it uses. */
+export interface OpenSource {
+  readonly source: Required<GenerationSource>;
+  readonly pool: Pool;
+  readonly log: RecordingLogger;
+  close(): Promise<void>;
+}
+
+/** Opens a source with a pool of its own, as a process would. */
+export function openSource(
+  config: PoolConfig,
+  options: Partial<Omit<PostgresGenerationsOptions, 'pool' | 'logger'>> = {},
+): OpenSource {
+  const log = recordingLogger();
+  const pool = new Pool({ max: 4, ...config });
+  const source = postgresGenerations({ pool, createTable: true, logger: log, ...options });
+  return {
+    source,
+    pool,
+    log,
+    async close() {
+      await source.close();
+      // Without the source nobody listens to the pool: what breaks while it ends is of no interest.
+      pool.on('error', () => undefined);
+      await pool.end();
+    },
+  };
+}
+
+/** A tracker on real time that polls so rarely that only hints explain what it knows, unless a test says otherwise. */
+export function track(source: GenerationSource, options: Partial<TrackerOptions> = {}): GenerationTracker {
+  return trackGenerations({
+    issuer: 'https://login.example',
+    rule: { claim: 'generation', decimalString: false, toleranceMs: 60_000 },
+    learn: true,
+    source,
+    maxTokenAgeMs: 86_400_000,
+    skewMs: 10_000,
+    maxStalenessMs: 120_000,
+    onStale: 'reject',
+    pollMs: 60_000,
+    clock: systemClock,
+    schedule: systemSchedule,
+    logger: recordingLogger(),
+    ...options,
+  });
+}
+
+/** What a tracker says about a token of this generation: its reason to refuse, or `admitted`. */
+export function verdict(tracker: GenerationTracker, clientId: string, generation: number): string {
+  try {
+    tracker.check(clientId, generation);
+    return 'admitted';
+  } catch (error) {
+    if (error instanceof AuthError) return error.reason;
+    throw error;
+  }
+}

@@ -1,0 +1,115 @@
+import { execFile, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { eventually } from './eventually';
+import { postgresFolder, serverUser } from './postgres-binaries';
+
+const run = promisify(execFile);
+
+/** A PostgreSQL server of our own: it can be killed and started again. */
+export interface PostgresServer {
+  readonly port: number;
+  readonly url: string;
+  /** Starts it again on the same data. */
+  start(): Promise<void>;
+  /** SIGKILL, as a crash of the machine's memory management does. */
+  kill(): Promise<void>;
+  /** Runs one of PostgreSQL's programs against it and answers what it prints. */
+  tool(name: string, args: readonly string[], input?: string): Promise<string>;
+  /** Stops it and removes its data. */
+  stop(): Promise<void>;
+}
+
+// A process that dies loses nothing that it has given to the operating system, so fsync would only cost time.
+const SETTINGS = ['fsync=off', 'listen_addresses=127.0.0.1', 'max_prepared_transactions=4'];
+
+/** Starts a server of Debian's package in a folder of its own, on a free port of this machine. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const bin = postgresFolder();
+  const user = serverUser();
+  const folder = await mkdtemp(join(tmpdir(), 'tillgate-postgres-'));
+  if (user.uid !== undefined) await chown(folder, user.uid, user.gid as number);
+  const data = join(folder, 'data');
+  const port = await freePort();
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const asServer = { cwd: folder, ...user };
+  await run(join(bin, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '-N'], asServer);
+  let child: ChildProcess | undefined;
+
+  async function start(): Promise<void> {
+    const settings = [...SETTINGS, `port=${port}`, `unix_socket_directories=${folder}`];
+    await eventually('PostgreSQL answers', async () => {
+      // After a kill the children of the old server may hold its memory for a moment: then the new one gives up.
+      if (child === undefined || child.exitCode !== null) {
+        child = spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], {
+          ...asServer,
+          stdio: 'ignore',
+        });
+      }
+      return answers(url);
+    });
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+    child = undefined;
+  }
+
+  // A server must not outlive the tests, whatever ends them.
+  process.once('exit', () => child?.kill('SIGINT'));
+  await start();
+  return {
+    port,
+    url,
+    start,
+    kill: () => end('SIGKILL'),
+    async tool(name, args, input = '') {
+      const running = run(join(bin, name), [...args, '-d', url], { ...asServer, maxBuffer: 64 * 1024 * 1024 });
+      running.child.stdin?.end(input);
+      return (await running).stdout;
+    },
+    async stop() {
+      // Fast shutdown: open connections are ended.
+      await end('SIGINT');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The server that `TILLGATE_TEST_POSTGRES_URL` names, or one of our own. */
+export async function anyPostgres(): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const url = process.env['TILLGATE_TEST_POSTGRES_URL'];
+  return url === undefined || url === '' ? startPostgres() : { url, stop: () => Promise.resolve() };
+}
+
+async function answers(url: string): Promise<boolean> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.query('SELECT 1');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

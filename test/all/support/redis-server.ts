@@ -1,0 +1,104 @@
+import { spawn, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { eventually } from './eventually';
+
+/** A Redis server of our own: it can be killed and started again. */
+export interface RedisServer {
+  readonly port: number;
+  readonly url: string;
+  /** Starts it again on the same data. */
+  start(): Promise<void>;
+  /** SIGKILL: what is not on the disk is lost. */
+  kill(): Promise<void>;
+  /** Runs one command against it. */
+  command(name: string, ...args: string[]): Promise<unknown>;
+  /** Stops it and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** How a server keeps its data. */
+export interface RedisServerOptions {
+  /** Whether every change goes into the append-only file; without, a killed server comes back empty. */
+  readonly appendOnly?: boolean;
+  /** Port of the primary that it is a replica of. */
+  readonly replicaOf?: number;
+}
+
+/** Starts a server of Debian's package in a folder of its own, on a free port of this machine. */
+export async function startRedis({ appendOnly = false, replicaOf }: RedisServerOptions = {}): Promise<RedisServer> {
+  requireInstalled();
+  const folder = await mkdtemp(join(tmpdir(), 'tillgate-redis-'));
+  const port = await freePort();
+  const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no'];
+  if (appendOnly) settings.push('--appendonly', 'yes', '--appendfsync', 'everysec');
+  if (replicaOf !== undefined) settings.push('--replicaof', '127.0.0.1', String(replicaOf));
+  let child: ChildProcess | undefined;
+
+  async function start(): Promise<void> {
+    child = spawn('redis-server', settings, { stdio: 'ignore' });
+    await eventually('Redis answers', () =>
+      commandTo(port, 'PING').then(
+        () => true,
+        () => false,
+      ),
+    );
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  }
+
+  // A server must not outlive the tests, whatever ends them.
+  process.once('exit', () => child?.kill('SIGKILL'));
+  await start();
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    start,
+    kill: () => end('SIGKILL'),
+    command: (name, ...args) => commandTo(port, name, ...args),
+    async stop() {
+      await end('SIGTERM');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The server that `TILLGATE_TEST_REDIS_URL` names, or one of our own. */
+export async function anyRedis(): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const url = process.env['TILLGATE_TEST_REDIS_URL'];
+  return url === undefined || url === '' ? startRedis() : { url, stop: () => Promise.resolve() };
+}
+
+function requireInstalled(): void {
+  const { error } = spawnSync('redis-server', ['--version']);
+  if (error) throw new Error('these tests start redis-server, which is not installed: apt-get install redis-server');
+}
+
+async function commandTo(port: number, name: string, ...args: string[]): Promise<unknown> {
+  const client = new Redis({ port, host: '127.0.0.1', retryStrategy: () => null, lazyConnect: true });
+  client.on('error', () => undefined);
+  try {
+    return await client.call(name, ...args);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,75 @@
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** A wire between a client and a server that a test can cut, freeze or lay to another server. */
+export interface TcpProxy {
+  readonly port: number;
+  /** Connections that have been taken so far. */
+  readonly connections: number;
+  /** From now on nothing passes and nobody is told: what a firewall does that has forgotten its connections. */
+  freeze(): void;
+  /** Later connections pass again; the frozen ones stay dead. */
+  thaw(): void;
+  /** Lays the wire to another port and cuts what stands: a failover. */
+  switchTo(port: number): void;
+  close(): Promise<void>;
+}
+
+/** Opens a wire to a port of this machine. */
+export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+  const open = new Set<Socket>();
+  const dead = new WeakSet<Socket>();
+  let target = targetPort;
+  let frozen = false;
+  let connections = 0;
+
+  const server = createServer((near) => {
+    connections++;
+    const far = connect(target, '127.0.0.1');
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        open.delete(socket);
+        if (!dead.has(other)) other.destroy();
+      });
+    }
+    if (frozen) return freeze();
+    near.pipe(far);
+    far.pipe(near);
+  });
+
+  function freeze(): void {
+    frozen = true;
+    for (const socket of open) {
+      socket.unpipe();
+      socket.pause();
+      dead.add(socket);
+    }
+  }
+
+  function cut(): void {
+    for (const socket of open) socket.destroy();
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    get connections() {
+      return connections;
+    },
+    freeze,
+    thaw: () => void (frozen = false),
+    switchTo(port) {
+      target = port;
+      cut();
+    },
+    close() {
+      cut();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
