@@ -1,0 +1,57 @@
+import { eventually } from '../support/key-server';
+import { newKey, testKey } from '../support/keys';
+import { remoteGate } from '../support/remote-gate';
+
+const KEY = testKey();
+
+describe('requests that overlap', () => {
+  it("never get each other's verdict while the first key fetch is slow", async () => {
+    let release = (): void => {};
+    const through = await remoteGate([KEY]);
+    through.server.answers.set('/jwks', (res) => void (release = () => res.end(JSON.stringify({ keys: [KEY.jwk] }))));
+
+    const clients = Array.from({ length: 12 }, (_, index) => `client-${index}`);
+    const forged = newKey('ES256', KEY.kid);
+    const requests = clients.flatMap((client_id, index) => [
+      through.get(through.token({ key: KEY, claims: { client_id, sub: client_id } })),
+      through.get(through.token({ key: index % 2 ? forged : KEY, claims: { client_id, aud: 'other' } })),
+    ]);
+    const answers = Promise.all(requests.map((each) => each.then((response) => response)));
+    await eventually(() => through.presented.length === requests.length && through.server.keyFetches === 1);
+    release();
+
+    const outcomes = (await answers).map(({ status, body }) => [status, body.code ?? body.auth.clientId]);
+    const expected = clients.flatMap((client, index) => [
+      [200, client],
+      [401, index % 2 ? 'bad_signature' : 'wrong_audience'],
+    ]);
+    expect(outcomes).toEqual(expected);
+    expect(through.reached).toHaveLength(clients.length);
+    await through.stop();
+  });
+
+  it("never get each other's verdict once tokens are remembered", async () => {
+    const through = await remoteGate([KEY]);
+    const tokens = ['a', 'b', 'c'].map((client_id) => through.token({ key: KEY, claims: { client_id } }));
+    const order = Array.from({ length: 30 }, (_, index) => index % 3);
+    const answers = await Promise.all(order.map((index) => through.get(tokens[index])));
+    expect(answers.map(({ body }) => body.auth.clientId)).toEqual(order.map((index) => ['a', 'b', 'c'][index]));
+    await through.stop();
+  });
+
+  it('leave nothing of passport on the request but req.auth', async () => {
+    const through = await remoteGate([KEY], {
+      routes: (app) =>
+        void app.get('/v1/orders', (req, res) => {
+          res.json(
+            ['user', 'authInfo', 'login', 'logIn', 'isAuthenticated', '_passport', 'session'].filter(
+              (name) => name in req,
+            ),
+          );
+        }),
+    });
+    const response = await through.get(through.token({ key: KEY })).expect(200);
+    expect(response.body).toEqual([]);
+    await through.stop();
+  });
+});
