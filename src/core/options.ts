@@ -80,8 +80,13 @@ export function readOptions<Key extends string>(
 /** `, did you mean "x"?` when a known name is close, else the list of what is known. */
 export function didYouMean(name: string, known: readonly string[]): string {
   const candidate = closest(name, [...known]);
-  const near = candidate && isNear(name, candidate);
-  return near ? `; did you mean "${candidate}"?` : `; known are ${known.join(', ')}`;
+  const near = candidate && isNear(name, candidate) ? candidate : startedBy(name, known);
+  return near ? `; did you mean "${near}"?` : `; known are ${known.join(', ')}`;
+}
+
+/** A name whose end was left out: maxTokenAge for maxTokenAgeSeconds. Letter by letter it is far away. */
+function startedBy(name: string, known: readonly string[]): string | undefined {
+  return known.find((one) => name.length > 2 && one.toLowerCase().startsWith(name.toLowerCase()));
 }
 
 function isNear(name: string, candidate: string): boolean {

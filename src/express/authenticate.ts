@@ -48,7 +48,7 @@ const judges = new WeakMap<Middleware, Judge>();
  * ```
  */
 export function authenticate(options?: AuthenticateOptions): Gate {
-  const settings = readGateOptions(options ?? authenticateOptions(readSettings()));
+  const settings = readGateOptions(options === undefined ? authenticateOptions(readSettings()) : options);
   const { logger, unguarded, optional, resource } = settings;
   const report = decisionReporter(settings);
   const presentation: Presentation = {

@@ -75,7 +75,8 @@ export function readIssuer(
   // With given keys nothing is fetched from the issuer, so its name need not be an address that can be called.
   if (!options.keys && jwksUri === undefined) checkUrl(authUrl, options.authUrl === undefined ? 'issuer' : 'authUrl');
   if (jwksUri !== undefined) checkUrl(jwksUri, 'jwksUri');
-  if (typeof options.generations === 'string' && options.generations.startsWith('http')) {
+  // Schemes have no case (RFC 3986 section 3.1): "HTTP:" is no way around the check.
+  if (typeof options.generations === 'string' && /^https?:/i.test(options.generations)) {
     checkUrl(options.generations, 'generations');
   }
   const preset: Preset = PRESETS[read.oneOf('preset', PRESET_NAMES, 'rfc9068')];

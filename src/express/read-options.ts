@@ -58,7 +58,7 @@ export function readGateOptions(options: AuthenticateOptions): GateSettings {
   const checkUrl = urlCheck('authenticate', read.boolean('allowHttp', false));
   const optional = read.boolean('optional', false);
   const resource = read.string('resource');
-  if (resource !== undefined && !/^https?:\/\//.test(resource)) read.refuse('resource', 'an http(s) address');
+  if (resource !== undefined && !isHttpAddress(resource)) read.refuse('resource', 'an http(s) address');
   return {
     issuers: readIssuers(read, options, checkUrl),
     unguarded: read.oneOf('unguarded', ['allow', 'warn', 'refuse'], optional ? 'allow' : 'warn'),
@@ -67,7 +67,7 @@ export function readGateOptions(options: AuthenticateOptions): GateSettings {
     resource,
     exposeReasons: read.boolean('exposeReasons', process.env['NODE_ENV'] !== 'production'),
     verifiedTokens: read.number('verifiedTokens', 5_000, { unit: 'tokens', min: 0, integer: true }),
-    onDecision: options.onDecision && read.callable('onDecision', options.onDecision),
+    onDecision: read.has('onDecision') ? read.callable('onDecision', options.onDecision) : undefined,
     ...readSurroundings(read, options.logger),
   };
 }
@@ -122,13 +122,20 @@ function readLogger(read: OptionReader<'logger'>, logger: Logger | undefined): L
  */
 export function urlCheck(factory: string, allowHttp: boolean): (url: string, what: string) => void {
   return function checkUrl(url, what) {
-    if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-      throw new TypeError(`${factory}(): option "${what}" must be an absolute https: address, got ${describe(url)}`);
-    }
+    const refuse = (expected: string): never => {
+      const got = describe(url.replace(USER_INFO, '//***@'));
+      throw new TypeError(`${factory}(): option "${what}" must be ${expected}, got ${got}`);
+    };
+    if (!isHttpAddress(url)) refuse('an absolute https: address');
     if (!allowHttp && !isSecureUrl(url)) {
-      throw new TypeError(
-        `${factory}(): option "${what}" must be https: (http: is accepted on loopback only, or with allowHttp: true), got ${describe(url)}`,
-      );
+      refuse('https: (http: is accepted on loopback only, or with allowHttp: true)');
     }
   };
+}
+
+/** RFC 3986 section 3.2.1: where a password would stand. */
+const USER_INFO = /\/\/[^/?#]*@/;
+
+function isHttpAddress(url: string): boolean {
+  return /^https?:\/\//.test(url) && URL.canParse(url);
 }

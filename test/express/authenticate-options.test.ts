@@ -1,0 +1,172 @@
+import { authenticate } from '../../src';
+import type { AuthenticateOptions } from '../../src';
+import { AUDIENCE, ISSUER } from '../support/issuer';
+import { jwks, testKey } from '../support/keys';
+
+const KEYS = jwks(testKey());
+const good = { issuer: ISSUER, audience: AUDIENCE, keys: KEYS };
+const make = (options: unknown): unknown => authenticate(options as AuthenticateOptions);
+const ALGORITHMS = 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA';
+const PRESETS = 'rfc9068, identityserver, keycloak, auth0, okta, entra, cognito, hydra, openiddict, ping';
+const onlyTls = 'must be https: (http: is accepted on loopback only, or with allowHttp: true), got';
+const AUD = 'the aud of your API: a non-empty string, or an array of them';
+const MAX = Number.MAX_SAFE_INTEGER;
+
+describe('authenticate(): wrong options throw at construction', () => {
+  /** Options laid over good ones; `undefined` takes one away. The message stands without `authenticate(): `. */
+  const rows: readonly [Record<string, unknown>, string][] = [
+    [
+      { issuer: undefined },
+      `option "issuer" must be the issuer's address, exactly as in the token's iss, got undefined`,
+    ],
+    [{ issuer: '' }, 'option "issuer" must be a non-empty string, got ""'],
+    [{ issuer: new URL(ISSUER) }, 'option "issuer" must be a non-empty string, got an object'],
+    [{ issuer: null }, 'option "issuer" must be a non-empty string, got null'],
+    [{ keys: undefined, issuer: 'login.test' }, 'option "issuer" must be an absolute https: address, got "login.test"'],
+    [{ keys: undefined, issuer: 'https://' }, 'option "issuer" must be an absolute https: address, got "https://"'],
+    [
+      { keys: undefined, issuer: 'ftp://login.test' },
+      'option "issuer" must be an absolute https: address, got "ftp://login.test"',
+    ],
+    [{ keys: undefined, issuer: 'http://login.test' }, `option "issuer" ${onlyTls} "http://login.test"`],
+    [
+      { keys: undefined, issuer: 'http://127.0.0.1.evil.test' },
+      `option "issuer" ${onlyTls} "http://127.0.0.1.evil.test"`,
+    ],
+    [{ keys: undefined, authUrl: 'http://login.test' }, `option "authUrl" ${onlyTls} "http://login.test"`],
+    [{ keys: undefined, jwksUri: 'http://login.test/jwks' }, `option "jwksUri" ${onlyTls} "http://login.test/jwks"`],
+    [{ keys: undefined, jwksUri: '/jwks' }, 'option "jwksUri" must be an absolute https: address, got "/jwks"'],
+    [{ jwksUri: 'https://login.test/jwks' }, 'give "keys" or "jwksUri", not both'],
+    [{ keys: 'pem' }, 'option "keys" must be a JSON Web Key Set, got "pem"'],
+    [{ keys: null }, 'option "keys" must be a JSON Web Key Set, got null'],
+    [{ keys: { keys: [] } }, 'option "keys" must be a JSON Web Key Set with at least one key'],
+    [{ audience: undefined }, `option "audience" must be ${AUD}, got undefined`],
+    [{ audience: '' }, `option "audience" must be ${AUD}, got ""`],
+    [{ audience: [] }, `option "audience" must be ${AUD}, got an empty array`],
+    [{ audience: ['a', ''] }, `option "audience" must be ${AUD}, got an array of 2`],
+    [{ audience: false }, `option "audience" must be ${AUD}, got false`],
+    [
+      { audience: true, preset: 'cognito' },
+      `option "audience" must be ${AUD}, or false to accept tokens without one, got true`,
+    ],
+    [{ preset: 'azure' }, `option "preset" must be one of ${PRESETS}, got "azure"`],
+    [{ preset: 'constructor' }, `option "preset" must be one of ${PRESETS}, got "constructor"`],
+    [{ algorithms: ['HS256'] }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got an array of 1`],
+    [{ algorithms: ['none'] }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got an array of 1`],
+    [{ algorithms: [] }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got an empty array`],
+    [{ algorithms: 'RS256' }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got "RS256"`],
+    [
+      { generation: true },
+      'option "generation" must be { claim: "name of the claim" }, or false to switch the check off, got true',
+    ],
+    [
+      { generation: 'iat' },
+      'option "generation" must be { claim: "name of the claim" }, or false to switch the check off, got "iat"',
+    ],
+    [
+      { generation: { claim: '' } },
+      'option "generation" must be { claim: "name of the claim" }, or false to switch the check off, got an object',
+    ],
+    [
+      { generation: { claim: 'iat', x: 1 } },
+      'option "generation" must be { claim: "name of the claim" }, or false to switch the check off, got an object',
+    ],
+    [{ generations: 17 }, 'option "generations" must be a generation source, or its address, got 17'],
+    [{ generations: {} }, 'option "generations" must be a generation source, or its address, got an object'],
+    [
+      { generations: 'http://login.test/generations' },
+      `option "generations" ${onlyTls} "http://login.test/generations"`,
+    ],
+    [
+      { generations: 'HTTP://login.test/generations' },
+      `option "generations" must be an absolute https: address, got "HTTP://login.test/generations"`,
+    ],
+    [
+      { generations: 'http://tillgate:secret@login.test/g' },
+      `option "generations" ${onlyTls} "http://***@login.test/g"`,
+    ],
+    [{ maxStalenessMs: NaN }, `option "maxStalenessMs" must be a number of milliseconds from 1 to ${MAX}, got NaN`],
+    [
+      { maxStalenessMs: '60000' },
+      `option "maxStalenessMs" must be a number of milliseconds from 1 to ${MAX}, got "60000"`,
+    ],
+    [{ pollMs: 0 }, `option "pollMs" must be a number of milliseconds from 10 to ${MAX}, got 0`],
+    [
+      { keysMaxAgeMs: Infinity },
+      `option "keysMaxAgeMs" must be a number of milliseconds from 1000 to ${MAX}, got Infinity`,
+    ],
+    [{ keysStaleMs: -1 }, `option "keysStaleMs" must be a number of milliseconds from 0 to ${MAX}, got -1`],
+    [
+      { clockToleranceSeconds: NaN },
+      'option "clockToleranceSeconds" must be a number of seconds from 0 to 300, got NaN',
+    ],
+    [
+      { clockToleranceSeconds: 301 },
+      'option "clockToleranceSeconds" must be a number of seconds from 0 to 300, got 301',
+    ],
+    [{ maxTokenAgeSeconds: 0 }, `option "maxTokenAgeSeconds" must be a number of seconds from 1 to ${MAX}, got 0`],
+    [{ verifiedTokens: 1.5 }, `option "verifiedTokens" must be a whole number of tokens from 0 to ${MAX}, got 1.5`],
+    [{ onStale: 'ignore' }, 'option "onStale" must be one of reject, accept, got "ignore"'],
+    [{ unguarded: 'deny' }, 'option "unguarded" must be one of allow, warn, refuse, got "deny"'],
+    [{ optional: 'yes' }, 'option "optional" must be true or false, got "yes"'],
+    [{ exposeReasons: 1 }, 'option "exposeReasons" must be true or false, got 1'],
+    [{ allowHttp: 'on' }, 'option "allowHttp" must be true or false, got "on"'],
+    [{ realm: '' }, 'option "realm" must be a non-empty string, got ""'],
+    [{ realm: 1 }, 'option "realm" must be a non-empty string, got 1'],
+    [{ resource: 'api.test' }, 'option "resource" must be an http(s) address, got "api.test"'],
+    [{ resource: 'https://' }, 'option "resource" must be an http(s) address, got "https://"'],
+    [{ onDecision: 'log' }, 'option "onDecision" must be a function, got "log"'],
+    [{ onDecision: false }, 'option "onDecision" must be a function, got false'],
+    [
+      { logger: console.log },
+      'option "logger" must be an object with the methods info, warn and error, got a function',
+    ],
+    [
+      { logger: { info() {} } },
+      'option "logger" must be an object with the methods info, warn and error, got an object',
+    ],
+    [{ clock: 0 }, 'option "clock" must be a function, got 0'],
+    [{ schedule: {} }, 'option "schedule" must be a function, got an object'],
+    [{ fetch: 'node-fetch' }, 'option "fetch" must be a function, got "node-fetch"'],
+    [{ random: 0.5 }, 'option "random" must be a function, got 0.5'],
+    [{ audiense: 'x' }, 'unknown option "audiense"; did you mean "audience"?'],
+    [{ jwksURI: 'x' }, 'unknown option "jwksURI"; did you mean "jwksUri"?'],
+    [{ maxTokenAge: 1 }, 'unknown option "maxTokenAge"; did you mean "maxTokenAgeSeconds"?'],
+    [{ Issuer: 'x' }, 'unknown option "Issuer"; did you mean "issuer"?'],
+    [{ issuers: [] }, 'option "issuer" goes into each entry of "issuers", not beside it'],
+  ];
+  it.each(rows)('%j', (changes, message) => {
+    expect(() => make({ ...good, ...changes })).toThrow(new TypeError(`authenticate(): ${message}`));
+  });
+
+  it.each<[unknown, string]>([
+    [{ issuers: [] }, 'option "issuers" must be an array of at least one issuer, got an empty array'],
+    [{ issuers: good }, 'option "issuers" must be an array of at least one issuer, got an object'],
+    [{ issuers: [good, good] }, 'option "issuers" names one issuer twice'],
+    [{ issuers: [{ ...good, realm: 'x' }] }, expect.stringContaining('unknown option "realm"') as never],
+    [{ issuers: [null] }, 'expected an options object, got null'],
+    ['https://login.test', 'expected an options object, got "https://login.test"'],
+    [null, 'expected an options object, got null'],
+    [[good], 'expected an options object, got an array of 1'],
+  ])('%j', (options, message) => {
+    const caught = catchFrom(() => make(options));
+    expect(caught).toBeInstanceOf(TypeError);
+    const text = String((caught as Error).message).replace('authenticate(): ', '');
+    expect(text).toEqual(message);
+  });
+
+  it('never shows key material or a password in a message', () => {
+    const secret = 'c2VjcmV0LWtleS1tYXRlcmlhbA';
+    const caught = catchFrom(() => make({ ...good, keys: [{ kty: 'oct', k: secret }] }));
+    expect(String(caught)).not.toContain(secret);
+  });
+});
+
+function catchFrom(action: () => unknown): unknown {
+  try {
+    action();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('nothing was thrown');
+}
