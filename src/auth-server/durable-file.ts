@@ -7,9 +7,6 @@ export type WriteFile = (path: string, text: string) => Promise<void>;
 /**
  * Writes beside the file, flushes, and renames over it. Readable for its owner only.
  *
- * Not write-file-atomic: it calls write(2) once and does not look at the number of bytes that were taken, so a full
- * disk would leave half a document under the real name.
- *
  * @throws Error of the file system; the file is then as it was.
  */
 export async function writeDurably(path: string, text: string): Promise<void> {

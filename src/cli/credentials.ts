@@ -1,6 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
+import { writeDurably } from '../auth-server/durable-file';
 import type { Settings } from '../index';
 import { isEmbedded } from './embedded';
 import { CliError, EXIT } from './exit';
@@ -66,5 +66,5 @@ async function readContents(file: string): Promise<Contents> {
 async function writeContents(file: string, contents: Contents, dataDir: string): Promise<void> {
   const document = Object.fromEntries([...contents].map(([server, each]) => [server, Object.fromEntries(each)]));
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  await writeFileAtomic(file, `${JSON.stringify(document, undefined, 2)}\n`, { mode: 0o600 });
+  await writeDurably(file, `${JSON.stringify(document, undefined, 2)}\n`);
 }

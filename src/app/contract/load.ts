@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
+import { load } from 'js-yaml';
 import { ConfigurationError } from '../../index';
 import type { ContractDocument } from './document';
 
@@ -23,9 +23,11 @@ export function loadContract(file: string = join(PACKAGE_ROOT, 'openapi.yaml')):
 
 function parseYaml(file: string): unknown {
   try {
-    return parse(readFileSync(file, 'utf8'));
+    return load(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw new ConfigurationError([`${file}: cannot be read: ${(error as Error).message}`]);
+    throw new ConfigurationError([
+      `${file}: cannot be read, expected an OpenAPI 3.1 document: ${(error as Error).message}`,
+    ]);
   }
 }
 
