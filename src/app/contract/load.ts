@@ -23,11 +23,10 @@ export function loadContract(file: string = join(PACKAGE_ROOT, 'openapi.yaml')):
 
 function parseYaml(file: string): unknown {
   try {
-    return load(readFileSync(file, 'utf8'));
+    const text = readFileSync(file, 'utf8');
+    return text.trim() === '' ? undefined : load(text);
   } catch (error) {
-    throw new ConfigurationError([
-      `${file}: cannot be read, expected an OpenAPI 3.1 document: ${(error as Error).message}`,
-    ]);
+    throw new ConfigurationError([`${file}: cannot be read: ${(error as Error).message}`]);
   }
 }
 
