@@ -9,6 +9,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   '42501': 'the user lacks a privilege: SELECT to read, INSERT and UPDATE to publish, CREATE to create the table',
   '42P01': 'the table does not exist; create it with createTable: true or with the SQL of postgresSchema()',
   '25006': 'this server is read-only; use the address of the primary',
+  '57P01': 'the server has ended the connection',
   '53300': 'the server has no connection left',
 };
 

@@ -23,7 +23,7 @@ export interface PostgresPool {
   connect(): Promise<PostgresClient>;
   on?(event: 'error', listener: (error: Error) => void): unknown;
   removeListener?(event: 'error', listener: (error: Error) => void): unknown;
-  readonly options?: { readonly max?: number | undefined };
+  readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
 }
 
 /** Runs one statement, bounded in time, and answers its rows. @throws SourceError */

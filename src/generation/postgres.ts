@@ -18,7 +18,7 @@ import type { GenerationSource } from './source';
 export interface PostgresGenerationsOptions {
   /**
    * `Pool` of pg 8, or whatever has its shape. It stays yours to end. Every watch takes one connection for itself, so
-   * it must allow two at least. Reads ask the primary; a standby is refused.
+   * it must allow two at least; give it a `connectionTimeoutMillis`. Reads ask the primary; a standby is refused.
    */
   readonly pool: PostgresPool;
   /** Name of the table, `table` or `schema.table`. Default `tillgate_generations`. */
@@ -62,6 +62,10 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Requir
   const create = given.boolean('createTable', false);
   const prepare = postgresPreparation({ sessions, table, create, logger });
 
+  if (pool.options && !pool.options.connectionTimeoutMillis) {
+    const detail = 'a connection that never comes about keeps its place in the pool; set it to 5000, say';
+    logger.warn({ table: table.name, detail }, 'the pool of PostgreSQL connections has no connectionTimeoutMillis');
+  }
   // pg reports idle connections that break here, and without a listener it ends the process.
   const onPoolError = (error: Error): void =>
     logger.info({ table: table.name, detail: describeFailure(error) }, 'an idle connection to PostgreSQL is lost');

@@ -23,7 +23,7 @@ export function openSource(
   options: Partial<Omit<PostgresGenerationsOptions, 'pool' | 'logger'>> = {},
 ): OpenSource {
   const log = recordingLogger();
-  const pool = new Pool({ max: 4, ...config });
+  const pool = new Pool({ max: 4, connectionTimeoutMillis: 500, ...config });
   const source = postgresGenerations({ pool, createTable: true, logger: log, ...options });
   return {
     source,
