@@ -3,6 +3,7 @@ import type { Logger } from '../core/logger';
 import type { Fetch } from '../token/fetch-json';
 import { httpGenerations } from './http';
 import { postgresFromUrl } from './postgres-url';
+import { redisFromUrl } from './redis-url';
 import type { GenerationSource } from './source';
 
 /** What a source that is made from an address may need. */
@@ -21,8 +22,8 @@ type SourceFactory = (url: string, dependencies: SourceDependencies) => Generati
 const SCHEMES = new Map<string, SourceFactory>([
   ['http', fromHttp],
   ['https', fromHttp],
-  ['redis', notYet],
-  ['rediss', notYet],
+  ['redis', fromRedis],
+  ['rediss', fromRedis],
   ['postgres', fromPostgres],
   ['postgresql', fromPostgres],
 ]);
@@ -54,6 +55,6 @@ function fromPostgres(url: string, { schedule, logger }: SourceDependencies): Ge
   return postgresFromUrl(url, { schedule, logger });
 }
 
-function notYet(url: string): never {
-  throw new TypeError(`generations: "${schemeOf(url)}:" sources are not supported by this version yet; use http(s):`);
+function fromRedis(url: string, { clock, schedule, logger }: SourceDependencies): GenerationSource {
+  return redisFromUrl(url, { clock, schedule, logger });
 }

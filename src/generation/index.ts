@@ -6,4 +6,7 @@ export { postgresGenerations } from './postgres';
 export type { PostgresGenerationsOptions } from './postgres';
 export type { PostgresClient, PostgresPool, PostgresResult } from './postgres-pool';
 export { postgresSchema } from './postgres-table';
+export { redisGenerations } from './redis';
+export type { RedisGenerationsOptions } from './redis';
+export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client';
 export type { Floor, GenerationSnapshot, GenerationSource } from './source';

@@ -14,6 +14,9 @@ export interface SourceReaderOptions {
   readonly schedule: Schedule;
 }
 
+/** Some 10 ms of work. */
+const SLICE = 20_000;
+
 /** Reads one source, completely at first and then what moved, and merges what it answers into the floors. */
 export class SourceReader {
   readonly #options: SourceReaderOptions;
@@ -36,14 +39,15 @@ export class SourceReader {
    */
   async read(): Promise<void> {
     const sinceMs = this.#sinceMs;
-    let nowMs = await this.#ask(sinceMs);
+    let snapshot = await this.#ask(sinceMs);
     // The source's clock has stepped back behind the time we asked from: what moved before it would be missing.
-    if (nowMs < sinceMs) nowMs = await this.#ask(0);
+    if (snapshot.nowMs < sinceMs) snapshot = await this.#ask(0);
+    const { nowMs, resumeMs = nowMs - this.#options.overlapMs } = snapshot;
     // Counters have no time to ask from, so such a source is read whole.
-    this.#sinceMs = this.#counters ? 0 : Math.max(0, nowMs - this.#options.overlapMs);
+    this.#sinceMs = this.#counters ? 0 : Math.max(0, resumeMs);
   }
 
-  #ask(sinceMs: number): Promise<number> {
+  #ask(sinceMs: number): Promise<GenerationSnapshot> {
     const { source, timeoutMs, schedule } = this.#options;
     const answer = (async () => source.read(sinceMs))();
     // Merged whenever it comes: an answer that is too late to count is still true.
@@ -52,11 +56,36 @@ export class SourceReader {
   }
 
   /** Takes what is good of an answer before judging it: a floor is never wrong for being in bad company. */
-  #merge(snapshot: GenerationSnapshot): number {
-    const { refused, counters } = this.#options.floors.merge(snapshot.floors);
-    if (counters) this.#counters = true;
+  async #merge(snapshot: GenerationSnapshot): Promise<GenerationSnapshot> {
+    let refused = 0;
+    for (const slice of slicesOf(snapshot.floors)) {
+      // A million floors at once would hold every request up.
+      if (slice.isLater) await new Promise((resolve) => setImmediate(resolve));
+      const merged = this.#options.floors.merge(slice.floors);
+      refused += merged.refused;
+      if (merged.counters) this.#counters = true;
+    }
     if (refused > 0) throw new SourceError(`the answer has ${refused} entries that are not [client id, generation]`);
-    if (!Number.isFinite(snapshot.nowMs)) throw new SourceError('the answer has no nowMs');
-    return snapshot.nowMs;
+    const { nowMs, resumeMs = nowMs } = snapshot;
+    if (!Number.isFinite(nowMs) || !Number.isFinite(resumeMs)) throw new SourceError('the answer has no nowMs');
+    return snapshot;
   }
+}
+
+interface Slice {
+  readonly floors: Iterable<unknown>;
+  readonly isLater: boolean;
+}
+
+/** Cuts floors into slices that are looked at one after the other. */
+function* slicesOf(floors: Iterable<unknown>): Generator<Slice, void, undefined> {
+  const iterator = floors[Symbol.iterator]();
+  let next = iterator.next();
+  function* take(): Generator<unknown, void, undefined> {
+    for (let count = 0; count < SLICE && !next.done; count++) {
+      yield next.value;
+      next = iterator.next();
+    }
+  }
+  for (let isLater = false; !next.done; isLater = true) yield { floors: take(), isLater };
 }

@@ -7,6 +7,11 @@ export interface GenerationSnapshot {
   readonly floors: Iterable<Floor>;
   /** The source's own clock at the read, in ms since the epoch; the next read asks from here on. */
   readonly nowMs: number;
+  /**
+   * Where the next read asks from, by a source that knows it exactly. Default: well before `nowMs`, to leave room for
+   * changes that become visible late.
+   */
+  readonly resumeMs?: number;
 }
 
 /**

@@ -100,11 +100,6 @@ describe('generationsFromUrl', () => {
     expect(() => generationsFromUrl('https://login.example', more)).not.toThrow();
   });
 
-  it.each(['redis', 'rediss'])('says that %s: is not supported yet', (scheme) => {
-    const message = messageOf(() => generationsFromUrl(`${scheme}://pos:hunter2@db/0`));
-    expect(message).toBe(`generations: "${scheme}:" sources are not supported by this version yet; use http(s):`);
-  });
-
   it.each([
     ['mysql://pos:hunter2@db', 'got "mysql:"'],
     ['login.example', 'got an address without a scheme'],

@@ -1,0 +1,82 @@
+import type { Schedule } from '../core/clock';
+import type { RedisConnection } from './redis-client';
+import { redisFailure } from './redis-failure';
+import { SourceError } from './source-error';
+import { within } from './within';
+
+/** How commands reach a server. */
+export interface RedisCommandsOptions {
+  readonly connection: RedisConnection;
+  /** Whether the connection is closed with this; somebody else's is left alone. */
+  readonly owned: boolean;
+  /** Longest time for one command, in ms. */
+  readonly timeoutMs: number;
+  readonly schedule: Schedule;
+  /** Called when the connection breaks, whoever mends it. */
+  readonly onBreak: (error: SourceError) => void;
+}
+
+/** Sends the commands of one source, bounded in time; every failure comes out as a `SourceError`. */
+export class RedisCommands {
+  readonly #options: RedisCommandsOptions;
+  #connection: RedisConnection;
+  #owned: boolean;
+  #stopListening: () => void = () => undefined;
+  #closed = false;
+  /** Breaks so far: what spans several commands is whole only when none came in between. */
+  breaks = 0;
+
+  constructor(options: RedisCommandsOptions) {
+    this.#options = options;
+    this.#connection = options.connection;
+    this.#owned = options.owned;
+    this.#listen();
+  }
+
+  /** @throws SourceError */
+  async run(command: string, ...args: readonly string[]): Promise<unknown> {
+    const { timeoutMs, schedule } = this.#options;
+    const connection = this.#connection;
+    try {
+      if (this.#closed) throw new SourceError('closed');
+      const answer = (async () => connection.send([command, ...args]))();
+      return await within(answer, timeoutMs, schedule);
+    } catch (error) {
+      if (error instanceof SourceError) this.#replaceHalfOpen(connection);
+      throw redisFailure(command, error);
+    }
+  }
+
+  /** Another connection to the same server; whoever asks for it closes it. */
+  duplicate(): RedisConnection {
+    if (this.#closed) throw new SourceError('Redis: closed');
+    return this.#connection.duplicate();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#stopListening();
+    if (this.#owned) this.#connection.close();
+  }
+
+  /** Connected and yet no answer: packets are lost, and TCP may take a quarter of an hour to notice. */
+  #replaceHalfOpen(silent: RedisConnection): void {
+    if (this.#closed || silent !== this.#connection || !silent.isReady) return;
+    this.#stopListening();
+    this.#connection = silent.duplicate();
+    if (this.#owned) silent.close();
+    this.#owned = true;
+    this.#listen();
+    this.#broken(new SourceError('no answer'));
+  }
+
+  #listen(): void {
+    this.#stopListening = this.#connection.onBreak((error) => this.#broken(error));
+  }
+
+  #broken(error: unknown): void {
+    this.breaks++;
+    this.#options.onBreak(redisFailure('the connection broke', error));
+  }
+}
