@@ -1,0 +1,3 @@
+import type { Logger } from '../../../src/core/logger';
+
+export const silentLogger: Logger = { info() {}, warn() {}, error() {} };
