@@ -1,6 +1,7 @@
 export { AuthError } from './core/auth-error';
 export type { Problem } from './core/auth-error';
 export { ConfigurationError } from './core/configuration-error';
+export { loggablePath } from './core/loggable-path';
 export type { Logger } from './core/logger';
 export type { PresetName } from './core/preset-names';
 export { REASONS } from './core/reasons';

@@ -17,8 +17,8 @@ export interface RequestIdOptions {
   readonly generate?: () => string;
 }
 
-/** A caller's id is taken over only in this shape: it goes into logs and problem bodies. */
-const SANE_ID = /^[A-Za-z0-9._-]{1,64}$/;
+/** A caller's id is taken over only in this shape, and never the beginning of a token: it goes into logs and problem bodies. */
+const SANE_ID = /^(?!eyJ)[A-Za-z0-9._-]{1,64}$/;
 
 /** Gives every request an id: the caller's `X-Request-Id` where it is sane, else a new one. The answer carries it. */
 export function requestId({ generate = randomUUID }: RequestIdOptions = {}): RequestHandler {

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
+import { loggablePath } from '../index';
 import './request-id';
 
 /** One request that was answered, or given up by its caller. Holds no query, body, header or token. */
@@ -73,10 +74,4 @@ function eventOf(req: Request, res: Response, durationMs: number, refusal: Refus
     detail: refusal?.detail,
     aborted: !res.writableFinished,
   };
-}
-
-/** The path without its query, and without anything that looks like a token: some callers put one there. */
-function loggablePath(url: string): string {
-  const [path = ''] = url.split('?', 1);
-  return path.slice(0, 512).replace(/ey[\w-]{8,}(\.[\w-]*)*/g, '[token]');
 }

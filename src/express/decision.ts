@@ -17,7 +17,7 @@ export interface Decision {
   /** Present when the token was good, also when a guard then refused. */
   readonly auth?: Auth;
   readonly method: string;
-  /** Path without its query. */
+  /** Path without its query, and without anything that can be a token. */
   readonly path: string;
   readonly requestId?: string;
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { loggablePath } from '../core/loggable-path';
 
 /** The request as Express hands it on; every member beyond node's own is optional, so Express 4 and 5 both fit. */
 export interface GateRequest extends IncomingMessage {
@@ -13,10 +14,9 @@ export interface GateRequest extends IncomingMessage {
 /** An Express middleware, without Express's types in the declaration. */
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
 
-/** Method and path, never the query: tokens that stand there by mistake must not reach a log. */
+/** The path as a log may show it: tokens that stand in the address by mistake must not reach one. */
 export function pathOf(req: GateRequest): string {
-  const [path = ''] = (req.originalUrl ?? req.url ?? '').split('?', 1);
-  return path;
+  return loggablePath(req.originalUrl ?? req.url ?? '');
 }
 
 /** The route as it was declared, for messages to developers: `GET /v1/orders/:id`. */
