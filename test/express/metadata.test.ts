@@ -1,0 +1,73 @@
+import express from 'express';
+import request from 'supertest';
+import { protectedResourceMetadata } from '../../src';
+
+const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+const options = { resource: 'https://api.test', authorizationServers: ['https://login.test'] };
+
+function appWith(given: Parameters<typeof protectedResourceMetadata>[0]): express.Express {
+  return express().use(protectedResourceMetadata(given), (_req, res) => void res.status(404).end('next'));
+}
+
+describe('protectedResourceMetadata() (RFC 9728)', () => {
+  it('serves the metadata without a token, cacheable', async () => {
+    const response = await request(appWith({ ...options, scopes: ['orders:read', 'orders:write'] })).get(WELL_KNOWN);
+    expect(response.status).toBe(200);
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(response.headers['cache-control']).toBe('public, max-age=300');
+    expect(response.body).toEqual({
+      resource: 'https://api.test',
+      authorization_servers: ['https://login.test'],
+      bearer_methods_supported: ['header'],
+      scopes_supported: ['orders:read', 'orders:write'],
+    });
+  });
+
+  it('leaves scopes out where none are given', async () => {
+    const { body } = await request(appWith(options)).get(WELL_KNOWN);
+    expect(body).not.toHaveProperty('scopes_supported');
+  });
+
+  it('serves a resource with a path at the address of section 3.1, and at the plain one', async () => {
+    const app = appWith({ ...options, resource: 'https://api.test/shop/' });
+    await request(app).get(`${WELL_KNOWN}/shop`).expect(200);
+    await request(app).get(`${WELL_KNOWN}?x=1`).expect(200);
+    await request(app).get(`${WELL_KNOWN}/other`).expect(404, 'next');
+  });
+
+  it('answers HEAD with the headers alone, and leaves other methods and paths to what follows', async () => {
+    const app = appWith(options);
+    const head = await request(app).head(WELL_KNOWN).expect(200);
+    expect(Number(head.headers['content-length'])).toBeGreaterThan(50);
+    await request(app).post(WELL_KNOWN).expect(404, 'next');
+    await request(app).get(`${WELL_KNOWN}x`).expect(404, 'next');
+  });
+
+  it.each<[Record<string, unknown>, string]>([
+    [{ resource: undefined }, 'option "resource" must be an http(s) address without a fragment, got undefined'],
+    [{ resource: 'api.test' }, 'option "resource" must be an http(s) address without a fragment, got "api.test"'],
+    [
+      { resource: 'https://api.test#x' },
+      'option "resource" must be an http(s) address without a fragment, got "https://api.test#x"',
+    ],
+    [
+      { authorizationServers: undefined },
+      'option "authorizationServers" must be an array of at least one issuer, got undefined',
+    ],
+    [
+      { authorizationServers: [] },
+      'option "authorizationServers" must be an array of at least one issuer, got an empty array',
+    ],
+    [
+      { authorizationServers: [1] },
+      'option "authorizationServers" must be an array of at least one issuer, got an array of 1',
+    ],
+    [{ scopes: 'orders:read' }, 'option "scopes" must be an array of scopes, got "orders:read"'],
+    [{ scopes: ['a b'] }, 'option "scopes" must be an array of scopes, got an array of 1'],
+    [{ scope: ['a'] }, 'unknown option "scope"; did you mean "scopes"?'],
+  ])('refuses %j at construction', (changes, message) => {
+    expect(() => protectedResourceMetadata({ ...options, ...changes })).toThrow(
+      new TypeError(`protectedResourceMetadata(): ${message}`),
+    );
+  });
+});

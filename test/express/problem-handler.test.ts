@@ -1,0 +1,151 @@
+import express from 'express';
+import type { RequestHandler } from 'express';
+import request from 'supertest';
+import { AuthError, problemHandler, sendProblem } from '../../src';
+import { recordingLogger } from '../support/log';
+import type { RecordingLogger } from '../support/log';
+import { challengeOf } from '../support/refusals';
+
+function appWith(handler: RequestHandler, log: RecordingLogger = recordingLogger()): express.Express {
+  const app = express().use(express.json({ limit: 100 }));
+  app.use((req, _res, next) => {
+    Object.assign(req, { id: 'req-17' });
+    next();
+  });
+  app.all('/x/:id', handler);
+  return app.use(problemHandler({ logger: log }));
+}
+
+const throwing =
+  (error: unknown): RequestHandler =>
+  () => {
+    throw error;
+  };
+
+describe('problemHandler()', () => {
+  const internal = {
+    type: 'urn:tillgate:problem:internal_error',
+    title: 'Internal Server Error',
+    status: 500,
+    detail: 'The request could not be processed.',
+    code: 'internal_error',
+    request_id: 'req-17',
+  };
+
+  it.each<[string, unknown]>([
+    ['an Error', new Error('password=hunter2')],
+    ['a string', 'password=hunter2'],
+    ['an object', { password: 'hunter2' }],
+    ['an error that claims 500', Object.assign(new Error('password=hunter2'), { status: 500 })],
+    ['an error that claims 200', Object.assign(new Error('password=hunter2'), { status: 200 })],
+    ['an error that claims 4xx as text', Object.assign(new Error('password=hunter2'), { status: '404' })],
+    ['an error that claims 404.5', Object.assign(new Error('password=hunter2'), { status: 404.5 })],
+  ])('answers %s with 500 without message or stack, and logs it with its route', async (_what, error) => {
+    const log = recordingLogger();
+    const response = await request(appWith(throwing(error), log)).get('/x/1?token=abc');
+    expect([response.status, response.body]).toEqual([500, internal]);
+    expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(log.entries).toHaveLength(1);
+    expect(log.entries[0]).toMatchObject({
+      level: 'error',
+      fields: { route: 'GET /x/:id', requestId: 'req-17' },
+      message: 'unexpected error',
+    });
+  });
+
+  it('answers an AuthError as its reason says', async () => {
+    const error = new AuthError('insufficient_scope', { requiredScopes: ['a'], privateDetail: 'hidden' });
+    const response = await request(appWith(throwing(error))).get('/x/1');
+    expect(response.status).toBe(403);
+    expect(response.headers['www-authenticate']).toBe(challengeOf('insufficient_scope', { scopes: ['a'] }));
+    expect(response.body).toMatchObject({ code: 'insufficient_scope', required_scopes: ['a'], request_id: 'req-17' });
+    expect(response.text).not.toContain('hidden');
+  });
+
+  it.each<[number, string, string, string]>([
+    [
+      400,
+      'invalid_request',
+      'Bad Request',
+      'The request could not be read: check its syntax, for example the JSON of its body and the encoding of its path.',
+    ],
+    [404, 'not_found', 'Not Found', 'There is nothing at this address.'],
+    [405, 'method_not_allowed', 'Method Not Allowed', 'The method is not supported at this address.'],
+    [409, 'conflict', 'Conflict', 'The request was refused.'],
+    [413, 'payload_too_large', 'Payload Too Large', 'The body is larger than accepted here.'],
+    [
+      415,
+      'unsupported_media_type',
+      'Unsupported Media Type',
+      'The media type or encoding of the body is not supported.',
+    ],
+    [418, 'i_m_a_teapot', "I'm a Teapot", 'The request was refused.'],
+    [499, 'error', 'Error', 'The request was refused.'],
+  ])('answers an error with status %d in words of its own', async (status, code, title, detail) => {
+    const log = recordingLogger();
+    const error = Object.assign(new Error('quotes the request: hunter2'), { status });
+    const response = await request(appWith(throwing(error), log)).get('/x/1');
+    expect([response.status, response.body]).toEqual([
+      status,
+      { type: `urn:tillgate:problem:${code}`, title, status, detail, code, request_id: 'req-17' },
+    ]);
+    expect(log.entries).toEqual([]);
+  });
+
+  it.each<[string, string | Buffer, Record<string, string>, number]>([
+    ['broken JSON', '{"a":', {}, 400],
+    ['a body above the limit', JSON.stringify({ a: 'x'.repeat(200) }), {}, 413],
+    ['an unknown encoding', '{}', { 'content-encoding': 'zip' }, 415],
+    ['an unknown charset', '{}', { 'content-type': 'application/json; charset=klingon' }, 415],
+  ])('answers %s from a body parser with a problem', async (_what, body, headers, status) => {
+    const app = appWith((_req, res) => void res.json('reached'));
+    const response = await request(app)
+      .post('/x/1')
+      .set({ 'content-type': 'application/json', ...headers })
+      .send(body);
+    expect([response.status, response.body.status, response.headers['content-type']]).toEqual([
+      status,
+      status,
+      'application/problem+json; charset=utf-8',
+    ]);
+  });
+
+  it('answers a path that cannot be decoded with 400', async () => {
+    const response = await request(appWith((_req, res) => void res.json('reached'))).get('/x/%E0%A4%A');
+    expect([response.status, response.body.code]).toEqual([400, 'invalid_request']);
+  });
+
+  it('breaks an answer off that has already begun: half of one must not look complete', async () => {
+    const app = appWith((_req, res) => {
+      res.writeHead(200, { 'content-length': '100' }).write('half');
+      throw new Error('x');
+    });
+    await expect(request(app).get('/x/1')).rejects.toThrow(/aborted|hang up/);
+  });
+
+  it('refuses options it does not know', () => {
+    expect(() => problemHandler({ loger: console } as never)).toThrow(
+      new TypeError('problemHandler(): unknown option "loger"; did you mean "logger"?'),
+    );
+  });
+});
+
+describe('sendProblem()', () => {
+  it('writes what it is given, with the standard phrase as title, members and headers', async () => {
+    const app = express().get('/', (req, res) =>
+      sendProblem(req, res, {
+        status: 409,
+        code: 'taken',
+        detail: 'Choose another.',
+        headers: { 'X-A': 'b' },
+        members: { id: 7 },
+      }),
+    );
+    const response = await request(app).get('/');
+    expect(response.headers['x-a']).toBe('b');
+    expect(response.text).toBe(
+      '{"type":"urn:tillgate:problem:taken","title":"Conflict","status":409,"detail":"Choose another.","code":"taken","id":7}',
+    );
+  });
+});
