@@ -1,4 +1,3 @@
-import { systemSchedule } from '../core/clock';
 import { isSecureUrl } from '../core/loopback';
 import type { Gate, GateStatus, Settings } from '../index';
 import { discoverJwksUri } from '../token/discovery';
@@ -34,8 +33,7 @@ async function metadataFinding({ fetch, programName }: CliIo, settings: Settings
       issuer,
       authUrl,
       fetch,
-      schedule: systemSchedule,
-      timeoutMs: 5_000,
+      signal: AbortSignal.timeout(5_000),
       maxBytes: 1_048_576,
       checkUrl(url) {
         if (!allowHttp && !isSecureUrl(url)) throw new TypeError('not https');

@@ -74,11 +74,10 @@ export function openKeys(settings: KeySettings, surroundings: Surroundings): Key
     authUrl: settings.authUrl,
     jwksUri: settings.jwksUri,
     checkUrl: settings.checkUrl,
-    timeoutMs: FETCH_TIMEOUT_MS,
     maxBytes: MAX_DOCUMENT_BYTES,
   });
   const { issuer, keysMaxAgeMs: maxAgeMs, keysStaleMs: staleMs } = settings;
-  return remoteKeys({ ...surroundings, issuer, fetchKeys, maxAgeMs, staleMs });
+  return remoteKeys({ ...surroundings, issuer, fetchKeys, timeoutMs: FETCH_TIMEOUT_MS, maxAgeMs, staleMs });
 }
 
 function openTracker(settings: IssuerSettings, surroundings: Surroundings): GenerationTracker | undefined {

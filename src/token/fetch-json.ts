@@ -1,14 +1,11 @@
-import type { Schedule } from '../core/clock';
-
 /** The part of `fetch` that is used; inject another one for proxies, mutual TLS or tests. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Bounds of one request. */
+/** Bounds of a fetch. */
 export interface FetchJsonOptions {
   readonly fetch: Fetch;
-  readonly schedule: Schedule;
-  /** Total time for head and body together, in ms. */
-  readonly timeoutMs: number;
+  /** Ends the fetch, head and body; a reason that is a text completes the sentence "<address> ...". */
+  readonly signal: AbortSignal;
   /** Largest accepted body, in bytes. */
   readonly maxBytes: number;
 }
@@ -31,33 +28,41 @@ export class FetchError extends Error {
  * @throws FetchError
  */
 export async function fetchJson(url: string, options: FetchJsonOptions): Promise<Record<string, unknown>> {
-  const abort = new AbortController();
-  const timer = options.schedule(() => abort.abort(), options.timeoutMs);
+  const { signal } = options;
   try {
-    const response = await options.fetch(url, {
-      redirect: 'manual',
-      signal: abort.signal,
-      headers: { accept: 'application/json' },
-    });
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      throw new FetchError(`${url} answered ${response.status}`, { status: response.status });
-    }
-    return parseObject(url, await readBody(url, response, options.maxBytes));
+    return await unlessAborted(signal, download(url, options));
   } catch (cause) {
+    if (signal.aborted) throw new FetchError(`${url} ${abortReason(signal)}`);
     if (cause instanceof FetchError) throw cause;
-    if (abort.signal.aborted) throw new FetchError(`${url} did not answer within ${options.timeoutMs} ms`);
     throw new FetchError(`${url} could not be fetched${errorCode(cause)}`, { cause });
-  } finally {
-    timer.cancel();
   }
 }
 
-async function readBody(url: string, response: Response, maxBytes: number): Promise<string> {
+async function download(url: string, options: FetchJsonOptions): Promise<Record<string, unknown>> {
+  const { signal } = options;
+  signal.throwIfAborted();
+  const response = await options.fetch(url, { redirect: 'manual', signal, headers: { accept: 'application/json' } });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new FetchError(`${url} answered ${response.status}`, { status: response.status });
+  }
+  return parseObject(url, await readBody(url, response, options));
+}
+
+/** An injected fetch may not know the signal: nobody waits for it any longer, and what it still brings is dropped. */
+function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
+  const aborted = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new FetchError('aborted')), { once: true });
+  });
+  return Promise.race([work, aborted]);
+}
+
+async function readBody(url: string, response: Response, { maxBytes, signal }: FetchJsonOptions): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   // Counted while it arrives: a Content-Length is a claim, and the body may be endless. Leaving the loop cancels the body.
   for await (const chunk of response.body ?? []) {
+    signal.throwIfAborted();
     length += (chunk as Uint8Array).byteLength;
     if (length > maxBytes) throw new FetchError(`${url} answered more than ${maxBytes} bytes`, { status: 200 });
     chunks.push(chunk as Uint8Array);
@@ -76,6 +81,10 @@ function parseObject(url: string, body: string): Record<string, unknown> {
     throw new FetchError(`${url} did not answer a JSON object`, { status: 200 });
   }
   return document as Record<string, unknown>;
+}
+
+function abortReason({ reason }: AbortSignal): string {
+  return typeof reason === 'string' ? reason : 'did not answer in time';
 }
 
 /** ` (ECONNREFUSED)`: the code alone, because messages below may carry anything. */

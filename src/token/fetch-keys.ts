@@ -4,18 +4,22 @@ import type { Logger } from '../core/logger';
 import { discoverJwksUri } from './discovery';
 import type { DiscoveryOptions } from './discovery';
 import { fetchJson, FetchError } from './fetch-json';
+import type { FetchJsonOptions } from './fetch-json';
 import { toVerificationKey, unsuitable } from './jwk';
 import type { Jwk, VerificationKey } from './jwk';
 
-/** One fetch of an issuer's key set. */
-export type FetchKeys = () => Promise<readonly VerificationKey[]>;
+/** One fetch of an issuer's key set, until the signal ends it. */
+export type FetchKeys = (signal: AbortSignal) => Promise<readonly VerificationKey[]>;
 
 /** How a key set is fetched. */
-export interface FetchKeysOptions extends DiscoveryOptions {
+export interface FetchKeysOptions extends Omit<DiscoveryOptions, 'signal'> {
   /** Address of the key set; discovered anew at every fetch when absent, so that a changed `jwks_uri` is followed. */
   readonly jwksUri: string | undefined;
   readonly logger: Logger;
 }
+
+/** To import a key takes half a millisecond, during which nothing else runs; real issuers publish a dozen at most. */
+const MAX_KEYS = 200;
 
 /**
  * Makes the function that fetches an issuer's keys. jwks-rsa fetches (through our bounded fetch) and parses; keys that
@@ -44,11 +48,12 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
     return remembered;
   }
 
-  return async function fetchKeys() {
-    const jwksUri = options.jwksUri ?? (await discoverJwksUri(options));
+  return async function fetchKeys(signal) {
+    const bounds = { ...options, signal };
+    const jwksUri = options.jwksUri ?? (await discoverJwksUri(bounds));
     let jwks: readonly Jwk[] = [];
     const client = await jwksClient(jwksUri, async () => {
-      jwks = await fetchJwks(jwksUri, options);
+      jwks = await fetchJwks(jwksUri, bounds);
       const suitable = jwks.filter((jwk) => {
         const why = unsuitable(jwk);
         return why === undefined || ignore(jwk, why);
@@ -79,9 +84,10 @@ function noUsableKey(jwksUri: string, cause?: unknown): FetchError {
   return new FetchError(`${jwksUri} has no key that can verify access tokens`, { cause });
 }
 
-async function fetchJwks(jwksUri: string, options: FetchKeysOptions): Promise<readonly Jwk[]> {
+async function fetchJwks(jwksUri: string, options: FetchJsonOptions): Promise<readonly Jwk[]> {
   const { keys } = await fetchJson(jwksUri, options);
   if (!Array.isArray(keys) || keys.length === 0) throw new FetchError(`${jwksUri} is no key set with keys in it`);
+  if (keys.length > MAX_KEYS) throw new FetchError(`${jwksUri} has more than ${MAX_KEYS} keys`);
   return keys as readonly Jwk[];
 }
 

@@ -1,0 +1,250 @@
+import type { AuthError } from '../../src';
+import type { UnverifiedHeader } from '../../src/token/jws';
+import type { VerificationKey } from '../../src/token/jwk';
+import { remoteKeys } from '../../src/token/remote-keys';
+import type { RemoteKeysOptions } from '../../src/token/remote-keys';
+import { unknownKeys } from '../../src/token/unknown-keys';
+import { fakeTime, settle } from '../support/fake-time';
+import { testKey } from '../support/keys';
+import { recordingLogger } from '../support/log';
+
+const TTL_MS = 600_000;
+/** With `random: () => 0.5`. */
+const REFRESH_MS = 0.8 * TTL_MS;
+
+const key = (keyId: string): VerificationKey => ({ keyId, algorithms: ['ES256'], key: testKey().privateKey });
+const [A, B] = [key('a'), key('b')];
+const header = (keyId: string): UnverifiedHeader => ({ keyId, algorithm: 'ES256' });
+
+interface Fetching {
+  readonly signal: AbortSignal;
+  readonly resolve: (keys: readonly VerificationKey[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A key source whose fetches a test answers one by one. */
+function source(options: Partial<RemoteKeysOptions> = {}) {
+  const time = fakeTime();
+  const log = recordingLogger();
+  const fetches: Fetching[] = [];
+  const keys = remoteKeys({
+    issuer: 'https://login.test',
+    fetchKeys: (signal) => new Promise((resolve, reject) => void fetches.push({ signal, resolve, reject })),
+    timeoutMs: 5_000,
+    maxAgeMs: TTL_MS,
+    staleMs: 3_600_000,
+    clock: time.clock,
+    schedule: time.schedule,
+    random: () => 0.5,
+    logger: log,
+    ...options,
+  });
+  return {
+    keys,
+    time,
+    log,
+    fetches,
+    /** Answers the latest fetch. */
+    answer: async (...published: readonly VerificationKey[]) => {
+      await settle();
+      fetches.at(-1)?.resolve(published);
+      await settle();
+    },
+    fail: async () => {
+      await settle();
+      fetches.at(-1)?.reject(new Error('down'));
+      await settle();
+    },
+    /** What becomes of a search: the key id that was found, or the reason of the refusal. */
+    find: async (keyId: string) => {
+      try {
+        return (await keys.find(header(keyId))).keyId;
+      } catch (error) {
+        return (error as AuthError).reason;
+      }
+    },
+  };
+}
+
+async function sourceWith(...published: readonly VerificationKey[]) {
+  const through = source();
+  await through.answer(...published);
+  return through;
+}
+
+describe('an unknown key id', () => {
+  it('is not answered by a fetch that had begun before it came', async () => {
+    const { find, fetches, time, answer } = await sourceWith(A);
+    await time.advance(REFRESH_MS);
+    const found = find('b');
+    // The issuer read its keys for this answer before b was among them.
+    await answer(A);
+    expect(fetches).toHaveLength(3);
+    await answer(A, B);
+    expect(await found).toBe('b');
+  });
+
+  it('is answered by a fetch under way that brings it', async () => {
+    const { find, fetches, time, answer } = await sourceWith(A);
+    await time.advance(REFRESH_MS);
+    const found = find('b');
+    await answer(A, B);
+    expect(await found).toBe('b');
+    expect(fetches).toHaveLength(2);
+  });
+
+  it('spends one fetch together with all that wait for the same one', async () => {
+    const { find, fetches, answer } = await sourceWith(A);
+    const first = Array.from({ length: 100 }, (_, index) => find(`first-${index}`));
+    await answer(A);
+    const second = Array.from({ length: 100 }, (_, index) => find(`second-${index}`));
+    await answer(A);
+    expect(new Set(await Promise.all([...first, ...second]))).toEqual(new Set(['unknown_key']));
+    expect(fetches).toHaveLength(3);
+    expect(await find('third')).toBe('unknown_key');
+    expect(fetches).toHaveLength(3);
+  });
+
+  it('spends one fetch together with all that came during a refresh', async () => {
+    const { find, fetches, time, answer } = await sourceWith(A);
+    await time.advance(REFRESH_MS);
+    const waiting = [find('x'), find('y')];
+    await answer(A);
+    await answer(A);
+    expect(await Promise.all(waiting)).toEqual(['unknown_key', 'unknown_key']);
+    const next = find('z');
+    await answer(A);
+    expect(fetches).toHaveLength(4);
+    expect(await next).toBe('unknown_key');
+  });
+
+  it('at the start costs no second fetch where the first one began for it', async () => {
+    const { find, fetches, time, answer } = await sourceWith(A);
+    time.step(TTL_MS + 1);
+    const refused = find('x');
+    await answer(A);
+    expect(await refused).toBe('unknown_key');
+    expect(fetches).toHaveLength(2);
+  });
+
+  it('is asked for again after 30 s: an issuer may sign with a key moments before all its servers publish it', async () => {
+    const { find, fetches, time, answer } = await sourceWith(A);
+    const tooEarly = find('b');
+    await answer(A);
+    expect(await tooEarly).toBe('unknown_key');
+    await time.advance(29_999);
+    expect(await find('b')).toBe('unknown_key');
+    expect(fetches).toHaveLength(2);
+    await time.advance(1);
+    const inTime = find('b');
+    await answer(A, B);
+    expect(await inTime).toBe('b');
+  });
+
+  it('stays unknown while another one is asked for, so that two of them do not spend the fetches of a third', async () => {
+    const { find, fetches, answer } = await sourceWith(A);
+    for (const id of ['x', 'y']) {
+      const refused = find(id);
+      await answer(A);
+      expect(await refused).toBe('unknown_key');
+    }
+    for (const id of ['x', 'y', 'x', 'y']) expect(await find(id)).toBe('unknown_key');
+    expect(fetches).toHaveLength(3);
+  });
+
+  it('is an outage when the fetch for it fails, and until the pause is over', async () => {
+    const { find, fetches, fail } = await sourceWith(A);
+    const waiting = find('b');
+    await fail();
+    expect(await waiting).toBe('keys_unavailable');
+    expect(await find('b')).toBe('keys_unavailable');
+    expect(await find('a')).toBe('a');
+    expect(fetches).toHaveLength(2);
+  });
+
+  it('is remembered in bounded memory: the thousand that came last', () => {
+    const unknown = unknownKeys(() => 0);
+    for (let index = 0; index < 5_000; index++) unknown.add(`${index}`.padEnd(1_024, 'x'));
+    expect(unknown.has('3999'.padEnd(1_024, 'x'))).toBe(false);
+    expect(unknown.has('4000'.padEnd(1_024, 'x'))).toBe(true);
+  });
+});
+
+describe('the pause after a failure', () => {
+  it('is never announced as longer than 30 s, also when the clock has stepped back', async () => {
+    const { keys, time, fail } = await sourceWith(A);
+    await time.advance(REFRESH_MS);
+    await fail();
+    time.step(-86_400_000);
+    const refusal = await Promise.resolve(keys.find(header('a'))).catch((error: AuthError) => error);
+    expect(refusal).toMatchObject({ reason: 'keys_unavailable', headers: { 'Retry-After': '30' } });
+  });
+
+  it('ends by itself although the clock has stepped back', async () => {
+    const { find, time, answer, fail } = await sourceWith(A);
+    await time.advance(REFRESH_MS);
+    await fail();
+    time.step(-86_400_000);
+    await time.advance(1_000);
+    await answer(A);
+    expect(await find('a')).toBe('a');
+  });
+});
+
+describe('the refresh', () => {
+  it('is cut after 5 s, and the pause begins', async () => {
+    const { fetches, time } = await sourceWith(A);
+    await time.advance(REFRESH_MS);
+    await time.advance(4_999);
+    expect(fetches.at(-1)?.signal.aborted).toBe(false);
+    await time.advance(1);
+    expect(fetches.at(-1)?.signal).toMatchObject({ aborted: true, reason: 'did not answer within 5000 ms' });
+    expect(fetches).toHaveLength(2);
+  });
+
+  it('counts the age of keys from the question, not from the answer', async () => {
+    const { keys, time, answer } = await sourceWith(A);
+    await time.advance(REFRESH_MS);
+    await time.advance(4_000);
+    await answer(A);
+    expect(keys.status().ageMs).toBe(4_000);
+  });
+
+  it('does not run in a circle where the age limit is longer than a timer can be', async () => {
+    const delays: number[] = [];
+    const { answer } = source({
+      maxAgeMs: 90 * 86_400_000,
+      schedule: (_task, delayMs) => (delays.push(delayMs), { cancel() {} }),
+    });
+    await answer(A);
+    expect(Math.max(...delays)).toBe(2 ** 31 - 1);
+  });
+});
+
+describe('after close()', () => {
+  it('the fetch under way is cut, what it brings is dropped, and none begins', async () => {
+    const { keys, find, fetches, log, time, answer } = await sourceWith(A);
+    await time.advance(REFRESH_MS);
+    keys.close();
+    expect(fetches.at(-1)?.signal.aborted).toBe(true);
+    await answer(B);
+    await time.advance(10 * TTL_MS);
+    expect(fetches).toHaveLength(2);
+    expect(log.entries).toEqual([]);
+    expect(await find('b')).toBe('keys_unavailable');
+  });
+
+  it('known keys serve, and nobody can tell about others', async () => {
+    const { keys, find, fetches } = await sourceWith(A);
+    keys.close();
+    expect([await find('a'), await find('b')]).toEqual(['a', 'keys_unavailable']);
+    expect(fetches).toHaveLength(1);
+  });
+
+  it('a fetch that is cut leaves no line in the log', async () => {
+    const { keys, log, fail } = source();
+    keys.close();
+    await fail();
+    expect(log.entries).toEqual([]);
+  });
+});
