@@ -14,7 +14,16 @@ export interface LogOptions {
 /** The scaffold's log: JSON lines by pino. */
 export function createLog({ level = 'info', destination = pino.destination(2) }: LogOptions = {}): Logger {
   const formatters = { level: (label: string) => ({ level: label }) };
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters }, destination);
+  const hooks = { streamWrite: inAscii };
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters, hooks }, destination);
+}
+
+/**
+ * The same JSON with everything beyond printable ASCII escaped: a client id may hold what a terminal takes for a
+ * command or a viewer for a line break (U+009B, U+2028, U+202E), and JSON lets it stand.
+ */
+function inAscii(line: string): string {
+  return line.replace(/[\x7f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** One line for one request. Server errors are errors, everything a caller did is information. */

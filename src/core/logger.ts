@@ -9,9 +9,15 @@ export interface Logger {
 export const consoleLogger: Logger = {
   info() {},
   warn(fields, message) {
-    console.warn(`tillgate: ${message} ${JSON.stringify(fields)}`);
+    console.warn(`tillgate: ${message} ${inAscii(fields)}`);
   },
   error(fields, message) {
-    console.error(`tillgate: ${message} ${JSON.stringify(fields)}`);
+    console.error(`tillgate: ${message} ${inAscii(fields)}`);
   },
 };
+
+/** JSON with everything beyond printable ASCII escaped: a console takes some of it for commands, and JSON lets it stand. */
+function inAscii(fields: object): string {
+  const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(fields).replace(/[\x7f-\uffff]/g, escape);
+}
