@@ -1,6 +1,10 @@
-import { createServer } from 'node:http';
+import { createServer, STATUS_CODES } from 'node:http';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { setLimits, TIMELY } from './server-limits';
+import type { ServerLimits } from './server-limits';
 
 /** Where and how to listen. */
 export interface ServerOptions {
@@ -11,6 +15,8 @@ export interface ServerOptions {
   readonly portVariable?: string;
   /** Hard deadline of `close()`, in ms: connections that are still open are cut. Default 10000. */
   readonly drainDeadlineMs?: number;
+  /** What a slow or greedy client gets; each has a default. */
+  readonly limits?: Partial<ServerLimits>;
 }
 
 /** A server that listens. */
@@ -20,17 +26,17 @@ export interface RunningServer {
   /** Address to call it at: `http://HOST:PORT`. */
   readonly url: string;
   /**
-   * Stops accepting, lets the requests under way finish, and resolves when the last connection is closed. Idle
-   * keep-alive connections are closed at once; answers tell their connections to close.
+   * Takes the requests that are on their way, then stops accepting, lets those under way finish, and resolves when the
+   * last connection is closed. Answers tell their connections to close; connections that idle are closed.
    */
   close(): Promise<void>;
 }
 
-/** A slow or silent client holds a connection no longer than this. Bodies are small: 30 s are plenty. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-/** Longer than the 60 s after which common load balancers drop an idle connection: they must be the first to close it. */
-const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/**
+ * For so long after the word to stop requests are still taken: those that were on their way when it came. Connections
+ * that are busy close themselves meanwhile, each with an answer.
+ */
+const GRACE_MS = 100;
 
 /**
  * Starts to listen.
@@ -39,21 +45,33 @@ const KEEP_ALIVE_TIMEOUT_MS = 65_000;
  */
 export async function startServer(handler: RequestListener, options: ServerOptions): Promise<RunningServer> {
   const underWay = new Set<ServerResponse>();
-  let draining = false;
-  const server = createServer(function handle(req, res) {
+  let phase: 'open' | 'draining' | 'closing' = 'open';
+  const server = createServer(TIMELY, function handle(req, res) {
     underWay.add(res);
-    if (draining) res.setHeader('Connection', 'close');
+    if (phase !== 'open') res.setHeader('Connection', 'close');
     res.once('close', () => {
       underWay.delete(res);
       // An answer whose head had gone out before the drain kept its connection alive: it is idle from here on.
-      if (draining) setImmediate(() => server.closeIdleConnections());
+      if (phase === 'closing') setImmediate(() => server.closeIdleConnections());
     });
     handler(req, res);
   });
-  server.headersTimeout = HEADERS_TIMEOUT_MS;
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
-  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  server.on('clientError', refuseUnreadable);
+  // Bounded by their size alone: node would drop those beyond a number, and with them a second Authorization.
+  server.maxHeadersCount = 0;
+  setLimits(server, options.limits);
   await listen(server, options);
+
+  async function drain(deadlineMs: number): Promise<void> {
+    phase = 'draining';
+    for (const res of underWay) if (!res.headersSent) res.setHeader('Connection', 'close');
+    const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+    if (await hasConnections(server)) await pause(Math.min(GRACE_MS, deadlineMs));
+    phase = 'closing';
+    // Closes the idle connections too.
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+    clearTimeout(deadline);
+  }
 
   const { port } = server.address() as AddressInfo;
   let closed: Promise<void> | undefined;
@@ -61,12 +79,30 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     port,
     url: httpUrl(options.host, port),
     close() {
-      draining = true;
-      for (const res of underWay) if (!res.headersSent) res.setHeader('Connection', 'close');
-      closed ??= drain(server, options.drainDeadlineMs ?? 10_000);
+      closed ??= drain(options.drainDeadlineMs ?? 10_000);
       return closed;
     },
   };
+}
+
+const UNREADABLE: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
+/**
+ * Answers what node's parser could not read as node itself does, but only where nothing has been answered yet: a body
+ * that breaks off behind its answer must not get a second one, which would count for the next request (RFC 9112
+ * section 9.2).
+ */
+function refuseUnreadable(error: NodeJS.ErrnoException, connection: Duplex): void {
+  const socket = connection as Socket;
+  if (socket.writable && socket.bytesWritten === 0) {
+    const status = UNREADABLE[error.code ?? ''] ?? 400;
+    socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  }
+  socket.destroySoon();
 }
 
 /** `http://HOST:PORT`, an IPv6 address in brackets (RFC 3986 section 3.2.2). */
@@ -97,13 +133,6 @@ function whyNot(error: NodeJS.ErrnoException, url: string, variable: string): st
   }
 }
 
-function drain(server: Server, deadlineMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-    server.close(() => {
-      clearTimeout(deadline);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
+function hasConnections(server: Server): Promise<boolean> {
+  return new Promise((resolve) => server.getConnections((error, count) => resolve(error !== null || count > 0)));
 }

@@ -1,0 +1,104 @@
+import { connect } from 'node:net';
+
+/** One answer as it came over the wire. */
+export interface WireAnswer {
+  readonly status: number;
+  /** By lower-case name; of a repeated one every value. */
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+  readonly body: string;
+}
+
+/** What came back on one connection. */
+export interface Exchange {
+  readonly answers: readonly WireAnswer[];
+  /** Why the bytes that came back are no sequence of well-formed answers. */
+  readonly malformed?: string;
+  /** Whether the server closed the connection; else the client gave up waiting for more. */
+  readonly closed: boolean;
+  /** The error that ended the connection, where one did: `ECONNRESET`. */
+  readonly error?: string;
+}
+
+/** So long without a byte from the server means: it waits for us. Answers take a few ms. */
+const SILENCE_MS = 300;
+
+/** Sends bytes on a connection of their own and reads until the server closes it, or has fallen silent. */
+export function exchange(port: number, bytes: Buffer): Promise<Exchange> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    let received = '';
+    let error: string | undefined;
+    let closed = true;
+    socket.setEncoding('latin1').setTimeout(SILENCE_MS, () => {
+      closed = false;
+      socket.destroy();
+    });
+    socket.on('data', (chunk: string) => (received += chunk));
+    socket.on('end', () => socket.end());
+    // A refused request may be answered and cut before all of it was sent: what came back until then counts.
+    socket.on('error', (failure: NodeJS.ErrnoException) => (error = failure.code ?? failure.message));
+    socket.on('close', () =>
+      resolve({ ...parseAnswers(received, bytes), closed, ...(error !== undefined && { error }) }),
+    );
+    socket.write(bytes);
+  });
+}
+
+const STATUS_LINE = /^HTTP\/1\.1 ([1-5][0-9]{2}) [\x20-\x7e]*$/;
+const NO_CHUNKS = '0\r\n\r\n';
+/** RFC 9110 section 5.5, without obs-text: nothing of ours needs it. */
+const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?$/;
+
+/** Reads answers one behind the other (RFC 9112), every byte accounted for. */
+function parseAnswers(received: string, request: Buffer): Pick<Exchange, 'answers' | 'malformed'> {
+  const answers: WireAnswer[] = [];
+  let rest = received;
+  try {
+    while (rest !== '') {
+      const withoutBody = answers.length === 0 && request.subarray(0, 5).toString('latin1') === 'HEAD ';
+      const { answer, length } = parseAnswer(rest, withoutBody);
+      answers.push(answer);
+      rest = rest.slice(length);
+    }
+    return { answers };
+  } catch (error) {
+    return { answers, malformed: `${(error as Error).message}: ${JSON.stringify(rest.slice(0, 200))}` };
+  }
+}
+
+function parseAnswer(text: string, withoutBody: boolean): { answer: WireAnswer; length: number } {
+  const end = text.indexOf('\r\n\r\n');
+  if (end < 0) throw new Error('a head without an end');
+  const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');
+  const status = STATUS_LINE.exec(statusLine)?.[1];
+  if (status === undefined) throw new Error('no status line');
+  const headers = parseFields(lines);
+  const start = end + 4;
+  // What is only on its way to an answer, 100 Continue, has no body either.
+  const none = withoutBody || status === '204' || status.startsWith('1');
+  const { body, length } = none ? { body: '', length: 0 } : readBody(text.slice(start), headers);
+  return { answer: { status: Number(status), headers, body }, length: start + length };
+}
+
+function parseFields(lines: readonly string[]): Map<string, string[]> {
+  const headers = new Map<string, string[]>();
+  for (const line of lines) {
+    const [, name, value = ''] = FIELD_LINE.exec(line) ?? [];
+    if (name === undefined) throw new Error(`no field line: ${JSON.stringify(line)}`);
+    headers.set(name.toLowerCase(), [...(headers.get(name.toLowerCase()) ?? []), value]);
+  }
+  return headers;
+}
+
+function readBody(text: string, headers: ReadonlyMap<string, readonly string[]>): { body: string; length: number } {
+  const lengths = headers.get('content-length');
+  if (headers.has('transfer-encoding')) {
+    // Only what node itself refuses, a missing Host for one, comes in chunks: in none.
+    if (lengths || !text.startsWith(NO_CHUNKS)) throw new Error('an answer in chunks');
+    return { body: '', length: NO_CHUNKS.length };
+  }
+  if (!lengths) throw new Error('an answer of unknown length');
+  const length = Number(lengths[0]);
+  if (lengths.length !== 1 || text.length < length) throw new Error('a body that is not as long as announced');
+  return { body: text.slice(0, length), length };
+}
