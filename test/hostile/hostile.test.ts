@@ -1,0 +1,42 @@
+import { CATEGORIES } from './attacks';
+import { runAttack } from './support/run-attacks';
+import { openTarget } from './support/target';
+import type { Target } from './support/target';
+
+const ATTACKS = Object.values(CATEGORIES).flat();
+
+describe('hostile input, against the running scaffold', () => {
+  let target: Target;
+  beforeAll(async () => {
+    target = await openTarget();
+  });
+  afterAll(() => target.close());
+
+  describe.each(Object.entries(CATEGORIES))('%s', (_category, attacks) => {
+    it.each(attacks.map((attack) => [attack.name, attack] as const))('%s', (_name, attack) =>
+      runAttack(attack, target),
+    );
+  });
+});
+
+describe('the table of attacks', () => {
+  it('has at least 150 rows', () => {
+    expect(ATTACKS.length).toBeGreaterThanOrEqual(150);
+  });
+
+  it('names each row once', () => {
+    const names = ATTACKS.map(({ name }) => name);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  it('says of each row where it comes from', () => {
+    expect(ATTACKS.filter(({ source }) => source.length < 3).map(({ name }) => name)).toEqual([]);
+  });
+
+  it('says of each row what it must be answered: never a 5xx, and a 2xx only where a handler is named', () => {
+    const wrong = ATTACKS.filter(
+      ({ expected: { status = 400, reached } }) => status >= 500 || status < 300 !== !!reached,
+    );
+    expect(wrong.map(({ name }) => name)).toEqual([]);
+  });
+});

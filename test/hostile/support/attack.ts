@@ -1,0 +1,78 @@
+import type { Reason } from '../../../src';
+import { WIRE } from '../../support/refusals';
+import { GOOD } from './forge';
+
+/** One row of the table: an attack, where it comes from, and the answer it must get. */
+export interface Attack {
+  readonly name: string;
+  /** RFC section, CVE, or named incident. */
+  readonly source: string;
+  /** The token of an otherwise ordinary `GET /v1/orders`, or the bytes of a request (latin1). */
+  readonly input: { readonly token: string } | { readonly request: string };
+  readonly expected: Expected;
+}
+
+/** The exact answer. */
+export interface Expected {
+  /** `undefined`: the connection is closed without one. */
+  readonly status: number | undefined;
+  /** `error` of the challenge; `null`: a challenge without one; absent: no challenge. */
+  readonly error?: string | null;
+  /** `code` of the problem body; absent: no problem body. */
+  readonly code?: string;
+  /** `scope` of the challenge. */
+  readonly scopes?: readonly string[];
+  /** Requests that reach a handler; absent: none. */
+  readonly reached?: readonly string[];
+  /** Answered by node's HTTP parser, before any code of ours: no body, nothing in the log, connection closed. */
+  readonly byParser?: true;
+  /** Whether node says 100 Continue first. */
+  readonly continued?: true;
+  /** What becomes of a good request that follows on the same connection. Default: `answered`. */
+  readonly next?: 'answered' | 'cut' | 'swallowed';
+}
+
+/** Refused for a reason of the gate: status, challenge and code from the table that the tests keep of their own. */
+export function refused(reason: Reason, more: Pick<Expected, 'scopes' | 'next'> = {}): Expected {
+  const { status, error = null } = WIRE[reason];
+  return { status, error, code: reason, ...more };
+}
+
+/** Refused by something else than the gate: a problem body without a challenge. */
+export function problem(status: number, code: string, more: Pick<Expected, 'next'> = {}): Expected {
+  return { status, code, ...more };
+}
+
+/** Refused by node's parser. */
+export function unreadable(status = 400): Expected {
+  return { status, byParser: true, next: 'cut' };
+}
+
+/** Ended without an answer. */
+export const cutOff: Expected = { status: undefined, byParser: true, next: 'cut' };
+
+/** Does no harm: the token is right, and what was added to it or around it changes nothing. */
+export function harmless(reached = 'GET /v1/orders'): Expected {
+  return { status: 200, reached: [reached] };
+}
+
+/** A request of these lines, with a Host and an empty line behind them. */
+export function request(lines: readonly string[], body = ''): string {
+  return [...lines, 'Host: api.test', '', body].join('\r\n');
+}
+
+/** `GET /v1/orders` with these header lines. */
+export function get(...headers: readonly string[]): string {
+  return request(['GET /v1/orders HTTP/1.1', ...headers]);
+}
+
+/** A request line with a good token behind it. */
+export function withGoodToken(requestLine: string, ...headers: readonly string[]): string {
+  return request([requestLine, `Authorization: Bearer ${GOOD}`, ...headers]);
+}
+
+/** `POST /v1/orders` with a body and its length. */
+export function post(type: string, body: string, ...headers: readonly string[]): string {
+  const length = Buffer.byteLength(body, 'latin1');
+  return request(['POST /v1/orders HTTP/1.1', `Content-Type: ${type}`, `Content-Length: ${length}`, ...headers], body);
+}

@@ -1,0 +1,67 @@
+import { createPublicKey } from 'node:crypto';
+import { base64url, signer, token } from '../../support/issuer';
+import type { TokenParts } from '../../support/issuer';
+import { newKey, testKey } from '../../support/keys';
+import type { TestKey } from '../../support/keys';
+
+export const ES = testKey('ES256');
+export const RS = testKey('RS256');
+/** The same RSA material, published without `alg`: what an `alg` of the token's choosing would have to go through. */
+export const ANY_RSA: TestKey = { ...RS, kid: 'any-rsa', jwk: withoutAlg(RS, 'any-rsa') };
+export const PS = testKey('PS256');
+export const ES384 = testKey('ES384');
+export const ED = testKey('EdDSA');
+/** Whoever attacks has keys too; these are published nowhere. */
+export const STRANGER = newKey('ES256', ES.kid);
+export const STRANGER_RSA = newKey('RS256', RS.kid);
+
+/** What the issuer publishes. */
+export const PUBLISHED = [ES, RS, ANY_RSA, PS, ES384, ED].map(({ jwk }) => jwk);
+
+/** A token that is right in every way; the same for all rows that are about the request around it. */
+export const GOOD = token();
+
+/** Signs raw header and payload texts as they are, so that neither can be tidied. */
+export function signed(header: string, payload: string, key: TestKey = ES): string {
+  return token({ key, rawHeader: header, payload });
+}
+
+/** Signs any two parts, encoded in whatever way. */
+export function signParts(header: string, payload: string, key: TestKey = ES): string {
+  const input = `${header}.${payload}`;
+  return `${input}.${signer(key.alg, key.privateKey)(Buffer.from(input)).toString('base64url')}`;
+}
+
+/** A good token with other parts. */
+export function withParts(
+  change: { header?: string; payload?: string; signature?: string | Buffer },
+  of = GOOD,
+): string {
+  const [header = '', payload = '', signature = ''] = of.split('.');
+  const last = Buffer.isBuffer(change.signature) ? base64url(change.signature) : change.signature;
+  return [change.header ?? header, change.payload ?? payload, last ?? signature].join('.');
+}
+
+/** A token of the attacker's own making, signed with a key that nobody publishes. */
+export function forged(parts: TokenParts = {}): string {
+  return token({ key: STRANGER, ...parts });
+}
+
+export function pem(key: TestKey, type: 'spki' | 'pkcs1' = 'spki'): string {
+  return createPublicKey(key.privateKey).export({ format: 'pem', type }).toString();
+}
+
+export function der(key: TestKey): Buffer {
+  return createPublicKey(key.privateKey).export({ format: 'der', type: 'spki' });
+}
+
+/** The same bytes in another spelling: the spare low bits of the last character set. */
+export function notCanonical(part: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  return part.slice(0, -1) + alphabet[alphabet.indexOf(part.at(-1) ?? '') + 1];
+}
+
+function withoutAlg({ jwk }: TestKey, kid: string): TestKey['jwk'] {
+  const { alg: _alg, ...rest } = jwk;
+  return { ...rest, kid };
+}

@@ -1,0 +1,84 @@
+import { challengeOf } from '../../support/refusals';
+import { AUDIENCE } from '../../support/issuer';
+import type { Reason } from '../../../src';
+import type { Attack, Expected } from './attack';
+import { leaks } from './leaks';
+import { parseChallenge } from './strict-challenge';
+import type { Target } from './target';
+import { exchange } from './wire';
+import type { Exchange, WireAnswer } from './wire';
+
+const NEXT = 'GET /livez HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n';
+const METADATA = `${AUDIENCE}/.well-known/oauth-protected-resource`;
+
+/** Runs one attack, with a good request behind it on the same connection, and asserts everything that must hold. */
+export async function runAttack({ input, expected }: Attack, target: Target): Promise<void> {
+  target.reached.length = target.lines.length = target.connections.count = 0;
+  const bytes = bytesOf(input);
+  const result = await exchange(target.port, Buffer.from(bytes + NEXT, 'latin1'));
+  await new Promise((resolve) => setImmediate(resolve));
+
+  expect(outcome(result)).toEqual(expectedOutcome(expected));
+  expect(target.reached).toEqual(expected.reached ?? []);
+  expect(Object.keys(Object.prototype)).toEqual([]);
+  // The attacker's own: no key, address or file that a token names was fetched.
+  expect(target.connections.count).toBe(1);
+  const answer = result.answers.find(({ status }) => status >= 200);
+  if (answer && !expected.byParser) expectAnswer(answer, expected, bytes);
+  expectLog(target.lines, expected);
+  expect(leaks(bytes, target.lines.join(''))).toEqual([]);
+}
+
+function bytesOf(input: Attack['input']): string {
+  if ('request' in input) return input.request;
+  return `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${input.token}\r\n\r\n`;
+}
+
+/** Statuses in their order and how the connection ended: a smuggled request would be an answer too many. */
+function outcome({ answers, malformed, closed, error }: Exchange): object {
+  return {
+    statuses: answers.map(({ status }) => status),
+    ...(malformed !== undefined && { malformed }),
+    // A reset after a complete answer is node cutting a request that it refused to read to its end.
+    ...(error !== undefined && error !== 'ECONNRESET' && error !== 'EPIPE' && { error }),
+    closed,
+  };
+}
+
+function expectedOutcome({ status, continued, next = 'answered' }: Expected): object {
+  const first = status === undefined ? [] : [...(continued ? [100] : []), status];
+  return { statuses: next === 'answered' ? [...first, 200] : first, closed: next !== 'swallowed' };
+}
+
+function expectAnswer(answer: WireAnswer, { status = 0, error, code, scopes }: Expected, bytes: string): void {
+  const challenges = answer.headers.get('www-authenticate') ?? [];
+  if (error === undefined) {
+    expect(challenges).toEqual([]);
+  } else {
+    expect(challenges).toEqual([
+      challengeOf(code as Reason, { resourceMetadata: METADATA, ...(scopes && { scopes }) }),
+    ]);
+    expect(parseChallenge(challenges[0] ?? '').parameters.get('error') ?? null).toBe(error);
+  }
+  expect(answer.headers.get('x-powered-by')).toBeUndefined();
+  if (code === undefined) return;
+  expect(answer.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8']);
+  expect(answer.headers.get('cache-control')).toEqual(['no-store']);
+  if (bytes.startsWith('HEAD ')) return;
+  expect(JSON.parse(answer.body)).toMatchObject({ status, code });
+}
+
+/** One line for the request and one for the good one behind it; each a JSON object in printable ASCII. */
+function expectLog(lines: readonly string[], { status, code, error, byParser, next = 'answered' }: Expected): void {
+  const text = lines.join('');
+  expect(text).toMatch(/^[\x20-\x7e\n]*$/);
+  const entries = text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(entries.map((entry) => entry['status'])).toEqual([
+    ...(byParser ? [] : [status]),
+    ...(next === 'answered' ? [200] : []),
+  ]);
+  if (error !== undefined) expect(entries[0]?.['reason']).toBe(code);
+}
