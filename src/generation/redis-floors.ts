@@ -7,6 +7,19 @@ import { SourceError } from './source-error';
 const PAGE = 5_000;
 const ARGUMENTS = 1_000;
 
+/**
+ * Refuses a replica: a read of it would count as fresh, however far it lags behind. Where ROLE is not permitted, the
+ * server is taken at its word.
+ *
+ * @throws SourceError
+ */
+export async function requirePrimary(commands: RedisCommands): Promise<void> {
+  const answer = await commands.run('ROLE').catch(() => undefined);
+  const [role] = Array.isArray(answer) ? (answer as unknown[]) : [];
+  if (String(role) !== 'slave') return;
+  throw new SourceError('Redis: this server is a replica; use the address of the primary');
+}
+
 /** How many floors there are. @throws SourceError */
 export async function countFloors(commands: RedisCommands, key: string): Promise<number> {
   const count = Number(await commands.run('ZCARD', key));

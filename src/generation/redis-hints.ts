@@ -1,6 +1,7 @@
 import type { Schedule } from '../core/clock';
 import type { RedisConnection } from './redis-client';
 import { redisFailure } from './redis-failure';
+import { SourceError } from './source-error';
 import { within } from './within';
 
 /** What one subscription needs. */
@@ -48,7 +49,7 @@ export class RedisHints {
       this.stop();
       throw redisFailure('SUBSCRIBE', error);
     }
-    if (this.#ended) throw redisFailure('SUBSCRIBE', undefined);
+    if (this.#ended) throw new SourceError('Redis: SUBSCRIBE: closed');
     this.#sinceMs = now();
   }
 

@@ -1,6 +1,6 @@
 import type { Logger } from '../core/logger';
 import type { RedisCommands } from './redis-commands';
-import { countFloors, floorsOf, scanFloors } from './redis-floors';
+import { countFloors, floorsOf, requirePrimary, scanFloors } from './redis-floors';
 import type { RedisHints } from './redis-hints';
 import type { Floor, GenerationSnapshot } from './source';
 
@@ -48,6 +48,7 @@ export function redisReader(options: RedisReaderOptions): (sinceMs: number) => P
   }
 
   async function readAll(): Promise<Iterable<Floor>> {
+    await requirePrimary(commands);
     await hasShrunk();
     return scanFloors(commands, key);
   }
