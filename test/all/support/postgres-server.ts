@@ -66,7 +66,8 @@ export async function startPostgres(): Promise<PostgresServer> {
   }
 
   // A server must not outlive the tests, whatever ends them.
-  process.once('exit', () => child?.kill('SIGINT'));
+  const killAtExit = (): void => void child?.kill('SIGINT');
+  process.once('exit', killAtExit);
   await start();
   return {
     port,
@@ -81,6 +82,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     async stop() {
       // Fast shutdown: open connections are ended.
       await end('SIGINT');
+      process.removeListener('exit', killAtExit);
       await rm(folder, { recursive: true, force: true });
     },
   };
