@@ -74,12 +74,15 @@ describe('key set: the cache', () => {
     expectRefusal(await through.get(raw), 'bad_signature', through);
   });
 
-  it('remembers a token across a refresh that changes nothing', async () => {
+  it('remembers a token across a refresh that changes nothing: the very same verdict comes back', async () => {
     const raw = through.token({ key: A });
     await through.get(raw).expect(200);
     await through.pass(REFRESH_MS);
     expect(through.server.keyFetches).toBe(2);
     await through.get(raw).expect(200);
+    const [first, second] = through.decisions.map(({ auth }) => auth);
+    expect(first).toBeDefined();
+    expect(second).toBe(first);
   });
 });
 
@@ -125,6 +128,13 @@ describe('key set: rotation and unknown key ids', () => {
     const rest = await Promise.all(Array.from({ length: 1_000 }, () => reasonOf(withKid('nowhere'))));
     expect(new Set(rest)).toEqual(new Set(['unknown_key']));
     expect(through.server.keyFetches - 1).toBeLessThanOrEqual(2);
+  });
+
+  it('asks once for one unknown kid, so that it costs a rotation nothing', async () => {
+    for (let index = 0; index < 10; index++) expect(await reasonOf(withKid('nowhere'))).toBe('unknown_key');
+    expect(through.server.keyFetches).toBe(2);
+    through.server.publish(A, B);
+    expect(await through.statusWith(B)).toBe(200);
   });
 
   it('asks at most twice for 50 random kids, and knows its own keys meanwhile', async () => {

@@ -1,0 +1,96 @@
+import type { Answer } from '../support/key-server';
+import { jwks, newKey, testKey } from '../support/keys';
+import { REFRESH_MS, remoteGate } from '../support/remote-gate';
+
+const [A, B] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
+
+describe('an answer that is no key set never replaces good keys', () => {
+  const raw =
+    (status: number, body: string | Buffer, headers = {}): Answer =>
+    (res) =>
+      void res.writeHead(status, headers).end(body);
+  const weak = newKey('RS256', 'weak', { modulusLength: 1024 });
+  const rows: readonly [string, Answer, string][] = [
+    ['an empty list of keys', { keys: [] }, 'is no key set with keys in it'],
+    ['no list of keys', {}, 'is no key set with keys in it'],
+    ['keys that are no list', { keys: { a: A.jwk } }, 'is no key set with keys in it'],
+    ['an array', raw(200, JSON.stringify([A.jwk])), 'did not answer a JSON object'],
+    ['no JSON', raw(200, '<html>'), 'did not answer a JSON object'],
+    ['half a document', raw(200, '{"keys":[{"kty"'), 'did not answer a JSON object'],
+    [
+      'only keys that cannot verify',
+      { keys: [weak.jwk, null, 7, 'x', [], {}, { kty: 'oct', k: 'AA' }] },
+      'has no key that can verify access tokens',
+    ],
+    [
+      'keys whose kid is no text',
+      { keys: [{ ...A.jwk, kid: { toString: null } }, { kid: { toString: 1 } }] },
+      'has no key that can verify access tokens',
+    ],
+    [
+      'keys with broken material',
+      { keys: [{ ...A.jwk, x: '!!' }, { kty: 'RSA', n: 1, e: null }, { kty: 'EC' }] },
+      'has no key that can verify access tokens',
+    ],
+    ['204', raw(204, ''), 'answered 204'],
+    ['404', raw(404, ''), 'answered 404'],
+    ['500', raw(500, JSON.stringify(jwks(A))), 'answered 500'],
+    ['a redirect to good keys', raw(302, '', { location: '/good' }), 'answered 302'],
+    ['a permanent redirect', raw(308, '', { location: '/good' }), 'answered 308'],
+    ['a body above 1 MB', raw(200, `{"keys":[],"x":"${'x'.repeat(1_100_000)}"}`), 'answered more than 1048576 bytes'],
+    ['a connection that breaks', (res) => void res.destroy(), 'could not be fetched (UND_ERR_SOCKET)'],
+  ];
+  it.each(rows)('%s', async (_what, answer, detail) => {
+    const through = await remoteGate([A]);
+    through.server.answers.set('/good', jwks(B));
+    expect(await through.statusWith(A)).toBe(200);
+    through.server.answers.set('/jwks', answer);
+    await through.pass(REFRESH_MS);
+    expect(through.log.at('warn').at(-1)).toMatchObject({
+      fields: { detail: `${through.server.origin}/jwks ${detail}`, failures: 1 },
+    });
+    expect(await through.statusWith(A)).toBe(200);
+    expect(through.server.requests).not.toContain('/good');
+    await through.stop();
+  });
+
+  it('leaves out unusable keys and works with the rest, with one warning for each', async () => {
+    const bad = [
+      { ...B.jwk, kid: 'enc', use: 'enc' },
+      { ...B.jwk, kid: 'sign-only', key_ops: ['sign'] },
+      { ...B.privateKey.export({ format: 'jwk' }), kid: 'private' },
+      { kty: 'oct', kid: 'oct', k: 'c2VjcmV0' },
+      { ...weak.jwk, kid: 'weak' },
+      { ...testKey('RS256').jwk, kid: 'e1', e: 'AQ' },
+      { ...B.jwk, kid: 'off-curve', x: B.jwk['y'] },
+      { kty: 'OKP', crv: 'X25519', kid: 'x25519', x: 'A'.repeat(43) },
+      { kty: 'EC', crv: 'P-999', kid: 'curve', x: 'AA', y: 'AA' },
+      { kty: 'AKP', alg: 'ML-DSA-44', kid: 'later', pub: 'AA' },
+      null,
+    ];
+    const through = await remoteGate([A]);
+    through.server.answers.set('/jwks', { keys: [...bad, A.jwk] });
+    expect(await through.statusWith(A)).toBe(200);
+    for (const { kid } of bad.filter((jwk) => jwk !== null)) {
+      const signed = through.token({ key: kid === 'weak' ? weak : B, header: { kid } });
+      expect((await through.get(signed)).status).toBe(401);
+    }
+    await through.pass(REFRESH_MS);
+    expect(through.log.at('warn').map(({ fields }) => fields['kid'])).toEqual(
+      expect.arrayContaining([
+        'enc',
+        'sign-only',
+        'private',
+        'oct',
+        'weak',
+        'e1',
+        'off-curve',
+        'x25519',
+        'curve',
+        'later',
+      ]),
+    );
+    expect(through.log.at('warn')).toHaveLength(bad.length);
+    await through.stop();
+  });
+});
