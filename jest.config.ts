@@ -4,6 +4,8 @@ import type { Config } from 'jest';
 const config: Config = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
+  // Nothing here waits for time to pass; this is for slow machines.
+  testTimeout: 20_000,
   testMatch: ['**/*.test.ts'],
   // Whatever needs an engine, a browser or a foreign server lives in test/all and runs with `npm run test:all`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/'],
