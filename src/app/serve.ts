@@ -52,7 +52,7 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     res.once('close', () => {
       underWay.delete(res);
       // An answer whose head had gone out before the drain kept its connection alive: it is idle from here on.
-      if (phase === 'closing') setImmediate(() => server.closeIdleConnections());
+      if (phase === 'closing') setImmediate(releaseConnections);
     });
     handler(req, res);
   });
@@ -68,9 +68,16 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
     if (await hasConnections(server)) await pause(Math.min(GRACE_MS, deadlineMs));
     phase = 'closing';
-    // Closes the idle connections too.
-    await new Promise<void>((resolve) => server.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    releaseConnections();
+    await closed;
     clearTimeout(deadline);
+  }
+
+  /** Who has not sent a whole head by now holds nothing up. */
+  function releaseConnections(): void {
+    if (underWay.size === 0) server.closeAllConnections();
+    else server.closeIdleConnections();
   }
 
   const { port } = server.address() as AddressInfo;
