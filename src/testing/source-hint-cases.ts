@@ -1,6 +1,6 @@
 import { equal } from 'node:assert';
 import type { SourceBench, SourceTest } from './source-fixture';
-import { expectFloors, readFrom, witnessOf } from './source-probe';
+import { expectFloors, inTime, readFrom, witnessOf } from './source-probe';
 
 const TIME = 1_800_000_000_000;
 
@@ -27,6 +27,8 @@ async function watchWakes({ source, publish, timeoutMs }: SourceBench): Promise<
 async function changeBeforeTheFirstReadIsNotLost({ source, publish, timeoutMs }: SourceBench): Promise<void> {
   const witness = await witnessOf(source, timeoutMs);
   const reading = readFrom(source, 0);
+  // The publish may fail before it is waited for.
+  reading.catch(() => undefined);
   await publish('pos', TIME);
   const known = (await reading).floors.get('pos') === TIME;
   if (witness && !known && witness.hints === 0) await witness.next();
@@ -65,6 +67,6 @@ async function sourcesShareTheirStore({ fixture, source, publish, timeoutMs }: S
     if (other.publish) expectFloors(await readFrom(source, 0), [['pos', TIME + 1]], 'read(0)');
     witness?.stop();
   } finally {
-    await other.close?.();
+    await inTime(Promise.resolve(other.close?.()), timeoutMs, 'close() of the other source did not end');
   }
 }

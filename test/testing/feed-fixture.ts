@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import express from 'express';
+import { generationsFeed } from '../../src/auth-server/generations-feed';
+import { generationsStream } from '../../src/auth-server/generations-stream';
+import type { KeyRing } from '../../src/auth-server/state';
+import { Store } from '../../src/auth-server/store';
+import { systemSchedule } from '../../src/core/clock';
+import { httpGenerations } from '../../src/generation/http';
+import type { GenerationSourceFixture } from '../../src/testing/index';
+import { recordingLogger } from '../support/log';
+
+const NO_KEYS = { signing: {}, retired: [] } as unknown as KeyRing;
+
+/**
+ * The feed of the embedded token server over its own store, which is written to directly: its API chooses generations
+ * by itself.
+ */
+export async function overHttp(): Promise<GenerationSourceFixture> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'tillgate-feed-'));
+  const store = await Store.open({
+    dataDir,
+    clock: Date.now,
+    logger: recordingLogger(),
+    write: () => Promise.resolve(),
+    newKeys: () => Promise.resolve(NO_KEYS),
+  });
+  const stream = generationsStream(store, systemSchedule);
+  const app = express().disable('etag').get('/generations', generationsFeed(store));
+  const server = createServer(app.get('/generations/stream', stream.handler));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const open = () => httpGenerations({ url, logger: recordingLogger() });
+  const source = open();
+  return {
+    source,
+    publish: (clientId, generation) => publish(store, clientId, generation),
+    another: () => Promise.resolve(open()),
+    disconnect: () => Promise.resolve(server.closeAllConnections()),
+    async close() {
+      await source.close?.();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await store.close();
+      await rm(dataDir, { recursive: true });
+    },
+  };
+}
+
+function publish(store: Store, clientId: string, generation: number): Promise<void> {
+  return store.change(({ tombstones }, { revision }) => {
+    const known = tombstones.get(clientId)?.generation ?? -1;
+    if (generation <= known) return { value: undefined };
+    return { bury: { clientId, generation, version: 1, movedAt: revision }, value: undefined };
+  });
+}
