@@ -70,9 +70,16 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       else fail(req, res, error);
       return;
     }
-    if (auth) admit(req, res, auth, next);
-    else
-      throughPassport(token, (error, verified) => (verified ? admit(req, res, verified, next) : fail(req, res, error)));
+    if (auth) return admit(req, res, auth, next);
+    throughPassport(token, (error, verified) => {
+      try {
+        if (verified) admit(req, res, verified, next);
+        else fail(req, res, error);
+      } catch (thrown) {
+        // Express catches what is thrown before a middleware returns; here nobody would, and the process would end.
+        next(thrown);
+      }
+    });
   }
 
   function admit(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: () => void): void {

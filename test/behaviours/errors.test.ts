@@ -169,6 +169,20 @@ describe('errors: what nobody expected', () => {
     expect(through.log.at('error')[0]?.fields['error']).toMatch(/^Error: connect ECONNREFUSED.*\n\s+at /s);
   });
 
+  it.each([
+    ['before a token is looked at', undefined],
+    ['after its verification', EXPIRED],
+  ])('answers 500 and lives on when the logger throws: %s', async (_when, raw) => {
+    const broken = (): never => {
+      throw new Error('the disk of the log is full');
+    };
+    const through = gateApp({ logger: { info: broken, warn: broken, error: broken } });
+    const response = await through.get(raw);
+    expect([response.status, response.body.code]).toEqual([500, 'internal_error']);
+    expect(through.reached).toEqual([]);
+    await through.get(token()).expect(200);
+  });
+
   it('answers 500 when the verification itself breaks, not 401', async () => {
     let calls = 0;
     const clock = (): number => {
