@@ -45,9 +45,11 @@ const GRACE_MS = 100;
  */
 export async function startServer(handler: RequestListener, options: ServerOptions): Promise<RunningServer> {
   const underWay = new Set<ServerResponse>();
+  const latest = new WeakMap<Duplex, ServerResponse>();
   let phase: 'open' | 'draining' | 'closing' = 'open';
   const server = createServer(TIMELY, function handle(req, res) {
     underWay.add(res);
+    latest.set(req.socket, res);
     if (phase !== 'open') res.setHeader('Connection', 'close');
     res.once('close', () => {
       underWay.delete(res);
@@ -56,7 +58,7 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     });
     handler(req, res);
   });
-  server.on('clientError', refuseUnreadable);
+  server.on('clientError', (error, socket) => refuseUnreadable(error, socket as Socket, latest.get(socket)));
   // Bounded by their size alone: node would drop those beyond a number, and with them a second Authorization.
   server.maxHeadersCount = 0;
   setLimits(server, options.limits);
@@ -99,13 +101,14 @@ const UNREADABLE: Readonly<Record<string, number>> = {
 };
 
 /**
- * Answers what node's parser could not read as node itself does, but only where nothing has been answered yet: a body
- * that breaks off behind its answer must not get a second one, which would count for the next request (RFC 9112
- * section 9.2).
+ * Answers what node's parser could not read as node itself does, except behind an answer to the same request: when its
+ * body breaks off, a second one would count for the request that comes next (RFC 9112 section 9.2).
+ *
+ * @param latest - the answer to the last request of the connection whose head could be read
  */
-function refuseUnreadable(error: NodeJS.ErrnoException, connection: Duplex): void {
-  const socket = connection as Socket;
-  if (socket.writable && socket.bytesWritten === 0) {
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, latest: ServerResponse | undefined): void {
+  const isAnswered = latest && (latest.req.complete ? !latest.writableFinished : latest.headersSent);
+  if (socket.writable && !isAnswered) {
     const status = UNREADABLE[error.code ?? ''] ?? 400;
     socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   }

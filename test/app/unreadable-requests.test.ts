@@ -34,6 +34,10 @@ describe('requests that cannot be read', () => {
     expect(await send(broken)).toEqual({ statuses: [200], closed: true });
   });
 
+  it('answers an unreadable request behind a good one on the same connection', async () => {
+    expect(await send(`${HEAD}\r\nhello\r\n\r\n`)).toEqual({ statuses: [200, 400], closed: true });
+  });
+
   it('shows every header to the app, however many there are: none is dropped behind a number', async () => {
     await send(`${HEAD}${'a:b\r\n'.repeat(2_500)}Last: x\r\nConnection: close\r\n\r\n`);
     expect(names).toHaveLength(2_503);
