@@ -1,0 +1,133 @@
+import { gzipSync } from 'node:zlib';
+import { gateApp } from '../../support/gate-app';
+import type { GateApp } from '../../support/gate-app';
+import { NOW_MS, token } from '../../support/issuer';
+import { jwks, testKey } from '../../support/keys';
+import { answer, endless, faultServer, send } from './fault-server';
+import type { Fault, FaultServer } from './fault-server';
+
+const [KEY, NEXT] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
+const GOOD = JSON.stringify(jwks(KEY, NEXT));
+const MEGABYTE = 1_048_576;
+const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+const zeros = Buffer.alloc(65_536, 0x20);
+const gzip = (body: Buffer): Fault => answer(gzipSync(body), { headers: 'Content-Encoding: gzip\r\n' });
+
+/** What the server does, what the operators read, and within how many ms. */
+const rows: readonly [string, Fault, RegExp, number][] = [
+  ['never answers', () => {}, /did not answer within 5000 ms/, 5_500],
+  ['stops in its head', (socket) => void socket.write('HTTP/1.1 200 OK\r\nX-A'), /within 5000 ms/, 5_500],
+  ['drips its head', endless('HTTP/1.1 200 OK\r\n', Buffer.from('X: y\r\n'), 100), /within 5000 ms/, 5_500],
+  ['drips its body', endless(`${CHUNKED}`, Buffer.from('1\r\n \r\n'), 100), /within 5000 ms/, 5_500],
+  [
+    'stops in its body',
+    (socket) => void socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n${GOOD.slice(0, 40)}`),
+    /within 5000 ms/,
+    5_500,
+  ],
+  ['closes in its body', send(`HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n${GOOD}`), /could not be fetched/, 1_000],
+  ['closes in a chunk', send(`${CHUNKED}ffff\r\n${GOOD}`), /could not be fetched/, 1_000],
+  ['closes at once', (socket) => void socket.destroy(), /could not be fetched/, 1_000],
+  ['resets the connection', (socket) => void socket.resetAndDestroy(), /could not be fetched/, 1_000],
+  ['speaks no HTTP', send('SSH-2.0-OpenSSH_9.6\r\n'), /could not be fetched/, 1_000],
+  ['answers bytes', send(Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 7) % 256))), /could not/, 1_000],
+  ['answers HTTP/0.9', send(GOOD), /could not be fetched/, 1_000],
+  ['answers 100 and nothing more', (socket) => void socket.write('HTTP/1.1 100 \r\n\r\n'), /could not|within/, 5_500],
+  [
+    'answers 1,000 kB of headers',
+    endless('HTTP/1.1 200 OK\r\n', Buffer.from(`X: ${'y'.repeat(999)}\r\n`)),
+    /could/,
+    1_000,
+  ],
+  ['answers an HTML page', answer('<!doctype html><title>Sign in</title>'), /did not answer a JSON object/, 1_000],
+  ['answers nothing', answer(''), /did not answer a JSON object/, 1_000],
+  ['answers 50 MB', answer(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/, 2_000],
+  ['answers without end', endless(CHUNKED, chunk(zeros)), /more than 1048576 bytes/, 2_000],
+  ['answers 50 MB in 50 kB', gzip(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/, 2_000],
+  ['answers what is no gzip', answer(GOOD, { headers: 'Content-Encoding: gzip\r\n' }), /could not be fetched/, 1_000],
+  ['answers 500 with keys', answer(GOOD, { status: '500 Oops' }), /answered 500/, 1_000],
+  [
+    'answers 503 without end',
+    endless('HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n', chunk(zeros)),
+    /503/,
+    1_000,
+  ],
+  ['redirects to itself', answer('', { status: '302 F', headers: 'Location: /jwks\r\n' }), /answered 302/, 1_000],
+  ['redirects elsewhere', answer('', { status: '307 T', headers: 'Location: http://127.0.0.1:9/\r\n' }), /307/, 1_000],
+  ['answers 206 with keys', answer(GOOD, { status: '206 Partial' }), /answered 206/, 1_000],
+  ['answers keys nested 100,000 deep', answer(`{"keys":[${'['.repeat(1e5)}${']'.repeat(1e5)}]}`), /no key that/, 1_000],
+];
+
+function chunk(bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
+}
+
+interface Trial {
+  readonly server: FaultServer;
+  readonly through: GateApp;
+  /** Statuses of a known and of a new key while the server is broken, and of the new one once it is well again. */
+  readonly statuses: number[];
+  readonly elapsedMs: number;
+  readonly detail: unknown;
+}
+
+/** Good keys first; then the fault, found by the first token with a new key; then the server is well again. */
+async function trial(fault: Fault): Promise<Trial> {
+  const server = await faultServer(answer(JSON.stringify(jwks(KEY))));
+  const startedMs = performance.now();
+  const through = gateApp({
+    jwksUri: `${server.origin}/jwks`,
+    fetch,
+    clock: () => NOW_MS + performance.now() - startedMs,
+  });
+  await through.gate.ready();
+  const statusOf = async (key: typeof KEY, jti: string): Promise<number> =>
+    (await through.get(token({ key, claims: { jti } }))).status;
+
+  server.behave = fault;
+  const askedMs = performance.now();
+  const [known, unknown] = await Promise.all([statusOf(KEY, '1'), statusOf(NEXT, '2')]);
+  const elapsedMs = performance.now() - askedMs;
+  const detail = through.log.at('warn').find(({ fields }) => 'detail' in fields)?.fields['detail'];
+
+  server.behave = answer(GOOD);
+  // The first pause after a failure is one second at most.
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  const after = await statusOf(NEXT, '3');
+  return { server, through, statuses: [known, unknown, after], elapsedMs, detail };
+}
+
+describe('a key set server that', () => {
+  const trials = new Map<string, Trial>();
+  beforeAll(async () => {
+    await Promise.all(rows.map(async ([name, fault]) => trials.set(name, await trial(fault))));
+  });
+  afterAll(() =>
+    Promise.all(
+      [...trials.values()].map(async ({ server, through }) => {
+        await through.gate.close();
+        await server.stop();
+      }),
+    ),
+  );
+
+  it.each(rows)('%s: known keys 200, new ones 503 in time, and 200 once it is well again', (name, _, detail, ms) => {
+    const seen = trials.get(name);
+    expect(seen?.statuses).toEqual([200, 503, 200]);
+    expect(seen?.detail).toMatch(detail);
+    // Twice as long on a machine that does other things as well.
+    expect(seen?.elapsedMs).toBeLessThan(2 * ms);
+  });
+});
+
+it.each([
+  ['50 MB', answer(Buffer.alloc(50 * MEGABYTE, 0x20))],
+  ['an endless body', endless(CHUNKED, chunk(zeros))],
+])('of %s not more is taken than the limit and what the network holds', async (_name, fault) => {
+  const server = await faultServer(fault);
+  const through = gateApp({ jwksUri: `${server.origin}/jwks`, fetch });
+  expect((await through.get(token({ key: KEY }))).status).toBe(503);
+  expect(server.bytesTaken).toBeLessThan(20 * MEGABYTE);
+  await through.gate.close();
+  await server.stop();
+});
