@@ -26,6 +26,8 @@ export type IssuerOptions = KeyOptions & {
   readonly issuer: string;
   /** Accepted `aud`, one of several. `false` only under presets whose issuers can leave `aud` out. */
   readonly audience: string | readonly string[] | false;
+  /** Accepted client ids; any other one is refused as `wrong_audience`. Wanted with `audience: false`. Default: any. */
+  readonly clientIds?: readonly string[] | undefined;
   /** Address under which the issuer's metadata is fetched. Default: `issuer`. */
   readonly authUrl?: string | undefined;
   /** Shape of the tokens. Default `rfc9068`. */

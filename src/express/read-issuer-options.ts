@@ -13,6 +13,7 @@ import type { IssuerOptions } from './authenticate-options';
 export interface IssuerSettings {
   readonly issuer: string;
   readonly audiences: readonly string[] | false;
+  readonly clientIds: readonly string[] | undefined;
   readonly authUrl: string;
   readonly keys: Jwks | undefined;
   readonly jwksUri: string | undefined;
@@ -36,6 +37,7 @@ export interface IssuerSettings {
 export const ISSUER_KEYS = [
   'issuer',
   'audience',
+  'clientIds',
   'authUrl',
   'jwksUri',
   'keys',
@@ -83,6 +85,8 @@ export function readIssuer(
   return {
     issuer,
     audiences: readAudiences(read, options.audience, preset),
+    clientIds:
+      options.clientIds && (readStrings(options.clientIds) ?? read.refuse('clientIds', 'an array of client ids')),
     authUrl,
     keys: options.keys,
     jwksUri,

@@ -20,7 +20,9 @@ export function watchUnguarded(req: GateRequest, res: ServerResponse, passage: P
   let heldBack = false;
 
   function isUnguarded(status: number): boolean {
-    return !passage.allowed && !res.headersSent && status >= 200 && status < 300;
+    // Express answers OPTIONS by itself, with the methods of the route and nothing else: its Allow header tells.
+    const isMethodList = req.method === 'OPTIONS' && res.hasHeader('Allow');
+    return !passage.allowed && !isMethodList && !res.headersSent && status >= 200 && status < 300;
   }
 
   function catchAnswer(status: number): void {
@@ -32,21 +34,29 @@ export function watchUnguarded(req: GateRequest, res: ServerResponse, passage: P
     passage.logger.error({ route: routeOf(req) }, message);
     for (const name of res.getHeaderNames()) if (REPRESENTATION.test(name)) res.removeHeader(name);
     sendInternalError(req, res);
-    // The handler may go on writing what it believes to be the answer: it goes nowhere.
-    Object.assign(res, { writeHead: () => res, write: () => true, end: () => res });
+    // The handler may go on writing what it believes to be the answer: it goes nowhere, and waits for nothing.
+    Object.assign(res, { writeHead: () => res, write: discard(true), end: discard(res) });
   }
 
   function forward<Name extends 'writeHead' | 'write' | 'end'>(name: Name): ServerResponse[Name] {
     return function watched(this: ServerResponse, ...args: unknown[]): unknown {
       catchAnswer(name === 'writeHead' ? (args[0] as number) : res.statusCode);
-      if (heldBack) return name === 'write' ? true : res;
-      return Reflect.apply(original[name], res, args);
+      return heldBack ? Reflect.apply(res[name], res, args) : Reflect.apply(original[name], res, args);
     } as ServerResponse[Name];
   }
 
   res.writeHead = forward('writeHead');
   res.write = forward('write');
   res.end = forward('end');
+}
+
+/** Takes what is written and calls back, as a stream does whose reader has gone. */
+function discard<Result>(result: Result): (...args: readonly unknown[]) => Result {
+  return function discarded(...args) {
+    const callback = args.at(-1);
+    if (typeof callback === 'function') process.nextTick(callback as () => void);
+    return result;
+  };
 }
 
 function warnOnce(req: GateRequest, passage: Passage): void {

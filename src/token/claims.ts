@@ -8,6 +8,8 @@ export interface ClaimRules {
   readonly issuer: string;
   /** One of these must be in `aud`; `false` accepts a token without `aud`, or with any. */
   readonly audiences: readonly string[] | false;
+  /** Accepted client ids; `undefined`: any. In place of an audience, for issuers that have none (Cognito). */
+  readonly clientIds: readonly string[] | undefined;
   readonly clockToleranceMs: number;
   /** Longest accepted `exp - iat`. */
   readonly maxTokenAgeMs: number;
@@ -45,6 +47,9 @@ export function checkClaims(claims: Claims, rules: ClaimRules, nowMs: number): C
 
   if (issuer !== rules.issuer) throw new AuthError('wrong_issuer');
   checkAudience(audience, rules.audiences);
+  if (rules.clientIds && !rules.clientIds.includes(clientId)) {
+    throw new AuthError('wrong_audience', { privateDetail: 'the client is not one of the accepted ones' });
+  }
   checkTimes({ expiresAtMs, notBeforeMs }, nowMs, clockToleranceMs);
   if (issuedAtMs > nowMs + clockToleranceMs) throw new AuthError('not_yet_valid', { privateDetail: 'iat lies ahead' });
   if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw new AuthError('lifetime_too_long');

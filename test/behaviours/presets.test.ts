@@ -1,3 +1,4 @@
+import type { Express, RequestHandler } from 'express';
 import { requireScope } from '../../src';
 import type { PresetName, Reason } from '../../src';
 import { PRESET_NAMES } from '../../src/core/preset-names';
@@ -112,6 +113,17 @@ describe('presets: tokens as authorization servers make them', () => {
     const through = gateFor(vendor);
     const response = await through.get(tokenOf({ typ: vendor.typ, claims: { ...vendor.claims, ...claims } }));
     expectRefusal(response, 'insufficient_scope', through, { scopes: ['orders:read'] });
+  });
+
+  it('holds the client id against a list where there is no audience to hold (Cognito)', async () => {
+    const vendor = first('cognito');
+    const routes = (app: Express, reach: RequestHandler): void =>
+      void app.get('/v1/orders', requireScope(...SCOPE), reach);
+    const SCOPE = [vendor.scopes[0] as string] as const;
+    const named = gateApp({ preset: 'cognito', audience: false, clientIds: ['other', vendor.clientId], routes });
+    await named.get(tokenOf(vendor)).expect(200);
+    const others = gateApp({ preset: 'cognito', audience: false, clientIds: ['other'], routes });
+    expectRefusal(await others.get(tokenOf(vendor)), 'wrong_audience', others);
   });
 
   it('refuses an encrypted token (OpenIddict by default) as malformed', async () => {

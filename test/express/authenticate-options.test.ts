@@ -44,6 +44,8 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ audience: '' }, `option "audience" must be ${AUD}, got ""`],
     [{ audience: [] }, `option "audience" must be ${AUD}, got an empty array`],
     [{ audience: ['a', ''] }, `option "audience" must be ${AUD}, got an array of 2`],
+    [{ clientIds: [] }, 'option "clientIds" must be an array of client ids, got an empty array'],
+    [{ clientIds: [5] }, 'option "clientIds" must be an array of client ids, got an array of 1'],
     [{ audience: false }, `option "audience" must be ${AUD}, got false`],
     [
       { audience: true, preset: 'cognito' },

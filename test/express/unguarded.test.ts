@@ -167,3 +167,29 @@ describe('unguarded: warn and allow', () => {
     expect(through.log.entries).toEqual([]);
   });
 });
+
+describe('unguarded: refuse, and what comes after it', () => {
+  it('calls back those who write on, so that no handler waits for ever', async () => {
+    const called: string[] = [];
+    const through = gateFor((_req, res) => {
+      res.write(SECRET, () => called.push('write'));
+      res.end(SECRET, () => called.push('end'));
+    });
+    expect((await through.get(GOOD, '/v1/customers')).status).toBe(500);
+    expect(called).toEqual(['write', 'end']);
+  });
+
+  it.each([
+    ['lets the list of methods pass that Express answers OPTIONS with', { get: true }, 200],
+    ['holds a handler of OPTIONS back like any other', { get: false }, 500],
+  ])('%s', async (_name, { get }, status) => {
+    const handler: RequestHandler = (_req, res) => void res.send(SECRET);
+    const through = gateApp({
+      unguarded: 'refuse',
+      routes: (app) => void (get ? app.get('/v1/customers', handler) : app.all('/v1/customers', handler)),
+    });
+    const response = await request(through.app).options('/v1/customers').set('Authorization', `Bearer ${GOOD}`);
+    expect(response.status).toBe(status);
+    expect(response.text).not.toContain(SECRET);
+  });
+});
