@@ -54,7 +54,7 @@ export function watchUnguarded(req: GateRequest, res: ServerResponse, passage: P
 function discard<Result>(result: Result): (...args: readonly unknown[]) => Result {
   return function discarded(...args) {
     const callback = args.at(-1);
-    if (typeof callback === 'function') process.nextTick(callback as () => void);
+    if (typeof callback === 'function') process.nextTick(callback);
     return result;
   };
 }
