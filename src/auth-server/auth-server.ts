@@ -77,7 +77,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const stream = generationsStream(store, schedule);
 
   return {
-    handler: createApp({ settings, store, registry, tokens, rotate, stream, limit: limit?.handler }),
+    handler: createApp({ settings, store, registry, tokens, rotate, stream, limit }),
     async register(client) {
       const { row, secret } = await registry.register(readNewClient(client, settings.scopes));
       return { ...toResource(row), client_secret: secret };
@@ -88,7 +88,6 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     },
     async close() {
       stream.close();
-      limit?.close();
       publisher.close();
       await store.close();
     },

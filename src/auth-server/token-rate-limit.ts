@@ -1,6 +1,7 @@
-import { MemoryStore, ipKeyGenerator, rateLimit } from 'express-rate-limit';
+import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
 import type { OAuthHandler } from './oauth-endpoint';
 import { OAuthError } from './oauth-error';
+import { RateStore } from './rate-store';
 
 /** A number of requests per window of time. */
 export interface RateLimit {
@@ -10,22 +11,15 @@ export interface RateLimit {
   readonly windowMs: number;
 }
 
-/** A limiter and what it holds open. */
-export interface TokenRateLimit {
-  readonly handler: OAuthHandler;
-  close(): void;
-}
-
 /**
  * Limits token requests per claimed client id and address, good or not, with `RateLimit` and `RateLimit-Policy` headers
  * on every answer (draft-ietf-httpapi-ratelimit-headers-08).
  */
-export function tokenRateLimit({ limit, windowMs }: RateLimit): TokenRateLimit {
-  const store = new MemoryStore();
+export function tokenRateLimit({ limit, windowMs }: RateLimit): OAuthHandler {
   const limiter = rateLimit({
     limit,
     windowMs,
-    store,
+    store: new RateStore({ windowMs }),
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     identifier: 'token',
@@ -39,5 +33,5 @@ export function tokenRateLimit({ limit, windowMs }: RateLimit): TokenRateLimit {
       next(new OAuthError('temporarily_unavailable', `No more than ${limit} token requests per ${seconds} s.`, 429));
     },
   });
-  return { handler: limiter as unknown as OAuthHandler, close: () => store.shutdown() };
+  return limiter as unknown as OAuthHandler;
 }
