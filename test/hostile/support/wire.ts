@@ -66,7 +66,12 @@ function parseAnswers(received: string, request: Buffer): Pick<Exchange, 'answer
   }
 }
 
-function parseAnswer(text: string, withoutBody: boolean): { answer: WireAnswer; length: number } {
+/**
+ * Reads one answer from the beginning of a text.
+ *
+ * @throws Error that says what is wrong, also when the text ends too early
+ */
+export function parseAnswer(text: string, withoutBody = false): { answer: WireAnswer; length: number } {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) throw new Error('a head without an end');
   const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');
