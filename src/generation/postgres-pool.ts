@@ -22,7 +22,6 @@ export interface PostgresClient {
 export interface PostgresPool {
   connect(): Promise<PostgresClient>;
   on?(event: 'error', listener: (error: Error) => void): unknown;
-  removeListener?(event: 'error', listener: (error: Error) => void): unknown;
   readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
 }
 

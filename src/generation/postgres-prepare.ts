@@ -46,6 +46,8 @@ async function createTable(query: PostgresQuery, table: PostgresTable): Promise<
 }
 
 async function exists(query: PostgresQuery, { quoted }: PostgresTable): Promise<boolean> {
-  const rows = await query('SELECT WHERE to_regclass($1) IS NOT NULL', [quoted]);
+  // Reading pg_class makes the server hear of tables that others have created while this transaction waited for the
+  // lock; without it to_regclass() alone would repeat its earlier answer.
+  const rows = await query('SELECT FROM pg_class WHERE oid = to_regclass($1)', [quoted]);
   return rows.length > 0;
 }

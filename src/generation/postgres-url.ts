@@ -79,7 +79,6 @@ function lazyPool(connectionString: string): LazyPool {
     pool: {
       connect: async () => (await (opening ??= open())).connect(),
       on: (_, listener) => listeners.add(listener),
-      removeListener: (_, listener) => listeners.delete(listener),
     },
     async end() {
       const pool = await opening;

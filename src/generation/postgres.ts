@@ -66,10 +66,11 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Requir
     const detail = 'a connection that never comes about keeps its place in the pool; set it to 5000, say';
     logger.warn({ table: table.name, detail }, 'the pool of PostgreSQL connections has no connectionTimeoutMillis');
   }
-  // pg reports idle connections that break here, and without a listener it ends the process.
-  const onPoolError = (error: Error): void =>
+  // pg reports idle connections that break here, and without a listener it ends the process. The listener stays after
+  // close(): connections can break while the pool ends, too.
+  pool.on?.('error', (error) => {
     logger.info({ table: table.name, detail: describeFailure(error) }, 'an idle connection to PostgreSQL is lost');
-  pool.on?.('error', onPoolError);
+  });
 
   return {
     read: postgresReader({ sessions, table, prepare }),
@@ -77,7 +78,6 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Requir
     publish: postgresPublisher({ sessions, table, prepare }),
     close() {
       sessions.close();
-      pool.removeListener?.('error', onPoolError);
       return Promise.resolve();
     },
   };

@@ -1,8 +1,8 @@
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { generationSourceCases } from '../../../src/testing';
 import type { GenerationSourceFixture } from '../../../src/testing';
 import { anyPostgres } from '../support/postgres-server';
-import { openSource } from './fixtures';
+import { openSource, quietPool } from './fixtures';
 import type { OpenSource } from './fixtures';
 
 let url: string;
@@ -14,7 +14,7 @@ beforeAll(async () => {
   const server = await anyPostgres();
   url = server.url;
   stopServer = () => server.stop();
-  admin = new Pool({ connectionString: url, max: 1 });
+  admin = quietPool(url);
 });
 
 afterAll(async () => {

@@ -31,11 +31,16 @@ export function openSource(
     log,
     async close() {
       await source.close();
-      // Without the source nobody listens to the pool: what breaks while it ends is of no interest.
-      pool.on('error', () => undefined);
       await pool.end();
     },
   };
+}
+
+/** Connections for the test itself; a server that stops while they end is no failure. */
+export function quietPool(connectionString: string): Pool {
+  const pool = new Pool({ connectionString });
+  pool.on('error', () => undefined);
+  return pool;
 }
 
 /** A tracker on real time that polls so rarely that only hints explain what it knows, unless a test says otherwise. */

@@ -42,6 +42,7 @@ afterAll(async () => {
 /** Ended after the test, so that none that failed holds up the rest. */
 async function connect(): Promise<Client> {
   const client = new Client({ connectionString: server.url });
+  client.on('error', () => undefined);
   await client.connect();
   clients.push(client);
   return client;

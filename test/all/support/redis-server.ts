@@ -37,7 +37,7 @@ export async function startRedis({ appendOnly = false, replicaOf }: RedisServerO
   const folder = await mkdtemp(join(tmpdir(), 'tillgate-redis-'));
   const port = await freePort();
   const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no'];
-  if (appendOnly) settings.push('--appendonly', 'yes', '--appendfsync', 'everysec');
+  if (appendOnly) settings.push('--appendonly', 'yes', '--appendfsync', 'always');
   if (replicaOf !== undefined) settings.push('--replicaof', '127.0.0.1', String(replicaOf));
   let child: ChildProcess | undefined;
 
@@ -59,7 +59,8 @@ export async function startRedis({ appendOnly = false, replicaOf }: RedisServerO
   }
 
   // A server must not outlive the tests, whatever ends them.
-  process.once('exit', () => child?.kill('SIGKILL'));
+  const onExit = (): void => void child?.kill('SIGKILL');
+  process.once('exit', onExit);
   await start();
   return {
     port,
@@ -68,6 +69,7 @@ export async function startRedis({ appendOnly = false, replicaOf }: RedisServerO
     kill: () => end('SIGKILL'),
     command: (name, ...args) => commandTo(port, name, ...args),
     async stop() {
+      process.off('exit', onExit);
       await end('SIGTERM');
       await rm(folder, { recursive: true, force: true });
     },
