@@ -4,9 +4,15 @@ import { FIRST_TIME_MS, isFloor } from './generation';
 export interface FloorsOptions {
   /** Longest `exp - iat` that verification accepts, in ms. */
   readonly maxTokenAgeMs: number;
-  /** Tolerance between clocks, in ms. */
+  /** How long after its `exp` a token is still accepted, in ms. */
   readonly skewMs: number;
 }
+
+/**
+ * How far apart the clocks of the machines may be that issue tokens and change clients: a token can carry a later `iat`
+ * than the floor that discards it, and then outlives the floor by as much.
+ */
+const CLOCKS_APART_MS = 60_000;
 
 /** What one merge met. */
 export interface Merged {
@@ -29,7 +35,7 @@ export class Floors {
   #trimmedMs = 0;
 
   constructor({ maxTokenAgeMs, skewMs }: FloorsOptions) {
-    this.#lifetimeMs = maxTokenAgeMs + skewMs;
+    this.#lifetimeMs = maxTokenAgeMs + skewMs + CLOCKS_APART_MS;
   }
 
   get size(): number {
