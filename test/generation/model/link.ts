@@ -1,0 +1,85 @@
+import type { Floor, GenerationSnapshot, GenerationSource } from '../../../src/generation/source';
+import type { World } from './world';
+
+/** What becomes of one read. Times in ms, on the way there and on the way back; the tracker waits for 5 s. */
+export type ReadFate =
+  | { readonly kind: 'answers'; readonly thereMs: number; readonly backMs: number }
+  | { readonly kind: 'fails' | 'hangs' | 'is partly broken' };
+
+/** What becomes of one hint. */
+export type HintFate = 'lost' | 'repeated' | { readonly lateMs: number };
+
+/** What becomes of one attempt to watch. */
+export type WatchFate = 'fails' | 'hangs';
+
+/** The way from one server to the source: whatever is not in the queues works at once. */
+export class Link {
+  readonly reads: ReadFate[] = [];
+  readonly hints: HintFate[] = [];
+  readonly watches: WatchFate[] = [];
+  readonly #world: World;
+  #wake: (() => void) | undefined;
+  #lost: ((error: unknown) => void) | undefined;
+
+  constructor(world: World) {
+    this.#world = world;
+    world.listeners.add(() => this.#hint());
+  }
+
+  /** The source as one process sees it. */
+  connect(onAsk: () => void, onAnswer: (floors: readonly Floor[]) => void, watches: boolean): GenerationSource {
+    const read = async (sinceMs: number): Promise<GenerationSnapshot> => {
+      onAsk();
+      const fate = this.reads.shift() ?? { kind: 'answers', thereMs: 0, backMs: 0 };
+      if (fate.kind === 'fails') throw new Error('down');
+      if (fate.kind === 'hangs') return new Promise(() => undefined);
+      const { thereMs, backMs } = fate.kind === 'answers' ? fate : { thereMs: 0, backMs: 0 };
+      await this.#pause(thereMs);
+      const { floors, nowMs } = this.#world.read(sinceMs);
+      await this.#pause(backMs);
+      // Somebody has written nonsense over one of the floors.
+      const intact = fate.kind === 'answers' ? floors : floors.slice(1);
+      onAnswer(intact);
+      return { floors: fate.kind === 'answers' ? floors : [['broken', -1], ...intact], nowMs };
+    };
+    return watches ? { read, watch: (wake, lost) => this.#watch(wake, lost) } : { read };
+  }
+
+  /** The source ends the watch. */
+  loseWatch(): void {
+    this.#wake = undefined;
+    this.#lost?.(new Error('cut'));
+  }
+
+  /** A hint for nothing. */
+  hintAnyway(): void {
+    this.#wake?.();
+  }
+
+  async #watch(wake: () => void, lost: ((error: unknown) => void) | undefined): Promise<() => void> {
+    const fate = this.watches.shift();
+    if (fate === 'fails') throw new Error('no watch');
+    if (fate === 'hangs') return new Promise(() => undefined);
+    await this.#pause(0);
+    this.#wake = wake;
+    this.#lost = lost;
+    return () => {
+      if (this.#wake === wake) this.#wake = undefined;
+    };
+  }
+
+  #hint(): void {
+    const wake = this.#wake;
+    if (!wake) return;
+    const fate = this.hints.shift() ?? { lateMs: 0 };
+    if (fate === 'lost') return;
+    if (fate === 'repeated') wake();
+    // Also to a watch that has been stopped, or to a process that is gone.
+    if (typeof fate === 'object' && fate.lateMs > 0) this.#world.time.schedule(wake, fate.lateMs);
+    else wake();
+  }
+
+  #pause(ms: number): Promise<void> | undefined {
+    return ms > 0 ? new Promise((resolve) => this.#world.time.schedule(resolve, ms)) : undefined;
+  }
+}
