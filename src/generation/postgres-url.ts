@@ -1,13 +1,17 @@
+import type * as Pg from 'pg';
 import type { Schedule } from '../core/clock';
 import type { Logger } from '../core/logger';
+import { loadIfInstalled, loadPackage } from './optional-package';
+import type { Load } from './optional-package';
 import { postgresGenerations } from './postgres';
-import type { PostgresPool } from './postgres-pool';
 import type { GenerationSource } from './source';
 
 /** What a source that is made from an address may be given. */
 export interface PostgresUrlDependencies {
   readonly schedule?: Schedule | undefined;
   readonly logger?: Logger | undefined;
+  /** Loads a package by its name. Default: Node's `require`. */
+  readonly load?: Load | undefined;
 }
 
 /** One listens, one reads, one publishes, and one to spare. */
@@ -16,73 +20,44 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Makes the source for a `postgres://` address, as libpq and pg write it: `sslmode` in its query decides about TLS. The
- * table is created if it does not exist. pg is loaded when the source is first used.
+ * Makes the source for a `postgres://` address, as libpq and pg write it: `sslmode` in its query decides about TLS, and
+ * `table` names the table, which is created if it does not exist.
  *
  * @throws TypeError when the address is wrong or pg is not installed; the message does not repeat the address.
  */
-export function postgresFromUrl(url: string, dependencies: PostgresUrlDependencies): GenerationSource {
-  requireAddress(url);
-  requirePg();
-  const { pool, end } = lazyPool(url);
-  const source = postgresGenerations({ ...dependencies, pool, createTable: true });
+export function postgresFromUrl(url: string, dependencies: PostgresUrlDependencies): Required<GenerationSource> {
+  const { schedule, logger, load = loadPackage } = dependencies;
+  const { connectionString, table } = readAddress(url);
+  const pg = loadIfInstalled(load, 'pg') as typeof Pg | undefined;
+  if (!pg) {
+    throw new TypeError(
+      'generations: a postgres: address needs the package pg, and it is not installed: npm install pg@8',
+    );
+  }
+  const pool = new pg.Pool({
+    connectionString,
+    max: CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    application_name: 'tillgate',
+  });
+  const source = postgresGenerations({ pool, table, createTable: true, schedule, logger });
   return {
     ...source,
     async close() {
       await source.close();
-      await end();
+      if (!pool.ending) await pool.end();
     },
   };
 }
 
-function requireAddress(url: string): void {
+function readAddress(url: string): { connectionString: string; table: string | undefined } {
   // Node's error repeats its input, and with it the password.
   if (!URL.canParse(url)) throw new TypeError('generations: the postgres: address is not a valid URL');
-}
-
-/** Looks for pg without loading it, so that a missing one is known at the start. */
-function requirePg(): void {
-  try {
-    require.resolve('pg');
-  } catch {
-    throw new TypeError(
-      'generations: a postgres: address needs the package pg, which is not installed: npm install pg@8',
-    );
-  }
-}
-
-interface LazyPool {
-  readonly pool: PostgresPool;
-  readonly end: () => Promise<void>;
-}
-
-/** A pool that comes to life with its first connection. */
-function lazyPool(connectionString: string): LazyPool {
-  const listeners = new Set<(error: Error) => void>();
-  let opening: ReturnType<typeof open> | undefined;
-
-  async function open() {
-    const { Pool } = await import('pg');
-    const pool = new Pool({
-      connectionString,
-      max: CONNECTIONS,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-      application_name: 'tillgate',
-    });
-    pool.on('error', (error) => listeners.forEach((listener) => listener(error)));
-    return pool;
-  }
-
-  return {
-    pool: {
-      connect: async () => (await (opening ??= open())).connect(),
-      on: (_, listener) => listeners.add(listener),
-    },
-    async end() {
-      const pool = await opening;
-      if (pool && !pool.ending) await pool.end();
-    },
-  };
+  const address = new URL(url);
+  const table = address.searchParams.get('table') ?? undefined;
+  // pg would take it for an option of its own.
+  address.searchParams.delete('table');
+  return { connectionString: table === undefined ? url : address.href, table };
 }

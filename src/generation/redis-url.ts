@@ -1,10 +1,11 @@
-import { createRequire } from 'node:module';
 import type * as Ioredis from 'ioredis';
 import type * as NodeRedis from 'redis';
 import { systemClock, systemSchedule } from '../core/clock';
 import type { Clock, Schedule } from '../core/clock';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
+import { loadIfInstalled, loadPackage } from './optional-package';
+import type { Load } from './optional-package';
 import { DEFAULT_KEY, TIMEOUT_MS, WHOLE_EVERY_MS } from './redis';
 import { redisConnection } from './redis-client';
 import type { RedisConnection } from './redis-client';
@@ -17,7 +18,7 @@ export interface RedisUrlDependencies {
   readonly schedule?: Schedule | undefined;
   readonly logger?: Logger | undefined;
   /** Loads a package by its name. Default: Node's `require`. */
-  readonly load?: ((name: string) => unknown) | undefined;
+  readonly load?: Load | undefined;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -31,7 +32,7 @@ const KEEP_ALIVE_MS = 10_000;
  */
 export function redisFromUrl(url: string, dependencies: RedisUrlDependencies): GenerationSource {
   const { address, key } = readAddress(url);
-  const { clock, schedule, logger, load = createRequire(__filename) } = dependencies;
+  const { clock, schedule, logger, load = loadPackage } = dependencies;
   return redisSource({
     connection: connectTo(address, load),
     owned: true,
@@ -54,7 +55,7 @@ function readAddress(url: string): { address: string; key: string | undefined } 
   return { address: address.href, key };
 }
 
-function connectTo(address: string, load: (name: string) => unknown): RedisConnection {
+function connectTo(address: string, load: Load): RedisConnection {
   const ioredis = loadIfInstalled(load, 'ioredis') as typeof Ioredis | undefined;
   if (ioredis) {
     const options = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: KEEP_ALIVE_MS, connectionName: 'tillgate' };
@@ -71,14 +72,4 @@ function connectTo(address: string, load: (name: string) => unknown): RedisConne
   }
   const remedy = 'neither is installed: npm install ioredis@6';
   throw new TypeError(`generations: a redis: address needs the package ioredis or redis, and ${remedy}`);
-}
-
-/** `undefined` when the package is not there; one that is there and broken throws. */
-function loadIfInstalled(load: (name: string) => unknown, name: string): unknown {
-  try {
-    return load(name);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') return undefined;
-    throw error;
-  }
 }
