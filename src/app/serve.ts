@@ -108,7 +108,9 @@ const UNREADABLE: Readonly<Record<string, number>> = {
  */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, latest: ServerResponse | undefined): void {
   const isAnswered = latest && (latest.req.complete ? !latest.writableFinished : latest.headersSent);
-  if (socket.writable && !isAnswered) {
+  // Bytes behind a request that was said to be the last one of its connection.
+  const isOver = error.code === 'HPE_CLOSED_CONNECTION';
+  if (socket.writable && !isAnswered && !isOver) {
     const status = UNREADABLE[error.code ?? ''] ?? 400;
     socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   }

@@ -34,6 +34,10 @@ describe('requests that cannot be read', () => {
     expect(await send(broken)).toEqual({ statuses: [200], closed: true });
   });
 
+  it('says nothing to what comes behind the last request of a connection', async () => {
+    expect(await send(`${HEAD}Connection: close\r\n\r\nhello\r\n\r\n`)).toEqual({ statuses: [200], closed: true });
+  });
+
   it('answers an unreadable request behind a good one on the same connection', async () => {
     expect(await send(`${HEAD}\r\nhello\r\n\r\n`)).toEqual({ statuses: [200, 400], closed: true });
   });

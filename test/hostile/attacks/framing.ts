@@ -106,7 +106,13 @@ const OBFUSCATED: readonly Attack[] = [
     CHUNKED,
     unreadable(),
   ),
-  framing('empty Transfer-Encoding', 'RFC 9112 section 6.1', ['Transfer-Encoding:'], CHUNKED, THEN_CUT),
+  framing(
+    'empty Transfer-Encoding: no body',
+    'RFC 9112 section 6.1',
+    ['Transfer-Encoding:'],
+    CHUNKED,
+    refused('missing_token', { next: 'refused' }),
+  ),
 ];
 
 const TE = ['Transfer-Encoding: chunked'];

@@ -28,8 +28,11 @@ export interface Expected {
   readonly byParser?: true;
   /** Whether node says 100 Continue first. */
   readonly continued?: true;
-  /** What becomes of a good request that follows on the same connection. Default: `answered`. */
-  readonly next?: 'answered' | 'cut' | 'swallowed';
+  /**
+   * What becomes of a good request that follows on the same connection: it is `answered` (the default), the connection
+   * is `cut`, what was sent swallows it, or it is refused, with 400, because bytes in front of it are unreadable.
+   */
+  readonly next?: 'answered' | 'cut' | 'swallowed' | 'refused';
 }
 
 /** Refused for a reason of the gate: status, challenge and code from the table that the tests keep of their own. */

@@ -47,7 +47,8 @@ function outcome({ answers, malformed, closed, error }: Exchange): object {
 
 function expectedOutcome({ status, continued, next = 'answered' }: Expected): object {
   const first = status === undefined ? [] : [...(continued ? [100] : []), status];
-  return { statuses: next === 'answered' ? [...first, 200] : first, closed: next !== 'swallowed' };
+  const second = { answered: [200], refused: [400], cut: [], swallowed: [] }[next];
+  return { statuses: [...first, ...second], closed: next !== 'swallowed' };
 }
 
 function expectAnswer(answer: WireAnswer, { status = 0, error, code, scopes }: Expected, bytes: string): void {
