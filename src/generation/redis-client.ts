@@ -28,8 +28,6 @@ export type RedisClient = IoredisClient | NodeRedisClient;
 
 /** One connection, whichever client makes it. */
 export interface RedisConnection {
-  /** Whether commands reach the server now; a half-open connection still says so. */
-  readonly isReady: boolean;
   send(args: readonly string[]): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   /** Calls `listener` whenever the connection breaks, also when the client mends it by itself; answers how to stop. */
@@ -63,9 +61,6 @@ export function redisConnection(client: RedisClient): RedisConnection {
 
 function ofIoredis(client: IoredisClient): RedisConnection {
   return {
-    get isReady() {
-      return client.status === 'ready';
-    },
     send: ([command = '', ...args]) => client.call(command, ...args),
     subscribe(channel, listener) {
       client.on('message', (from, message) => {
@@ -81,9 +76,6 @@ function ofIoredis(client: IoredisClient): RedisConnection {
 
 function ofNodeRedis(client: NodeRedisClient): RedisConnection {
   return {
-    get isReady() {
-      return client.isReady;
-    },
     send: (args) => client.sendCommand([...args]),
     subscribe: (channel, listener) => client.subscribe(channel, (message) => listener(String(message))),
     onBreak: (listener) => listenForBreaks(client, listener),

@@ -42,7 +42,7 @@ export class RedisCommands {
       const answer = (async () => connection.send([command, ...args]))();
       return await within(answer, timeoutMs, schedule);
     } catch (error) {
-      if (error instanceof SourceError) this.#replaceHalfOpen(connection);
+      if (error instanceof SourceError) this.#replaceSilent(connection);
       throw redisFailure(command, error);
     }
   }
@@ -60,9 +60,12 @@ export class RedisCommands {
     if (this.#owned) this.#connection.close();
   }
 
-  /** Connected and yet no answer: packets are lost, and TCP may take a quarter of an hour to notice. */
-  #replaceHalfOpen(silent: RedisConnection): void {
-    if (this.#closed || silent !== this.#connection || !silent.isReady) return;
+  /**
+   * A connection can be dead without a word: its packets are lost, and TCP may take a quarter of an hour to notice. So
+   * one that let a command wait too long is given up for a new one, whatever its client believes.
+   */
+  #replaceSilent(silent: RedisConnection): void {
+    if (this.#closed || silent !== this.#connection) return;
     this.#stopListening();
     this.#connection = silent.duplicate();
     if (this.#owned) silent.close();

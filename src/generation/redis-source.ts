@@ -75,8 +75,11 @@ export function redisSource(options: RedisSourceOptions): Required<GenerationSou
   };
 }
 
+/** A part of a ms that a double can still tell apart, for some hundred years to come. */
+const STEP_MS = 2 ** -10;
+
 /** A clock that never answers the same time twice, so that of two events one is always the earlier. */
 function strictly(clock: Clock): Clock {
   let latestMs = 0;
-  return () => (latestMs = Math.max(latestMs + 1, Math.floor(clock())));
+  return () => (latestMs = Math.max(latestMs + STEP_MS, Math.floor(clock())));
 }

@@ -1,11 +1,9 @@
 import { Redis } from 'ioredis';
-import { createClient } from 'redis';
-import { redisGenerations } from '../../../src/generation/redis';
-import type { RedisClient } from '../../../src/generation/redis-client';
 import { generationSourceCases } from '../../../src/testing';
 import type { GenerationSourceFixture } from '../../../src/testing';
-import { silentLogger } from './fixtures';
 import { anyRedis } from '../support/redis-server';
+import { byIoredis, byNodeRedis, openSource } from './fixtures';
+import type { Connect, OpenSource } from './fixtures';
 
 let url: string;
 let admin: Redis;
@@ -24,38 +22,14 @@ afterAll(async () => {
   await stopServer();
 });
 
-interface Connected {
-  readonly client: RedisClient;
-  readonly end: () => void;
-}
-
-type Connect = (name: string) => Promise<Connected>;
-
-const byIoredis =
-  (protocol: 2 | 3): Connect =>
-  (connectionName) => {
-    const client = new Redis(url, { connectionName, protocol });
-    return Promise.resolve({ client, end: () => client.disconnect() });
-  };
-
-const byNodeRedis =
-  (RESP: 2 | 3): Connect =>
-  async (name) => {
-    const client = createClient({ url, name, RESP });
-    client.on('error', () => undefined);
-    await client.connect();
-    return { client: client as unknown as RedisClient, end: () => client.destroy() };
-  };
-
 /** A key for every case, so that a server that was given is left as it was. */
 async function create(connect: Connect): Promise<GenerationSourceFixture> {
   const key = `tillgate:case:${process.pid}:${++fixtures}`;
-  const ends: (() => void)[] = [];
+  const opened: OpenSource[] = [];
   async function open() {
-    const { client, end } = await connect(key);
-    const source = redisGenerations({ client, key, logger: silentLogger });
-    ends.push(end);
-    return source;
+    const next = await openSource(connect, url, { key });
+    opened.push(next);
+    return next.source;
   }
   const source = await open();
   return {
@@ -68,8 +42,7 @@ async function create(connect: Connect): Promise<GenerationSourceFixture> {
       expect(own.length).toBeGreaterThan(0);
     },
     async close() {
-      await source.close();
-      for (const end of ends) end();
+      for (const each of opened) await each.close();
       await admin.del(key);
     },
   };
