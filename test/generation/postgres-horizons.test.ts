@@ -25,9 +25,12 @@ describe('Horizons', () => {
 
   it('answers the older one of two reads that overtook each other', () => {
     const horizons = new Horizons();
-    horizons.note(START + 5_000, 800n);
     horizons.note(START, 900n);
+    horizons.note(START + 5_000, 800n);
     expect(horizons.from(START)).toBe(800n);
+    horizons.note(START + 9_500, 1_000n);
+    horizons.note(START + 9_200, 1_100n);
+    expect(horizons.from(START + 9_500)).toBe(1_000n);
   });
 
   it('keeps one answer per second, so that many reads stay cheap', () => {
