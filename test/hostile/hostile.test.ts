@@ -9,7 +9,7 @@ describe('hostile input, against the running scaffold', () => {
   let target: Target;
   beforeAll(async () => {
     target = await openTarget();
-  });
+  }, 20_000);
   afterAll(() => target.close());
 
   describe.each(Object.entries(CATEGORIES))('%s', (_category, attacks) => {

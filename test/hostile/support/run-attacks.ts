@@ -5,7 +5,7 @@ import type { Attack, Expected } from './attack';
 import { leaks } from './leaks';
 import { parseChallenge } from './strict-challenge';
 import type { Target } from './target';
-import { exchange } from './wire';
+import { exchange, SILENCE_MS } from './wire';
 import type { Exchange, WireAnswer } from './wire';
 
 const NEXT = 'GET /livez HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n';
@@ -15,7 +15,8 @@ const METADATA = `${AUDIENCE}/.well-known/oauth-protected-resource`;
 export async function runAttack({ input, expected }: Attack, target: Target): Promise<void> {
   target.reached.length = target.lines.length = target.connections.count = 0;
   const bytes = bytesOf(input);
-  const result = await exchange(target.port, Buffer.from(bytes + NEXT, 'latin1'));
+  const silenceMs = expected.next === 'swallowed' ? SILENCE_MS : undefined;
+  const result = await exchange(target.port, Buffer.from(bytes + NEXT, 'latin1'), silenceMs);
   await new Promise((resolve) => setImmediate(resolve));
 
   expect(outcome(result)).toEqual(expectedOutcome(expected));

@@ -20,18 +20,25 @@ export interface Exchange {
 }
 
 /** So long without a byte from the server means: it waits for us. Answers take a few ms. */
-const SILENCE_MS = 300;
+export const SILENCE_MS = 300;
+/** Where the server is expected to close, it may be slow about it: other processes want the machine too. */
+const PATIENCE_MS = 4_000;
 
-/** Sends bytes on a connection of their own and reads until the server closes it, or has fallen silent. */
-export function exchange(port: number, bytes: Buffer): Promise<Exchange> {
+/** Sends bytes on a connection of their own and reads until the server closes it, or has been silent for `silenceMs`. */
+export function exchange(port: number, bytes: Buffer, silenceMs = PATIENCE_MS): Promise<Exchange> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
     let received = '';
     let error: string | undefined;
     let closed = true;
-    socket.setEncoding('latin1').setTimeout(SILENCE_MS, () => {
-      closed = false;
-      socket.destroy();
+    socket.setEncoding('latin1').setTimeout(silenceMs, () => {
+      const until = received.length;
+      // A process that was held up runs its timers before it reads: what has come meanwhile is no silence.
+      setTimeout(() => {
+        if (socket.destroyed || received.length > until) return;
+        closed = false;
+        socket.destroy();
+      }, 20);
     });
     socket.on('data', (chunk: string) => (received += chunk));
     socket.on('end', () => socket.end());
