@@ -62,7 +62,7 @@ function clientRoutes({ store, tokens, limit }: AppParts): Router {
 function operatorRoutes({ settings, store, registry, tokens, rotate, stream }: AppParts): Router {
   const router = Router();
   router.use('/clients', clientsApi({ registry, tokens, knownScopes: settings.scopes }));
-  serve(router, '/generations', { get: generationsFeed(store) });
+  serve(router, '/generations', { get: generationsFeed(store, settings.schedule) });
   serve(router, '/generations/stream', { get: stream.handler });
   serve(router, '/keys/rotate', {
     post: async function rotateKeys(_req, res) {

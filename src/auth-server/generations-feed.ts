@@ -1,33 +1,55 @@
-import type { Request, RequestHandler } from 'express';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Request, RequestHandler, Response } from 'express';
+import { systemSchedule } from '../core/clock';
+import type { Schedule } from '../core/clock';
 import { describe } from '../core/options';
 import { isGeneration } from '../generation/generation';
+import { drained, isOver } from './drained';
+import { collectFloorsSince, floorsSince } from './moved-floors';
+import type { MovedFloor } from './moved-floors';
 import { invalidRequest } from './refused-request';
-import type { ClientRow, State, Tombstone } from './state';
 import type { Store } from './store';
 
-/** A floor with the revision at which it moved. */
-export type MovedFloor = Pick<ClientRow | Tombstone, 'clientId' | 'generation' | 'movedAt'>;
+const LINES = 'application/x-ndjson';
+
+/** Lines per write: about a millisecond of work. */
+const SLICE = 1_000;
 
 /**
  * Makes `GET /generations?since=<ms>`: every floor that moved at or after that time, of deleted clients too, and the time
- * from which to ask next. The entity tag outlives a restart, for the revision does.
+ * from which to ask next. The entity tag outlives a restart, for the revision does. JSON by default; who asks for
+ * `application/x-ndjson` gets a line `{"now", "count"}` and then one line per floor, however many they are.
  */
-export function generationsFeed(store: Store): RequestHandler {
-  return function listGenerations(req, res) {
+export function generationsFeed(store: Store, schedule: Schedule = systemSchedule): RequestHandler {
+  return async function listGenerations(req, res) {
     const since = readSince(req);
-    res.set({ ETag: `"${store.state.revision}"`, 'Cache-Control': 'no-cache' });
+    // Together: whatever changes after this look has a revision that is no smaller than the time that is told.
+    const { state } = store;
+    const now = store.nowMs();
+    res.vary('Accept').set({ ETag: `"${state.revision}"`, 'Cache-Control': 'no-cache' });
     if (req.fresh) return void res.status(304).end();
-    const floors = floorsSince(store.state, since).map(({ clientId, generation }) => ({
-      client_id: clientId,
-      generation,
-    }));
-    res.json({ now: store.nowMs(), floors });
+    if (req.accepts(['application/json', LINES]) !== LINES) {
+      return void res.json({ now, floors: floorsSince(state, since).map(toEntry) });
+    }
+    res.set('Content-Type', LINES);
+    if (req.method === 'HEAD') return void res.end();
+    await sendLines(res, now, await collectFloorsSince(state, since), schedule);
   };
 }
 
-/** The floors that moved at or after a revision, in no order. */
-export function floorsSince({ clients, tombstones }: State, revision: number): MovedFloor[] {
-  return [...clients.values(), ...tombstones.values()].filter(({ movedAt }) => movedAt >= revision);
+/** Slice by slice, as fast as the reader takes them: a million floors must not hold the other requests up. */
+async function sendLines(res: Response, now: number, floors: readonly MovedFloor[], schedule: Schedule): Promise<void> {
+  res.write(`${JSON.stringify({ now, count: floors.length })}\n`);
+  for (let at = 0; at < floors.length && !isOver(res); at += SLICE) {
+    const lines = floors.slice(at, at + SLICE).map((floor) => `${JSON.stringify(toEntry(floor))}\n`);
+    if (res.write(lines.join(''))) await turn();
+    else await drained(res, schedule);
+  }
+  res.end();
+}
+
+function toEntry({ clientId, generation }: MovedFloor): { client_id: string; generation: number } {
+  return { client_id: clientId, generation };
 }
 
 function readSince({ query }: Request): number {

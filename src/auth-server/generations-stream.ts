@@ -1,7 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Schedule, Timer } from '../core/clock';
-import { floorsSince } from './generations-feed';
-import type { MovedFloor } from './generations-feed';
+import { drained, isOver } from './drained';
+import { floorsSince } from './moved-floors';
+import type { MovedFloor } from './moved-floors';
 import type { Store } from './store';
 
 /** The event stream and its open connections. */
@@ -78,19 +79,6 @@ function toEvent({ clientId, generation, movedAt }: MovedFloor): string {
   return `id: ${movedAt}\nevent: generation\ndata: ${data}\n\n`;
 }
 
-/** Resolves when the reader takes more, or is gone. */
-function drained(res: Response, schedule: Schedule): Promise<void> {
-  return new Promise((resolve) => {
-    const deadline = schedule(() => res.destroy(), HEARTBEAT_MS);
-    function done(): void {
-      deadline.cancel();
-      res.off('drain', done).off('close', done);
-      resolve();
-    }
-    res.on('drain', done).on('close', done);
-  });
-}
-
 function startHeartbeat(res: Response, schedule: Schedule): () => void {
   let timer: Timer;
   function beat(): void {
@@ -99,8 +87,4 @@ function startHeartbeat(res: Response, schedule: Schedule): () => void {
   }
   timer = schedule(beat, HEARTBEAT_MS);
   return () => timer.cancel();
-}
-
-function isOver(res: Response): boolean {
-  return res.destroyed || res.writableEnded;
 }
