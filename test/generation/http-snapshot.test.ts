@@ -34,7 +34,7 @@ describe('reading /generations', () => {
     expect(feed.requests[0]).toMatchObject({
       method: 'GET',
       url: '/generations?since=0',
-      headers: { accept: 'application/json', 'cache-control': 'no-cache' },
+      headers: { accept: 'application/x-ndjson, application/json;q=0.9', 'cache-control': 'no-cache' },
     });
   });
 
@@ -101,7 +101,13 @@ describe('reading /generations', () => {
     ['an error', 500, 'application/json', '{"now":1,"floors":[]}', 'answered 500, expected 200'],
     ['204', 204, 'application/json', '', 'answered 204, expected 200'],
     ['401', 401, 'application/json', '{}', 'answered 401, expected 200'],
-    ['HTML', 200, 'text/html', '<h1>hunter2</h1>', 'another content type than application/json'],
+    [
+      'HTML',
+      200,
+      'text/html',
+      '<h1>hunter2</h1>',
+      'another content type than application/x-ndjson or application/json',
+    ],
     ['a lookalike type', 200, 'application/jsonp', '{"now":1,"floors":[]}', 'another content type'],
     ['garbage', 200, 'application/json', 'hunter2', 'no valid JSON'],
     ['nothing', 200, 'application/json', '', 'no valid JSON'],
