@@ -5,7 +5,7 @@ import { keyServer } from '../../support/key-server';
 import { jwks, testKey } from '../../support/keys';
 import { expectRefusal } from '../../support/refusals';
 import { eventually } from '../support/eventually';
-import { answer, endless, faultServer, send } from './fault-server';
+import { answer, endless, faultServer, send, sized } from './fault-server';
 import type { Fault } from './fault-server';
 
 const [KEY, NEXT] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
@@ -55,7 +55,7 @@ describe('a discovery document', () => {
     ['that never comes', () => {}, /did not answer within 5000 ms/],
     ['that drips', endless('HTTP/1.1 200 OK\r\n\r\n', Buffer.from(' '), 100), /did not answer within 5000 ms/],
     ['that breaks off', send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"issuer":'), /could not be fetched/],
-    ['of 50 MB', answer(Buffer.alloc(50 * 1_048_576, 0x20)), /more than 1048576 bytes/],
+    ['of 50 MB', sized(50 * 1_048_576), /more than 1048576 bytes/],
     ['that is a page', answer('<html>Sign in</html>'), /did not answer a JSON object/],
     ['that stands elsewhere', answer('', { status: '301 M', headers: 'Location: /jwks\r\n' }), /answered 301/],
     ['of another issuer', answer('{"issuer":"https://evil.test","jwks_uri":"https://evil.test/"}'), /another issuer/],
@@ -63,11 +63,11 @@ describe('a discovery document', () => {
 
   it.each(rows)('%s is an outage; a good one afterwards serves by itself', async (_what, fault, detail) => {
     const server = await faultServer(() => {});
-    const good: Fault = (socket, request) => {
+    const good: Fault = (socket, request, took) => {
       const document = request.includes('/jwks')
         ? jwks(KEY)
         : { issuer: server.origin, jwks_uri: `${server.origin}/jwks` };
-      answer(JSON.stringify(document))(socket, request);
+      answer(JSON.stringify(document))(socket, request, took);
     };
     server.behave = fault;
     const through = gateApp({ issuer: server.origin, fetch, clock });

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What a broken server does with a connection on which a request has come. */
-export type Fault = (socket: Socket, request: string) => void;
+/** What a broken server does with a connection on which a request has come; `took` counts bytes that went out. */
+export type Fault = (socket: Socket, request: string, took: (bytes: number) => void) => void;
 
 /** A server on loopback that answers byte by byte what no HTTP server would. */
 export interface FaultServer {
@@ -12,7 +12,7 @@ export interface FaultServer {
   behave: Fault;
   /** First lines of the requests so far. */
   readonly requests: string[];
-  /** Bytes that clients took of the last answer. */
+  /** Bytes that clients took of endless answers. */
   readonly bytesTaken: number;
   stop(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface FaultServer {
 export async function faultServer(behave: Fault): Promise<FaultServer> {
   const requests: string[] = [];
   const sockets = new Set<Socket>();
-  let last: Socket | undefined;
+  let taken = 0;
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
@@ -31,8 +31,7 @@ export async function faultServer(behave: Fault): Promise<FaultServer> {
       const request = received.slice(0, received.indexOf('\r\n'));
       received = '';
       requests.push(request);
-      last = socket;
-      self.behave(socket, request);
+      self.behave(socket, request, (bytes) => (taken += bytes));
     });
   });
   server.listen(0, '127.0.0.1');
@@ -42,7 +41,7 @@ export async function faultServer(behave: Fault): Promise<FaultServer> {
     behave,
     requests,
     get bytesTaken() {
-      return (last?.bytesWritten ?? 0) - (last?.writableLength ?? 0);
+      return taken;
     },
     async stop() {
       for (const socket of sockets) socket.destroy();
@@ -69,17 +68,23 @@ export function send(...parts: readonly (string | Buffer)[]): Fault {
 
 /** The head of a good answer, then `chunk` again and again: at once as fast as it is taken, or every so many ms. */
 export function endless(head: string, chunk: Buffer, everyMs?: number): Fault {
-  return (socket) => {
-    socket.write(head);
-    if (everyMs !== undefined) {
-      const timer = setInterval(() => socket.write(chunk), everyMs);
-      socket.once('close', () => clearInterval(timer));
-      return;
-    }
+  return (socket, _request, took) => {
+    const write = (): boolean => socket.write(chunk, (error) => error || took(chunk.length));
     const pump = (): void => {
-      while (!socket.destroyed && socket.write(chunk));
+      while (!socket.destroyed && write());
     };
-    socket.on('drain', pump);
-    pump();
+    socket.write(head);
+    if (everyMs === undefined) {
+      socket.on('drain', pump);
+      pump();
+    } else {
+      const timer = setInterval(write, everyMs);
+      socket.once('close', () => clearInterval(timer));
+    }
   };
+}
+
+/** A body of so many bytes, of which no more is in memory than is on its way. */
+export function sized(bytes: number): Fault {
+  return endless(`HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n`, Buffer.alloc(65_536, 0x20));
 }

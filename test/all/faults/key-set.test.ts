@@ -3,7 +3,7 @@ import { gateApp } from '../../support/gate-app';
 import type { GateApp } from '../../support/gate-app';
 import { NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
-import { answer, endless, faultServer, send } from './fault-server';
+import { answer, endless, faultServer, send, sized } from './fault-server';
 import type { Fault, FaultServer } from './fault-server';
 
 const [KEY, NEXT] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
@@ -41,7 +41,7 @@ const rows: readonly [string, Fault, RegExp, number][] = [
   ],
   ['answers an HTML page', answer('<!doctype html><title>Sign in</title>'), /did not answer a JSON object/, 1_000],
   ['answers nothing', answer(''), /did not answer a JSON object/, 1_000],
-  ['answers 50 MB', answer(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/, 2_000],
+  ['answers 50 MB', sized(50 * MEGABYTE), /more than 1048576 bytes/, 2_000],
   ['answers without end', endless(CHUNKED, chunk(zeros)), /more than 1048576 bytes/, 2_000],
   ['answers 50 MB in 50 kB', gzip(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/, 2_000],
   ['answers what is no gzip', answer(GOOD, { headers: 'Content-Encoding: gzip\r\n' }), /could not be fetched/, 1_000],
@@ -121,12 +121,13 @@ describe('a key set server that', () => {
 });
 
 it.each([
-  ['50 MB', answer(Buffer.alloc(50 * MEGABYTE, 0x20))],
+  ['50 MB', sized(50 * MEGABYTE)],
   ['an endless body', endless(CHUNKED, chunk(zeros))],
 ])('of %s not more is taken than the limit and what the network holds', async (_name, fault) => {
   const server = await faultServer(fault);
   const through = gateApp({ jwksUri: `${server.origin}/jwks`, fetch });
   expect((await through.get(token({ key: KEY }))).status).toBe(503);
+  expect(server.bytesTaken).toBeGreaterThan(MEGABYTE);
   expect(server.bytesTaken).toBeLessThan(20 * MEGABYTE);
   await through.gate.close();
   await server.stop();

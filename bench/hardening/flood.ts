@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { keyServer } from '../../test/support/key-server';
+import { jwks, newKey } from '../../test/support/keys';
+import { paced, statuses } from '../../test/all/support/load';
+import type { Outcome } from '../../test/all/support/load';
+import { percentile, round, table } from '../stats';
+import { startApiProcess } from './api-process';
+import type { ApiFigures } from './api-process';
+import { AUDIENCE, tokenNow, withToken } from './real-tokens';
+import { megabytes } from './suite';
+import type { Suite } from './suite';
+
+/** A flood of made-up key ids beside good requests. */
+export const flood: Suite = {
+  about: 'requests with random kids of 1,000 characters beside good ones, against the same good ones alone',
+  defaults: { requests: 100_000, rate: 500, good: 100 },
+  async run({ requests = 0, rate = 0, good = 0 }) {
+    const key = newKey('ES256', 'a');
+    const server = await keyServer(key);
+    const fetchedAt: number[] = [];
+    server.answers.set('/jwks', (res) => {
+      fetchedAt.push(performance.now());
+      res.end(JSON.stringify(jwks(key)));
+    });
+    const api = await startApiProcess(server.origin, AUDIENCE);
+    const seconds = Math.max(1, Math.round(requests / rate));
+    const goodLoad = (): Promise<readonly Outcome[]> =>
+      paced(good, good * seconds, () => withToken(api.orders, tokenNow(server.origin, { key })));
+
+    // Warm: what is compiled late must not count for one side only.
+    await paced(good, good * 5, () => withToken(api.orders, tokenNow(server.origin, { key })));
+    const quiet = await goodLoad();
+    const before = await api.figures();
+    const fetchesBefore = fetchedAt.length;
+    const pattern = tokenNow(server.origin, { key });
+    const [bad, disturbed] = await Promise.all([
+      paced(rate, requests, () => withToken(api.orders, withRandomKid(pattern))),
+      goodLoad(),
+    ]);
+    const after = await api.figures();
+    api.stop();
+    await server.stop();
+    return report({ quiet, bad, disturbed, before, after, seconds, fetchedAt: fetchedAt.slice(fetchesBefore) });
+  },
+};
+
+/** The same token under another header: its signature is wrong, which nobody finds out without the key. */
+function withRandomKid(token: string): string {
+  const kid = randomBytes(750).toString('base64url');
+  const header = Buffer.from(JSON.stringify({ typ: 'at+jwt', alg: 'ES256', kid })).toString('base64url');
+  return header + token.slice(token.indexOf('.'));
+}
+
+interface Measured {
+  readonly quiet: readonly Outcome[];
+  readonly bad: readonly Outcome[];
+  readonly disturbed: readonly Outcome[];
+  readonly before: ApiFigures;
+  readonly after: ApiFigures;
+  readonly seconds: number;
+  /** Moments of the key set fetches during the flood. */
+  readonly fetchedAt: readonly number[];
+}
+
+function report({ quiet, bad, disturbed, before, after, seconds, fetchedAt }: Measured): string {
+  const row = (name: string, outcomes: readonly Outcome[]): (string | number)[] => {
+    const ms = outcomes.map((outcome) => outcome.ms);
+    const times = [percentile(ms, 0.5), percentile(ms, 0.99), percentile(ms, 1)].map(round);
+    return [name, outcomes.length, JSON.stringify(statuses(outcomes)).replaceAll('"', ''), ...times];
+  };
+  const rows = [row('good, quiet', quiet), row('good, in the flood', disturbed), row('flood', bad)];
+  return [
+    table(['requests', 'number', 'answers', 'p50 ms', 'p99 ms', 'max ms'], rows),
+    '',
+    table(
+      ['flood of random kids', 'figure'],
+      [
+        ['seconds', seconds],
+        ['key set fetches', fetchedAt.length],
+        ['most of them within 30 s', mostWithin(30_000 - JITTER_MS, fetchedAt)],
+        ['heap after it, MB more', megabytes(after.heapUsed - before.heapUsed)],
+        ['resident memory after it, MB more', megabytes(after.rss - before.rss)],
+      ],
+    ),
+  ].join('\n');
+}
+
+/** Fetches are counted where they arrive, which takes one of them longer than another. */
+const JITTER_MS = 200;
+
+function mostWithin(ms: number, moments: readonly number[]): number {
+  return Math.max(0, ...moments.map((from) => moments.filter((at) => at >= from && at < from + ms).length));
+}

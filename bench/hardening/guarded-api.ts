@@ -1,0 +1,31 @@
+/**
+ * An API behind a gate, in a process of its own: argv[2] is the address of its issuer, argv[3] the audience. Says on which
+ * port it listens, and when it is asked, what it costs.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import { authenticate, problemHandler, requireScope } from '../../src/index';
+import type { ApiFigures, FromApi } from './api-process';
+
+const [issuer = '', audience = ''] = process.argv.slice(2);
+const gate = authenticate({ issuer, audience, generation: false, logger: { info() {}, warn() {}, error() {} } });
+const app = express();
+app.use('/v1', gate);
+app.get('/v1/orders', requireScope('orders:read'), (_req, res) => void res.json([]));
+app.use(problemHandler());
+
+const server = createServer(app).listen(0, '127.0.0.1', () => {
+  tell({ kind: 'listening', port: (server.address() as AddressInfo).port });
+});
+process.on('message', () => tell({ kind: 'figures', figures: figures() }));
+
+function figures(): ApiFigures {
+  global.gc?.();
+  const { heapUsed, rss } = process.memoryUsage();
+  return { heapUsed, rss, fetches: gate.status().issuers[0]?.keys.fetches ?? 0 };
+}
+
+function tell(message: FromApi): void {
+  process.send?.(message);
+}
