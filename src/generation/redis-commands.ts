@@ -23,6 +23,8 @@ export class RedisCommands {
   #owned: boolean;
   #stopListening: () => void = () => undefined;
   #closed = false;
+  /** Why there is no connection, as far as the client has said. */
+  #cause: unknown;
   /** Breaks so far: what spans several commands is whole only when none came in between. */
   breaks = 0;
 
@@ -40,10 +42,14 @@ export class RedisCommands {
     try {
       if (this.#closed) throw new SourceError('closed');
       const answer = (async () => connection.send([command, ...args]))();
-      return await within(answer, timeoutMs, schedule);
+      const reply = await within(answer, timeoutMs, schedule);
+      this.#cause = undefined;
+      return reply;
     } catch (error) {
-      if (error instanceof SourceError) this.#replaceSilent(connection);
-      throw redisFailure(command, error);
+      if (!(error instanceof SourceError)) throw redisFailure(command, error);
+      const failure = redisFailure(command, error, this.#cause);
+      this.#replaceSilent(connection);
+      throw failure;
     }
   }
 
@@ -80,6 +86,9 @@ export class RedisCommands {
 
   #broken(error: unknown): void {
     this.breaks++;
-    this.#options.onBreak(redisFailure('the connection broke', error));
+    // Some events carry no error.
+    const known = typeof error === 'object' && error !== null;
+    if (known && !(error instanceof SourceError)) this.#cause = error;
+    this.#options.onBreak(known ? redisFailure('the connection broke', error) : new SourceError('Redis: disconnected'));
   }
 }

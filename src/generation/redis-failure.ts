@@ -15,10 +15,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   WRONGTYPE: 'the key is in use for something else than a sorted set',
 };
 
-/** The failure of a command in our own words. */
-export function redisFailure(command: string, error: unknown): SourceError {
+/** The failure of a command in our own words; `cause` is what the connection died of, where that is known. */
+export function redisFailure(command: string, error: unknown, cause?: unknown): SourceError {
   const word = error instanceof Error ? (/^([A-Z]{3,20})\b/.exec(error.message)?.[1] ?? '') : '';
   const advice = Object.hasOwn(ADVICE, word) ? ADVICE[word] : undefined;
   const detail = advice === undefined ? describeFailure(error) : `${advice} (${word})`;
-  return new SourceError(`Redis: ${command}: ${detail}`, { cause: error });
+  const because = cause === undefined ? '' : `; the connection failed: ${describeFailure(cause)}`;
+  return new SourceError(`Redis: ${command}: ${detail}${because}`, { cause: error });
 }

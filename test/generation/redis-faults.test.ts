@@ -107,6 +107,18 @@ describe('a command', () => {
     expect(redis.clients.map(({ status }) => status)).toEqual(['ready', 'end', 'end', 'end']);
   });
 
+  it('that gets no answer says what the connection died of', async () => {
+    const { source, client, redis, time } = open();
+    redis.silent.add('ZADD').add('PUBLISH');
+    client.emit('error', Object.assign(new Error('connect redis://pos:hunter2@db'), { code: 'ECONNREFUSED' }));
+    client.emit('close');
+    const failing = expect(source.publish('pos', START)).rejects.toThrow(
+      'Redis: ZADD: no answer within 5000 ms; the connection failed: Error (ECONNREFUSED)',
+    );
+    await time.advance(5_000);
+    await failing;
+  });
+
   it.each([
     ['WRONGTYPE Operation against a key', /^Redis: ZSCAN: the key is in use .* \(WRONGTYPE\)$/],
     ['NOAUTH Authentication required.', /needs a password \(NOAUTH\)$/],

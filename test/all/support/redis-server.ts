@@ -29,16 +29,27 @@ export interface RedisServerOptions {
   readonly appendOnly?: boolean;
   /** Port of the primary that it is a replica of. */
   readonly replicaOf?: number;
+  /** Listens on one more port, with TLS. */
+  readonly tls?: { readonly port: number; readonly certificateFile: string; readonly keyFile: string };
 }
 
 /** Starts a server of Debian's package in a folder of its own, on a free port of this machine. */
-export async function startRedis({ appendOnly = false, replicaOf }: RedisServerOptions = {}): Promise<RedisServer> {
+export async function startRedis({
+  appendOnly = false,
+  replicaOf,
+  tls,
+}: RedisServerOptions = {}): Promise<RedisServer> {
   requireInstalled();
   const folder = await mkdtemp(join(tmpdir(), 'tillgate-redis-'));
   const port = await freePort();
   const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no'];
   if (appendOnly) settings.push('--appendonly', 'yes', '--appendfsync', 'always');
   if (replicaOf !== undefined) settings.push('--replicaof', '127.0.0.1', String(replicaOf));
+  if (tls) {
+    settings.push('--tls-port', String(tls.port), '--tls-auth-clients', 'no');
+    settings.push('--tls-cert-file', tls.certificateFile, '--tls-key-file', tls.keyFile);
+    settings.push('--tls-ca-cert-file', tls.certificateFile);
+  }
   let child: ChildProcess | undefined;
 
   async function start(): Promise<void> {
@@ -97,7 +108,8 @@ async function commandTo(port: number, name: string, ...args: string[]): Promise
   }
 }
 
-async function freePort(): Promise<number> {
+/** A port of this machine that nobody listens on. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
