@@ -6,6 +6,8 @@ const config: Config = {
   roots: ['<rootDir>/test'],
   // Nothing here waits for time to pass; this is for slow machines.
   testTimeout: 20_000,
+  // Jest leaves one core free, which on two cores is half of the machine.
+  maxWorkers: '100%',
   testMatch: ['**/*.test.ts'],
   // Whatever needs an engine, a browser or a foreign server lives in test/all and runs with `npm run test:all`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/'],
