@@ -14,8 +14,8 @@ export interface SourceReaderOptions {
   readonly schedule: Schedule;
 }
 
-/** Some 10 ms of work. */
-const SLICE = 20_000;
+/** Some 5 ms of work. */
+const SLICE = 5_000;
 
 /** Reads one source, completely at first and then what moved, and merges what it answers into the floors. */
 export class SourceReader {
