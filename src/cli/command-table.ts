@@ -5,6 +5,7 @@ import type * as checkCommand from './commands/check';
 import type * as clientsCommand from './commands/clients';
 import type * as devCommand from './commands/dev';
 import type * as explainCommand from './commands/explain';
+import type * as generationsCommand from './commands/generations';
 import type * as initCommand from './commands/init';
 import type * as routesCommand from './commands/routes';
 import type * as serveCommand from './commands/serve';
@@ -16,6 +17,7 @@ const load = {
   clients: () => require('./commands/clients') as typeof clientsCommand,
   dev: () => require('./commands/dev') as typeof devCommand,
   explain: () => require('./commands/explain') as typeof explainCommand,
+  generations: () => require('./commands/generations') as typeof generationsCommand,
   init: () => require('./commands/init') as typeof initCommand,
   routes: () => require('./commands/routes') as typeof routesCommand,
   serve: () => require('./commands/serve') as typeof serveCommand,
@@ -29,6 +31,11 @@ const SCOPE = [
 const SECRET = [
   ['--secret <secret>', 'client secret (default: the one kept in TILLGATE_DATA_DIR)'],
   ['--secret-file <file>', 'file that holds the client secret; - is standard input'],
+] as const;
+
+const SOURCE = [
+  '--generations <url>',
+  'source of generations: redis(s)://, postgres:// or http(s):// (default: TILLGATE_GENERATIONS)',
 ] as const;
 
 const CLIENTS: CommandGroup = {
@@ -63,6 +70,25 @@ const CLIENTS: CommandGroup = {
       usage: 'remove <client>',
       about: 'delete one',
       run: (context, _options, client) => load.clients().remove(context, client),
+    },
+  ],
+};
+
+const GENERATIONS: CommandGroup = {
+  name: 'generations',
+  about: 'the floors that resource servers go by',
+  commands: [
+    {
+      usage: 'publish <client>',
+      about: 'raise the floor of a client: its earlier tokens are refused',
+      options: [['--generation <n>', 'lowest generation still accepted (default: now, in ms)'], SOURCE],
+      run: (context, options, client) => load.generations().publish(context, options, client),
+    },
+    {
+      usage: 'list',
+      about: 'list the floors',
+      options: [['--since <ms>', 'only those that moved at or after this time'], SOURCE],
+      run: (context, options) => load.generations().list(context, options),
     },
   ],
 };
@@ -107,8 +133,13 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
   {
     usage: 'revoke <client>',
     about: 'discard all tokens of a client issued so far',
-    run: (context, _options, client) => load.clients().revoke(context, client),
+    options: [['--generations <url>', 'publish to this source instead of asking the token server']],
+    run: (context, options, client) =>
+      options.generations === undefined
+        ? load.clients().revoke(context, client)
+        : load.generations().publish(context, options, client),
   },
+  GENERATIONS,
   {
     usage: 'routes',
     about: 'list the routes of the API and their scopes',

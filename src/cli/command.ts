@@ -20,6 +20,9 @@ export interface CommandOptions {
   readonly keepTokens?: true;
   readonly revokePrevious?: true;
   readonly check?: true;
+  readonly generations?: string;
+  readonly generation?: string;
+  readonly since?: string;
 }
 
 /** One command of the table: how it is called and what runs it. */

@@ -18,7 +18,12 @@ export function externalSettings(env: Environment): Settings {
 export function apiSettings(settings: Settings): Settings {
   if (!isEmbedded(settings)) return settings;
   const { url } = embeddedAddress(settings);
-  return Object.freeze({ ...settings, authUrl: url, issuer: url, generations: `${url}/generations` });
+  return Object.freeze({
+    ...settings,
+    authUrl: url,
+    issuer: url,
+    generations: settings.generations ?? `${url}/generations`,
+  });
 }
 
 function problemsOf(env: Environment): readonly string[] {

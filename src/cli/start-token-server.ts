@@ -2,6 +2,7 @@ import { SCOPES } from '../app/commerce/routes';
 import { startServer } from '../app/index';
 import { createAuthServer } from '../auth-server/index';
 import type { AuthServer } from '../auth-server/index';
+import { generationsFromUrl } from '../generation/from-url';
 import { memoryGenerations } from '../generation/index';
 import { ConfigurationError } from '../index';
 import type { GenerationSource, Logger, Settings } from '../index';
@@ -27,7 +28,7 @@ const NOT_IN_PRODUCTION =
 export async function startTokenServer(settings: Settings, logger: Logger): Promise<RunningTokenServer> {
   if (settings.production) throw new ConfigurationError([NOT_IN_PRODUCTION]);
   const { host, port, url } = embeddedAddress(settings);
-  const generations = memoryGenerations();
+  const generations = openGenerations(settings, logger);
   const auth = await createAuthServer({
     issuer: url,
     audience: settings.audience,
@@ -48,10 +49,26 @@ export async function startTokenServer(settings: Settings, logger: Logger): Prom
       async close() {
         // Its event streams end only with the token server itself.
         await Promise.all([server.close(), auth.close()]);
+        await generations.close?.();
       },
     };
   } catch (error) {
     await auth.close();
+    await generations.close?.();
     throw error;
   }
+}
+
+/**
+ * Where the token server publishes and the API reads: the configured store, or memory, which both share.
+ *
+ * @throws ConfigurationError when the store cannot be written
+ */
+function openGenerations({ generations }: Settings, logger: Logger): GenerationSource {
+  if (generations === undefined) return memoryGenerations();
+  const source = generationsFromUrl(generations, { logger });
+  if (source.publish) return source;
+  throw new ConfigurationError([
+    'TILLGATE_GENERATIONS: got an http(s): address, which the embedded token server cannot publish to; expected redis(s): or postgres:; leave it out, or set TILLGATE_AUTH_URL',
+  ]);
 }

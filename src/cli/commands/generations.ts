@@ -1,0 +1,79 @@
+import { generationsFromUrl } from '../../generation/from-url';
+import { isGeneration } from '../../generation/generation';
+import { readSettings } from '../../index';
+import type { GenerationSource } from '../../index';
+import { print, table } from '../answer';
+import type { CommandContext, CommandOptions } from '../command';
+import { CliError, EXIT } from '../exit';
+import { apiSettings } from '../settings';
+
+/** `tillgate generations publish <client>`, and `tillgate revoke <client> --generations <url>` */
+export async function publish(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
+  const generation = numberOf('--generation', options.generation) ?? Date.now();
+  return withSource(context, options, async (source) => {
+    if (!source.publish) {
+      throw new CliError('this source can only be read: revoke the client at its token server instead', EXIT.usage);
+    }
+    await source.publish(clientId, generation);
+    const text = `published: tokens of ${clientId} with a generation below ${generation} are refused from here on`;
+    print(context, { client_id: clientId, generation }, text);
+  });
+}
+
+/** `tillgate generations list` */
+export async function list(context: CommandContext, options: CommandOptions): Promise<number> {
+  const since = numberOf('--since', options.since) ?? 0;
+  return withSource(context, options, async (source) => {
+    const { floors, nowMs } = await source.read(since);
+    const sorted = [...floors].sort(([a], [b]) => (a < b ? -1 : 1));
+    const document = {
+      now: Math.floor(nowMs),
+      floors: sorted.map(([client_id, generation]) => ({ client_id, generation })),
+    };
+    print(context, document, table([['CLIENT', 'GENERATION'], ...sorted.map(([id, floor]) => [id, String(floor)])]));
+  });
+}
+
+/** Opens the source of `--generations`, else of the settings, and closes it whatever happens. */
+async function withSource(
+  { io }: CommandContext,
+  options: CommandOptions,
+  work: (source: GenerationSource) => Promise<void>,
+): Promise<number> {
+  const url = options.generations ?? apiSettings(readSettings(io.env)).generations;
+  if (url === undefined) {
+    throw new CliError(
+      'give --generations redis://..., postgres://... or http(s)://..., or set TILLGATE_GENERATIONS',
+      EXIT.usage,
+    );
+  }
+  const source = openSource(url, io.fetch);
+  try {
+    await work(source);
+    return EXIT.ok;
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    // The messages of our sources hold neither address nor password.
+    throw new CliError(`the source did not take part: ${(error as Error).message}`);
+  } finally {
+    await source.close?.();
+  }
+}
+
+function openSource(url: string, fetch: typeof globalThis.fetch): GenerationSource {
+  try {
+    return generationsFromUrl(url, { fetch });
+  } catch (error) {
+    throw new CliError((error as Error).message, EXIT.usage);
+  }
+}
+
+function numberOf(option: string, given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const number = /^\d{1,16}$/.test(given) ? Number(given) : NaN;
+  if (isGeneration(number)) return number;
+  throw new CliError(
+    `${option}: got ${JSON.stringify(given)}, expected a whole number, for example 1790000000123`,
+    EXIT.usage,
+  );
+}

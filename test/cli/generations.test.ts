@@ -1,0 +1,72 @@
+import { cliScene, json } from './harness';
+import type { CliScene } from './harness';
+
+const FLOORS = [
+  { client_id: 'till-2', generation: 1_790_000_000_000 },
+  { client_id: 'kiosk', generation: 1_790_000_000_005 },
+];
+const scenes: CliScene[] = [];
+
+function scene(env: Record<string, string> = {}): CliScene {
+  const made = cliScene({
+    env,
+    answer: ({ url }) =>
+      new URL(url).pathname === '/generations' ? json(200, { now: 1_790_000_000_009, floors: FLOORS }) : undefined,
+  });
+  scenes.push(made);
+  return made;
+}
+
+afterAll(() => scenes.forEach((each) => each.close()));
+
+describe('generations list', () => {
+  it('shows the floors of the source as a table', async () => {
+    const { exitCode, stdout } = await scene().run('generations', 'list', '--generations', 'http://127.0.0.1:4000');
+    expect(exitCode).toBe(0);
+    expect(stdout.split('\n')).toEqual(['CLIENT  GENERATION', 'kiosk   1790000000005', 'till-2  1790000000000', '']);
+  });
+
+  it('answers one JSON document, and asks from the given time on', async () => {
+    const through = scene({ TILLGATE_GENERATIONS: 'http://127.0.0.1:4000/generations' });
+    const { stdout } = await through.run('generations', 'list', '--since', '1789999999999', '--json');
+    expect(JSON.parse(stdout)).toEqual({ now: 1_790_000_000_009, floors: [FLOORS[1], FLOORS[0]] });
+    expect(through.sent.map(({ url }) => url)).toEqual(['http://127.0.0.1:4000/generations?since=1789999999999']);
+  });
+
+  it('reads the embedded token server where no source is named', async () => {
+    const through = scene();
+    expect((await through.run('generations', 'list')).exitCode).toBe(0);
+    expect(through.sent.map(({ url }) => new URL(url).host)).toEqual(['127.0.0.1:4000']);
+  });
+
+  it('ends with 1 when the source cannot be read, and shows no password', async () => {
+    const through = cliScene();
+    scenes.push(through);
+    const outcome = await through.run('generations', 'list', '--generations', 'http://till:hunter2@127.0.0.1:4000');
+    expect(outcome.exitCode).toBe(1);
+    expect(outcome.stderr).toContain('the source did not take part');
+    expect(outcome.stdout + outcome.stderr).not.toContain('hunter2');
+  });
+});
+
+describe('generations publish', () => {
+  it.each([
+    ['an http source', ['--generations', 'http://127.0.0.1:4000'], 'this source can only be read'],
+    ['an unknown scheme', ['--generations', 'mqtt://till:hunter2@127.0.0.1'], 'mqtt'],
+    ['a generation that is no number', ['--generation', '5x'], '--generation: got "5x", expected a whole number'],
+    ['a generation beyond 2^53', ['--generation', '9007199254740993'], 'expected a whole number'],
+  ])('ends with 2 for %s', async (_what, argv, message) => {
+    const through = scene();
+    const outcome = await through.run('generations', 'publish', 'till-2', ...argv);
+    expect(outcome.exitCode).toBe(2);
+    expect(outcome.stderr).toContain(message);
+    expect(outcome.stdout + outcome.stderr).not.toContain('hunter2');
+    expect(through.sent).toEqual([]);
+  });
+
+  it('is what revoke does where a source is named', async () => {
+    const outcome = await scene().run('revoke', 'till-2', '--generations', 'http://127.0.0.1:4000');
+    expect(outcome.exitCode).toBe(2);
+    expect(outcome.stderr).toContain('this source can only be read');
+  });
+});
