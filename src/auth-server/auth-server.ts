@@ -6,10 +6,10 @@ import type { ClientResource, ClientWithSecret } from './client-resource';
 import { writeDurably } from './durable-file';
 import { generationsStream } from './generations-stream';
 import { newSigningKey } from './keys';
-import { floorsSince } from './moved-floors';
 import { readAuthServerOptions } from './options';
 import type { AuthServerOptions } from './options';
 import { createPublisher } from './publisher';
+import { createReconciler } from './reconciler';
 import { createRegistry } from './registry';
 import { keyRotation } from './rotation';
 import { Store } from './store';
@@ -71,7 +71,9 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     state: () => store.state,
   });
   const publisher = createPublisher({ source: settings.generations, schedule, logger });
-  await publisher.publish(floorsSince(store.state, 0).map(({ clientId, generation }) => [clientId, generation]));
+  const reconciler =
+    settings.generations && createReconciler({ ...settings, source: settings.generations, store, publisher });
+  await reconciler?.start();
   const registry = createRegistry(store, publisher);
   const limit = settings.rateLimit ? tokenRateLimit(settings.rateLimit) : undefined;
   const stream = generationsStream(store, schedule);
@@ -88,6 +90,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     },
     async close() {
       stream.close();
+      reconciler?.close();
       publisher.close();
       await store.close();
     },

@@ -20,7 +20,7 @@ export interface AuthServerOptions {
   readonly dataDir: string;
   /** Scopes that may be registered. Default: any. */
   readonly scopes?: readonly string[] | undefined;
-  /** Told the generation of every client at the start, and each change once it is on disk. */
+  /** Told each change once it is on disk, and again what it has lost: it is compared at the start and every 30 s. */
   readonly generations?: GenerationSource | undefined;
   /** Bearer token that `/clients`, `/keys` and `/generations` ask for. Default: none, they answer to this machine only. */
   readonly adminToken?: string | undefined;

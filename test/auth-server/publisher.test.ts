@@ -12,7 +12,7 @@ function fragileSource() {
   const source = {
     broken: undefined as (() => Promise<void>) | undefined,
     published,
-    read: () => Promise.reject(new Error('not asked')),
+    read: () => Promise.resolve({ floors: published, nowMs: 0 }),
     async publish(clientId: string, generation: number) {
       if (source.broken) await source.broken();
       published.push([clientId, generation]);
@@ -21,7 +21,8 @@ function fragileSource() {
   return source satisfies GenerationSource;
 }
 
-const refuse = (): Promise<void> => Promise.reject(new Error('down'));
+const down = Object.assign(new Error('redis://:geheim@host is down'), { code: 'ECONNREFUSED' });
+const refuse = (): Promise<void> => Promise.reject(down);
 const hang = (): Promise<void> => new Promise(() => {});
 
 it('a source that is down does not fail the change, and is told again until it answers', async () => {
@@ -31,11 +32,9 @@ it('a source that is down does not fail the change, and is told again until it a
   generations.broken = refuse;
   expect((await server.post('/clients/pos-17/revoke')).status).toBe(200);
   expect((await server.post('/clients/pos-17/revoke')).status).toBe(200);
-  expect(server.log.at('warn').map(({ fields }) => fields)).toEqual([
-    { owed: 1, failures: 1, error: 'Error: down' },
-    { owed: 1, failures: 2, error: 'Error: down' },
-  ]);
   await server.time.advance(5_000);
+  // Once per outage, and nothing of what a store's client writes into its messages.
+  expect(server.log.at('warn').map(({ fields }) => fields)).toEqual([{ owed: 1, detail: 'Error (ECONNREFUSED)' }]);
   generations.broken = undefined;
   expect(generations.published).toEqual([['pos-17', generation]]);
   await server.time.advance(30_000);
@@ -45,6 +44,8 @@ it('a source that is down does not fail the change, and is told again until it a
   ]);
   await server.time.advance(60_000);
   expect(generations.published).toHaveLength(2);
+  const messages = server.log.at('info').map(({ message }) => message);
+  expect(messages).toEqual(['generations can be published again']);
 });
 
 it('a source that hangs is waited for 2 s, no longer', async () => {
@@ -79,5 +80,49 @@ it('a source that throws counts as one that rejects', async () => {
   expect(time.pending).toBe(1);
   publisher.close();
   await settle();
+  expect(time.pending).toBe(0);
+});
+
+it('tells many floors in batches, and stops at the first that fails', async () => {
+  const time = fakeTime();
+  const [asked, under]: [string[], number[]] = [[], []];
+  let [open, broken] = [0, true];
+  const source = {
+    ...fragileSource(),
+    async publish(clientId: string) {
+      asked.push(clientId);
+      under.push(++open);
+      await Promise.resolve();
+      open--;
+      if (broken && clientId === 'client-120') throw new Error('refused');
+    },
+  };
+  const floors = Array.from({ length: 350 }, (_, n): [string, number] => [`client-${n}`, n + 1]);
+  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  await publisher.publish(floors);
+  expect([asked.length, Math.max(...under)]).toEqual([200, 100]);
+  const owes = (...ids: string[]): boolean[] => ids.map((id) => publisher.owes(id));
+  expect(owes('client-99', 'client-120', 'client-349')).toEqual([false, true, true]);
+
+  // What is refused does not stand in the way of the rest.
+  await time.advance(30_000);
+  expect(owes('client-120', 'client-349')).toEqual([true, false]);
+  broken = false;
+  await time.advance(60_000);
+  expect(publisher.owes('client-120')).toBe(false);
+  expect(time.pending).toBe(0);
+});
+
+it('a change that gets through brings everything that is owed after it', async () => {
+  const time = fakeTime();
+  const source = fragileSource();
+  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  source.broken = refuse;
+  for (let n = 0; n < 20; n++) await publisher.publish([[`client-${n}`, 1]]);
+  source.broken = undefined;
+  await publisher.publish([['pos-17', 2]]);
+  expect(source.published).toEqual([['pos-17', 2]]);
+  await time.advance(0);
+  expect(source.published).toHaveLength(21);
   expect(time.pending).toBe(0);
 });
