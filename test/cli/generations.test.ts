@@ -39,6 +39,27 @@ describe('generations list', () => {
     expect(through.sent.map(({ url }) => new URL(url).host)).toEqual(['127.0.0.1:4000']);
   });
 
+  it('shows the admin token to the token server of the settings, and to nobody else', async () => {
+    const through = scene({ TILLGATE_ADMIN_TOKEN: 'geheim-geheim-geheim' });
+    await through.run('generations', 'list');
+    await through.run('generations', 'list', '--generations', 'http://127.0.0.1:4999');
+    const shown = through.sent.map(({ url, headers }) => [new URL(url).port, headers.get('authorization')]);
+    expect(shown).toEqual([
+      ['4000', 'Bearer geheim-geheim-geheim'],
+      ['4999', null],
+    ]);
+  });
+
+  it('ends with 2 when there is no source', async () => {
+    const outcome = await scene({ TILLGATE_AUTH_URL: 'https://login.test' }).run('generations', 'list');
+    expect(outcome).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr:
+        'tillgate: give --generations redis://..., postgres://... or http(s)://..., or set TILLGATE_GENERATIONS\n',
+    });
+  });
+
   it('ends with 1 when the source cannot be read, and shows no password', async () => {
     const through = cliScene();
     scenes.push(through);
@@ -54,6 +75,7 @@ describe('generations publish', () => {
     ['an http source', ['--generations', 'http://127.0.0.1:4000'], 'this source can only be read'],
     ['an unknown scheme', ['--generations', 'mqtt://till:hunter2@127.0.0.1'], 'mqtt'],
     ['a generation that is no number', ['--generation', '5x'], '--generation: got "5x", expected a whole number'],
+    ['a generation in microseconds', ['--generation', '1790000000000123'], 'a time in ms that has not come yet'],
     ['a generation beyond 2^53', ['--generation', '9007199254740993'], 'expected a whole number'],
   ])('ends with 2 for %s', async (_what, argv, message) => {
     const through = scene();

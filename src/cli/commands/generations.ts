@@ -1,15 +1,20 @@
 import { generationsFromUrl } from '../../generation/from-url';
-import { isGeneration } from '../../generation/generation';
+import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
 import { readSettings } from '../../index';
 import type { GenerationSource } from '../../index';
 import { print, table } from '../answer';
 import type { CommandContext, CommandOptions } from '../command';
 import { CliError, EXIT } from '../exit';
+import { authorizedGenerations } from '../generation-source';
+import type { CliIo } from '../io';
 import { apiSettings } from '../settings';
+
+const DAY_MS = 86_400_000;
 
 /** `tillgate generations publish <client>`, and `tillgate revoke <client> --generations <url>` */
 export async function publish(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
   const generation = numberOf('--generation', options.generation) ?? Date.now();
+  refuseFarFuture(generation);
   return withSource(context, options, async (source) => {
     if (!source.publish) {
       throw new CliError('this source can only be read: revoke the client at its token server instead', EXIT.usage);
@@ -40,14 +45,7 @@ async function withSource(
   options: CommandOptions,
   work: (source: GenerationSource) => Promise<void>,
 ): Promise<number> {
-  const url = options.generations ?? apiSettings(readSettings(io.env)).generations;
-  if (url === undefined) {
-    throw new CliError(
-      'give --generations redis://..., postgres://... or http(s)://..., or set TILLGATE_GENERATIONS',
-      EXIT.usage,
-    );
-  }
-  const source = openSource(url, io.fetch);
+  const source = openSource(io, options.generations);
   try {
     await work(source);
     return EXIT.ok;
@@ -60,12 +58,32 @@ async function withSource(
   }
 }
 
-function openSource(url: string, fetch: typeof globalThis.fetch): GenerationSource {
+function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
+  if (given !== undefined) return fromUrl(given, fetch);
+  const settings = apiSettings(readSettings(env));
+  if (settings.generations === undefined) {
+    const example = 'redis://..., postgres://... or http(s)://...';
+    throw new CliError(`give --generations ${example}, or set TILLGATE_GENERATIONS`, EXIT.usage);
+  }
+  // The admin token belongs to the token server of the settings, and goes nowhere else.
+  return authorizedGenerations(settings, { fetch }) ?? fromUrl(settings.generations, fetch);
+}
+
+function fromUrl(url: string, fetch: CliIo['fetch']): GenerationSource {
   try {
     return generationsFromUrl(url, { fetch });
   } catch (error) {
     throw new CliError((error as Error).message, EXIT.usage);
   }
+}
+
+/** Floors never go down again: a number with three digits too many would lock the client out for good. */
+function refuseFarFuture(generation: number): void {
+  if (generation < FIRST_TIME_MS || generation < Date.now() + DAY_MS) return;
+  throw new CliError(
+    `--generation: got ${generation}, a time in ms that has not come yet: every token of the client would be refused until then`,
+    EXIT.usage,
+  );
 }
 
 function numberOf(option: string, given: string | undefined): number | undefined {
