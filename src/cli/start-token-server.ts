@@ -1,5 +1,6 @@
 import { SCOPES } from '../app/commerce/routes';
 import { startServer } from '../app/index';
+import type { RunningServer } from '../app/index';
 import { createAuthServer } from '../auth-server/index';
 import type { AuthServer } from '../auth-server/index';
 import { generationsFromUrl } from '../generation/from-url';
@@ -22,41 +23,52 @@ const NOT_IN_PRODUCTION =
 /**
  * Starts the embedded token server, for development.
  *
- * @throws ConfigurationError in production
+ * @param openSource - makes the source of an address
+ * @throws ConfigurationError in production, and when the source cannot be published to
  * @throws Error when the port or the data directory is not to be had
  */
-export async function startTokenServer(settings: Settings, logger: Logger): Promise<RunningTokenServer> {
+export async function startTokenServer(
+  settings: Settings,
+  logger: Logger,
+  openSource = generationsFromUrl,
+): Promise<RunningTokenServer> {
   if (settings.production) throw new ConfigurationError([NOT_IN_PRODUCTION]);
   const { host, port, url } = embeddedAddress(settings);
-  const generations = openGenerations(settings, logger);
-  const auth = await createAuthServer({
-    issuer: url,
-    audience: settings.audience,
-    dataDir: settings.dataDir,
-    scopes: SCOPES,
-    generations,
-    host,
-    production: settings.production,
-    rateLimit: settings.tokenRateLimit ?? false,
-    logger,
-    adminToken: settings.adminToken,
-  });
+  const generations = openGenerations(settings, logger, openSource);
+  let auth: AuthServer | undefined;
   try {
-    const server = await startServer(auth.handler, { host, port, portVariable: 'TILLGATE_AUTH_PORT' });
-    return {
-      auth,
+    auth = await createAuthServer({
+      issuer: url,
+      audience: settings.audience,
+      dataDir: settings.dataDir,
+      scopes: SCOPES,
       generations,
-      async close() {
-        // Its event streams end only with the token server itself.
-        await Promise.all([server.close(), auth.close()]);
-        await generations.close?.();
-      },
-    };
+      host,
+      production: settings.production,
+      rateLimit: settings.tokenRateLimit ?? false,
+      logger,
+      adminToken: settings.adminToken,
+    });
+    const server = await startServer(auth.handler, { host, port, portVariable: 'TILLGATE_AUTH_PORT' });
+    const parts = { server, auth, generations };
+    return { auth, generations, close: () => closeAll(parts) };
   } catch (error) {
-    await auth.close();
+    await auth?.close();
     await generations.close?.();
     throw error;
   }
+}
+
+interface Parts {
+  readonly server: RunningServer;
+  readonly auth: AuthServer;
+  readonly generations: GenerationSource;
+}
+
+async function closeAll({ server, auth, generations }: Parts): Promise<void> {
+  // Its event streams end only with the token server itself.
+  await Promise.all([server.close(), auth.close()]);
+  await generations.close?.();
 }
 
 /**
@@ -64,9 +76,13 @@ export async function startTokenServer(settings: Settings, logger: Logger): Prom
  *
  * @throws ConfigurationError when the store cannot be written
  */
-function openGenerations({ generations }: Settings, logger: Logger): GenerationSource {
+function openGenerations(
+  { generations }: Settings,
+  logger: Logger,
+  openSource: typeof generationsFromUrl,
+): GenerationSource {
   if (generations === undefined) return memoryGenerations();
-  const source = generationsFromUrl(generations, { logger });
+  const source = openSource(generations, { logger });
   if (source.publish) return source;
   throw new ConfigurationError([
     'TILLGATE_GENERATIONS: got an http(s): address, which the embedded token server cannot publish to; expected redis(s): or postgres:; leave it out, or set TILLGATE_AUTH_URL',

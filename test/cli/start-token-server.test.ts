@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startTokenServer } from '../../src/cli/start-token-server';
+import type { RunningTokenServer } from '../../src/cli/start-token-server';
+import { readSettings } from '../../src/index';
+import type { Settings } from '../../src/index';
+import { memoryGenerations } from '../../src/generation';
+import { recordingLogger } from '../support/log';
+
+const TILL = { client_id: 'till', scope: 'orders:read' };
+const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-cli-'));
+afterAll(() => rmSync(dataDir, { recursive: true }));
+
+async function settingsWith(generations: string): Promise<Settings> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  const env = { TILLGATE_AUTH_PORT: String(port), TILLGATE_DATA_DIR: dataDir, TILLGATE_GENERATIONS: generations };
+  return readSettings(env);
+}
+
+describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () => {
+  const opened: string[] = [];
+  let closed = 0;
+
+  /** Stands for a store elsewhere: what is in it outlives the token server. */
+  let store = memoryGenerations();
+  const start = async (logger = recordingLogger()): Promise<RunningTokenServer> =>
+    startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, (url) => {
+      opened.push(url);
+      return { ...store, close: () => Promise.resolve(void closed++) };
+    });
+
+  it('publishes to it every change, and hands it to the API', async () => {
+    const tokens = await start();
+    const { generation } = await tokens.auth.register(TILL);
+    const { floors } = await tokens.generations.read(0);
+    expect([...floors]).toEqual([['till', generation]]);
+    await tokens.close();
+    expect([opened, closed]).toEqual([['redis://till:geheim@store.test:6379'], 1]);
+  });
+
+  it('publishes at the start what it lacks', async () => {
+    store = memoryGenerations();
+    const tokens = await start();
+    const held = tokens.auth.list().map(({ client_id, generation }) => [client_id, generation]);
+    expect([...(await store.read(0)).floors]).toEqual(held);
+    expect(held).toHaveLength(1);
+    await tokens.close();
+  });
+
+  it('closes it when the start fails', async () => {
+    const running = await start();
+    const before = closed;
+    // The data directory belongs to one process at a time.
+    await expect(start()).rejects.toThrow(/in use/);
+    expect(closed).toBe(before + 1);
+    await running.close();
+  });
+});
+
+it('a source that cannot be published to is a wrong configuration', async () => {
+  const settings = await settingsWith('http://till:geheim@127.0.0.1:4999/generations');
+  const failure: unknown = await startTokenServer(settings, recordingLogger()).catch((error: unknown) => error);
+  expect(failure).toMatchObject({
+    name: 'ConfigurationError',
+    problems: [
+      'TILLGATE_GENERATIONS: got an http(s): address, which the embedded token server cannot publish to; expected redis(s): or postgres:; leave it out, or set TILLGATE_AUTH_URL',
+    ],
+  });
+});
