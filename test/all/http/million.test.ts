@@ -19,6 +19,7 @@ it('a million floors reach a resource server over HTTP, each of them', async () 
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const logger = recordingLogger();
+  const feed = httpGenerations({ url, timeoutMs: 60_000, logger });
   const started = performance.now();
   delay.enable();
   const tracker = trackGenerations({
@@ -26,7 +27,7 @@ it('a million floors reach a resource server over HTTP, each of them', async () 
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
     // Without the stream: there is nothing to hint at.
-    source: { read: httpGenerations({ url, timeoutMs: 60_000, logger }).read },
+    source: { read: (sinceMs) => feed.read(sinceMs) },
     maxTokenAgeMs: 86_400_000,
     skewMs: 10_000,
     maxStalenessMs: 60_000,
