@@ -30,10 +30,7 @@ export function unknownKeys(clock: Clock): UnknownKeys {
   }
 
   return {
-    has(keyId) {
-      const at = askedAt.get(keyId);
-      return at !== undefined && isRecent(at);
-    },
+    has: (keyId) => isRecent(askedAt.get(keyId) ?? -Infinity),
     add: (keyId) => void askedAt.set(keyId, clock()),
     takeFetch() {
       fetchedAt = fetchedAt.filter(isRecent);

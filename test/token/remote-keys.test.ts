@@ -3,7 +3,6 @@ import type { UnverifiedHeader } from '../../src/token/jws';
 import type { VerificationKey } from '../../src/token/jwk';
 import { remoteKeys } from '../../src/token/remote-keys';
 import type { RemoteKeysOptions } from '../../src/token/remote-keys';
-import { unknownKeys } from '../../src/token/unknown-keys';
 import { fakeTime, settle } from '../support/fake-time';
 import { testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
@@ -160,13 +159,6 @@ describe('an unknown key id', () => {
     expect(await find('b')).toBe('keys_unavailable');
     expect(await find('a')).toBe('a');
     expect(fetches).toHaveLength(2);
-  });
-
-  it('is remembered in bounded memory: the thousand that came last', () => {
-    const unknown = unknownKeys(() => 0);
-    for (let index = 0; index < 5_000; index++) unknown.add(`${index}`.padEnd(1_024, 'x'));
-    expect(unknown.has('3999'.padEnd(1_024, 'x'))).toBe(false);
-    expect(unknown.has('4000'.padEnd(1_024, 'x'))).toBe(true);
   });
 });
 
