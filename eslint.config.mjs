@@ -32,7 +32,7 @@ export default tseslint.config(
   },
   { files: ['**/jest.config.ts', 'jest.all.config.ts', '**/*.config.mjs'], rules: { 'no-restricted-syntax': 'off' } },
   {
-    files: ['**/*.mjs'],
+    files: ['**/*.mjs', '**/*.cjs'],
     ...tseslint.configs.disableTypeChecked,
     languageOptions: {
       ...tseslint.configs.disableTypeChecked.languageOptions,
@@ -40,5 +40,11 @@ export default tseslint.config(
     },
     // Plain JavaScript has no types to write down.
     rules: { ...tseslint.configs.disableTypeChecked.rules, '@typescript-eslint/explicit-module-boundary-types': 'off' },
+  },
+  {
+    // Jest loads its transformer with require().
+    files: ['**/*.cjs'],
+    languageOptions: { globals: { require: 'readonly', module: 'writable', __filename: 'readonly' } },
+    rules: { '@typescript-eslint/no-require-imports': 'off' },
   },
 );

@@ -11,23 +11,7 @@ const config: Config = {
   testMatch: ['**/*.test.ts'],
   // Whatever needs an engine, a browser or a foreign server lives in test/all and runs with `npm run test:all`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/'],
-  transform: {
-    '^.+\\.[tj]s$': [
-      'ts-jest',
-      {
-        tsconfig: {
-          module: 'esnext',
-          moduleResolution: 'bundler',
-          target: 'es2022',
-          isolatedModules: true,
-          esModuleInterop: true,
-          allowJs: true,
-        },
-        useESM: true,
-        diagnostics: false,
-      },
-    ],
-  },
+  transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
   // jwks-rsa requires jose, which is published as ESM only: inside Jest it has to be transformed.
   transformIgnorePatterns: ['/node_modules/(?!jose/)'],
 };
