@@ -3,10 +3,10 @@ import type { Express } from 'express';
 import helmet from 'helmet';
 import { authenticate, authenticateOptions, problemHandler, protectedResourceMetadata } from '../index';
 import type { AuthenticateOptions, Gate, GateStatus, Logger, Settings } from '../index';
+import { assertAgreement, loadContract } from '../openapi';
 import { commerceRouter } from './commerce/router';
 import type { CommerceRouterOptions } from './commerce/router';
 import { routes, SCOPES } from './commerce/routes';
-import { assertAgreement, loadContract, requestValidation } from './contract';
 import { healthRoutes } from './health';
 import type { Readiness } from './health';
 import { createLog, logRequest } from './log';
@@ -15,6 +15,7 @@ import { clientRateLimit } from './rate-limit';
 import { requestId } from './request-id';
 import { requestObserver } from './request-observer';
 import type { RequestEvent } from './request-observer';
+import { requestValidation } from './request-validation';
 
 /** Options of {@link createApp}. */
 export interface AppOptions {

@@ -1,7 +1,7 @@
 import { commerceRouter } from '../app/commerce/router';
 import { routes, SCOPES } from '../app/commerce/routes';
-import { findDisagreements, findRouterDisagreements } from '../app/contract/agreement';
-import { loadContract } from '../app/contract/load';
+import { findDisagreements, findRouterDisagreements } from '../openapi/agreement';
+import { loadContract } from '../openapi/load';
 
 /**
  * Where the table of routes, the routers and openapi.yaml disagree; empty where they agree.

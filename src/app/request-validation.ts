@@ -1,9 +1,9 @@
 import { json } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
-import { sendProblem } from '../../index';
-import { compileContract } from './compile';
-import type { CompiledBody, CompiledOperation, CompiledPath } from './compile';
-import type { ContractDocument } from './document';
+import { sendProblem } from '../index';
+import { compileContract } from '../openapi/compile';
+import type { CompiledBody, CompiledOperation, CompiledPath } from '../openapi/compile';
+import type { ContractDocument } from '../openapi/document';
 import { toRequestErrors } from './request-errors';
 import type { RequestError } from './request-errors';
 

@@ -1,4 +1,4 @@
-import { pathMatcher } from '../../../src/app/contract/match-path';
+import { pathMatcher } from '../../src/openapi/match-path';
 
 const match = pathMatcher(
   ['/v1/inventory/{id}', '/v1/inventory/adjustments', '/v1/orders', '/v1/orders/{id}/cancel'].map(

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigurationError } from '../../../src';
-import { loadContract } from '../../../src/app/contract';
+import { ConfigurationError } from '../../src';
+import { loadContract } from '../../src/openapi';
 
 describe('loadContract()', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tillgate-contract-'));

@@ -1,6 +1,6 @@
 import { Router } from 'express';
-import { requireScope } from '../../../src';
-import { describeRoutes } from '../../../src/app/contract';
+import { requireScope } from '../../src';
+import { describeRoutes } from '../../src/openapi';
 
 const done = (): void => {};
 const pass = (_req: unknown, _res: unknown, next: () => void): void => next();

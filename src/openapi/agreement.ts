@@ -1,5 +1,5 @@
 import type { Router } from 'express';
-import { ConfigurationError } from '../../index';
+import { ConfigurationError } from '../core/configuration-error';
 import { describeRoutes } from './describe-routes';
 import { declaredScopes, operationsOf } from './document';
 import type { ContractDocument, LocatedOperation } from './document';

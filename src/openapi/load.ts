@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
-import { ConfigurationError } from '../../index';
+import { ConfigurationError } from '../core/configuration-error';
 import type { ContractDocument } from './document';
 
-/** Three levels up from src/app/contract and from dist/app/contract alike: the root of the package. */
-const PACKAGE_ROOT = join(__dirname, '..', '..', '..');
+/** Two levels up from src/openapi and from dist/openapi alike: the root of the package. */
+const PACKAGE_ROOT = join(__dirname, '..', '..');
 
 /**
  * Loads the contract.

@@ -1,5 +1,5 @@
 import type { Router } from 'express';
-import type { ScopeRequirement } from '../../index';
+import type { ScopeRequirement } from '../express/require-scope';
 import { combine, describeAlternatives } from './requirement';
 
 /** A route as it stands in a router. */

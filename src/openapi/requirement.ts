@@ -1,4 +1,4 @@
-import type { ScopeRequirement } from '../../index';
+import type { ScopeRequirement } from '../express/require-scope';
 
 /**
  * Writes what some alternatives of scopes ask for, always in the same way, so that two of them can be compared and

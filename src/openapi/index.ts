@@ -4,4 +4,3 @@ export { describeRoutes } from './describe-routes';
 export type { DescribedRoute } from './describe-routes';
 export type { ContractDocument } from './document';
 export { loadContract } from './load';
-export { requestValidation } from './validate';

@@ -1,9 +1,9 @@
 import { Router } from 'express';
-import { ConfigurationError, requireScope } from '../../../src';
-import { commerceRouter } from '../../../src/app/commerce/router';
-import { routes, SCOPES } from '../../../src/app/commerce/routes';
-import { assertAgreement, findDisagreements, findRouterDisagreements, loadContract } from '../../../src/app/contract';
-import type { ContractDocument } from '../../../src/app/contract';
+import { ConfigurationError, requireScope } from '../../src';
+import { commerceRouter } from '../../src/app/commerce/router';
+import { routes, SCOPES } from '../../src/app/commerce/routes';
+import { assertAgreement, findDisagreements, findRouterDisagreements, loadContract } from '../../src/openapi';
+import type { ContractDocument } from '../../src/openapi';
 
 const original = loadContract();
 
