@@ -5,7 +5,7 @@ import type { GenerationSource } from '../generation/source';
 import type { Algorithm } from '../token/algorithms';
 import type { Fetch } from '../token/fetch-json';
 import type { Jwks } from '../token/static-keys';
-import type { Decision } from './decision';
+import type { DecisionObserver } from './decision';
 
 /** Where the keys of an issuer come from: discovered, at a fixed address, or given. */
 export type KeyOptions =
@@ -15,7 +15,7 @@ export type KeyOptions =
       readonly keys?: undefined;
     }
   | {
-      /** The key set itself (RFC 7517); nothing is fetched. */
+      /** The key set itself (RFC 7517); nothing is fetched. Another list put into its `keys` counts from then on. */
       readonly keys: Jwks;
       readonly jwksUri?: undefined;
     };
@@ -71,7 +71,7 @@ export interface GateOptions {
   /** Number of verified tokens to remember; 0: none. Default 5000. */
   readonly verifiedTokens?: number | undefined;
   /** Told about every decision, with reason and cause. Must not throw; if it does, the error is logged. */
-  readonly onDecision?: ((decision: Decision) => void) | undefined;
+  readonly onDecision?: DecisionObserver | undefined;
   /** Default: warnings and errors to the console. */
   readonly logger?: Logger | undefined;
   readonly clock?: Clock | undefined;

@@ -7,6 +7,7 @@ import { Freshness } from './freshness';
 import type { FreshnessState } from './freshness';
 import { readGeneration } from './read-generation';
 import type { GenerationRule } from './read-generation';
+import { isLive } from './live-source';
 import type { GenerationSource } from './source';
 
 /** How the generations of one issuer are tracked. */
@@ -81,14 +82,22 @@ export function trackGenerations(options: TrackerOptions): GenerationTracker {
   const floors = new Floors(options);
   const freshness = new Freshness(maxStalenessMs, clock);
   const defaults = { pollMs, readTimeoutMs, overlapMs, random };
-  const follower = source && new Follower({ ...options, ...defaults, source, floors, freshness, fields });
+  const live = isLive(source) ? source : undefined;
+  const follower =
+    source && !live ? new Follower({ ...options, ...defaults, source, floors, freshness, fields }) : undefined;
   const retryAfterSeconds = Math.min(30, Math.max(1, Math.ceil(pollMs / 1000)));
   let starting: Promise<void> | undefined = follower?.start().finally(() => (starting = undefined));
   let warned = false;
 
+  function floorOf(clientId: string): number | undefined {
+    const learned = floors.get(clientId);
+    const told = live?.floorOf(clientId);
+    return told === undefined || (learned !== undefined && learned > told) ? learned : told;
+  }
+
   /** What is known to be superseded stays so, however old the knowledge is. */
   function refuseSuperseded(clientId: string, generation: number): void {
-    const floor = floors.get(clientId);
+    const floor = floorOf(clientId);
     if (floor === undefined || generation >= floor) return;
     throw new AuthError('superseded', { privateDetail: `generation ${generation} is below the floor ${floor}` });
   }
@@ -131,7 +140,7 @@ export function trackGenerations(options: TrackerOptions): GenerationTracker {
     settled: () => starting,
     ready: () => follower?.ready ?? Promise.resolve(),
     status: () => ({
-      source: follower ? freshness.state : 'none',
+      source: follower ? freshness.state : live ? 'fresh' : 'none',
       ...(freshness.ageMs !== undefined && { ageMs: freshness.ageMs }),
       floors: floors.size,
       ...(follower?.lastError !== undefined && { lastError: follower.lastError }),

@@ -1,51 +1,64 @@
-import { createSign, generateKeyPairSync, randomUUID } from 'node:crypto';
-import type { AuthenticateOptions } from '../index';
+import { systemClock } from '../core/clock';
+import type { Clock } from '../core/clock';
+import { readOptions } from '../core/options';
+import type { GateOptions, IssuerOptions } from '../index';
+import { ALGORITHMS } from '../token/algorithms';
+import type { Algorithm } from '../token/algorithms';
+import { testClock } from './test-issuer-clock';
+import type { TestClock } from './test-issuer-clock';
+import { testGenerations } from './test-issuer-generations';
+import { testKey } from './test-issuer-keys';
+import { testKeySet } from './test-issuer-key-set';
+import { readToken, writeToken } from './test-issuer-token';
+import type { TestToken } from './test-issuer-token';
 
 /** Options of `createTestIssuer()`. */
 export interface TestIssuerOptions {
   /** `iss` of the tokens. Default `https://login.test`. */
-  readonly issuer?: string;
+  readonly issuer?: string | undefined;
   /** `aud` of the tokens. Default `https://api.test`. */
-  readonly audience?: string;
-  /** Time in ms since the epoch; shared with the gate through `options`. Default: the wall clock. */
-  readonly clock?: () => number;
+  readonly audience?: string | undefined;
+  /** What good tokens are signed with. Default `ES256`. */
+  readonly algorithm?: Algorithm | undefined;
+  /** Time in ms since the epoch from which `clock` takes its own. Default: the wall clock. */
+  readonly clock?: Clock | undefined;
 }
 
-/** What one token says; everything has a default that passes. */
-export interface TestToken {
-  /** Space-separated scopes. Default: none. */
-  readonly scope?: string;
-  /** Default `test-client`. */
-  readonly clientId?: string;
-  /** Default: the client's current generation. */
-  readonly generation?: number;
-  /** Lifetime in seconds. Default 300. */
-  readonly lifetimeSeconds?: number;
-  /** Issued an hour ago and expired half an hour ago. */
-  readonly expired?: boolean;
-  /** Claims that replace or, with `undefined`, remove the usual ones. */
-  readonly claims?: Readonly<Record<string, unknown>>;
-  /** Header members that replace or, with `undefined`, remove the usual ones. */
-  readonly header?: Readonly<Record<string, unknown>>;
-}
-
-/** An issuer for tests: keys of its own, any token, no network. */
+/** An issuer for tests: keys of its own, any token, its own time. */
 export interface TestIssuer {
   readonly issuer: string;
   readonly audience: string;
   /** What `authenticate()` needs to trust this issuer. Spread it and add what the test is about. */
-  readonly options: AuthenticateOptions;
-  /** Signs a token (RFC 9068). */
+  readonly options: GateOptions & IssuerOptions;
+  /** The time of this issuer and of every gate that was given its `options`. */
+  readonly clock: TestClock;
+  /** Id of the key that signs. */
+  readonly keyId: string;
+  /**
+   * Signs a token (RFC 9068), a good one unless told otherwise.
+   *
+   * @throws TypeError when an option is unknown or mixed up
+   */
   token(token?: TestToken): string;
-  /** The client credential has changed: answers its new generation, which later tokens carry. */
+  /** The client credential has changed: answers its new generation. Earlier tokens are refused with the next request. */
   bump(clientId?: string): number;
+  /** Signs with a new key from now on and answers its id. The earlier keys stay in the key set, so their tokens stay good. */
+  rotate(): string;
+  /**
+   * Withdraws a key that does not sign any more from the key set: its tokens are refused. Without `keyId` all such keys.
+   *
+   * @throws Error when there is no such key, or it is the one that signs
+   */
+  removeKey(keyId?: string): void;
 }
 
 const DEFAULT_CLIENT = 'test-client';
 
 /**
- * Makes an issuer for contract tests. Its keys are given to the gate, so nothing is fetched and nothing listens.
+ * Makes an issuer for contract tests. Its keys and generations are given to the gate as they are, so nothing is fetched
+ * and nothing listens; what it changes counts with the next request.
  *
+ * @throws TypeError when an option is wrong
  * @example
  * ```ts
  * import { authenticate } from 'tillgate';
@@ -54,57 +67,42 @@ const DEFAULT_CLIENT = 'test-client';
  * const issuer = createTestIssuer();
  * const gate = authenticate(issuer.options);
  * const authorization = `Bearer ${issuer.token({ scope: 'orders:read' })}`;
+ * issuer.clock.advance(600_000); // the token has expired
  * ```
  */
 export function createTestIssuer(options: TestIssuerOptions = {}): TestIssuer {
-  const { issuer = 'https://login.test', audience = 'https://api.test', clock = () => Date.now() } = options;
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const kid = randomUUID();
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' };
-  const generations = new Map<string, number>();
-
-  function generationOf(clientId: string): number {
-    const generation = generations.get(clientId) ?? clock();
-    generations.set(clientId, generation);
-    return generation;
-  }
-
-  function claimsOf(token: TestToken): object {
-    const { clientId = DEFAULT_CLIENT, lifetimeSeconds = 300, expired = false } = token;
-    const issuedAt = Math.floor(clock() / 1000) - (expired ? 3_600 : 0);
-    return {
-      iss: issuer,
-      aud: audience,
-      sub: clientId,
-      client_id: clientId,
-      scope: token.scope,
-      iat: issuedAt,
-      exp: issuedAt + (expired ? 1_800 : lifetimeSeconds),
-      jti: randomUUID(),
-      generation: token.generation ?? generationOf(clientId),
-      ...token.claims,
-    };
-  }
+  const read = readOptions('createTestIssuer', options, ['issuer', 'audience', 'algorithm', 'clock']);
+  const issuer = read.string('issuer') ?? 'https://login.test';
+  const audience = read.string('audience') ?? 'https://api.test';
+  const algorithm = read.oneOf('algorithm', ALGORITHMS, 'ES256');
+  const clock = testClock(read.callable('clock', systemClock));
+  const keys = testKeySet(algorithm);
+  const generations = testGenerations(clock.now);
+  let stranger: ReturnType<typeof testKey> | undefined;
 
   return {
     issuer,
     audience,
-    options: { issuer, audience, keys: { keys: [jwk] }, clock },
+    clock,
+    options: { issuer, audience, keys: keys.jwks, generations: generations.source, clock: clock.now },
+    get keyId() {
+      return keys.signing.keyId;
+    },
     token(token = {}) {
-      const header = { alg: 'ES256', typ: 'at+jwt', kid, ...token.header };
-      const signingInput = `${encode(header)}.${encode(claimsOf(token))}`;
-      const signature = createSign('sha256').update(signingInput).sign({ key: privateKey, dsaEncoding: 'ieee-p1363' });
-      return `${signingInput}.${signature.toString('base64url')}`;
+      const plan = readToken(token, DEFAULT_CLIENT);
+      const written = writeToken(plan, {
+        issuer,
+        audience,
+        nowMs: clock.now(),
+        generation: generations.of(plan.clientId),
+        key: keys.signing,
+        foreignKey: () => (stranger ??= testKey(algorithm)),
+      });
+      if (plan.superseded) generations.bump(plan.clientId);
+      return written;
     },
-    bump(clientId = DEFAULT_CLIENT) {
-      const generation = Math.max(generationOf(clientId) + 1, clock());
-      generations.set(clientId, generation);
-      return generation;
-    },
+    bump: (clientId = DEFAULT_CLIENT) => generations.bump(clientId),
+    rotate: () => keys.rotate(),
+    removeKey: (keyId) => keys.remove(keyId),
   };
-}
-
-/** JSON as base64url; members that are `undefined` are left out. */
-function encode(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
 }

@@ -8,27 +8,43 @@ import type { KeySource } from './key-source';
 export type Jwks = { readonly keys: readonly Jwk[] } | readonly Jwk[];
 
 /**
- * Keys that are given, not fetched: for tests and for issuers whose keys are distributed by other means.
+ * Keys that are given, not fetched: for tests and for issuers whose keys are distributed by other means. When the list
+ * of a key set is replaced by another one, that one counts from the next request on.
  *
  * @throws TypeError naming each key that cannot be used: somebody chose these keys, so none is ignored in silence.
  */
 export function staticKeys(jwks: Jwks): KeySource {
-  const jwkList: unknown = isArray(jwks) ? jwks : jwks.keys;
-  if (!Array.isArray(jwkList) || jwkList.length === 0) {
-    throw new TypeError('authenticate(): option "keys" must be a JSON Web Key Set with at least one key');
+  let list = listOf(jwks);
+  let keys = readKeys(list);
+
+  function current(): KeySet {
+    const latest = listOf(jwks);
+    if (latest !== list) [keys, list] = [readKeys(latest), latest];
+    return keys;
   }
-  const keys = new KeySet(jwkList.map(readKey));
+
   return {
     find(header) {
-      const key = keys.find(header);
+      const key = current().find(header);
       if (!key) throw new AuthError('unknown_key');
       return key;
     },
-    has: (key) => keys.has(key),
+    has: (key) => current().has(key),
     ready: () => Promise.resolve(),
-    status: () => ({ state: 'fresh', keys: keys.size }),
+    status: () => ({ state: 'fresh', keys: current().size }),
     close() {},
   };
+}
+
+function listOf(jwks: Jwks): unknown {
+  return isArray(jwks) ? jwks : jwks.keys;
+}
+
+function readKeys(list: unknown): KeySet {
+  if (!Array.isArray(list) || list.length === 0) {
+    throw new TypeError('authenticate(): option "keys" must be a JSON Web Key Set with at least one key');
+  }
+  return new KeySet(list.map(readKey));
 }
 
 /** Not `'keys' in jwks`: every array has a method of that name. */

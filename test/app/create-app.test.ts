@@ -182,7 +182,7 @@ describe('health', () => {
     expect((await request(app.handler).get('/livez')).body).toEqual({ status: 'alive' });
     const ready = await request(app.handler).get('/readyz');
     expect(ready.status).toBe(200);
-    expect(ready.body).toEqual({ status: 'ready', components: { keys: 'fresh', generations: 'none' } });
+    expect(ready.body).toEqual({ status: 'ready', components: { keys: 'fresh', generations: 'fresh' } });
   });
 
   it('is not ready, but alive, while the keys are missing', async () => {
