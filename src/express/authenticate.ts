@@ -19,6 +19,8 @@ import { watchUnguarded } from './unguarded';
 
 /** The middleware that `authenticate()` makes. */
 export interface Gate extends Middleware {
+  /** Whether requests without a token pass; route audits hold it against openapi.yaml. */
+  readonly optional: boolean;
   /** Resolves once keys and generations are there; never rejects. Requests before that wait or get 503. */
   ready(): Promise<void>;
   /** State of keys and generations, for health checks. */
@@ -106,6 +108,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   }
 
   const gate = Object.assign(authenticate, {
+    optional,
     ready: () => tokens.ready(),
     status: () => tokens.status(),
     close: () => tokens.close(),

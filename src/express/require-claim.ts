@@ -7,6 +7,12 @@ import type { GateRequest, Middleware } from './http';
 /** Decides about the value of a claim; `undefined` when the token has none. Only `true` lets the request pass. */
 export type ClaimTest = (value: unknown, req: IncomingMessage) => boolean;
 
+/** The middleware that `requireClaim()` makes. */
+export interface ClaimGuard extends Middleware {
+  /** The claim that the guard looks at; route audits see by it that a route is guarded. */
+  readonly claim: string;
+}
+
 /**
  * Makes a guard that lets a request pass when a claim of its token passes a test; else 403 `access_denied`. A test
  * that throws, or that answers anything but `true`, refuses.
@@ -22,7 +28,7 @@ export type ClaimTest = (value: unknown, req: IncomingMessage) => boolean;
  * berlin.get('/', requireClaim('store', (store) => store === 'berlin-1'), (req, res) => res.json([]));
  * ```
  */
-export function requireClaim(name: string, test: ClaimTest): Middleware {
+export function requireClaim(name: string, test: ClaimTest): ClaimGuard {
   if (typeof name !== 'string' || name === '') {
     throw new TypeError(`requireClaim(): expected the name of a claim, got ${describe(name)}`);
   }
@@ -30,7 +36,7 @@ export function requireClaim(name: string, test: ClaimTest): Middleware {
     throw new TypeError(`requireClaim(): expected a test function, got ${describe(test)}`);
   }
 
-  return function requireClaim(req: GateRequest, res: ServerResponse, next: (error?: unknown) => void) {
+  function requireClaim(req: GateRequest, res: ServerResponse, next: (error?: unknown) => void): void {
     guard('requireClaim()', req, res, next, ({ claims }) => {
       const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
       try {
@@ -40,5 +46,6 @@ export function requireClaim(name: string, test: ClaimTest): Middleware {
         return new AuthError('claim_refused', { privateDetail: `the test of claim ${name} threw`, cause });
       }
     });
-  };
+  }
+  return Object.assign(requireClaim, { claim: name });
 }
