@@ -42,7 +42,7 @@ export function protectedResourceMetadata(options: ResourceMetadataOptions): Mid
   const body = Buffer.from(JSON.stringify(readMetadata(options)));
   const paths = new Set([WELL_KNOWN, WELL_KNOWN + pathOfResource(options.resource)]);
 
-  return function protectedResourceMetadata(req: GateRequest, res, next) {
+  const middleware: Middleware = function protectedResourceMetadata(req, res, next) {
     const [path = ''] = (req.url ?? '').split('?', 1);
     if (!paths.has(path)) return next();
     if (req.method !== 'GET' && req.method !== 'HEAD') return next();
@@ -51,6 +51,8 @@ export function protectedResourceMetadata(options: ResourceMetadataOptions): Mid
     res.setHeader('Cache-Control', 'public, max-age=300');
     res.end(req.method === 'HEAD' ? undefined : body);
   };
+  // Read by route audits: nothing else of a middleware says what it answers.
+  return Object.assign(middleware, { serves: [...paths] });
 }
 
 function readMetadata(options: ResourceMetadataOptions): object {
