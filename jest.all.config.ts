@@ -4,7 +4,8 @@ import base from './jest.config';
 
 const config: Config = {
   ...base,
-  testPathIgnorePatterns: ['/node_modules/'],
+  // Projects that install the package run their tests themselves.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/package/consumers/'],
   testMatch: ['<rootDir>/test/all/**/*.test.ts'],
   testTimeout: 60_000,
 };

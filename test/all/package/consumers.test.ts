@@ -1,0 +1,126 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { install, runConsumer, versionOf } from './consumer';
+import type { Consumer } from './consumer';
+import { node, npm } from './npm';
+import { packTillgate } from './tarball';
+
+/** One row after the other would take twice as long. */
+const ON_EXPRESS_4 = [
+  'cjs-js-jest-express4',
+  'cjs-ts-jest-express4',
+  'cjs-js-node-test-express4',
+  'esm-ts-vitest-express4',
+] as const;
+const ON_EXPRESS_5 = [
+  'cjs-js-jest-express5',
+  'esm-js-node-test-express5',
+  'esm-ts-node-test-express5',
+  'esm-ts-vitest-express5',
+] as const;
+const ALL = [...ON_EXPRESS_4, ...ON_EXPRESS_5];
+
+/** What may not be loaded before it is used: it costs time, or does not load in an untouched Jest. */
+const HEAVY = [
+  'express',
+  'helmet',
+  'pino',
+  'ajv',
+  'commander',
+  'jose',
+  'jwks-rsa',
+  'js-yaml',
+  'redis',
+  'ioredis',
+  'pg',
+];
+const ENTRIES = [
+  ['tillgate', HEAVY],
+  ['tillgate/generations', HEAVY],
+  ['tillgate/auth-server', ['pino', 'ajv', 'commander', 'jose', 'jwks-rsa', 'redis', 'ioredis', 'pg']],
+  ['tillgate/testing', HEAVY],
+] as const;
+
+let folder: string;
+let tarball: string;
+const consumers = new Map<string, Consumer>();
+
+async function runInTurn(names: readonly string[]): Promise<void> {
+  for (const name of names) consumers.set(name, await runConsumer(folder, name, tarball));
+}
+
+function consumer(name: string): Consumer {
+  const found = consumers.get(name);
+  if (!found) throw new Error(`${name} was not run`);
+  return found;
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tillgate-package-'));
+  tarball = await packTillgate(join(folder, 'package'));
+  await Promise.all([runInTurn(ON_EXPRESS_4), runInTurn(ON_EXPRESS_5)]);
+}, 300_000);
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe.each(ALL)('the package in %s', (name) => {
+  it('installs without a word', () => {
+    expect(consumer(name).installed).toMatchObject({ exitCode: 0, errors: '' });
+  });
+
+  it('passes the contract of the project, in its own test runner', () => {
+    const { tested } = consumer(name);
+    if (tested.exitCode !== 0) throw new Error(`${tested.output}\n${tested.errors}`);
+    expect(`${tested.output}${tested.errors}`).toContain('a client with both scopes writes orders');
+  });
+});
+
+describe.each(ON_EXPRESS_4)('Express in %s', (name) => {
+  it('stays the one of the project; the scaffold has its own', async () => {
+    expect(await versionOf(consumer(name), 'express')).toMatch(/^4\./);
+    expect(await versionOf(consumer(name), 'express', 'tillgate')).toMatch(/^5\./);
+  });
+});
+
+describe.each(ON_EXPRESS_5)('Express in %s', (name) => {
+  it('is there once', async () => {
+    const { output } = await npm(consumer(name).folder, 'ls', 'express', '--parseable', '--loglevel=error');
+    expect(
+      output
+        .trim()
+        .split('\n')
+        .filter((path) => path.endsWith('express')),
+    ).toHaveLength(1);
+  });
+});
+
+describe.each(ENTRIES)('the entry %s', (entry, unwanted) => {
+  async function probe(way: 'import' | 'require'): Promise<{ names: string[]; changed: string[]; packages: string[] }> {
+    const { output, errors } = await node(consumer('cjs-js-node-test-express4').folder, 'probe.cjs', entry, way);
+    expect(errors).toBe('');
+    return JSON.parse(output);
+  }
+
+  it('gives the same names to import and to require', async () => {
+    const [imported, required] = [await probe('import'), await probe('require')];
+    expect(imported.names).toEqual(required.names);
+    expect(imported.names).not.toEqual([]);
+  });
+
+  it('changes nothing by being loaded, and loads nothing that is not used yet', async () => {
+    const { changed, packages } = await probe('require');
+    expect(changed).toEqual([]);
+    expect(packages.filter((name) => (unwanted as readonly string[]).includes(name))).toEqual([]);
+  });
+});
+
+describe('the command of the package', () => {
+  it('starts a project that passes its own tests', async () => {
+    const { folder: home } = consumer('esm-js-node-test-express5');
+    expect(await npm(home, 'exec', '--', 'tillgate', 'init', 'shop')).toMatchObject({ exitCode: 0 });
+    const shop = join(home, 'shop');
+    expect(await install(shop, tarball)).toMatchObject({ exitCode: 0, errors: '' });
+    expect(await npm(shop, 'test', '--loglevel=error')).toMatchObject({ exitCode: 0 });
+  });
+});

@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+
+/** How a command ended. */
+export interface Ended {
+  readonly exitCode: number;
+  /** What it wrote to stdout. */
+  readonly output: string;
+  /** What it wrote to stderr. */
+  readonly errors: string;
+}
+
+/** Runs npm in a folder, as somebody who is not inside a test and not inside `npm run`. Never rejects. */
+export function npm(folder: string, ...args: readonly string[]): Promise<Ended> {
+  return run(folder, 'npm', args);
+}
+
+/** Runs Node in a folder, likewise. */
+export function node(folder: string, ...args: readonly string[]): Promise<Ended> {
+  return run(folder, process.execPath, args);
+}
+
+function run(cwd: string, command: string, args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(command, args, { cwd, env: environment(), maxBuffer: 2 ** 24 }, (error, output, errors) => {
+      const exitCode = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
+      resolve({ exitCode, output, errors: exitCode === 0 ? errors : `${errors}${error?.message ?? ''}` });
+    });
+  });
+}
+
+/** What Jest, npm and the gate put there for themselves would change how the command behaves. */
+function environment(): NodeJS.ProcessEnv {
+  const ours =
+    /^(NODE_ENV|NODE_OPTIONS|JEST_WORKER_ID|TS_JEST|INIT_CWD|npm_(package|lifecycle)_.*|npm_config_local_prefix|TILLGATE_.*)$/;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
+}
