@@ -78,7 +78,11 @@ export function createApp(options: AppOptions): App {
       gateOptions.onDecision?.(decision);
     },
   });
-  const limit = clientRateLimit(settings.rateLimit, (req) => observer.refused(req.id, { reason: 'rate_limited' }));
+  const limit = clientRateLimit({
+    settings,
+    logger,
+    onLimited: (req) => observer.refused(req.id, { reason: 'rate_limited' }),
+  });
   let draining = false;
   const readiness = (): Readiness => readinessOf(gate.status(), draining);
 

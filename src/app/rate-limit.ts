@@ -1,7 +1,18 @@
 import { MemoryStore, rateLimit } from 'express-rate-limit';
 import type { Request, RequestHandler } from 'express';
 import { sendProblem } from '../index';
-import type { Settings } from '../index';
+import type { Logger, Settings } from '../index';
+import { connectToRedis } from './redis-commands';
+import { SharedRateStore } from './shared-rate-store';
+
+/** Options of {@link clientRateLimit}. */
+export interface ClientRateLimitOptions {
+  /** `rateLimit` is the quota; where `generations` is in Redis, requests are counted there too. */
+  readonly settings: Pick<Settings, 'rateLimit' | 'generations' | 'audience'>;
+  readonly logger: Logger;
+  /** Told about every request that is refused. */
+  readonly onLimited: (req: Request) => void;
+}
 
 /** A limiter and what it holds open. */
 export interface ClientRateLimit {
@@ -11,15 +22,13 @@ export interface ClientRateLimit {
 
 /**
  * Limits the requests per client id, with `RateLimit` and `RateLimit-Policy` headers on every answer
- * (draft-ietf-httpapi-ratelimit-headers-08). Belongs behind `authenticate()`: the id in an unverified token means nothing.
- *
- * @param quota - `undefined` limits nothing
- * @param onLimited - told about every request that is refused
+ * (draft-ietf-httpapi-ratelimit-headers-08). Belongs behind `authenticate()`: the id in an unverified token means
+ * nothing, and verified ones are as many as there are clients, so the counts stay few.
  */
-export function clientRateLimit(quota: Settings['rateLimit'], onLimited: (req: Request) => void): ClientRateLimit {
-  if (quota === undefined) return { handler: (_req, _res, next) => next(), close() {} };
-  const { limit, windowMs } = quota;
-  const store = new MemoryStore();
+export function clientRateLimit({ settings, logger, onLimited }: ClientRateLimitOptions): ClientRateLimit {
+  if (settings.rateLimit === undefined) return { handler: (_req, _res, next) => next(), close() {} };
+  const { limit, windowMs } = settings.rateLimit;
+  const store = storeOf(settings, logger);
   const handler = rateLimit({
     limit,
     windowMs,
@@ -38,4 +47,14 @@ export function clientRateLimit(quota: Settings['rateLimit'], onLimited: (req: R
     },
   });
   return { handler, close: () => store.shutdown() };
+}
+
+/** What has the same audience is the same API: its processes share one quota. */
+function storeOf({ generations, audience }: ClientRateLimitOptions['settings'], logger: Logger) {
+  if (generations === undefined || !/^rediss?:/i.test(generations)) return new MemoryStore();
+  return new SharedRateStore({
+    redis: connectToRedis(generations),
+    prefix: `tillgate:rate-limit:${audience} `,
+    logger,
+  });
 }

@@ -1,0 +1,103 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startTillgate } from '../setup/tillgate';
+import type { RunningTillgate } from '../setup/tillgate';
+import { eventually } from '../support/eventually';
+import { shoot } from '../support/load';
+import { startRedis } from '../support/redis-server';
+import type { RedisServer } from '../support/redis-server';
+
+const AUDIENCE = 'https://api.test';
+const PREFIX = `tillgate:rate-limit:${AUDIENCE} `;
+const LIMIT = 10;
+
+interface Report {
+  readonly base_url: string;
+  readonly auth_url: string;
+  readonly clients: readonly { client_id: string; client_secret: string }[];
+}
+
+let redis: RedisServer;
+let dataDir: string;
+let first: RunningTillgate<Report>;
+let second: RunningTillgate<Report & { readonly listening: string }>;
+
+/** Two processes that serve the same API: one of them beside its token server. */
+beforeEach(async () => {
+  redis = await startRedis();
+  dataDir = await mkdtemp(join(tmpdir(), 'tillgate-limits-'));
+  const shared = {
+    TILLGATE_PORT: '0',
+    TILLGATE_AUDIENCE: AUDIENCE,
+    TILLGATE_GENERATIONS: redis.url,
+    TILLGATE_RATE_LIMIT: `${LIMIT}/m`,
+  };
+  first = await startTillgate('dev', { ...shared, TILLGATE_AUTH_PORT: '0', TILLGATE_DATA_DIR: dataDir });
+  second = await startTillgate('serve', { ...shared, TILLGATE_AUTH_URL: first.report.auth_url });
+});
+afterEach(async () => {
+  await second?.stop();
+  await first?.stop();
+  await redis.stop();
+  await rm(dataDir, { recursive: true });
+});
+
+async function tokenOf(clientId: string): Promise<string> {
+  const { client_secret = '' } = first.report.clients.find(({ client_id }) => client_id === clientId) ?? {};
+  const form = { grant_type: 'client_credentials', client_id: clientId, client_secret, scope: 'orders:read' };
+  const answer = await fetch(`${first.report.auth_url}/connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+  });
+  return ((await answer.json()) as { access_token: string }).access_token;
+}
+
+/** Status and what is left of the quota. */
+async function call(address: string, token: string): Promise<readonly [status: number, left: number]> {
+  const { status, headers } = await shoot({
+    url: `${address}/v1/orders`,
+    headers: { Authorization: `Bearer ${token}` },
+  });
+  return [status, Number(/r=(\d+)/.exec(String(headers['ratelimit']))?.[1])];
+}
+
+function warnings(): string[] {
+  const lines = `${first.log()}
+${second.log()}`.split('\n');
+  return lines
+    .filter((line) => line.includes('rate limit:'))
+    .map((line) => (JSON.parse(line) as { level: string }).level);
+}
+
+it('two processes share one quota; with Redis gone each goes by its own, without a 5xx; with Redis back they share again', async () => {
+  const [one, two] = [first.report.base_url, second.report.listening];
+  const kiosk = await tokenOf('kiosk');
+  for (let sent = 1; sent <= LIMIT; sent++) {
+    expect(await call(sent % 2 === 0 ? one : two, kiosk)).toEqual([200, LIMIT - sent]);
+  }
+  expect((await call(one, kiosk))[0]).toBe(429);
+  expect((await call(two, kiosk))[0]).toBe(429);
+  expect(await redis.command('GET', `${PREFIX}kiosk`)).toBe(String(LIMIT + 2));
+  expect(Number(await redis.command('PTTL', `${PREFIX}kiosk`))).toBeGreaterThan(0);
+
+  await redis.kill();
+  // Each has seen six of them: four are left at either, and then there is an end.
+  for (const address of [one, two]) {
+    const answers = [];
+    for (let sent = 0; sent < 6; sent++) answers.push((await call(address, kiosk))[0]);
+    expect(answers).toEqual([200, 200, 200, 200, 429, 429]);
+  }
+  expect(warnings()).toEqual(['warn', 'warn']);
+
+  await redis.start();
+  const terminal = await tokenOf('pos-terminal');
+  await eventually('both count in Redis again', async () => {
+    await call(one, terminal);
+    await call(two, terminal);
+    return warnings().length === 4;
+  });
+  expect(warnings().sort()).toEqual(['info', 'info', 'warn', 'warn']);
+  const counted = Number(await redis.command('GET', `${PREFIX}pos-terminal`));
+  expect(await call(two, terminal)).toEqual(counted < LIMIT ? [200, LIMIT - counted - 1] : [429, 0]);
+});

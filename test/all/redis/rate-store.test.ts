@@ -1,0 +1,87 @@
+import { createRequire } from 'node:module';
+import type { Options } from 'express-rate-limit';
+import { connectToRedis } from '../../../src/app/redis-commands';
+import { SharedRateStore } from '../../../src/app/shared-rate-store';
+import { recordingLogger } from '../../support/log';
+import { eventually } from '../support/eventually';
+import { startRedis } from '../support/redis-server';
+import type { RedisServer } from '../support/redis-server';
+
+const PREFIX = 'tillgate:rate-limit:test ';
+const windowMs = 60_000;
+
+let redis: RedisServer;
+beforeAll(async () => void (redis = await startRedis()));
+afterAll(() => redis.stop());
+
+const open: SharedRateStore[] = [];
+afterEach(() => open.splice(0).forEach((store) => store.shutdown()));
+
+const requirePackage = createRequire(__filename);
+
+/** Loads this package and no other. */
+const only = (allowed: string) => (name: string) => {
+  if (name === allowed) return requirePackage(name) as unknown;
+  throw Object.assign(new Error(`${name} is not installed`), { code: 'MODULE_NOT_FOUND' });
+};
+
+describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {
+  const log = recordingLogger();
+  beforeEach(() => log.entries.splice(0));
+
+  function process(url = redis.url): SharedRateStore {
+    const store = new SharedRateStore({ redis: connectToRedis(url, only(name)), prefix: PREFIX, logger: log });
+    store.init({ windowMs } as Options);
+    open.push(store);
+    return store;
+  }
+  const hits = async (store: SharedRateStore, key: string): Promise<number> => (await store.increment(key)).totalHits;
+
+  it('counts from the first request on, in one key that ends by itself', async () => {
+    const stores = [process(`${redis.url}?key=mine`), process()];
+    const totals = await Promise.all(Array.from({ length: 100 }, (_, index) => hits(stores[index % 2]!, `${name} a`)));
+    expect(totals.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
+    const left = Number(await redis.command('PTTL', `${PREFIX}${name} a`));
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(windowMs);
+    expect(log.entries).toEqual([]);
+  });
+
+  it('takes hits back, forgets, and begins no key that has ended', async () => {
+    const store = process();
+    await hits(store, `${name} b`);
+    await store.decrement(`${name} b`);
+    expect(await hits(store, `${name} b`)).toBe(1);
+    await store.resetKey(`${name} b`);
+    await store.decrement(`${name} b`);
+    expect(await redis.command('EXISTS', `${PREFIX}${name} b`)).toBe(0);
+  });
+
+  it('is refused by a server without permission, warns once by its word, and counts by itself', async () => {
+    await redis.command('ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@read', '+ping');
+    const store = process(redis.url.replace('//', '//reader:secret@'));
+    expect([await hits(store, 'c'), await hits(store, 'c')]).toEqual([1, 2]);
+    expect(log.entries.map(({ level, fields }) => [level, fields])).toEqual([['warn', { error: 'NOPERM' }]]);
+  });
+
+  it('goes on by itself while the server is gone, and counts there again once it is back', async () => {
+    const store = process();
+    await hits(store, `${name} d`);
+    await redis.kill();
+    expect([await hits(store, `${name} d`), await hits(store, `${name} d`)]).toEqual([2, 3]);
+    await redis.start();
+    await eventually('the word that Redis counts', async () => {
+      await hits(store, `${name} d`);
+      return log.at('info').length > 0;
+    });
+    expect(log.entries.map(({ level }) => level)).toEqual(['warn', 'info']);
+    const counted = Number(await redis.command('GET', `${PREFIX}${name} d`));
+    expect(await hits(store, `${name} d`)).toBe(counted + 1);
+  });
+});
+
+it('without either package says what to install, and not the address', () => {
+  expect(() => connectToRedis('redis://user:secret@127.0.0.1', only('neither'))).toThrow(
+    new TypeError('rate limits in Redis need the package ioredis or redis: npm install ioredis@6'),
+  );
+});
