@@ -1,5 +1,5 @@
 import { readOptions } from '../core/options';
-import type { GateRequest, Middleware } from './http';
+import type { Middleware } from './http';
 import { isScopeToken } from '../token/scopes';
 
 /** Options of `protectedResourceMetadata()`. */
