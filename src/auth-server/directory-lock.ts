@@ -26,15 +26,16 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   }
   return {
     async release() {
-      if (heldHere.delete(path)) await rm(path, { force: true });
+      // What cannot be removed (the disk is read-only by now) stops nobody: its process will be dead.
+      if (heldHere.delete(path)) await rm(path, { force: true }).catch(() => {});
     },
   };
 }
 
 async function take(directory: string, path: string): Promise<void> {
   const own = `${path}.${process.pid}`;
-  await writeFile(own, await identify(process.pid), { mode: 0o600 });
   try {
+    await writeFile(own, await identify(process.pid), { mode: 0o600 });
     for (;;) {
       // A link, unlike a new file, is never seen empty.
       if (await succeeds(link(own, path), 'EEXIST')) return;
@@ -43,7 +44,7 @@ async function take(directory: string, path: string): Promise<void> {
       await moveAway(path, holder);
     }
   } finally {
-    await rm(own, { force: true });
+    await rm(own, { force: true }).catch(() => {});
   }
 }
 

@@ -77,18 +77,20 @@ export class Store {
   /**
    * Opens the state in a directory, or begins one.
    *
-   * @throws Error when the directory is in use or its state cannot be read; a state that is there is never overwritten.
+   * @throws Error when the directory is in use or cannot be written, or its state cannot be read; a state that is there
+   * is never overwritten.
    */
   static async open(options: StoreOptions): Promise<Store> {
-    await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-    const lock = await lockDirectory(options.dataDir);
+    let lock: DirectoryLock | undefined;
     try {
+      await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+      lock = await lockDirectory(options.dataDir);
       const path = join(options.dataDir, 'state.json');
       const state = (await readState(path)) ?? (await beginState(path, options));
       return new Store(options, path, lock, state);
     } catch (error) {
-      await lock.release();
-      throw error;
+      await lock?.release();
+      throw whyNotOpen(options.dataDir, error);
     }
   }
 
@@ -194,4 +196,12 @@ export class Store {
     }
     return value;
   }
+}
+
+/** What the file system refuses in our own words; everything else says enough by itself. */
+function whyNotOpen(dataDir: string, error: unknown): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) return error;
+  const remedy = code === 'ENOSPC' ? 'make room on its disk' : 'make it writable, or choose another';
+  return new Error(`the data directory ${dataDir} cannot be written (${code}): ${remedy}`, { cause: error });
 }
