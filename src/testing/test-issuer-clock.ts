@@ -1,12 +1,14 @@
+import { systemSchedule } from '../core/clock';
+import type { Clock, Schedule } from '../core/clock';
 import { describe } from '../core/options';
-import type { Clock } from '../core/clock';
 
 /** The time of a test issuer and of the gates that were given its `options`. */
 export interface TestClock {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /**
-   * Moves on by `ms` milliseconds; a clock that runs goes on running.
+   * Moves on by `ms` milliseconds; a clock that runs goes on running. Whatever the gates have put off until then, such as
+   * the next fetch of a key set or the end of a wait, begins at once.
    *
    * @throws TypeError when `ms` is no number from 0 on
    */
@@ -19,18 +21,34 @@ export interface TestClock {
   set(ms: number): void;
 }
 
-/** Makes a clock that runs like `base` until it is moved. */
-export function testClock(base: Clock): TestClock {
+interface Task {
+  readonly dueMs: number;
+  run(): void;
+}
+
+/** Makes a clock that runs like `base` until it is moved, and timers that its moves bring forward. */
+export function testClock(base: Clock): { readonly clock: TestClock; readonly schedule: Schedule } {
+  const pending = new Set<Task>();
   let offsetMs = 0;
   let stoppedMs: number | undefined;
 
-  return {
-    now: () => (stoppedMs ?? base()) + offsetMs,
+  function now(): number {
+    return (stoppedMs ?? base()) + offsetMs;
+  }
+
+  function runDue(): void {
+    const due = [...pending].filter(({ dueMs }) => dueMs <= now());
+    for (const task of due.sort((a, b) => a.dueMs - b.dueMs)) task.run();
+  }
+
+  const clock: TestClock = {
+    now,
     advance(ms) {
       if (!Number.isFinite(ms) || ms < 0) {
         throw new TypeError(`clock.advance(): expected milliseconds from 0 on, got ${describe(ms)}; set() goes back`);
       }
       offsetMs += ms;
+      runDue();
     },
     set(ms) {
       if (!Number.isFinite(ms)) {
@@ -38,6 +56,24 @@ export function testClock(base: Clock): TestClock {
       }
       stoppedMs = ms;
       offsetMs = 0;
+      runDue();
     },
   };
+
+  /** Real time goes by as well: whichever comes first. */
+  function schedule(task: () => void, delayMs: number): { cancel(): void } {
+    const timer = systemSchedule(run, delayMs);
+    const entry: Task = { dueMs: now() + delayMs, run };
+    function run(): void {
+      if (cancel()) task();
+    }
+    function cancel(): boolean {
+      timer.cancel();
+      return pending.delete(entry);
+    }
+    pending.add(entry);
+    return { cancel };
+  }
+
+  return { clock, schedule };
 }

@@ -6,7 +6,7 @@ import { memoryGenerations } from '../generation/memory';
 /** The generations of the clients of a test issuer. */
 export interface TestGenerations {
   /** What a gate needs to see every bump with its next request. */
-  readonly source: LiveSource;
+  readonly source: LiveSource & Required<Pick<LiveSource, 'watch'>>;
   /** The generation that new tokens of a client carry. */
   of(clientId: string): number;
   /** The client credential has changed: answers its new generation. */

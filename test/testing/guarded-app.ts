@@ -1,0 +1,31 @@
+import express from 'express';
+import request from 'supertest';
+import { authenticate, requireScope } from '../../src/index';
+import type { AuthenticateOptions, Gate } from '../../src/index';
+
+/** An app with one route behind a gate. */
+export interface GuardedApp {
+  readonly gate: Gate;
+  /** Calls the route with a token. */
+  call(this: void, token: string): Promise<request.Response>;
+  /** Status, and the `code` of the problem where there is one. */
+  verdict(this: void, token: string): Promise<string>;
+}
+
+/** Makes an app as users write it: `GET /orders` behind `requireScope('orders:read')`. */
+export function guardedApp(options: AuthenticateOptions): GuardedApp {
+  const logger = { info() {}, warn() {}, error() {} };
+  const gate = authenticate({ logger, ...options });
+  const app = express();
+  app.use(gate);
+  app.get('/orders', requireScope('orders:read'), (req, res) => void res.json({ caller: req.auth?.clientId }));
+
+  async function call(token: string): Promise<request.Response> {
+    return request(app).get('/orders').set('Authorization', `Bearer ${token}`);
+  }
+  async function verdict(token: string): Promise<string> {
+    const { status, body } = await call(token);
+    return [status, body.code].filter(Boolean).join(' ');
+  }
+  return { gate, call, verdict };
+}

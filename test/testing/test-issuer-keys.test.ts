@@ -1,0 +1,59 @@
+import { createTestIssuer } from '../../src/testing/index';
+import { guardedApp } from './guarded-app';
+
+const scope = 'orders:read';
+
+describe('rotate() and removeKey()', () => {
+  it('sign with a new key that the gate knows at once, beside the earlier one', async () => {
+    const issuer = createTestIssuer();
+    const { verdict, gate } = guardedApp(issuer.options);
+    const [first, before] = [issuer.keyId, issuer.token({ scope })];
+    expect(await verdict(before)).toBe('200');
+    const second = issuer.rotate();
+    expect([issuer.keyId, second === first]).toEqual([second, false]);
+    expect(await verdict(issuer.token({ scope }))).toBe('200');
+    expect(await verdict(before)).toBe('200');
+    expect(gate.status().issuers[0]?.keys).toEqual({ state: 'fresh', keys: 2 });
+  });
+
+  it('withdraw every key that does not sign any more', async () => {
+    const issuer = createTestIssuer();
+    const { verdict } = guardedApp(issuer.options);
+    const first = issuer.token({ scope });
+    issuer.rotate();
+    const second = issuer.token({ scope });
+    issuer.rotate();
+    expect([await verdict(first), await verdict(second)]).toEqual(['200', '200']);
+    issuer.removeKey();
+    expect([await verdict(first), await verdict(second)]).toEqual(['401 unknown_key', '401 unknown_key']);
+    expect(await verdict(issuer.token({ scope }))).toBe('200');
+  });
+
+  it('withdraw one key by its id', async () => {
+    const issuer = createTestIssuer();
+    const { verdict } = guardedApp(issuer.options);
+    const [firstKey, first] = [issuer.keyId, issuer.token({ scope })];
+    issuer.rotate();
+    const second = issuer.token({ scope });
+    issuer.rotate();
+    issuer.removeKey(firstKey);
+    expect([await verdict(first), await verdict(second)]).toEqual(['401 unknown_key', '200']);
+  });
+
+  it('never leave the issuer without a key', () => {
+    const issuer = createTestIssuer();
+    expect(() => issuer.removeKey()).toThrow('removeKey(): the only key is the one that signs; rotate() first');
+    expect(() => issuer.removeKey(issuer.keyId)).toThrow('removeKey(): this key signs; rotate() first');
+    const first = issuer.keyId;
+    issuer.rotate();
+    expect(() => issuer.removeKey('k1')).toThrow(`removeKey(): no key "k1" is published; known are ${first}`);
+  });
+
+  it('keep the key set in the options as it is at the moment', () => {
+    const issuer = createTestIssuer();
+    const { keys } = issuer.options;
+    issuer.rotate();
+    expect(keys).toMatchObject({ keys: [{ alg: 'ES256', use: 'sig' }, { kid: issuer.keyId }] });
+    expect(JSON.stringify(keys)).not.toContain('"d"');
+  });
+});

@@ -1,0 +1,159 @@
+import { createHmac, createPublicKey } from 'node:crypto';
+import type { JsonWebKey } from 'node:crypto';
+import { ALGORITHMS } from '../../src/token/algorithms';
+import { createTestIssuer } from '../../src/testing/index';
+import type { TestIssuerOptions, TestToken } from '../../src/testing/index';
+import { guardedApp } from './guarded-app';
+
+const scope = 'orders:read';
+
+describe('token()', () => {
+  const issuer = createTestIssuer();
+  const { call, verdict } = guardedApp(issuer.options);
+
+  it('is good by default, for one client', async () => {
+    const answer = await call(issuer.token({ scope }));
+    expect([answer.status, answer.body]).toEqual([200, { caller: 'test-client' }]);
+  });
+
+  it.each<[string, TestToken, string]>([
+    ['for a client', { clientId: 'till-1' }, '200'],
+    ['that lives for an hour', { lifetimeSeconds: 3_600 }, '200'],
+    ['of a generation', { clientId: 'numbered', generation: 7 }, '200'],
+    ['without the scope', { scope: 'orders:write' }, '403 insufficient_scope'],
+    ['without any scope', { scope: undefined }, '403 insufficient_scope'],
+    ['that has expired', { expired: true }, '401 expired'],
+    ['that is not valid yet', { notYetValid: true }, '401 not_yet_valid'],
+    ['of another issuer', { issuer: 'https://elsewhere.test' }, '401 wrong_issuer'],
+    ['for another audience', { audience: 'https://elsewhere.test' }, '401 wrong_audience'],
+    ['for several audiences', { audience: ['https://elsewhere.test', 'https://api.test'] }, '200'],
+    ['signed by somebody else', { foreignKey: true }, '401 bad_signature'],
+    ['with a key id that nobody knows', { header: { kid: 'unknown' } }, '401 unknown_key'],
+    ['that is not signed', { algorithm: 'none' }, '401 malformed_token'],
+    ['signed with the public key as a secret', { algorithm: 'HS256' }, '401 algorithm_not_allowed'],
+    ['that lives too long', { lifetimeSeconds: 90_000 }, '401 lifetime_too_long'],
+    ['that its client has outlived', { superseded: true, clientId: 'till-2' }, '401 superseded'],
+    ['of no generation', { claims: { generation: undefined } }, '401 generation_missing'],
+    ['of another type', { header: { typ: 'JWT' } }, '401 wrong_type'],
+    ['without a claim', { claims: { jti: undefined } }, '401 invalid_claims'],
+  ])('makes one %s', async (_what, token, expected) => {
+    expect(await verdict(issuer.token({ scope, ...token }))).toBe(expected);
+  });
+
+  it('leaves out the signature alone where nothing is signed', () => {
+    const [header = '', payload = '', signature = ''] = issuer.token({ algorithm: 'none' }).split('.');
+    expect(signature).toBe('');
+    expect(parse(header)).toEqual({ alg: 'none', typ: 'at+jwt', kid: issuer.keyId });
+    expect(parse(payload)).toMatchObject({ iss: issuer.issuer, aud: issuer.audience, client_id: 'test-client' });
+  });
+
+  it('makes a secret of the public key as it is published', () => {
+    const { keys } = issuer.options as unknown as { keys: { keys: [JsonWebKey] } };
+    const secret = createPublicKey({ key: keys.keys[0], format: 'jwk' }).export({ type: 'spki', format: 'pem' });
+    const [header = '', payload = '', signature] = issuer.token({ algorithm: 'HS256' }).split('.');
+    expect(signature).toBe(createHmac('sha256', secret).update(`${header}.${payload}`).digest('base64url'));
+  });
+
+  it.each<[object, string]>([
+    [{ scopes: 'a' }, 'token(): unknown option "scopes"; did you mean "scope"?'],
+    [{ client_id: 'a' }, 'token(): unknown option "client_id"; did you mean "clientId"?'],
+    [{ expird: true }, 'token(): unknown option "expird"; did you mean "expired"?'],
+    [
+      { scope: ['a', 'b'] },
+      'token(): option "scope" must be a string of space-separated scopes (claims: { scope: ... } takes anything), got an array of 2',
+    ],
+    [{ clientId: '' }, 'token(): option "clientId" must be a non-empty string, got ""'],
+    [{ expired: 1 }, 'token(): option "expired" must be true or false, got 1'],
+    [
+      { algorithm: 'ES256' },
+      'token(): option "algorithm" must be none or HS256 (createTestIssuer({ algorithm }) chooses what good tokens are signed with), got "ES256"',
+    ],
+  ])('refuses %j', (token, message) => {
+    expect(() => issuer.token(token as TestToken)).toThrow(new TypeError(message));
+  });
+});
+
+describe('createTestIssuer()', () => {
+  // Each form of signature once, and each length of hash: an RSA key takes its time.
+  it.each(['RS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const)('signs with %s', async (algorithm) => {
+    const issuer = createTestIssuer({ algorithm });
+    const { verdict } = guardedApp({ ...issuer.options, algorithms: [algorithm] });
+    expect(await verdict(issuer.token({ scope }))).toBe('200');
+  });
+
+  it('takes the names that its tokens carry', () => {
+    const issuer = createTestIssuer({ issuer: 'https://one.test', audience: 'https://two.test' });
+    expect(issuer.options).toMatchObject({ issuer: 'https://one.test', audience: 'https://two.test' });
+    expect(parse(issuer.token().split('.')[1])).toMatchObject({ iss: 'https://one.test', aud: 'https://two.test' });
+  });
+
+  it.each<[object, string]>([
+    [{ audiences: 'a' }, 'createTestIssuer(): unknown option "audiences"; did you mean "audience"?'],
+    [{ issuer: '' }, 'createTestIssuer(): option "issuer" must be a non-empty string, got ""'],
+    [{ clock: 5 }, 'createTestIssuer(): option "clock" must be a function, got 5'],
+    [
+      { algorithm: 'HS256' },
+      `createTestIssuer(): option "algorithm" must be one of ${ALGORITHMS.join(', ')}, got "HS256"`,
+    ],
+  ])('refuses %j', (options, message) => {
+    expect(() => createTestIssuer(options as TestIssuerOptions)).toThrow(new TypeError(message));
+  });
+});
+
+describe('bump()', () => {
+  it('has earlier tokens refused with the very next request, without a newer token', async () => {
+    const issuer = createTestIssuer();
+    const { verdict } = guardedApp(issuer.options);
+    const [till, kiosk] = [issuer.token({ scope, clientId: 'till' }), issuer.token({ scope, clientId: 'kiosk' })];
+    expect(await verdict(till)).toBe('200');
+    const generation = issuer.bump('till');
+    expect(await verdict(till)).toBe('401 superseded');
+    expect(await verdict(kiosk)).toBe('200');
+    expect(await verdict(issuer.token({ scope, clientId: 'till' }))).toBe('200');
+    expect(issuer.bump('till')).toBeGreaterThan(generation);
+  });
+
+  it('reaches a request that begins in the same breath', async () => {
+    const issuer = createTestIssuer();
+    const { gate, verdict } = guardedApp(issuer.options);
+    const token = issuer.token({ scope });
+    expect(await verdict(token)).toBe('200');
+    issuer.bump();
+    const auth = { refused: false };
+    // No event loop turn lies between: a gate that had to read its source first would still let the token in.
+    const res = {
+      setHeader() {},
+      getHeader() {},
+      writeHead() {},
+      end: () => (auth.refused = true),
+      once() {},
+      on() {},
+    };
+    gate(
+      { method: 'GET', url: '/', headers: { authorization: `Bearer ${token}` }, headersDistinct: {} } as never,
+      res as never,
+      () => undefined,
+    );
+    expect(auth.refused).toBe(true);
+  });
+
+  it('needs a newer token where the gate was given no source', async () => {
+    const issuer = createTestIssuer();
+    const { verdict } = guardedApp({ ...issuer.options, generations: undefined });
+    const before = issuer.token({ scope });
+    expect(await verdict(before)).toBe('200');
+    issuer.bump();
+    expect(await verdict(before)).toBe('200');
+    expect(await verdict(issuer.token({ scope }))).toBe('200');
+    expect(await verdict(before)).toBe('401 superseded');
+  });
+
+  it('moves on by one where the clock stands', () => {
+    const issuer = createTestIssuer({ clock: () => 1_800_000_000_000.5 });
+    expect([issuer.bump(), issuer.bump()]).toEqual([1_800_000_000_000, 1_800_000_000_001]);
+  });
+});
+
+function parse(part = ''): unknown {
+  return JSON.parse(Buffer.from(part, 'base64url').toString());
+}
