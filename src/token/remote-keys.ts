@@ -69,6 +69,8 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     },
     has(key) {
       const state = published.state();
+      // Too old, and nobody has tried yet, as after a pause of the whole process: the key may be gone, so it is looked up.
+      if (state === 'stale' && !published.failing) return false;
       return (state === 'fresh' || state === 'stale') && published.keys?.has(key) === true;
     },
     ready: () => published.ready(),
