@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', 'node_modules/', '.tillgate/', 'test/all/package/consumers/'] },
+  { ignores: ['dist/', 'coverage/', '.api-report/', 'node_modules/', '.tillgate/', 'test/all/package/consumers/'] },
   js.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   {

@@ -1,0 +1,95 @@
+// What each entry of the package declares, as api/*.api.md: `node scripts/api-report.mjs` fails where the declarations
+// and the committed reports differ, `--update` writes the reports anew.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const REPORTS = join(ROOT, 'api');
+// Inside the project, so that the types of packages are found from the declarations; not dist/, which may be old.
+const WORK = join(ROOT, '.api-report');
+const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+
+const update = process.argv.includes('--update');
+const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const entries = Object.entries(exports)
+  .filter(([, { types }]) => types)
+  .map(([name, { types }]) => ({
+    report: `${name.slice(2) || 'tillgate'}.api.md`,
+    declarations: types.slice('./dist/'.length),
+  }));
+
+process.once('exit', () => rmSync(WORK, { recursive: true, force: true }));
+mkdirSync(REPORTS, { recursive: true });
+const build = ['-p', join(ROOT, 'tsconfig.build.json'), '--outDir', WORK, '--emitDeclarationOnly'];
+if (spawnSync(process.execPath, [TSC, ...build], { stdio: 'inherit' }).status !== 0) process.exit(1);
+
+const changed = entries.filter((entry) => !report(entry)).map(({ report }) => report);
+const orphans = readdirSync(REPORTS).filter((name) => !entries.some(({ report }) => report === name));
+for (const name of update ? orphans : []) rmSync(join(REPORTS, name));
+const wrong = [...changed, ...orphans];
+if (wrong.length > 0 && !update) {
+  console.error(`The public declarations have changed: ${wrong.join(', ')}.`);
+  console.error('Meant? Run npm run api:update, commit api/, and say it in CHANGELOG.md.');
+  process.exitCode = 1;
+}
+
+/** Writes or compares the report of one entry; `false` when it differs. */
+function report({ report, declarations }) {
+  const config = ExtractorConfig.prepare({
+    configObject: {
+      projectFolder: ROOT,
+      mainEntryPointFilePath: join(WORK, declarations),
+      newlineKind: 'lf',
+      compiler: {
+        overrideTsconfig: {
+          extends: join(ROOT, 'tsconfig.json'),
+          compilerOptions: { types: ['node'] },
+          files: [join(WORK, declarations)],
+          include: [],
+        },
+      },
+      apiReport: {
+        enabled: true,
+        reportFileName: report,
+        reportFolder: REPORTS,
+        reportTempFolder: join(WORK, 'reports'),
+        // A declaration that is not listed but reachable is as public as one that is.
+        includeForgottenExports: true,
+      },
+      docModel: { enabled: false },
+      dtsRollup: { enabled: false },
+      messages: {
+        extractorMessageReporting: {
+          default: { logLevel: ExtractorLogLevel.Warning, addToApiReportFile: true },
+          'ae-missing-release-tag': { logLevel: ExtractorLogLevel.None },
+          'ae-undocumented': { logLevel: ExtractorLogLevel.None },
+          'ae-forgotten-export': { logLevel: ExtractorLogLevel.None },
+        },
+      },
+    },
+    configObjectFullPath: undefined,
+    packageJsonFullPath: join(ROOT, 'package.json'),
+  });
+  const { apiReportChanged } = Extractor.invoke(config, {
+    localBuild: update,
+    showVerboseMessages: false,
+    messageCallback: quiet,
+  });
+  if (apiReportChanged && !update) showDifference(join(REPORTS, report), join(WORK, 'reports', report));
+  return !apiReportChanged;
+}
+
+function quiet(message) {
+  message.handled = message.logLevel !== 'error';
+}
+
+function showDifference(committed, now) {
+  if (!existsSync(committed)) return;
+  spawnSync('git', ['--no-pager', 'diff', '--no-index', '--', committed, now], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+}
