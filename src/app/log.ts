@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
 import type { Logger } from '../index';
 import type { RequestEvent } from './request-observer';
+import type { UnreadableRequest } from './unreadable-requests';
 
 /** Options of {@link createLog}. */
 export interface LogOptions {
@@ -41,4 +42,9 @@ export function logRequest(logger: Logger, event: RequestEvent): void {
   };
   if (event.status >= 500) logger.error(fields, 'request failed');
   else logger.info(fields, 'request');
+}
+
+/** One line for one request that could not be read: whose it was and what it asked for is not known. */
+export function logUnreadable(logger: Logger, { status, code }: UnreadableRequest): void {
+  logger.info({ status, reason: 'unreadable', detail: code }, 'request');
 }

@@ -1,10 +1,12 @@
-import { createServer, STATUS_CODES } from 'node:http';
+import { createServer } from 'node:http';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setLimits, TIMELY } from './server-limits';
 import type { ServerLimits } from './server-limits';
+import { refuseUnreadable } from './unreadable-requests';
+import type { UnreadableRequest } from './unreadable-requests';
 
 /** Where and how to listen. */
 export interface ServerOptions {
@@ -17,6 +19,8 @@ export interface ServerOptions {
   readonly drainDeadlineMs?: number;
   /** What a slow or greedy client gets; each has a default. */
   readonly limits?: Partial<ServerLimits>;
+  /** Told about every request that was refused because it could not be read: no handler knows of it. */
+  readonly onUnreadable?: (request: UnreadableRequest) => void;
 }
 
 /** A server that listens. */
@@ -58,7 +62,10 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     });
     handler(req, res);
   });
-  server.on('clientError', (error, socket) => refuseUnreadable(error, socket as Socket, latest.get(socket)));
+  server.on('clientError', (error, socket) => {
+    const refused = refuseUnreadable(error, socket as Socket, latest.get(socket));
+    if (refused) options.onUnreadable?.(refused);
+  });
   // Bounded by their size alone: node would drop those beyond a number, and with them a second Authorization.
   server.maxHeadersCount = 0;
   setLimits(server, options.limits);
@@ -92,29 +99,6 @@ export async function startServer(handler: RequestListener, options: ServerOptio
       return closed;
     },
   };
-}
-
-const UNREADABLE: Readonly<Record<string, number>> = {
-  HPE_HEADER_OVERFLOW: 431,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-};
-
-/**
- * Answers what node's parser could not read as node itself does, except behind an answer to the same request: when its
- * body breaks off, a second one would count for the request that comes next (RFC 9112 section 9.2).
- *
- * @param latest - the answer to the last request of the connection whose head could be read
- */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, latest: ServerResponse | undefined): void {
-  const isAnswered = latest && (latest.req.complete ? !latest.writableFinished : latest.headersSent);
-  // Bytes behind a request that was said to be the last one of its connection.
-  const isOver = error.code === 'HPE_CLOSED_CONNECTION';
-  if (socket.writable && !isAnswered && !isOver) {
-    const status = UNREADABLE[error.code ?? ''] ?? 400;
-    socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-  }
-  socket.destroySoon();
 }
 
 /** `http://HOST:PORT`, an IPv6 address in brackets (RFC 3986 section 3.2.2). */

@@ -1,6 +1,7 @@
 import { createAdminApp } from './admin';
 import { createApp } from './create-app';
 import type { App, AppOptions } from './create-app';
+import { createLog, logUnreadable } from './log';
 import { createMetrics } from './metrics';
 import { startServer } from './serve';
 import type { RunningServer } from './serve';
@@ -22,10 +23,12 @@ export interface RunningApi {
  * @throws Error when a port is not to be had; nothing is left open
  */
 export async function startApi(options: AppOptions): Promise<RunningApi> {
-  const { host, port, adminPort } = options.settings;
+  const { host, port, adminPort, logLevel } = options.settings;
+  const { logger = createLog({ level: logLevel }) } = options;
   const metrics = adminPort === undefined ? undefined : await createMetrics(() => app.readiness().ready);
   const app = createApp({
     ...options,
+    logger,
     onRequest(event) {
       metrics?.observe(event);
       options.onRequest?.(event);
@@ -42,7 +45,8 @@ export async function startApi(options: AppOptions): Promise<RunningApi> {
   }
 
   try {
-    api = await startServer(app.handler, { host, port, portVariable: 'TILLGATE_PORT' });
+    const onUnreadable = logUnreadable.bind(undefined, logger);
+    api = await startServer(app.handler, { host, port, portVariable: 'TILLGATE_PORT', onUnreadable });
     if (adminPort !== undefined) {
       const adminApp = createAdminApp({ readiness: () => app.readiness(), metrics });
       admin = await startServer(adminApp, { host, port: adminPort, portVariable: 'TILLGATE_ADMIN_PORT' });

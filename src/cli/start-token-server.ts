@@ -1,5 +1,5 @@
 import { SCOPES } from '../app/commerce/routes';
-import { startServer } from '../app/index';
+import { logUnreadable, startServer } from '../app/index';
 import type { RunningServer } from '../app/index';
 import { createAuthServer } from '../auth-server/index';
 import type { AuthServer } from '../auth-server/index';
@@ -49,7 +49,8 @@ export async function startTokenServer(
       logger,
       adminToken: settings.adminToken,
     });
-    const server = await startServer(auth.handler, { host, port, portVariable: 'TILLGATE_AUTH_PORT' });
+    const onUnreadable = logUnreadable.bind(undefined, logger);
+    const server = await startServer(auth.handler, { host, port, portVariable: 'TILLGATE_AUTH_PORT', onUnreadable });
     const parts = { server, auth, generations };
     return { auth, generations, close: () => closeAll(parts) };
   } catch (error) {

@@ -1,5 +1,6 @@
-import { startServer } from '../../src/app/serve';
-import type { RunningServer } from '../../src/app/serve';
+import type { RequestListener } from 'node:http';
+import { createLog, logUnreadable, startServer } from '../../src/app';
+import type { RunningServer, UnreadableRequest } from '../../src/app';
 import { exchange } from '../hostile/support/wire';
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: api.test\r\n';
@@ -7,14 +8,20 @@ const HEAD = 'POST / HTTP/1.1\r\nHost: api.test\r\n';
 describe('requests that cannot be read', () => {
   let server: RunningServer;
   let names: readonly string[] = [];
+  const told: UnreadableRequest[] = [];
+  const statusesOf: number[] = [];
+  const listener: RequestListener = (req, res) => {
+    names = req.rawHeaders.filter((_name, index) => index % 2 === 0);
+    res.once('close', () => statusesOf.push(res.statusCode));
+    if (req.url === '/reading') req.resume().once('end', () => res.end('read'));
+    else res.end('answered');
+  };
   beforeAll(async () => {
-    const listener = (req: { rawHeaders: string[] }, res: { end(text: string): void }): void => {
-      names = req.rawHeaders.filter((_name, index) => index % 2 === 0);
-      res.end('answered');
-    };
-    server = await startServer(listener, { host: '127.0.0.1', port: 0 });
+    const onUnreadable = (request: UnreadableRequest): void => void told.push(request);
+    server = await startServer(listener, { host: '127.0.0.1', port: 0, onUnreadable });
   });
   afterAll(() => server.close());
+  beforeEach(() => void (told.length = statusesOf.length = 0));
 
   const send = async (text: string) => {
     const { answers, closed } = await exchange(server.port, Buffer.from(text, 'latin1'));
@@ -22,24 +29,71 @@ describe('requests that cannot be read', () => {
   };
 
   it.each([
-    ['a request line that is none', 'hello\r\n\r\n', 400],
-    ['a NUL in a header', `${HEAD}X: \0\r\n\r\n`, 400],
-    ['a head beyond 16 kB', `${HEAD}X: ${'x'.repeat(17_000)}\r\n\r\n`, 431],
-  ])('answers %s, and closes', async (_what, text, status) => {
-    expect(await send(text)).toEqual({ statuses: [status], closed: true });
+    ['a request line that is none', 'hello\r\n\r\n', 400, 'invalid_request', 'HPE_INVALID_METHOD'],
+    ['a NUL in a header', `${HEAD}X: \0\r\n\r\n`, 400, 'invalid_request', 'HPE_INVALID_HEADER_TOKEN'],
+    [
+      'a head beyond 16 kB',
+      `${HEAD}X: ${'x'.repeat(17_000)}\r\n\r\n`,
+      431,
+      'request_header_fields_too_large',
+      'HPE_HEADER_OVERFLOW',
+    ],
+  ])('answers %s with a problem body, closes, and tells no more than why', async (_what, text, status, code, why) => {
+    const { answers, malformed, closed } = await exchange(server.port, Buffer.from(text, 'latin1'));
+    expect({ malformed, closed, statuses: answers.map((answer) => answer.status) }).toEqual({
+      closed: true,
+      statuses: [status],
+    });
+    const { headers, body } = answers[0]!;
+    expect(headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8']);
+    expect(headers.get('cache-control')).toEqual(['no-store']);
+    expect(headers.get('connection')).toEqual(['close']);
+    expect(JSON.parse(body)).toEqual({
+      type: `urn:tillgate:problem:${code}`,
+      title: { 400: 'Bad Request', 431: 'Request Header Fields Too Large' }[status],
+      status,
+      detail: expect.any(String),
+      code,
+    });
+    expect(told).toEqual([{ status, code: why }]);
+  });
+
+  it('leaves one line in the log', () => {
+    const lines: string[] = [];
+    const logger = createLog({ destination: { write: (line) => void lines.push(line) } });
+    logUnreadable(logger, { status: 431, code: 'HPE_HEADER_OVERFLOW' });
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      {
+        level: 'info',
+        time: expect.any(String),
+        status: 431,
+        reason: 'unreadable',
+        detail: 'HPE_HEADER_OVERFLOW',
+        msg: 'request',
+      },
+    ]);
   });
 
   it('sends no second answer when a body breaks off behind the first one', async () => {
     const broken = `${HEAD}Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n`;
     expect(await send(broken)).toEqual({ statuses: [200], closed: true });
+    expect(told).toEqual([]);
+  });
+
+  it('tells nobody of a body that breaks off while a handler waits for it: its answer has the status instead', async () => {
+    const broken = `${HEAD.replace('/', '/reading')}Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n`;
+    expect(await send(broken)).toEqual({ statuses: [400], closed: true });
+    expect([told, statusesOf]).toEqual([[], [400]]);
   });
 
   it('says nothing to what comes behind the last request of a connection', async () => {
     expect(await send(`${HEAD}Connection: close\r\n\r\nhello\r\n\r\n`)).toEqual({ statuses: [200], closed: true });
+    expect(told).toEqual([]);
   });
 
   it('answers an unreadable request behind a good one on the same connection', async () => {
     expect(await send(`${HEAD}\r\nhello\r\n\r\n`)).toEqual({ statuses: [200, 400], closed: true });
+    expect(told).toEqual([{ status: 400, code: 'HPE_INVALID_METHOD' }]);
   });
 
   it('shows every header to the app, however many there are: none is dropped behind a number', async () => {

@@ -1,4 +1,4 @@
-import { refused, unreadable } from '../support/attack';
+import { refused, refusedByNode, unreadable } from '../support/attack';
 import type { Attack, Expected } from '../support/attack';
 import { GOOD } from '../support/forge';
 
@@ -153,7 +153,7 @@ const LINES: readonly Attack[] = [
   bytes('HTTP/1.2', 'RFC 9110 section 2.5', 'GET /v1/orders HTTP/1.2\r\nHost: a\r\n\r\n', unreadable()),
   bytes('HTTP/2.0', 'RFC 9112 section 2.3', 'GET /v1/orders HTTP/2.0\r\nHost: a\r\n\r\n', THEN_CUT),
   bytes('http/1.1 in lower case', 'RFC 9112 section 2.3', 'GET /v1/orders http/1.1\r\nHost: a\r\n\r\n', unreadable()),
-  bytes('no host', 'RFC 9112 section 3.2', 'GET /v1/orders HTTP/1.1\r\n\r\n', unreadable()),
+  bytes('no host', 'RFC 9112 section 3.2', 'GET /v1/orders HTTP/1.1\r\n\r\n', refusedByNode()),
   bytes('LF alone', 'RFC 9112 section 2.2', `GET /v1/orders HTTP/1.1\nHost: a\n${AUTH}\n\n`, unreadable()),
   bytes(
     'LF alone behind one header',
@@ -192,7 +192,7 @@ const LINES: readonly Attack[] = [
     ...MISSING,
     continued: true,
   }),
-  bytes('Expect of something else', 'RFC 9110 section 10.1.1', expecting('telepathy'), { status: 417, byParser: true }),
+  bytes('Expect of something else', 'RFC 9110 section 10.1.1', expecting('telepathy'), { status: 417, byNode: true }),
   bytes(
     'pipelined: a bad one in front of a good one',
     'RFC 9112 section 9.3.2',

@@ -22,7 +22,7 @@ export function judgeAnswer(answer: WireAnswer | undefined, right: boolean, outa
   if (status >= 500 && !(outage && status === 503)) throw new Error(`a ${status}`);
   const challenges = headers.get('www-authenticate') ?? [];
   const code = codeOf(answer);
-  // Node's parser answers without a body, and some requests are refused by the contract: neither is about a token.
+  // What cannot be read is refused before the gate, and some requests by the contract: neither is about a token.
   const ofGate =
     status === 401 || status === 403 || (status === 400 && code !== undefined && code !== 'invalid_request');
   if (challenges.length !== (ofGate ? 1 : 0)) throw new Error(`${challenges.length} challenges in a ${status} ${code}`);

@@ -118,10 +118,10 @@ function judge(answer: WireAnswer | undefined, right: boolean): number | undefin
   if (answer === undefined) return undefined;
   const { status, headers } = answer;
   if (status >= 500) throw new Error(`a ${status}`);
-  // Refused by node's parser.
-  if (answer.body === '') return status;
   if (headers.get('cache-control')?.[0] !== 'no-store') throw new Error(`a ${status} that may be stored`);
   const body = JSON.parse(answer.body) as { access_token?: unknown; scope?: string; error?: string };
+  // Refused by node's parser.
+  if (status !== 401 && headers.get('content-type')?.[0]?.startsWith('application/problem+json')) return status;
   if (status === 200) {
     const scopes = body.scope?.split(' ') ?? [];
     if (!right || typeof body.access_token !== 'string') throw new Error('a token without the secret');

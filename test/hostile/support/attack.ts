@@ -24,8 +24,10 @@ export interface Expected {
   readonly scopes?: readonly string[];
   /** Requests that reach a handler; absent: none. */
   readonly reached?: readonly string[];
-  /** Answered by node's HTTP parser, before any code of ours: no body, nothing in the log, connection closed. */
+  /** Node's parser refuses it, so no handler has it: the log says no more than that, and the connection is closed. */
   readonly byParser?: true;
+  /** Node refuses it before any code of ours: no body, nothing in the log. */
+  readonly byNode?: true;
   /** Whether node says 100 Continue first. */
   readonly continued?: true;
   /**
@@ -47,12 +49,18 @@ export function problem(status: number, code: string, more: Pick<Expected, 'next
 }
 
 /** Refused by node's parser. */
-export function unreadable(status = 400): Expected {
-  return { status, byParser: true, next: 'cut' };
+export function unreadable(status: 400 | 431 = 400): Expected {
+  const code = status === 400 ? 'invalid_request' : 'request_header_fields_too_large';
+  return { status, code, byParser: true, next: 'cut' };
+}
+
+/** Refused by node itself, for what its parser lets pass: no body, nothing in the log. */
+export function refusedByNode(): Expected {
+  return { status: 400, byNode: true, next: 'cut' };
 }
 
 /** Ended without an answer. */
-export const cutOff: Expected = { status: undefined, byParser: true, next: 'cut' };
+export const cutOff: Expected = { status: undefined, byNode: true, next: 'cut' };
 
 /** Does no harm: the token is right, and what was added to it or around it changes nothing. */
 export function harmless(reached = 'GET /v1/orders'): Expected {

@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { readSettings, requireScope } from '../../../src';
-import { createApp, createLog, startServer } from '../../../src/app';
+import { createApp, createLog, logUnreadable, startServer } from '../../../src/app';
 import { RESOURCES } from '../../../src/app/commerce/resources';
 import { routesOf } from '../../../src/app/commerce/routes';
 import { AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
@@ -26,6 +26,7 @@ export async function openTarget(): Promise<Target> {
   const connections = { count: 0 };
   const count = (): void => void connections.count++;
   subscribe('net.client.socket', count);
+  const logger = createLog({ level: 'trace', destination: { write: (line) => void lines.push(line) } });
   const app = createApp({
     settings: readSettings({ TILLGATE_ISSUER: ISSUER, TILLGATE_BASE_URL: AUDIENCE, TILLGATE_RATE_LIMIT: 'off' }),
     gate: {
@@ -36,9 +37,10 @@ export async function openTarget(): Promise<Target> {
       clock: () => NOW_MS,
     },
     replace: { orders: recordingOrders(reached) },
-    logger: createLog({ level: 'trace', destination: { write: (line) => void lines.push(line) } }),
+    logger,
   });
-  const server = await startServer(app.handler, { host: '127.0.0.1', port: 0 });
+  const onUnreadable = logUnreadable.bind(undefined, logger);
+  const server = await startServer(app.handler, { host: '127.0.0.1', port: 0, onUnreadable });
   return {
     port: server.port,
     reached,
