@@ -1,91 +1,136 @@
-import type { Router } from 'express';
-import type { ScopeRequirement } from '../express/require-scope';
-import { combine, describeAlternatives } from './requirement';
+import { encounters } from './encounters';
+import type { Encounter } from './encounters';
+import { layersOf } from './express-layer';
+import type { Layer } from './express-layer';
+import { probesOf, shapeOf } from './probe';
+import { combine } from './requirement';
+import type { Alternatives } from './requirement';
+import { routeSites } from './route-site';
+import type { RouteSite, Templates } from './route-site';
 
-/** A route as it stands in a router. */
+/** A route as it stands in an app. */
 export interface DescribedRoute {
   /** `ALL` for a route that answers every method. */
   readonly method: string;
   /** As OpenAPI writes it: `/v1/orders/{id}`. */
   readonly path: string;
-  /** What its guards ask for: `a and b`, `a or b`; empty when nothing guards it. */
-  readonly requires: string;
+  /** What its guards ask for; no alternative when nothing guards it. */
+  readonly requires: Alternatives;
+  /** What guards ask for that stand behind its handler, where they guard nothing. */
+  readonly tooLate: Alternatives;
+  /** What authenticates the caller before the first guard and the handler. */
+  readonly gate: 'none' | 'optional' | 'strict';
 }
 
-/** As much of Express's own layers as is needed to read a router. */
-interface Layer {
-  readonly handle: object;
-  readonly method?: string;
-  readonly route?: { readonly path: string | RegExp | readonly (string | RegExp)[]; readonly stack: readonly Layer[] };
-  /** Whether it is mounted at `/`. */
-  readonly slash?: boolean;
-  readonly rawPath?: unknown;
+/** What can be said about the routes of an app. */
+export interface RouteDescription {
+  readonly routes: readonly DescribedRoute[];
+  /** Paths that a middleware answers by itself. */
+  readonly served: readonly string[];
+  /** Where something stands that cannot be looked into: `/admin`, or `(unreadable)/users`. */
+  readonly unreadable: readonly string[];
+}
+
+/** Options of {@link describeRoutes}. */
+export interface DescribeRoutesOptions {
+  /** Where a router is mounted: `/v1`. Default: at the root. */
+  readonly mountedAt?: string | undefined;
+  /** Templates that may be meant where Express has kept none: those of the document. */
+  readonly knownPaths?: readonly string[];
 }
 
 /**
- * Reads the routes and guards of an Express 5 router, nested routers included: what is really there, whoever wrote it.
+ * Reads the routes, guards and gates of an Express 4 or 5 app or router, nested routers included: what is really there,
+ * whoever wrote it. For each route a request is followed up to its handler, so that order counts as it does in Express.
  *
- * @param prefix - where the router is mounted: `/v1`
+ * @throws TypeError when it is no app and no router
  */
-export function describeRoutes(router: Router, prefix: string): readonly DescribedRoute[] {
-  return walk(layersOf(router) ?? [], prefix, []);
-}
-
-function walk(layers: readonly Layer[], prefix: string, outer: readonly ScopeRequirement[]): DescribedRoute[] {
-  // A guard that is used by the whole router guards what comes after it, and nothing before it.
-  const guards = [...outer];
-  return layers.flatMap((layer) => {
-    if (layer.route) return describeRoute(layer.route, prefix, guards);
-    const nested = layersOf(layer.handle);
-    if (nested) return walk(nested, prefix + mountOf(layer), guards);
-    const requirement = requirementOf(layer);
-    if (requirement && layer.slash) guards.push(requirement);
-    return [];
+export function describeRoutes(app: object, options: DescribeRoutesOptions = {}): RouteDescription {
+  const layers = layersOf(app);
+  if (!layers) throw new TypeError('expected an Express app or router: a function that express() or Router() made');
+  const { mountedAt = '', knownPaths = [] } = options;
+  const { sites, served, hidden } = routeSites(layers, mountedAt);
+  const unreadable = hidden.flatMap(show);
+  const routes = sites.flatMap((site) => {
+    const found = describeSite(layers, site, mountedAt, knownPaths);
+    if (!found) unreadable.push(...show(site.templates));
+    return found ?? [];
   });
+  return { routes: withoutSpareAll(routes), served, unreadable };
 }
 
-function describeRoute(
-  { path, stack }: NonNullable<Layer['route']>,
-  prefix: string,
-  outer: readonly ScopeRequirement[],
-): DescribedRoute[] {
-  const methods = new Set<string | undefined>(stack.flatMap(({ method }) => method ?? []));
-  // `.all()` with a guard is a prelude to the other methods; with anything else it may answer any method.
-  if (stack.some((layer) => layer.method === undefined && !requirementOf(layer))) methods.add(undefined);
-  return [path].flat().flatMap((one) =>
-    [...methods].map((method) => {
-      const own = stack.filter((layer) => layer.method === method || layer.method === undefined);
-      return {
-        method: (method ?? 'all').toUpperCase(),
-        path: prefix + toTemplate(String(one)),
-        requires: describeAlternatives(combine([...outer, ...guardsOf(own)])),
-      };
+/** `undefined` when no request can be thought of that reaches the route. */
+function describeSite(
+  layers: readonly Layer[],
+  { route, templates, catchAll }: RouteSite,
+  mountedAt: string,
+  knownPaths: readonly string[],
+): readonly DescribedRoute[] | undefined {
+  const stack = route.route?.stack ?? [];
+  const methods = new Set(stack.map(({ method }) => method));
+  const { complete, texts } = templates;
+  const paths = complete ? texts : knownPaths.filter((path) => texts.some((end) => endsWith(path, end)));
+  let reached = false;
+  const found = paths.flatMap((path) =>
+    [...methods].flatMap((method) => {
+      const way = wayTo(layers, route, method, path, mountedAt, complete);
+      reached ||= way !== undefined;
+      if (!way || (catchAll && method === undefined)) return [];
+      return describeWay(way, route, (method ?? 'all').toUpperCase(), path);
     }),
   );
+  return reached ? found : undefined;
 }
 
-/** The guards in front of the handler: one behind it guards nothing. */
-function guardsOf(layers: readonly Layer[]): ScopeRequirement[] {
-  const handler = layers.findLastIndex((layer) => !requirementOf(layer));
-  return layers.slice(0, handler).flatMap((layer) => requirementOf(layer) ?? []);
+/** What a request meets that reaches the route; `undefined` when none does. */
+function wayTo(
+  layers: readonly Layer[],
+  route: Layer,
+  method: string | undefined,
+  path: string,
+  mountedAt: string,
+  complete: boolean,
+): readonly Encounter[] | undefined {
+  for (const { path: full, values } of probesOf(path)) {
+    const way = encounters(layers, method, full.slice(mountedAt.length) || '/');
+    const arrival = way.find((one) => one.route === route);
+    // A path that was guessed has to be read as the document means it: a parameter of Express is one there too.
+    if (arrival && (complete || arrival.captured.every((value) => values.includes(String(value))))) return way;
+  }
+  return undefined;
 }
 
-function requirementOf(layer: Layer): ScopeRequirement | undefined {
-  return (layer.handle as { readonly requirement?: ScopeRequirement }).requirement;
+function describeWay(way: readonly Encounter[], route: Layer, method: string, path: string): readonly DescribedRoute[] {
+  const own = way.filter((one) => one.route === route && one.mark.kind === 'handler');
+  // `.all()` behind the handler of a method answers the other methods.
+  const handler = own.findLast(({ layer }) => layer.method !== undefined) ?? own.at(-1);
+  // Guards without a handler are a prelude to the routes after them.
+  if (!handler) return [];
+  const [before, after] = [way.slice(0, way.indexOf(handler)), way.slice(way.indexOf(handler))];
+  const requires = combine(before.flatMap(({ mark }) => (mark.kind === 'guard' ? [mark.requirement] : [])));
+  const tooLate = combine(after.flatMap(({ mark }) => (mark.kind === 'guard' ? [mark.requirement] : [])));
+  return [{ method, path, requires, tooLate, gate: gateOf(before) }];
 }
 
-function layersOf(handle: object): readonly Layer[] | undefined {
-  const { stack } = handle as { readonly stack?: unknown };
-  return Array.isArray(stack) ? (stack as readonly Layer[]) : undefined;
+function gateOf(before: readonly Encounter[]): DescribedRoute['gate'] {
+  const firstGuard = before.findIndex(({ mark }) => mark.kind === 'guard');
+  const gates = before
+    .slice(0, firstGuard === -1 ? undefined : firstGuard)
+    .flatMap(({ mark }) => (mark.kind === 'gate' ? [mark] : []));
+  if (gates.length === 0) return 'none';
+  return gates.every(({ optional }) => optional) ? 'optional' : 'strict';
 }
 
-/** Where a nested router is mounted. A path that cannot be read is shown as such, and then fits no operation. */
-function mountOf({ slash, rawPath }: Layer): string {
-  if (slash) return '';
-  return toTemplate(typeof rawPath === 'string' || rawPath instanceof RegExp ? String(rawPath) : '/(unreadable)');
+/** `.all()` beside handlers of single methods prepares them, or answers 405 behind them. */
+function withoutSpareAll(routes: readonly DescribedRoute[]): readonly DescribedRoute[] {
+  const named = new Set(routes.filter(({ method }) => method !== 'ALL').map(({ path }) => shapeOf(path)));
+  return routes.filter(({ method, path }) => method !== 'ALL' || !named.has(shapeOf(path)));
 }
 
-/** `/orders/:id` in Express is `/orders/{id}` in OpenAPI. */
-function toTemplate(path: string): string {
-  return path === '/' ? '' : path.replace(/:([A-Za-z_$][\w$]*)/g, '{$1}').replace(/\/$/, '');
+function endsWith(path: string, end: string): boolean {
+  return shapeOf(path).endsWith(shapeOf(end));
+}
+
+function show({ complete, texts }: Templates): readonly string[] {
+  return texts.map((text) => (complete ? text : `(unreadable)${text}`));
 }

@@ -14,11 +14,25 @@ const PACKAGE_ROOT = join(__dirname, '..', '..');
  * @throws ConfigurationError when it cannot be read, or is no OpenAPI 3.1 document
  */
 export function loadContract(file: string = join(PACKAGE_ROOT, 'openapi.yaml')): ContractDocument {
-  const document = parseYaml(file);
-  if (!isContract(document)) {
-    throw new ConfigurationError([`${file}: expected an OpenAPI 3.1 document with "openapi: 3.1.x" and "paths"`]);
-  }
-  return document;
+  return requireDocument(parseYaml(file), file, '3.1');
+}
+
+/**
+ * Loads whichever OpenAPI 3 document, for what looks at operations and security alone.
+ *
+ * @param source - a file of YAML or JSON, or what was read from one
+ * @throws ConfigurationError when it cannot be read, or is no OpenAPI 3 document
+ */
+export function loadDocument(source: string | object): ContractDocument {
+  return typeof source === 'string'
+    ? requireDocument(parseYaml(source), source, '3')
+    : requireDocument(source, 'the document', '3');
+}
+
+function requireDocument(document: unknown, name: string, version: string): ContractDocument {
+  if (isContract(document, version)) return document;
+  const member = `openapi: ${version}${version.includes('.') ? '.x' : '.x.y'}`;
+  throw new ConfigurationError([`${name}: expected an OpenAPI ${version} document with "${member}" and "paths"`]);
 }
 
 function parseYaml(file: string): unknown {
@@ -30,7 +44,9 @@ function parseYaml(file: string): unknown {
   }
 }
 
-function isContract(document: unknown): document is ContractDocument {
+function isContract(document: unknown, version: string): document is ContractDocument {
   const { openapi, paths } = (document ?? {}) as Partial<Record<keyof ContractDocument, unknown>>;
-  return typeof openapi === 'string' && openapi.startsWith('3.1.') && typeof paths === 'object' && paths !== null;
+  return (
+    typeof openapi === 'string' && openapi.startsWith(`${version}.`) && typeof paths === 'object' && paths !== null
+  );
 }

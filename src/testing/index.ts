@@ -1,3 +1,5 @@
+export { auditRoutes } from './audit-routes';
+export type { AuditRoutesOptions } from './audit-routes';
 export { expectChallenge, expectProblem } from './expectations';
 export type { AnswerLike } from './expectations';
 export { generationSourceCases } from './generation-source-cases';
@@ -10,3 +12,4 @@ export { createTestIssuer } from './test-issuer';
 export type { TestIssuer, TestIssuerOptions } from './test-issuer';
 export type { TestClock } from './test-issuer-clock';
 export type { TestToken } from './test-issuer-token';
+export type { RouteFinding, RouteFindingKind } from '../openapi/finding';

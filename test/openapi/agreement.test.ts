@@ -14,6 +14,11 @@ function changed(change: (paths: Record<string, Record<string, Record<string, un
   return copy;
 }
 
+/** The scopes that it declares, to be changed. */
+function scopesOf({ components }: ContractDocument): Record<string, string> {
+  return components!.securitySchemes!['oauth2']!.flows!['clientCredentials']!.scopes as Record<string, string>;
+}
+
 function disagreements(document: ContractDocument): string[] {
   return findDisagreements(document, routes(), SCOPES);
 }
@@ -43,12 +48,22 @@ describe('the table of resources and openapi.yaml', () => {
     ['another scope', [{ oauth2: ['orders:read'] }], 'orders:read'],
     ['one scope more', [{ oauth2: ['orders:write', 'orders:read'] }], 'orders:read and orders:write'],
     ['a choice of scopes', [{ oauth2: ['orders:write'] }, { oauth2: ['orders:read'] }], 'orders:read or orders:write'],
-    ['no scope', [], 'that no scope is required'],
-    ['no scope, by a requirement without one', [{}], 'that no scope is required'],
+    ['no scope', [{ oauth2: [] }], 'a token, whatever its scopes'],
   ])('disagree about a route that is documented with %s', (_what, security, said) => {
     const document = changed((paths) => (paths['/v1/orders']!['post']!['security'] = security));
     expect(disagreements(document)).toEqual([
       `POST /v1/orders: the table of resources requires orders:write, openapi.yaml says ${said}; make them equal`,
+    ]);
+  });
+
+  it.each([
+    ['no requirement', []],
+    ['an empty one', [{}]],
+    ['a choice between a token and nothing', [{ oauth2: ['orders:write'] }, {}]],
+  ])('disagree about a route that is documented for anybody, with %s', (_what, security) => {
+    const document = changed((paths) => (paths['/v1/orders']!['post']!['security'] = security));
+    expect(disagreements(document)).toEqual([
+      'POST /v1/orders: the table of resources requires orders:write, openapi.yaml says that anybody may call it; remove the guard, or give the operation its security',
     ]);
   });
 
@@ -65,20 +80,17 @@ describe('the table of resources and openapi.yaml', () => {
 
   it('disagree about a scope that is not declared', () => {
     const document = structuredClone(original);
-    delete (document.components!.securitySchemes!['oauth2']!.flows!.clientCredentials!.scopes as never)[
-      'orders:cancel'
-    ];
+    delete scopesOf(document)['orders:cancel'];
     expect(disagreements(document)).toEqual([
-      'scope orders:cancel: missing in components.securitySchemes of openapi.yaml; declare it there with a description',
+      'scope orders:cancel: missing in components.securitySchemes of openapi.yaml, so that no client may have it; declare it there with a description',
     ]);
   });
 
   it('disagree about a scope that is declared for nothing', () => {
     const document = structuredClone(original);
-    Object.assign(document.components!.securitySchemes!['oauth2']!.flows!.clientCredentials!.scopes, { 'x:read': 'X' });
+    Object.assign(scopesOf(document), { 'x:read': 'X' });
     expect(disagreements(document)).toEqual([
       'scope x:read: declared in components.securitySchemes of openapi.yaml, but no operation asks for it; use it, or remove it',
-      'scope x:read: declared in components.securitySchemes of openapi.yaml, but not in the table of resources; add it, or remove it',
     ]);
   });
 
@@ -107,7 +119,9 @@ describe('the table of resources and openapi.yaml', () => {
       paths['/v1/items']!['get']!['security'] = [];
     });
     expect(() => assertAgreement(document, routes(), SCOPES)).toThrow(ConfigurationError);
-    expect(() => assertAgreement(document, routes(), SCOPES)).toThrow(/GET \/v1\/items: (.|\n)*checks\/\{id\}\/close/);
+    expect(() => assertAgreement(document, routes(), SCOPES)).toThrow(
+      /checks\/\{id\}\/close: (.|\n)*GET \/v1\/items: /,
+    );
   });
 });
 
@@ -130,7 +144,7 @@ describe('a replaced router and openapi.yaml', () => {
 
   it('disagree about a route without a guard', () => {
     expect(tablesRouter((tables) => tables.post('/', done))).toEqual([
-      'POST /v1/tables: nothing guards it in the router; put requireScope() in front of its handler',
+      'POST /v1/tables: in the router every valid token reaches it, openapi.yaml says tables:write; put requireScope() in front of its handler',
     ]);
   });
 
@@ -142,8 +156,8 @@ describe('a replaced router and openapi.yaml', () => {
 
   it('disagree about a missing route and an undocumented one', () => {
     expect(tablesRouter((tables) => tables.post('/:id/wipe', requireScope('tables:write'), done))).toEqual([
-      'POST /v1/tables/{id}/wipe: the router has it, openapi.yaml has not; document the operation, or remove the route',
       'POST /v1/tables: openapi.yaml has it, the router has not; add the route, or remove the operation',
+      'POST /v1/tables/{id}/wipe: the router has it, openapi.yaml has not; document the operation, or remove the route',
     ]);
   });
 

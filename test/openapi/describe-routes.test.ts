@@ -1,6 +1,7 @@
 import { Router } from 'express';
 import { requireScope } from '../../src';
 import { describeRoutes } from '../../src/openapi';
+import { describeAlternatives } from '../../src/openapi/requirement';
 
 const done = (): void => {};
 const pass = (_req: unknown, _res: unknown, next: () => void): void => next();
@@ -9,7 +10,8 @@ const write = requireScope('a:write');
 
 /** `GET /v1/a: a:read`, one line per route. */
 function described(router: Router): string[] {
-  return describeRoutes(router, '/v1').map(({ method, path, requires }) => `${method} ${path}: ${requires}`);
+  const { routes } = describeRoutes(router, { mountedAt: '/v1' });
+  return routes.map(({ method, path, requires }) => `${method} ${path}: ${describeAlternatives(requires)}`);
 }
 
 describe('describeRoutes()', () => {
