@@ -75,7 +75,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     settings.generations && createReconciler({ ...settings, source: settings.generations, store, publisher });
   await reconciler?.start();
   const registry = createRegistry(store, publisher);
-  const limit = settings.rateLimit ? tokenRateLimit(settings.rateLimit) : undefined;
+  const limit = settings.rateLimit ? tokenRateLimit(settings.rateLimit, clock) : undefined;
   const stream = generationsStream(store, schedule);
 
   return {

@@ -47,9 +47,11 @@ function decode(text: string): string {
   );
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 function decodeUtf8(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw new OAuthError('invalid_request', 'The request body is not UTF-8.');
   }

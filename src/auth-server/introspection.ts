@@ -15,7 +15,7 @@ export interface IntrospectionOptions {
  * Makes `POST /connect/introspect` (RFC 7662), for every registered client. A token that is not good at this moment, for
  * whatever reason, is answered by `active: false` alone (section 2.2).
  */
-export function introspectionEndpoint({ state, tokens }: IntrospectionOptions): OAuthHandler[] {
+export function introspectionEndpoint({ state, tokens }: IntrospectionOptions): OAuthHandler {
   return oauthEndpoint(undefined, function introspect({ form, credentials }) {
     authenticateClient(state(), credentials);
     const token = form.get('token');

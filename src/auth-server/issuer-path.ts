@@ -6,7 +6,7 @@ import type { RequestHandler } from 'express';
  * Discovery 1.0 section 4.1 (path in front).
  */
 export function issuerPath(issuer: string): RequestHandler {
-  const path = new URL(issuer).pathname.replace(/\/$/, '');
+  const path = pathOfIssuer(issuer);
 
   function strip(url: string): string {
     if (url.startsWith(`${path}/`)) return url.slice(path.length);
@@ -19,4 +19,9 @@ export function issuerPath(issuer: string): RequestHandler {
     if (path !== '') req.url = strip(req.url);
     next();
   };
+}
+
+/** The path of an issuer without a slash at its end: `/tenant`, or nothing. */
+export function pathOfIssuer(issuer: string): string {
+  return new URL(issuer).pathname.replace(/\/$/, '');
 }

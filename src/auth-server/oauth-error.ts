@@ -1,5 +1,3 @@
-import type { ErrorRequestHandler } from 'express';
-
 /** Error codes of the token endpoint (RFC 6749 section 5.2). */
 export type OAuthErrorCode =
   | 'invalid_request'
@@ -30,14 +28,9 @@ export class OAuthError extends Error {
   }
 }
 
-/** Answers errors of the OAuth endpoints as RFC 6749 section 5.2 has them; what is no client's fault goes on. */
-export const answerOAuthError: ErrorRequestHandler = function answerOAuthError(error: unknown, _req, res, next) {
-  const refusal = error instanceof OAuthError ? error : fromBodyParser(error);
-  if (!refusal) return next(error);
-  res.status(refusal.status).set(refusal.headers).json({ error: refusal.error, error_description: refusal.message });
-};
-
-function fromBodyParser(error: unknown): OAuthError | undefined {
+/** An error as RFC 6749 section 5.2 has it, one of a body parser too; `undefined` for what is no client's fault. */
+export function toOAuthError(error: unknown): OAuthError | undefined {
+  if (error instanceof OAuthError) return error;
   const status = (error as { status?: unknown } | null)?.status;
   if (status === 413) return new OAuthError('invalid_request', 'The request body must not exceed 16 KiB.', 413);
   if (typeof status !== 'number' || status < 400 || status >= 500) return undefined;

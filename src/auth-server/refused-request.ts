@@ -1,6 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problemHandler, sendProblem } from '../index';
 import type { Logger, ProblemAnswer } from '../index';
-import type { ErrorRequestHandler } from 'express';
 import { StorageError } from './store';
 
 /** A request that is refused with a problem body (RFC 9457). */
@@ -24,10 +24,19 @@ export function invalidRequest(detail: string): RefusedRequest {
   return new RefusedRequest({ status: 400, code: 'invalid_request', detail });
 }
 
+/** An error handler that needs nothing of Express. */
+export type RefusalHandler = (
+  error: unknown,
+  req: IncomingMessage,
+  res: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
 /** Makes the last error handler: every error becomes a problem body, and what is unexpected says nothing of itself. */
-export function refusalHandler(logger: Logger): ErrorRequestHandler {
+export function refusalHandler(logger: Logger): RefusalHandler {
   const handleOther = problemHandler({ logger });
-  return function answerRefusal(error: unknown, req, res, next) {
+  // Express tells an error handler by its four parameters.
+  return function answerRefusal(error, req, res, next) {
     if (error instanceof RefusedRequest) return sendProblem(req, res, error.answer);
     if (error instanceof StorageError) return sendProblem(req, res, STORAGE_FAILED);
     return handleOther(error, req, res, next);

@@ -1,7 +1,7 @@
 import { authenticateClient } from './client-authentication';
 import type { Form } from './form';
 import { oauthEndpoint } from './oauth-endpoint';
-import type { OAuthHandler } from './oauth-endpoint';
+import type { OAuthHandler, RequestLimit } from './oauth-endpoint';
 import { OAuthError } from './oauth-error';
 import { parseScope } from './scope';
 import type { ClientRow, State } from './state';
@@ -11,11 +11,11 @@ import type { Tokens } from './tokens';
 export interface TokenEndpointOptions {
   readonly state: () => State;
   readonly tokens: Tokens;
-  readonly limit: OAuthHandler | undefined;
+  readonly limit: RequestLimit | undefined;
 }
 
 /** Makes `POST /connect/token`: the client credentials grant (RFC 6749 section 4.4). */
-export function tokenEndpoint({ state, tokens, limit }: TokenEndpointOptions): OAuthHandler[] {
+export function tokenEndpoint({ state, tokens, limit }: TokenEndpointOptions): OAuthHandler {
   return oauthEndpoint(limit, function grantToken({ form, credentials }) {
     requireClientCredentialsGrant(form);
     // One row from here on: the token says the generation that the secret was checked against.

@@ -1,7 +1,8 @@
 import { createPublicKey, randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import type { Clock } from '../core/clock';
-import { privateKeyOf, publishedKeys } from './keys';
+import { publishedKeys } from './keys';
+import { signedToken, TOKEN_TYPE } from './signed-token';
 import type { ClientRow, State } from './state';
 
 /** Answer of the token endpoint (RFC 6749 section 5.1). */
@@ -48,8 +49,6 @@ export interface Tokens {
   read(token: string): AccessTokenClaims | undefined;
 }
 
-const TYPE = 'at+jwt';
-
 /** Makes what issues the tokens of one token server. */
 export function createTokens({ issuer, audience, lifetimeSeconds, clock, state }: TokenOptions): Tokens {
   const granted = new Map<string, readonly string[]>();
@@ -69,10 +68,13 @@ export function createTokens({ issuer, audience, lifetimeSeconds, clock, state }
         jti: randomUUID(),
         generation: client.generation,
       };
-      const header = { alg: signing.alg, typ: TYPE, kid: signing.kid };
-      const accessToken = jwt.sign(claims, privateKeyOf(signing), { algorithm: signing.alg, header });
       granted.set(client.clientId, scopes);
-      return { access_token: accessToken, token_type: 'Bearer', expires_in: lifetimeSeconds, scope: claims.scope };
+      return {
+        access_token: signedToken(signing, claims),
+        token_type: 'Bearer',
+        expires_in: lifetimeSeconds,
+        scope: claims.scope,
+      };
     },
     lastGranted: (clientId) => granted.get(clientId),
     forget: (clientId) => void granted.delete(clientId),
@@ -89,7 +91,7 @@ export function createTokens({ issuer, audience, lifetimeSeconds, clock, state }
     try {
       const header = jwt.decode(token, { complete: true })?.header;
       const jwk = publishedKeys(state().keys, nowMs).find(({ kid }) => kid === header?.kid);
-      if (!jwk || header?.typ !== TYPE) return undefined;
+      if (!jwk || header?.typ !== TOKEN_TYPE) return undefined;
       const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
       const checks = { algorithms: [jwk.alg], issuer, audience, clockTimestamp: Math.floor(nowMs / 1000) };
       return jwt.verify(token, key, checks) as AccessTokenClaims & jwt.JwtPayload;

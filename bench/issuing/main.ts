@@ -1,0 +1,111 @@
+/**
+ * What a token costs: `POST /connect/token` of the embedded token server, of oidc-provider, and of bare Express with a
+ * form and a signature, in one run. `npm run bench:issuing -- --rounds 5 --seconds 4`.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { percentile, table } from '../stats';
+import { startContender } from './contender';
+import type { Contender, Issuing } from './contender';
+import { postForms } from './load';
+
+const CONTENDERS = ['bare', 'tillgate', 'oidc-provider'] as const;
+const ALGORITHMS = ['ES256', 'RS256'] as const;
+const CLIENTS = Array.from({ length: 100 }, (_, index) => `till-${index}`);
+
+type Name = (typeof CONTENDERS)[number];
+
+/** One measured round. */
+interface Sample {
+  readonly perSecond: number;
+  readonly cpuUs: number;
+}
+
+/** The medians of one contender with one algorithm. */
+interface Result extends Sample {
+  readonly algorithm: Issuing['algorithm'];
+  readonly contender: Name;
+  /** Median of the shares of bare Express's tokens per second, round by round. */
+  readonly shareOfBare: number;
+}
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '4' } },
+});
+const rounds = Number(values.rounds);
+const seconds = Number(values.seconds);
+
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'tillgate-bench-'));
+  try {
+    const results: Result[] = [];
+    for (const algorithm of ALGORITHMS) results.push(...(await compare(algorithm, folder)));
+    console.log(describe(results));
+    save(results);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** All contenders stay up and take turns, so that what else happens on the machine meets each of them. */
+async function compare(algorithm: Issuing['algorithm'], folder: string): Promise<Result[]> {
+  const issuing = { algorithm, audience: 'https://api.example.com', clients: CLIENTS, scope: 'items:read orders:read' };
+  const samples: Record<Name, Sample[]> = { bare: [], tillgate: [], 'oidc-provider': [] };
+  const contenders = new Map<Name, Contender>();
+  try {
+    for (const name of CONTENDERS) contenders.set(name, await startContender(name, issuing));
+    for (let round = 0; round <= rounds; round++) {
+      for (const [name, contender] of contenders) {
+        const sample = await measure(contender, join(folder, `${name}.txt`));
+        // The first round warms up.
+        if (round > 0) samples[name].push(sample);
+        console.error(
+          `${algorithm} ${round}/${rounds} ${name}: ${Math.round(sample.perSecond)}/s, ${Math.round(sample.cpuUs)} us`,
+        );
+      }
+    }
+  } finally {
+    for (const contender of contenders.values()) await contender.stop();
+  }
+  return CONTENDERS.map((contender) => ({
+    algorithm,
+    contender,
+    perSecond: median(samples[contender].map(({ perSecond }) => perSecond)),
+    cpuUs: median(samples[contender].map(({ cpuUs }) => cpuUs)),
+    shareOfBare: median(samples[contender].map(({ perSecond }, round) => perSecond / samples.bare[round]!.perSecond)),
+  }));
+}
+
+async function measure({ url, forms, cpuUs }: Contender, file: string): Promise<Sample> {
+  writeFileSync(file, forms.join('\n') + '\n');
+  await cpuUs();
+  const answers = await postForms({ url, file, seconds });
+  return { perSecond: answers.answered / answers.seconds, cpuUs: (await cpuUs()) / answers.answered };
+}
+
+function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+function describe(results: readonly Result[]): string {
+  const rows = results.map(({ algorithm, contender, perSecond, cpuUs, shareOfBare }) => {
+    const share = `${Math.round(shareOfBare * 100)}%`;
+    return [algorithm, contender, Math.round(perSecond), Math.round(cpuUs), share];
+  });
+  return table(['algorithm', 'contender', 'tokens/s', 'CPU us per token', 'share of bare'], rows);
+}
+
+function save(results: readonly Result[]): void {
+  const folder = join(__dirname, '..', 'results');
+  mkdirSync(folder, { recursive: true });
+  const date = new Date().toISOString().slice(0, 10);
+  const document = { date, node: process.version, rounds, seconds, results };
+  writeFileSync(join(folder, 'issuing.json'), `${JSON.stringify(document, undefined, 2)}\n`);
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});
