@@ -51,48 +51,45 @@ export function describeRoutes(app: object, options: DescribeRoutesOptions = {})
   const { mountedAt = '', knownPaths = [] } = options;
   const { sites, served, hidden } = routeSites(layers, mountedAt);
   const unreadable = hidden.flatMap(show);
+  const follow = memoize((path: string) => encounters(layers, path.slice(mountedAt.length) || '/'));
   const routes = sites.flatMap((site) => {
-    const found = describeSite(layers, site, mountedAt, knownPaths);
+    const found = describeSite(follow, site, knownPaths);
     if (!found) unreadable.push(...show(site.templates));
     return found ?? [];
   });
   return { routes: withoutSpareAll(routes), served, unreadable };
 }
 
+/** What a request with this path meets, whatever its method. */
+type Follow = (path: string) => readonly Encounter[];
+
 /** `undefined` when no request can be thought of that reaches the route. */
 function describeSite(
-  layers: readonly Layer[],
+  follow: Follow,
   { route, templates, catchAll }: RouteSite,
-  mountedAt: string,
   knownPaths: readonly string[],
 ): readonly DescribedRoute[] | undefined {
-  const stack = route.route?.stack ?? [];
-  const methods = new Set(stack.map(({ method }) => method));
+  const methods = new Set((route.route?.stack ?? []).map(({ method }) => method));
   const { complete, texts } = templates;
   const paths = complete ? texts : knownPaths.filter((path) => texts.some((end) => endsWith(path, end)));
-  let reached = false;
-  const found = paths.flatMap((path) =>
+  const ways = paths.flatMap((path) => {
+    const way = wayTo(follow, route, path, complete);
+    return way ? [{ path, way }] : [];
+  });
+  if (ways.length === 0) return undefined;
+  return ways.flatMap(({ path, way }) =>
     [...methods].flatMap((method) => {
-      const way = wayTo(layers, route, method, path, mountedAt, complete);
-      reached ||= way !== undefined;
-      if (!way || (catchAll && method === undefined)) return [];
-      return describeWay(way, route, (method ?? 'all').toUpperCase(), path);
+      if (catchAll && method === undefined) return [];
+      const met = way.filter(({ layer }) => layer.method === undefined || layer.method === method);
+      return describeWay(met, route, (method ?? 'all').toUpperCase(), path);
     }),
   );
-  return reached ? found : undefined;
 }
 
 /** What a request meets that reaches the route; `undefined` when none does. */
-function wayTo(
-  layers: readonly Layer[],
-  route: Layer,
-  method: string | undefined,
-  path: string,
-  mountedAt: string,
-  complete: boolean,
-): readonly Encounter[] | undefined {
-  for (const { path: full, values } of probesOf(path)) {
-    const way = encounters(layers, method, full.slice(mountedAt.length) || '/');
+function wayTo(follow: Follow, route: Layer, path: string, complete: boolean): readonly Encounter[] | undefined {
+  for (const { path: probe, values } of probesOf(path)) {
+    const way = follow(probe);
     const arrival = way.find((one) => one.route === route);
     // A path that was guessed has to be read as the document means it: a parameter of Express is one there too.
     if (arrival && (complete || arrival.captured.every((value) => values.includes(String(value))))) return way;
@@ -125,6 +122,15 @@ function gateOf(before: readonly Encounter[]): DescribedRoute['gate'] {
 function withoutSpareAll(routes: readonly DescribedRoute[]): readonly DescribedRoute[] {
   const named = new Set(routes.filter(({ method }) => method !== 'ALL').map(({ path }) => shapeOf(path)));
   return routes.filter(({ method, path }) => method !== 'ALL' || !named.has(shapeOf(path)));
+}
+
+function memoize<Value>(compute: (key: string) => Value): (key: string) => Value {
+  const known = new Map<string, Value>();
+  return function remember(key) {
+    const value = known.get(key) ?? compute(key);
+    known.set(key, value);
+    return value;
+  };
 }
 
 function endsWith(path: string, end: string): boolean {

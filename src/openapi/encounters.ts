@@ -15,13 +15,10 @@ export interface Encounter {
 
 /**
  * Follows a request through routers without running anything: Express's own layers say which of them it would meet, in
- * which order. What would answer lets it pass here, so that what stands behind is seen too.
- *
- * @param method - in lower case; `undefined`: what every method meets
+ * which order. What would answer lets it pass here, so that what stands behind is seen too; the method is left open.
  */
 export function encounters(
   layers: readonly Layer[],
-  method: string | undefined,
   path: string,
   captured: readonly unknown[] = [],
 ): readonly Encounter[] {
@@ -30,12 +27,12 @@ export function encounters(
     if (!match) return [];
     const read = [...captured, ...Object.entries(match.params).flatMap(namedValue)];
     if (layer.route) {
-      return layer.route.stack
-        .filter((inner) => inner.method === undefined || inner.method === method)
-        .map((inner) => ({ layer: inner, mark: markOf(inner.handle), route: layer, captured: read }));
+      return layer.route.stack.map((inner) => {
+        return { layer: inner, mark: markOf(inner.handle), route: layer, captured: read };
+      });
     }
     const nested = layersOf(layer.handle);
-    if (nested) return encounters(nested, method, restOf(path, match.path), read);
+    if (nested) return encounters(nested, restOf(path, match.path), read);
     return [{ layer, mark: markOf(layer.handle), route: undefined, captured: read }];
   });
 }
