@@ -16,14 +16,18 @@ const REPEATABLE = 'resource';
 export function parseForm(body: Uint8Array): Form {
   const form = new Map<string, string>();
   for (const pair of decodeUtf8(body).split('&')) {
-    const [name = '', ...rest] = pair.split('=');
-    addParameter(form, decode(name), decode(rest.join('=')));
+    const end = pair.indexOf('=');
+    if (end === -1) addParameter(form, decode(pair), '');
+    else addParameter(form, decode(pair.slice(0, end)), decode(pair.slice(end + 1)));
   }
-  return new Map([...form].filter(([name, value]) => name !== '' && value !== ''));
+  for (const [name, value] of form) if (name === '' || value === '') form.delete(name);
+  return form;
 }
 
 /** Decodes one form-encoded text; `undefined` when it is broken or no UTF-8. */
 export function formDecode(text: string): string | undefined {
+  // As most names and values come.
+  if (!/[%+]/.test(text)) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {

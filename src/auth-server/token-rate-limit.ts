@@ -39,9 +39,10 @@ export function tokenRateLimit({ limit, windowMs }: RateLimit, clock: Clock): Re
   };
 }
 
-/** An address has no blank: no id can pose as another address. */
+/** An address has no blank: no id can pose as another address. Of IPv6 the network counts, which one caller has whole. */
 function keyOf({ address, credentials }: OAuthRequest): string {
-  return `${ipKeyGenerator(address)} ${credentials?.clientId.slice(0, 128) ?? ''}`;
+  const origin = address.includes(':') ? ipKeyGenerator(address) : address;
+  return `${origin} ${credentials?.clientId.slice(0, 128) ?? ''}`;
 }
 
 /** Names the partition without saying whose it is (section 2.2 of the draft). */
