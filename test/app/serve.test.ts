@@ -100,11 +100,12 @@ describe('startServer', () => {
   });
 
   it('cuts what is still open at the deadline', async () => {
-    const server = await start(() => {}, 50);
+    const { handler, arrived } = heldHandler();
+    const server = await start(handler, 50);
     const socket = connect(server.port, HOST);
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-    await once(socket, 'connect');
     const cut = once(socket, 'close');
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await arrived;
 
     await server.close();
     await cut;
