@@ -1,6 +1,6 @@
 import { encounters } from './encounters';
 import type { Encounter } from './encounters';
-import { layersOf } from './express-layer';
+import { handlersOf, layersOf } from './express-layer';
 import type { Layer } from './express-layer';
 import { probesOf, shapeOf } from './probe';
 import { combine } from './requirement';
@@ -69,7 +69,7 @@ function describeSite(
   { route, templates, catchAll }: RouteSite,
   knownPaths: readonly string[],
 ): readonly DescribedRoute[] | undefined {
-  const methods = new Set((route.route?.stack ?? []).map(({ method }) => method));
+  const methods = new Set(handlersOf(route).map(({ method }) => method));
   const { complete, texts } = templates;
   const paths = complete ? texts : knownPaths.filter((path) => texts.some((end) => endsWith(path, end)));
   const ways = paths.flatMap((path) => {

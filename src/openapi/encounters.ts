@@ -1,4 +1,4 @@
-import { layersOf, matchLayer } from './express-layer';
+import { handlersOf, layersOf, matchLayer } from './express-layer';
 import type { Layer } from './express-layer';
 import { markOf } from './mark';
 import type { Mark } from './mark';
@@ -27,7 +27,7 @@ export function encounters(
     if (!match) return [];
     const read = [...captured, ...Object.entries(match.params).flatMap(namedValue)];
     if (layer.route) {
-      return layer.route.stack.map((inner) => {
+      return handlersOf(layer).map((inner) => {
         return { layer: inner, mark: markOf(inner.handle), route: layer, captured: read };
       });
     }

@@ -1,8 +1,10 @@
+import { METHODS } from 'node:http';
+
 /** As much of Express's own layers as is needed to read routes: those of `router` 2 (Express 5) and of Express 4. */
 export interface Layer {
   readonly handle: object;
   /** The method of a handler within a route; none for `.all()`. */
-  readonly method?: string;
+  readonly method?: string | undefined;
   readonly route?: { readonly path: RoutePath | readonly RoutePath[]; readonly stack: readonly Layer[] };
   /** `router` 2: whether it is mounted at `/`. */
   readonly slash?: boolean;
@@ -31,6 +33,14 @@ export function layersOf(handle: object): readonly Layer[] | undefined {
   if (typeof handle !== 'function' || typeof set !== 'function' || !('handle' in handle)) return undefined;
   const router = '_router' in handle ? handle._router : routerOf(handle);
   return router === undefined ? [] : layersOf(router as object);
+}
+
+/** What stands in a route. `app.all()` leaves one handler for each method that there is: they are one handler here. */
+export function handlersOf({ route }: Layer): readonly Layer[] {
+  const stack = route?.stack ?? [];
+  const methods = new Set(stack.map(({ method }) => method));
+  if (!METHODS.every((method) => methods.has(method.toLowerCase()))) return stack;
+  return stack.filter(({ method }) => method === 'get').map(({ handle }) => ({ handle }));
 }
 
 /** Matches a path with one layer, as its router would. */

@@ -1,0 +1,231 @@
+import express from 'express';
+import type { Express } from 'express';
+import { ConfigurationError, protectedResourceMetadata, requireScope, readSettings } from '../../../src';
+import { createApp } from '../../../src/app';
+import { auditRoutes, createTestIssuer } from '../../../src/testing';
+import { audit, documentOf, done, gate } from './sample';
+
+const read = requireScope('orders:read');
+const document = documentOf({ 'GET /v1/orders': ['orders:read'], 'GET /livez': null });
+const CONTRACT = `${__dirname}/../../../openapi.yaml`;
+
+/** The sample app with one thing wrong. */
+function app(write: (app: Express) => void): Express {
+  const made = express();
+  made.get('/livez', done);
+  write(made);
+  return made;
+}
+
+/** The sample app as it should be, and more. */
+function good(write: (app: Express) => void = () => {}): Express {
+  return app((made) => {
+    made.use('/v1', gate());
+    made.get('/v1/orders', read, done);
+    write(made);
+  });
+}
+
+describe('auditRoutes()', () => {
+  it('finds nothing in the scaffold, read from its openapi.yaml', async () => {
+    const scaffold = createApp({ settings: readSettings({}), gate: createTestIssuer().options });
+    expect(auditRoutes(scaffold.handler, CONTRACT)).toEqual([]);
+    await scaffold.close();
+  });
+
+  it.each([
+    [
+      'a route that is not documented',
+      good((made) => made.delete('/v1/orders/:id', requireScope('orders:read'), done)),
+      'undocumented-route',
+      'DELETE /v1/orders/{id}',
+      'the app has it, the document has not; document the operation, or remove the route',
+    ],
+    [
+      'an operation without a route',
+      app((made) => made.use('/v1', gate(), read)),
+      'missing-route',
+      'GET /v1/orders',
+      'the document has it, the app has not; add the route, or remove the operation',
+    ],
+    [
+      'a guard with another scope',
+      app((made) => made.get('/v1/orders', gate(), requireScope('orders:read', 'orders:write'), done)),
+      'wrong-requirement',
+      'GET /v1/orders',
+      'the app requires orders:read and orders:write, the document says orders:read; make them equal',
+    ],
+    [
+      'any of two scopes for one',
+      app((made) => made.get('/v1/orders', gate(), requireScope({ anyOf: ['orders:write', 'orders:read'] }), done)),
+      'wrong-requirement',
+      'GET /v1/orders',
+      'the app requires orders:read or orders:write, the document says orders:read; make them equal',
+    ],
+    [
+      'no guard behind the gate',
+      app((made) => made.get('/v1/orders', gate(), done)),
+      'unguarded-route',
+      'GET /v1/orders',
+      'in the app every valid token reaches it, the document says orders:read; put requireScope() in front of its handler',
+    ],
+    [
+      'no guard and no gate',
+      app((made) => made.get('/v1/orders', done)),
+      'unguarded-route',
+      'GET /v1/orders',
+      'nothing guards it in the app, the document says orders:read; put requireScope() in front of its handler',
+    ],
+    [
+      'a guard behind the handler',
+      app((made) => made.get('/v1/orders', gate(), done, read)),
+      'guard-after-handler',
+      'GET /v1/orders',
+      'in the app the guard for orders:read stands behind the handler; put it in front of the handler',
+    ],
+    [
+      'a guard on a public operation',
+      good((made) => made.get('/livez', gate(), read, done)),
+      'guarded-public-route',
+      'GET /livez',
+      'the app requires orders:read, the document says that anybody may call it; remove the guard, or give the operation its security',
+    ],
+    [
+      'a public operation behind the gate',
+      good((made) => made.get('/livez', gate(), done)),
+      'guarded-public-route',
+      'GET /livez',
+      'in the app it stands behind authenticate(), the document says that anybody may call it; put it in front of authenticate(), or give the operation its security',
+    ],
+    [
+      'a guard without a gate before it',
+      app((made) => made.get('/v1/orders', read, gate(), done)),
+      'outside-gate',
+      'GET /v1/orders',
+      'in the app no authenticate() stands before its guard, so that every call is answered 500; mount it first',
+    ],
+  ])('reports %s', (_what, made, kind, route, detail) => {
+    const [method, path] = route.split(' ');
+    const findings = auditRoutes(made, document).filter((finding) => finding.path !== '*');
+    expect(findings).toEqual([{ kind, method, path, detail }]);
+  });
+
+  it('reports scopes that nobody requires, and those that nobody may have', () => {
+    const made = good((more) => more.post('/v1/orders', requireScope('orders:write'), done));
+    const contract = documentOf({ 'GET /v1/orders': ['orders:read'], 'POST /v1/orders': ['orders:write'] }, [
+      'orders:read',
+      'orders:cancel',
+    ]);
+    expect(auditRoutes(made, contract, { ignore: ['/livez'] })).toEqual([
+      {
+        kind: 'undeclared-scope',
+        method: '*',
+        path: '*',
+        detail:
+          'scope orders:write: missing in components.securitySchemes of the document, so that no client may have it; declare it there with a description',
+      },
+      {
+        kind: 'unused-scope',
+        method: '*',
+        path: '*',
+        detail:
+          'scope orders:cancel: declared in components.securitySchemes of the document, but no operation asks for it; use it, or remove it',
+      },
+    ]);
+  });
+
+  it('knows what the metadata middleware serves, and lets an optional gate stand before what is public', () => {
+    const made = good((more) => {
+      more.use(
+        protectedResourceMetadata({ resource: 'https://api.test', authorizationServers: ['https://login.test'] }),
+      );
+      more.get('/v2/menu', gate({ optional: true }), done);
+    });
+    const contract = documentOf({
+      'GET /v1/orders': ['orders:read'],
+      'GET /livez': null,
+      'GET /v2/menu': null,
+      'GET /.well-known/oauth-protected-resource': null,
+    });
+    expect(audit(made, contract)).toEqual([]);
+  });
+
+  it('takes HEAD for part of GET, and OPTIONS for nobody’s business', () => {
+    const made = good((more) => more.options('/{*any}', done).head('/livez', done));
+    const contract = documentOf({
+      'GET /v1/orders': ['orders:read'],
+      'HEAD /v1/orders': ['orders:read'],
+      'OPTIONS /v1/orders': null,
+      'GET /livez': null,
+    });
+    expect(audit(made, contract)).toEqual([]);
+  });
+});
+
+describe('the document of auditRoutes()', () => {
+  const bare = { '/orders': { get: {} } };
+  const oauth2 = { type: 'oauth2', flows: { authorizationCode: { scopes: { 'orders:read': '' } } } };
+
+  it('may name its base path and its security once for all', () => {
+    const made = app((more) => more.get('/v1/orders', gate(), read, done));
+    const servers = [
+      { url: 'https://{host}/{version}/', variables: { host: { default: 'a.test' }, version: { default: 'v1' } } },
+    ];
+    const components = { securitySchemes: { oauth2 } };
+    const contract = { openapi: '3.0.3', servers, security: [{ oauth2: ['orders:read'] }], paths: bare, components };
+    expect(audit(made, contract, { ignore: ['/livez'] })).toEqual([]);
+    expect(audit(made, contract, { ignore: ['/livez'], basePath: '/' })).toEqual([
+      'missing-route GET /orders',
+      'undocumented-route GET /v1/orders',
+    ]);
+  });
+
+  it('may have operations that are served elsewhere, or protected by something else', () => {
+    const made = express();
+    made.get('/orders', done);
+    const paths = { ...bare, '/connect/token': { servers: [{ url: 'https://login.test' }], post: {} } };
+    const securitySchemes = { key: { type: 'apiKey' } };
+    const contract = { openapi: '3.1.0', security: [{ key: [] }], paths, components: { securitySchemes } };
+    expect(audit(made, contract)).toEqual([]);
+  });
+
+  it('has to be bundled', () => {
+    const contract = { openapi: '3.1.0', paths: { '/orders': { $ref: './orders.yaml' } } };
+    expect(() => auditRoutes(express(), contract)).toThrow(
+      '/orders: leads to ./orders.yaml; bundle the document first',
+    );
+  });
+
+  it('has to be one', () => {
+    expect(() => auditRoutes(express(), { swagger: '2.0' })).toThrow(ConfigurationError);
+    expect(() => auditRoutes(express(), 'missing.yaml')).toThrow(/missing\.yaml: cannot be read: ENOENT/);
+  });
+});
+
+describe('the arguments of auditRoutes()', () => {
+  it('may be a router, with what stands before it', () => {
+    const router = express.Router();
+    router.get('/orders', read, done);
+    const contract = documentOf({ 'GET /v1/orders': ['orders:read'] });
+    expect(audit(router, contract, { mountedAt: '/v1', behindGate: true })).toEqual([]);
+    expect(audit(router, contract, { mountedAt: '/v1/' })).toEqual(['outside-gate GET /v1/orders']);
+  });
+
+  it('may name paths to pass over', () => {
+    const made = good((more) => more.get('/docs', done).get('/docs/:file', done).get('/docsy', done));
+    expect(audit(made, document, { ignore: ['/docs', '/docs/*'] })).toEqual(['undocumented-route GET /docsy']);
+  });
+
+  it.each([
+    ['a listener', () => auditRoutes(() => {}, document), /expected an Express app or router/],
+    ['a misspelt option', () => auditRoutes(good(), document, { mountAt: '/v1' } as never), /did you mean "mountedAt"/],
+    [
+      'paths that are no array',
+      () => auditRoutes(good(), document, { ignore: '/x' } as never),
+      /"ignore" must be an array/,
+    ],
+  ])('refuse %s', (_what, call, message) => {
+    expect(call).toThrow(TypeError);
+    expect(call).toThrow(message);
+  });
+});

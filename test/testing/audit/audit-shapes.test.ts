@@ -1,0 +1,155 @@
+import { requireClaim, requireScope } from '../../../src';
+import { audit, documentOf, done, FLAVOURS, gate, pass } from './sample';
+import type { Operations } from './sample';
+
+const orders: Operations = {
+  'GET /v1/orders': ['orders:read'],
+  'POST /v1/orders': ['orders:write'],
+  'GET /v1/orders/{id}': ['orders:read'],
+};
+const read = requireScope('orders:read');
+const write = requireScope('orders:write');
+
+describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter }) => {
+  it('finds nothing where all is well', () => {
+    const app = createApp();
+    app.use('/v1', gate());
+    app.get('/v1/orders', read, done);
+    app.post('/v1/orders', write, done);
+    app.get('/v1/orders/:order_id', read, done);
+    expect(audit(app, documentOf(orders))).toEqual([]);
+  });
+
+  it('reads nested routers, mounted with parameters', () => {
+    const [app, stores, tables] = [createApp(), createRouter(), createRouter()] as const;
+    tables.get('/', requireScope('tables:read'), done);
+    tables.get('/:table', done);
+    stores.use('/:store/tables', tables);
+    app.use('/v1/stores', gate(), stores);
+    const document = documentOf({
+      'GET /v1/stores/{store_id}/tables': ['tables:read'],
+      'GET /v1/stores/{store_id}/tables/{table_id}': ['tables:read'],
+    });
+    expect(audit(app, document)).toEqual(['unguarded-route GET /v1/stores/{store_id}/tables/{table_id}']);
+  });
+
+  it('reads a router that is mounted at several paths', () => {
+    const [app, router] = [createApp(), createRouter()];
+    router.get('/items', read, done);
+    app.use(['/v1', '/v2'], gate(), router);
+    const document = documentOf({ 'GET /v1/items': ['orders:read'], 'GET /v2/items': ['orders:read'] });
+    expect(audit(app, document)).toEqual([]);
+  });
+
+  it('reads arrays of handlers, and guards among other middlewares', () => {
+    const app = createApp();
+    app.use(pass, [gate(), pass]);
+    app.get('/v1/orders', [pass, read], pass, done);
+    app.post('/v1/orders', [write, done]);
+    app.get('/v1/orders/:id', pass, read, done);
+    expect(audit(app, documentOf(orders))).toEqual([]);
+  });
+
+  it('counts a guard on a path for what is below it and comes later', () => {
+    const app = createApp();
+    app.use('/v1', gate());
+    app.get('/v1/admin/early', done);
+    app.use('/v1/admin', requireScope('admin'));
+    app.get('/v1/admin/late', done);
+    app.get('/v1/other', done);
+    const document = documentOf({
+      'GET /v1/admin/early': ['admin'],
+      'GET /v1/admin/late': ['admin'],
+      'GET /v1/other': ['admin'],
+    });
+    expect(audit(app, document)).toEqual(['guard-after-handler GET /v1/admin/early', 'unguarded-route GET /v1/other']);
+  });
+
+  it('counts guards and gates that stand in a router of their own', () => {
+    const [app, secured, routes] = [createApp(), createRouter(), createRouter()];
+    secured.use(gate(), requireScope('orders:read'));
+    routes.get('/orders', done);
+    app.use('/v1', secured, routes);
+    expect(audit(app, documentOf({ 'GET /v1/orders': ['orders:read'] }))).toEqual([]);
+  });
+
+  it('takes all() with a guard for a prelude, and all() with a handler for every operation of its path', () => {
+    const app = createApp();
+    app.use('/v1', gate());
+    app.all('/v1/orders/:id', read);
+    app.get('/v1/orders/:id', done);
+    app.all('/v1/orders', read, done);
+    expect(audit(app, documentOf(orders))).toEqual(['wrong-requirement POST /v1/orders', 'unused-scope * *']);
+  });
+
+  it('takes all() beside methods for what answers 405', () => {
+    const app = createApp();
+    app.use('/v1', gate());
+    app.route('/v1/orders').get(read, done).post(write, done).all(done);
+    app.route('/v1/orders/:id').all(pass).get(read, done);
+    app.all(catchAll(app), done);
+    expect(audit(app, documentOf(orders))).toEqual([]);
+  });
+
+  it('fits several guards to all of their scopes, and a claim to a token with no scope', () => {
+    const app = createApp();
+    app.use('/v1', gate());
+    app.get('/v1/both', read, write, done);
+    app.get('/v1/claim', requireClaim('store', Boolean), done);
+    app.get('/v1/token', done);
+    const document = documentOf({
+      'GET /v1/both': ['orders:write', 'orders:read'],
+      'GET /v1/claim': [],
+      'GET /v1/token': [],
+    });
+    expect(audit(app, document)).toEqual([]);
+  });
+
+  it('reads parameters with a pattern, by a value that fits', () => {
+    const app = createApp();
+    app.use('/v1', gate());
+    app.get(/^\/v1\/orders\/(\d+)$/, read, done);
+    expect(audit(app, documentOf({ 'GET /v1/orders/{id}': ['orders:read'] }))).toEqual([]);
+  });
+
+  it('says so where something cannot be read', () => {
+    const [app, inner, outer] = [createApp(), createRouter(), createApp()];
+    inner.get('/users', done);
+    app.use(/^\/(internal|private)/, inner);
+    outer.get('/', done);
+    app.use('/sub', outer);
+    const found = audit(app, documentOf({}));
+    expect(found).toHaveLength(2);
+    expect(found).toContain('unreadable-route * (unreadable)/users');
+    expect(found.join()).toMatch(/unreadable-route \* (\/sub|\(unreadable\)(,|$))/);
+  });
+
+  it('does not take a parameter of Express for a word of the document', () => {
+    const [app, router] = [createApp(), createRouter()];
+    router.get('/orders', read, done);
+    app.use('/:tenant', gate(), router);
+    const found = audit(app, documentOf({ 'GET /v1/orders': ['orders:read'] }));
+    expect(found).toContain('missing-route GET /v1/orders');
+    expect(found.join()).toMatch(
+      /undocumented-route GET \/\{tenant\}\/orders|unreadable-route \* \(unreadable\)\/orders/,
+    );
+  });
+
+  it('keeps its order whatever the order of the routes', () => {
+    const [first, second] = [createApp(), createApp()];
+    const paths = ['/c', '/a', '/b'];
+    for (const path of paths) first.get(path, done).post(path, done);
+    for (const path of [...paths].reverse()) second.post(path, done).get(path, done);
+    const found = audit(first, documentOf({}));
+    expect(found).toEqual(['/a', '/b', '/c'].flatMap((path) => ['GET', 'POST'].map((method) => line(method, path))));
+    expect(audit(second, documentOf({}))).toEqual(found);
+  });
+});
+
+function line(method: string, path: string): string {
+  return `undocumented-route ${method} ${path}`;
+}
+
+function catchAll(app: object): string {
+  return '_router' in app ? '*' : '/{*rest}';
+}
