@@ -42,6 +42,8 @@ function byIoredis({ Redis }: typeof Ioredis, address: string): RedisCommands {
     maxRetriesPerRequest: 0,
     // Asks for INFO, which a user for limits alone need not have.
     enableReadyCheck: false,
+    // Else it holds the process up for 2 s where the connection is lost already.
+    disconnectTimeout: 0,
     connectionName: 'tillgate-limits',
   });
   // Without a listener, a connection that is lost would end the process; the failure comes out of what is sent.
