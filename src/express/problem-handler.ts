@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
+import { serializeChallenge } from '../core/challenge';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
@@ -23,8 +24,8 @@ export type ErrorMiddleware = (
 
 /**
  * Makes the last error handler of an app: every error becomes a problem body (RFC 9457). An `AuthError` answers as
- * its reason says, an error with a 4xx `status` (as body parsers throw them) as that status; everything else is 500
- * without message or stack, and goes to the log.
+ * its reason says, an error with a 4xx `status` (as body parsers throw them) as that status, 401 with a challenge;
+ * everything else is 500 without message or stack, and goes to the log.
  *
  * @example
  * ```ts
@@ -48,6 +49,7 @@ export function problemHandler(options: ProblemHandlerOptions = {}): ErrorMiddle
         status,
         code: codeOf(status),
         detail: PUBLIC_DETAILS[status] ?? 'The request was refused.',
+        ...(status === 401 && { headers: challengeOf(error, res) }),
       });
     }
     const stack = error instanceof Error ? error.stack : String(error);
@@ -69,6 +71,17 @@ const CODES: Readonly<Record<number, string>> = { 400: 'invalid_request', 413: '
 
 function codeOf(status: number): string {
   return CODES[status] ?? (STATUS_CODES[status] ?? 'error').toLowerCase().replace(/[^a-z]+/g, '_');
+}
+
+const PLAIN_CHALLENGE = serializeChallenge('Bearer', [['realm', 'api']]);
+
+/** A 401 must say how to authenticate (RFC 9110 section 15.5.2): as the error's `headers` have it, else as a gate does. */
+function challengeOf(error: unknown, res: ServerResponse): Readonly<Record<string, string>> {
+  if (res.hasHeader('WWW-Authenticate')) return {};
+  const headers = (error as { headers?: object | null }).headers ?? {};
+  const own: unknown = Object.entries(headers).find(([name]) => name.toLowerCase() === 'www-authenticate')?.[1];
+  const isSafe = typeof own === 'string' && /^[\x20-\x7e]+$/.test(own);
+  return { 'WWW-Authenticate': isSafe ? own : PLAIN_CHALLENGE };
 }
 
 /** A 4xx that an error claims for itself; a 5xx is an unexpected error, whoever says so. */

@@ -93,6 +93,31 @@ describe('problemHandler()', () => {
     expect(log.entries).toEqual([]);
   });
 
+  it.each<[string, unknown, string]>([
+    ['no headers', undefined, 'Bearer realm="api"'],
+    ['null as headers', null, 'Bearer realm="api"'],
+    ['other headers', { 'Retry-After': '5' }, 'Bearer realm="api"'],
+    ['a challenge of its own', { 'www-authenticate': 'Basic realm="till"' }, 'Basic realm="till"'],
+    ['a challenge that would break the header', { 'WWW-Authenticate': 'Basic\r\nX: y' }, 'Bearer realm="api"'],
+    ['a challenge that is no text', { 'WWW-Authenticate': 7 }, 'Bearer realm="api"'],
+  ])('answers an error of the app with status 401 and %s with a challenge', async (_what, headers, challenge) => {
+    const error = Object.assign(new Error('quotes the request: hunter2'), { status: 401, headers });
+    const response = await request(appWith(throwing(error))).get('/x/1');
+    expect([response.status, response.body.code]).toEqual([401, 'unauthorized']);
+    expect(response.headers['www-authenticate']).toBe(challenge);
+    expect(response.headers).not.toHaveProperty('x');
+  });
+
+  it('leaves the challenge that a handler has set, and gives none to other refusals', async () => {
+    const refusing = (status: number) =>
+      appWith((_req, res) => {
+        if (status === 401) res.set('WWW-Authenticate', 'DPoP');
+        throw Object.assign(new Error(), { status });
+      });
+    expect((await request(refusing(401)).get('/x/1')).headers['www-authenticate']).toBe('DPoP');
+    expect((await request(refusing(403)).get('/x/1')).headers).not.toHaveProperty('www-authenticate');
+  });
+
   it.each<[string, string | Buffer, Record<string, string>, number]>([
     ['broken JSON', '{"a":', {}, 400],
     ['a body above the limit', JSON.stringify({ a: 'x'.repeat(200) }), {}, 413],
