@@ -1,9 +1,10 @@
+/* eslint-disable @typescript-eslint/no-require-imports -- a source is loaded when an address asks for it: an import must be quick */
 import type { Clock, Schedule } from '../core/clock';
 import type { Logger } from '../core/logger';
 import type { Fetch } from '../token/fetch-json';
-import { httpGenerations } from './http';
-import { postgresFromUrl } from './postgres-url';
-import { redisFromUrl } from './redis-url';
+import type * as httpSource from './http';
+import type * as postgresSource from './postgres-url';
+import type * as redisSource from './redis-url';
 import type { GenerationSource } from './source';
 
 /** What a source that is made from an address may need. */
@@ -15,6 +16,12 @@ export interface SourceDependencies {
   readonly schedule?: Schedule | undefined;
   readonly logger?: Logger | undefined;
 }
+
+const load = {
+  http: () => require('./http') as typeof httpSource,
+  postgres: () => require('./postgres-url') as typeof postgresSource,
+  redis: () => require('./redis-url') as typeof redisSource,
+};
 
 type SourceFactory = (url: string, dependencies: SourceDependencies) => GenerationSource;
 
@@ -48,13 +55,13 @@ function schemeOf(url: string): string {
 
 /** Named one by one: whoever calls may have more at hand than this source takes. */
 function fromHttp(url: string, { headers, fetch, clock, schedule, logger }: SourceDependencies): GenerationSource {
-  return httpGenerations({ url, headers, fetch, clock, schedule, logger });
+  return load.http().httpGenerations({ url, headers, fetch, clock, schedule, logger });
 }
 
 function fromPostgres(url: string, { schedule, logger }: SourceDependencies): GenerationSource {
-  return postgresFromUrl(url, { schedule, logger });
+  return load.postgres().postgresFromUrl(url, { schedule, logger });
 }
 
 function fromRedis(url: string, { clock, schedule, logger }: SourceDependencies): GenerationSource {
-  return redisFromUrl(url, { clock, schedule, logger });
+  return load.redis().redisFromUrl(url, { clock, schedule, logger });
 }

@@ -58,6 +58,9 @@ function schemasOf(document: ContractDocument, { coerceTypes }: { readonly coerc
     // Takes a third of the start; a test holds every schema against the dialect instead.
     validateSchema: false,
     meta: false,
+    // To generate less code, and to leave it as it is, takes a quarter less of the start.
+    inlineRefs: false,
+    code: { optimize: false },
   });
   return addFormats(ajv).addSchema(document, DOCUMENT);
 }
