@@ -28,7 +28,7 @@ const CONFUSION: readonly Attack[] = (
     ['the base64 of the DER', 'RFC 8725 section 3.1', hmac(der(RS).toString('base64'))],
     ['the JWK as JSON', 'RFC 8725 section 3.1', hmac(JSON.stringify(RS.jwk))],
     ['the modulus', 'RFC 8725 section 3.1', hmac(Buffer.from(String(RS.jwk['n']), 'base64url'))],
-    ['a key published without alg', 'CVE-2026-22817 (Hono)', hmac(pem(ANY_RSA), ANY_RSA)],
+    ['a key published without alg', 'CVE-2026-22818 (Hono)', hmac(pem(ANY_RSA), ANY_RSA)],
     ['the PEM of an EC key', 'CVE-2024-33663 (python-jose)', hmac(pem(ES), ES)],
     ['the DER of an Ed25519 key', 'CVE-2022-29217 (PyJWT)', hmac(der(ED), ED)],
     ['the PEM, HS384', 'RFC 7518 section 3.2', hmac(pem(RS), RS, 'HS384')],

@@ -25,7 +25,7 @@ const EMBEDDED: readonly Attack[] = [
   led('jku of the attacker', 'RFC 7515 section 4.1.2, RFC 8725 section 3.10', { jku: ADDRESS }),
   led('jku with an unknown kid', 'RFC 8725 section 3.10', { jku: ADDRESS, kid: 'mine' }, UNKNOWN),
   led('jku that looks like the issuer', 'RFC 8725 section 3.10', { jku: `https://login.test@127.0.0.1:9/jwks` }),
-  led('jku that is a file', 'CVE-2021-41106 (lcobucci/jwt): keys from files', { jku: 'file:///etc/passwd' }),
+  led('jku that is a file', 'RFC 8725 section 3.10', { jku: 'file:///etc/passwd' }),
   led('jku of cloud metadata', 'CWE-918', { jku: 'http://169.254.169.254/latest/meta-data/' }),
   led('jku as data', 'RFC 8725 section 3.10', {
     jku: `data:application/json,${JSON.stringify({ keys: [STRANGER.jwk] })}`,
@@ -79,7 +79,7 @@ function kid(name: string, source: string, value: unknown, expected: Expected = 
 const MALFORMED = refused('malformed_token');
 
 const KIDS: readonly Attack[] = [
-  kid('a path to a file of known content', 'CVE-2021-41106 (lcobucci/jwt)', '../../../../../../dev/null'),
+  kid('a path to a file of known content', 'RFC 8725 section 3.10', '../../../../../../dev/null'),
   kid('an absolute path', 'RFC 8725 section 2.10', '/proc/sys/kernel/randomize_va_space'),
   kid('a path to the very key', 'RFC 8725 section 3.10', `./${ES.kid}`),
   kid('SQL', 'RFC 8725 section 3.10: SQL injection', `x' UNION SELECT 'secret';--`),

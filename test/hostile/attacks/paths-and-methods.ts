@@ -96,12 +96,12 @@ const DEAF = refused('missing_token', { next: 'swallowed' });
 const METHOD_ROWS: readonly Attack[] = [
   method('HEAD without a token', ['HEAD /v1/orders HTTP/1.1'], MISSING),
   method('HEAD with a bad token', ['HEAD /v1/orders HTTP/1.1', 'Authorization: Bearer x'], refused('malformed_token')),
-  method('TRACE without a token', ['TRACE /v1/orders HTTP/1.1'], MISSING, 'CVE-2003-1567 (cross-site tracing)'),
+  method('TRACE without a token', ['TRACE /v1/orders HTTP/1.1'], MISSING, 'CERT VU#867593 (cross-site tracing)'),
   method(
     'TRACE with a good token',
     ['TRACE /v1/orders HTTP/1.1', AUTH],
     NOT_ALLOWED,
-    'CVE-2003-1567 (cross-site tracing)',
+    'CERT VU#867593 (cross-site tracing)',
   ),
   method('OPTIONS without a token', ['OPTIONS /v1/orders HTTP/1.1'], MISSING),
   method('OPTIONS *', ['OPTIONS * HTTP/1.1'], NOT_FOUND),

@@ -58,7 +58,7 @@ const ECDSA: readonly Attack[] = [
   row('ES256: r and s swapped', RANGE, pair(S, R)),
   row(
     'ES256: n - s, the other signature of the same token',
-    'CVE-2020-13822 (elliptic): malleable by nature',
+    'SEC 1 section 4.1.4: n - s verifies too',
     pair(R, P256_ORDER - S),
     harmless(),
   ),
