@@ -18,7 +18,7 @@ const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const entries = Object.entries(exports)
   .filter(([, { types }]) => types)
   .map(([name, { types }]) => ({
-    report: `${name.slice(2) || 'tillgate'}.api.md`,
+    report: `${(name.slice(2) || 'tillgate').replace('/', '-')}.api.md`,
     declarations: types.slice('./dist/'.length),
   }));
 

@@ -1,13 +1,15 @@
 export { auditRoutes } from './audit-routes';
 export type { AuditRoutesOptions } from './audit-routes';
 export { expectChallenge, expectProblem } from './expectations';
-export type { AnswerLike } from './expectations';
+export type { AnswerLike, ExpectedChallenge, ExpectedProblem } from './expectations';
 export { generationSourceCases } from './generation-source-cases';
 export type { GenerationSourceCase, GenerationSourceCasesOptions } from './generation-source-cases';
 export type { GenerationSourceFixture } from './source-fixture';
 export { startTestIssuer } from './http-issuer';
 export type { HttpTestIssuer, HttpTestIssuerOptions } from './http-issuer';
 export type { Outage } from './http-issuer-server';
+export { matchers } from './matchers';
+export type { AnswerMatchers } from './matchers';
 export { createTestIssuer } from './test-issuer';
 export type { TestIssuer, TestIssuerOptions } from './test-issuer';
 export type { TestClock } from './test-issuer-clock';
