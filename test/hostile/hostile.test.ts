@@ -1,4 +1,5 @@
 import { CATEGORIES } from './attacks';
+import type { Attack } from './support/attack';
 import { runAttack } from './support/run-attacks';
 import { openTarget } from './support/target';
 import type { Target } from './support/target';
@@ -18,6 +19,25 @@ describe('hostile input, against the running scaffold', () => {
     );
   });
 });
+
+describe('hostile input, against the scaffold as production has it: one answer for every bad token', () => {
+  let target: Target;
+  beforeAll(async () => {
+    target = await openTarget(false);
+  }, 20_000);
+  afterAll(() => target.close());
+
+  describe.each(Object.entries(CATEGORIES))('%s', (_category, attacks) => {
+    it.each(oneOfEachAnswer(attacks).map((attack) => [attack.name, attack] as const))('%s', (_name, attack) =>
+      runAttack(attack, target),
+    );
+  });
+});
+
+/** A row for every code with which a category is answered. */
+function oneOfEachAnswer(attacks: readonly Attack[]): readonly Attack[] {
+  return [...new Map(attacks.map((attack) => [attack.expected.code, attack])).values()];
+}
 
 describe('the table of attacks', () => {
   it('has at least 150 rows', () => {

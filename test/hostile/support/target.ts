@@ -10,6 +10,8 @@ import { PUBLISHED } from './forge';
 /** The scaffold as it runs, with a record of what it did. */
 export interface Target {
   readonly port: number;
+  /** Whether a 401 says why, as in development. */
+  readonly exposeReasons: boolean;
   /** Requests that reached a handler of `/v1/orders`: `GET /v1/orders`. */
   readonly reached: string[];
   /** Lines of the log, as they were written. */
@@ -20,7 +22,7 @@ export interface Target {
 }
 
 /** Starts the scaffold on loopback; the keys of the test issuer are given, so it has no reason to call anybody. */
-export async function openTarget(): Promise<Target> {
+export async function openTarget(exposeReasons = true): Promise<Target> {
   const reached: string[] = [];
   const lines: string[] = [];
   const connections = { count: 0 };
@@ -33,7 +35,7 @@ export async function openTarget(): Promise<Target> {
       issuer: ISSUER,
       audience: AUDIENCE,
       keys: { keys: PUBLISHED },
-      exposeReasons: true,
+      exposeReasons,
       clock: () => NOW_MS,
     },
     replace: { orders: recordingOrders(reached) },
@@ -43,6 +45,7 @@ export async function openTarget(): Promise<Target> {
   const server = await startServer(app.handler, { host: '127.0.0.1', port: 0, onUnreadable });
   return {
     port: server.port,
+    exposeReasons,
     reached,
     lines,
     connections,
