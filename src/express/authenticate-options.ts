@@ -5,7 +5,7 @@ import type { GenerationSource } from '../generation/source';
 import type { Algorithm } from '../token/algorithms';
 import type { Fetch } from '../token/fetch-json';
 import type { Jwks } from '../token/static-keys';
-import type { DecisionObserver } from './decision';
+import type { Decision } from './decision';
 
 /** Where the keys of an issuer come from: discovered, at a fixed address, or given. */
 export type KeyOptions =
@@ -71,7 +71,7 @@ export interface GateOptions {
   /** Number of verified tokens to remember; 0: none. Default 5000. */
   readonly verifiedTokens?: number | undefined;
   /** Told about every decision, with reason and cause. Must not throw; if it does, the error is logged. */
-  readonly onDecision?: DecisionObserver | undefined;
+  readonly onDecision?: ((decision: Decision) => void) | undefined;
   /** Default: warnings and errors to the console. */
   readonly logger?: Logger | undefined;
   readonly clock?: Clock | undefined;
