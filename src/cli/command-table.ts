@@ -143,7 +143,11 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
   {
     usage: 'routes',
     about: 'list the routes of the API and their scopes',
-    options: [['--check', 'hold them against openapi.yaml']],
+    options: [
+      ['--check', 'hold routes, guards and scopes against openapi.yaml; exit 1 when they differ'],
+      ['--app <module>', 'those of the Express app that this module exports (default: the scaffold)'],
+      ['--openapi <file>', 'document to check against (default: openapi.yaml here, or of the scaffold)'],
+    ],
     run: (context, options) => load.routes().listRoutes(context, options),
   },
   {

@@ -20,6 +20,8 @@ export interface CommandOptions {
   readonly keepTokens?: true;
   readonly revokePrevious?: true;
   readonly check?: true;
+  readonly app?: string;
+  readonly openapi?: string;
   readonly generations?: string;
   readonly generation?: string;
   readonly since?: string;

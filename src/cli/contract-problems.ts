@@ -6,9 +6,10 @@ import { loadContract } from '../openapi/load';
 /**
  * Where the table of routes, the routers and openapi.yaml disagree; empty where they agree.
  *
+ * @param file - default: the openapi.yaml of this package
  * @throws ConfigurationError when there is no contract to read
  */
-export function contractProblems(): readonly string[] {
-  const document = loadContract();
+export function contractProblems(file?: string): readonly string[] {
+  const document = loadContract(file);
   return [...findDisagreements(document, routes(), SCOPES), ...findRouterDisagreements(document, commerceRouter())];
 }

@@ -1,29 +1,70 @@
 import { routes } from '../../app/commerce/routes';
+import { describeRoutes } from '../../openapi/describe-routes';
+import { describeFinding } from '../../openapi/finding';
+import { describeAlternatives } from '../../openapi/requirement';
+import { auditRoutes } from '../../testing/audit-routes';
 import { print, table } from '../answer';
 import type { CommandContext, CommandOptions } from '../command';
 import { contractProblems } from '../contract-problems';
-import { EXIT } from '../exit';
+import { CliError, EXIT } from '../exit';
+import { loadApp } from '../load-app';
 
-/** `tillgate routes`: the table of routes; with `--check` held against openapi.yaml. */
-export function listRoutes(context: CommandContext, options: CommandOptions): Promise<number> {
-  const listed = routes().map(({ method, path, scopes, optionalScopes }) => ({ method, path, scopes, optionalScopes }));
-  if (!options.check) {
-    const rows = listed.map((route) => [route.method, route.path, scopesOf(route)]);
-    print(context, listed, table([['METHOD', 'PATH', 'SCOPES'], ...rows]));
-    return Promise.resolve(EXIT.ok);
+const DOCUMENT = 'openapi.yaml';
+
+/** `tillgate routes`: the routes of the scaffold or of an app; with `--check` held against openapi.yaml. */
+export async function listRoutes(context: CommandContext, options: CommandOptions): Promise<number> {
+  if (options.openapi !== undefined && !options.check) {
+    throw new CliError('--openapi names what to check against: give --check too', EXIT.usage);
   }
-  const problems = contractProblems();
-  const text = problems.length === 0 ? `${listed.length} routes agree with openapi.yaml` : problems.join('\n');
-  print(context, { routes: listed.length, problems }, text);
-  return Promise.resolve(problems.length === 0 ? EXIT.ok : EXIT.failed);
+  const app = options.app === undefined ? undefined : await loadApp(options.app);
+  if (!options.check) return app ? listApp(context, app) : listScaffold(context);
+  return app ? checkApp(context, app, options.openapi) : checkScaffold(context, options.openapi);
 }
 
-function scopesOf({
-  scopes,
-  optionalScopes,
-}: {
-  scopes: readonly string[];
-  optionalScopes: readonly string[];
-}): string {
-  return [...scopes, ...optionalScopes.map((scope) => `[${scope}]`)].join(' ');
+function listScaffold(context: CommandContext): number {
+  const listed = routes().map(({ method, path, scopes, optionalScopes }) => ({ method, path, scopes, optionalScopes }));
+  const rows = listed.map(({ method, path, scopes, optionalScopes }) => {
+    return [method, path, [...scopes, ...optionalScopes.map((scope) => `[${scope}]`)].join(' ')];
+  });
+  print(context, listed, table([['METHOD', 'PATH', 'SCOPES'], ...rows]));
+  return EXIT.ok;
+}
+
+function listApp(context: CommandContext, app: object): number {
+  const listed = describeRoutes(app).routes.map(({ method, path, requires, gate }) => ({
+    method,
+    path,
+    requires,
+    gate,
+  }));
+  const rows = listed.map(({ method, path, requires, gate }) => {
+    const guarded = describeAlternatives(requires) || (requires.length > 0 ? '(a claim)' : '(no guard)');
+    return [method, path || '/', gate === 'none' ? `${guarded} (no gate)` : guarded];
+  });
+  print(context, listed, table([['METHOD', 'PATH', 'REQUIRES'], ...rows]));
+  return EXIT.ok;
+}
+
+function checkScaffold(context: CommandContext, document: string | undefined): number {
+  const problems = contractProblems(document);
+  return report(context, { routes: routes().length, problems, document: document ?? DOCUMENT });
+}
+
+function checkApp(context: CommandContext, app: object, document = DOCUMENT): number {
+  const findings = auditRoutes(app, document);
+  const problems = findings.map(describeFinding);
+  return report(context, { routes: describeRoutes(app).routes.length, problems, findings, document });
+}
+
+interface Report {
+  readonly routes: number;
+  readonly problems: readonly string[];
+  readonly document: string;
+  readonly findings?: readonly object[];
+}
+
+function report(context: CommandContext, { document, ...answer }: Report): number {
+  const ok = answer.problems.length === 0;
+  print(context, answer, ok ? `${answer.routes} routes agree with ${document}` : answer.problems.join('\n'));
+  return ok ? EXIT.ok : EXIT.failed;
 }

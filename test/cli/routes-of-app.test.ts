@@ -1,0 +1,169 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cliScene } from './harness';
+
+const scene = cliScene();
+afterAll(() => scene.close());
+
+const EXPRESS = JSON.stringify(require.resolve('express'));
+/** What `authenticate()` and `requireScope()` make, as an audit sees it. */
+const KIT = `
+  const pass = (req, res, next) => next();
+  const gate = Object.assign(pass.bind(), { optional: false, ready() {} });
+  const requireScope = (...allOf) => Object.assign(pass.bind(), { requirement: { allOf } });
+`;
+const ROUTES = `
+  app.use('/v1', gate);
+  app.get('/v1/orders', requireScope('orders:read'), (req, res) => res.json([]));
+`;
+const COMMONJS = `const app = require(${EXPRESS})();${KIT}${ROUTES}`;
+
+/** Writes a file beside the scene's data and answers its path. */
+function file(name: string, text: string): string {
+  const path = join(scene.dataDir, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+function document(scope: string): string {
+  return `
+openapi: 3.1.0
+paths:
+  /v1/orders:
+    get:
+      security: [{ oauth2: [${scope}] }]
+components:
+  securitySchemes:
+    oauth2: { type: oauth2, flows: { clientCredentials: { tokenUrl: /t, scopes: { ${scope}: x } } } }
+`;
+}
+
+const app = file('app.cjs', `${COMMONJS} module.exports = app;`);
+const agreeing = file('agreeing.yaml', document('orders:read'));
+const differing = file('differing.yaml', document('orders:see'));
+
+describe('routes --app', () => {
+  it('lists the routes of an app with what guards them', async () => {
+    const open = file('open.cjs', `${COMMONJS} app.get('/', pass); exports.api = app;`);
+    expect(await scene.run('routes', '--app', open)).toEqual({
+      exitCode: 0,
+      stderr: '',
+      stdout: [
+        'METHOD  PATH        REQUIRES',
+        'GET     /v1/orders  orders:read',
+        'GET     /           (no guard) (no gate)',
+        '',
+      ].join('\n'),
+    });
+  });
+
+  it.each([
+    ['module.exports', 'a.cjs', `${COMMONJS} module.exports = app;`],
+    ['a name of CommonJS', 'b.cjs', `${COMMONJS} exports.app = app;`],
+    ['the default of a transpiled module', 'c.cjs', `${COMMONJS} exports.__esModule = true; exports.default = app;`],
+  ])('finds an app that is exported as %s', async (_what, name, text) => {
+    const { exitCode, stdout } = await scene.run('routes', '--json', '--app', file(name, text));
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toEqual([
+      { method: 'GET', path: '/v1/orders', requires: [['orders:read']], gate: 'strict' },
+    ]);
+  });
+});
+
+describe('routes --check --app', () => {
+  it('ends with 0 when all is well', async () => {
+    expect(await scene.run('routes', '--check', '--app', app, '--openapi', agreeing)).toEqual({
+      exitCode: 0,
+      stderr: '',
+      stdout: `1 routes agree with ${agreeing}\n`,
+    });
+  });
+
+  it('ends with 1 and a line for each finding: got, expected, what to do', async () => {
+    const { exitCode, stdout } = await scene.run('routes', '--check', '--app', app, '--openapi', differing);
+    expect({ exitCode, lines: stdout.split('\n') }).toEqual({
+      exitCode: 1,
+      lines: [
+        'GET /v1/orders: the app requires orders:read, differing.yaml says orders:see; make them equal',
+        'scope orders:read: missing in components.securitySchemes of differing.yaml, so that no client may have it; declare it there with a description',
+        'scope orders:see: declared in components.securitySchemes of differing.yaml, but the app does not require it; require it, or remove it',
+        '',
+      ],
+    });
+  });
+
+  it('answers one JSON document on request', async () => {
+    const { exitCode, stdout } = await scene.run('routes', '--check', '--json', '--app', app, '--openapi', differing);
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      routes: 1,
+      problems: [expect.stringContaining('GET /v1/orders: '), {}, {}].map((one) => one as never),
+      findings: [
+        { kind: 'wrong-requirement', method: 'GET', path: '/v1/orders' },
+        { kind: 'undeclared-scope' },
+        { kind: 'unused-scope' },
+      ],
+    });
+  });
+
+  it.each([
+    [
+      'a document that is not there',
+      ['--app', app, '--openapi', 'missing.yaml'],
+      78,
+      /missing\.yaml: cannot be read: ENOENT/,
+    ],
+    ['a document that is none', ['--app', app, '--openapi', app], 78, /expected an OpenAPI 3 document|cannot be read/],
+    ['a module that is not there', ['--app', 'missing.js'], 2, /missing\.js: cannot be loaded: Cannot find module/],
+    [
+      'a module that throws',
+      ['--app', file('throws.cjs', 'throw new Error("no database")')],
+      2,
+      /cannot be loaded: no database/,
+    ],
+    [
+      'a module without an app',
+      ['--app', file('factory.cjs', 'exports.createApp = () => {};')],
+      2,
+      /factory\.cjs: expected a module that exports one Express app, got 0 apps in its exports \(createApp\); export the app itself/,
+    ],
+    [
+      'a module with two',
+      ['--app', file('two.cjs', `exports.a = require(${EXPRESS})(); exports.b = require(${EXPRESS})();`)],
+      2,
+      /got 2 apps in its exports \(a, b\)/,
+    ],
+    [
+      'an app whose configuration is wrong',
+      [
+        '--app',
+        file(
+          'unset.cjs',
+          'throw Object.assign(new Error(), { name: "ConfigurationError", problems: ["TILLGATE_PORT: no"] })',
+        ),
+      ],
+      78,
+      /TILLGATE_PORT: no/,
+    ],
+  ])('refuses %s', async (_what, argv, exitCode, message) => {
+    const outcome = await scene.run('routes', '--check', ...argv);
+    expect(outcome).toEqual({ exitCode, stdout: '', stderr: expect.stringMatching(message) });
+  });
+});
+
+describe('routes', () => {
+  it('of the scaffold are held against another document too', async () => {
+    const { exitCode, stdout } = await scene.run('routes', '--check', '--openapi', agreeing);
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain('GET /v1/items: the router has it, openapi.yaml has not;');
+    expect(stdout).not.toContain('GET /v1/orders: the router');
+  });
+
+  it('refuse a document with nothing to check', async () => {
+    expect(await scene.run('routes', '--openapi', agreeing)).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: 'tillgate: --openapi names what to check against: give --check too\n',
+    });
+  });
+});
