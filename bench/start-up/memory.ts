@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startContender } from '../gate/contender';
+import { startIssuer } from '../gate/tokens';
+import { writeWorkloads } from '../gate/workloads';
+import { load } from '../load';
+import { round, table } from '../stats';
+
+/** Seconds per piece: after each it is known how many requests there were. */
+const SECONDS = 10;
+
+/** What a process holds after so many requests: express alone, and behind the gate. */
+export async function memory(requests: number): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'tillgate-bench-'));
+  const issuer = await startIssuer();
+  try {
+    const { hot, thousand } = await writeWorkloads(issuer, folder);
+    const rows = [];
+    for (const name of ['bare', 'tillgate']) {
+      for (const workload of [hot, thousand]) {
+        if (workload === undefined) continue;
+        const contender = await startContender(name, issuer);
+        const startBytes = (await contender.usage()).rssBytes;
+        let answered = 0;
+        while (answered < requests) {
+          answered += (await load({ url: contender.url, file: workload.file, seconds: SECONDS })).answered;
+        }
+        rows.push([
+          name,
+          workload.name,
+          megabytes(startBytes),
+          megabytes((await contender.usage()).rssBytes),
+          answered,
+        ]);
+        await contender.stop();
+      }
+    }
+    return table(['app', 'tokens', 'MB at the start', 'MB at the end', 'requests'], rows);
+  } finally {
+    issuer.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function megabytes(bytes: number): number {
+  return round(bytes / 1_000_000);
+}
