@@ -1,3 +1,5 @@
+import { AuthError } from '../../src/core/auth-error';
+import type { VerificationKey } from '../../src/token/jwk';
 import { staticKeys } from '../../src/token/static-keys';
 import type { Jwks } from '../../src/token/static-keys';
 import { jwks, newKey, testKey } from '../support/keys';
@@ -47,5 +49,26 @@ describe('staticKeys', () => {
   it.each([[[]], [{ keys: [] }], [{}], [{ keys: 'all' }]])('refuses %j', (given) => {
     const message = 'authenticate(): option "keys" must be a JSON Web Key Set with at least one key';
     expect(() => staticKeys(given as Jwks)).toThrow(new TypeError(message));
+  });
+
+  it('takes another list that is put into the key set, and asks it about keys found before', () => {
+    const [first, second] = [newKey('ES256', 'first'), newKey('ES256', 'second')];
+    const given = { keys: [first.jwk] };
+    const source = staticKeys(given);
+    const found = source.find({ algorithm: 'ES256', keyId: 'first' }) as VerificationKey;
+    expect(source.has(found)).toBe(true);
+    given.keys = [second.jwk];
+    expect(source.has(found)).toBe(false);
+    expect(source.find({ algorithm: 'ES256', keyId: 'second' })).toMatchObject({ keyId: 'second' });
+    expect(() => source.find({ algorithm: 'ES256', keyId: 'first' })).toThrow(new AuthError('unknown_key'));
+  });
+
+  it('refuses a list that is put there and cannot be used, every time', () => {
+    const given: { keys: object[] } = { keys: [key.jwk] };
+    const source = staticKeys(given as Jwks);
+    given.keys = [];
+    for (let call = 0; call < 2; call++) {
+      expect(() => source.find({ algorithm: 'ES256', keyId: key.kid })).toThrow(TypeError);
+    }
   });
 });
