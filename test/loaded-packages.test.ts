@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dependencies, peerDependencies } from '../package.json';
+import { loadedPackages } from './support/loaded-packages';
+
+/** What comes with jsonwebtoken and passport, which are on every request's way. */
+const BROUGHT_ALONG = [
+  'ecdsa-sig-formatter',
+  'jwa',
+  'jws',
+  ...['lodash.includes', 'lodash.isboolean', 'lodash.isinteger', 'lodash.isnumber', 'lodash.isplainobject'],
+  ...['lodash.isstring', 'lodash.once'],
+  'passport-strategy',
+  'pause',
+  'safe-buffer',
+  'semver',
+  'utils-merge',
+];
+
+/** Runs the scaffold until it is ready, and asks it for something. */
+const scaffold = (dataDir: string): string => `
+  const { run } = require('./src/cli/run.ts');
+  const listening = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'error' };
+  const env = { ...listening, TILLGATE_DATA_DIR: ${JSON.stringify(dataDir)} };
+  const silent = { write() {} };
+  await new Promise((ready) => {
+    const untilStopped = () => new Promise(ready);
+    void run(['dev'], { env, stdout: silent, stderr: process.stderr, fetch, untilStopped, programName: 'tillgate' });
+  });`;
+
+describe('a process that loads', () => {
+  it('tillgate gets passport and jsonwebtoken, and neither express nor what only some requests need', () => {
+    const own = ['fastest-levenshtein', 'jsonwebtoken', 'lru-cache', 'passport', 'passport-http-bearer'];
+    expect(loadedPackages(`require('./src/index.ts')`)).toEqual([...own, ...BROUGHT_ALONG].sort());
+  });
+
+  it('tillgate/generations gets next to nothing: no client of a store', () => {
+    expect(loadedPackages(`require('./src/generation/index.ts')`)).toEqual(['fastest-levenshtein']);
+  });
+
+  it('tillgate/testing gets next to nothing: no test framework, no YAML parser', () => {
+    expect(loadedPackages(`require('./src/testing/index.ts')`)).toEqual(['fastest-levenshtein']);
+  });
+
+  it('the command line gets commander alone to show its help', () => {
+    const help = `require('./src/cli/run.ts').run(['--help'], { stdout: { write() {} }, stderr: process.stderr })`;
+    expect(loadedPackages(`await ${help}`)).toEqual(['commander']);
+  });
+
+  it('the scaffold gets what Tillgate depends on, once it is ready, and no optional package', () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-loaded-'));
+    const loaded = loadedPackages(scaffold(dataDir));
+    rmSync(dataDir, { recursive: true, force: true });
+    const known = Object.keys({ ...dependencies, ...peerDependencies });
+    expect(loaded.filter((name) => known.includes(name))).toEqual(Object.keys(dependencies).sort());
+  });
+});
