@@ -4,7 +4,7 @@ import type { Jwks } from '../token/static-keys';
 import { sendJson } from './http-issuer-json';
 import type { Answer } from './http-issuer-server';
 import { answerTokenRequest } from './http-issuer-token';
-import type { TestIssuer } from './test-issuer';
+import type { TestIssuer } from './test-issuer-parts';
 import type { TestGenerations } from './test-issuer-generations';
 
 /** What a test issuer tells over HTTP. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendJson } from './http-issuer-json';
-import type { TestIssuer } from './test-issuer';
+import type { TestIssuer } from './test-issuer-parts';
 
 const LIFETIME_SECONDS = 300;
 

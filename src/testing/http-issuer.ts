@@ -2,11 +2,11 @@ import { describe, readOptions } from '../core/options';
 import { issuerAnswers, JWKS_PATH } from './http-issuer-answers';
 import { OUTAGES, startBreakableServer } from './http-issuer-server';
 import type { Outage } from './http-issuer-server';
-import { COMMON_OPTIONS, readCommonOptions, testIssuerParts } from './test-issuer';
-import type { TestIssuer, TestIssuerOptions } from './test-issuer';
+import { COMMON_OPTIONS, readCommonOptions, testIssuerParts } from './test-issuer-parts';
+import type { CommonIssuerOptions, TestIssuer } from './test-issuer-parts';
 
 /** Options of `startTestIssuer()`. */
-export interface HttpTestIssuerOptions extends Omit<TestIssuerOptions, 'issuer'> {
+export interface HttpTestIssuerOptions extends CommonIssuerOptions {
   /** Port on 127.0.0.1, for a server under test that is configured beforehand. Default: any free one. */
   readonly port?: number | undefined;
 }
