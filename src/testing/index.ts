@@ -1,5 +1,18 @@
 export { auditRoutes } from './audit-routes';
 export type { AuditRoutesOptions } from './audit-routes';
+export { contractCases } from './contract-cases/contract-cases';
+export type { ContractCases } from './contract-cases/contract-cases';
+export type { ContractCase } from './contract-cases/operation-cases';
+export type {
+  AppContractOptions,
+  CommonContractOptions,
+  ContractCasesOptions,
+  OperationName,
+  UrlContractOptions,
+} from './contract-cases/options';
+export type { ContractReport } from './contract-cases/report';
+export type { SampleRequest } from './contract-cases/sample-request';
+export type { TokenSource } from './contract-cases/attacks';
 export { expectChallenge, expectProblem } from './expectations';
 export type { AnswerLike, ExpectedChallenge, ExpectedProblem } from './expectations';
 export { generationSourceCases } from './generation-source-cases';
