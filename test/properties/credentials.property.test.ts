@@ -1,0 +1,15 @@
+import fc from 'fast-check';
+import { systemAgreesWithModel } from './commands';
+
+const RUNS = Number(process.env['FC_RUNS'] ?? 25);
+
+describe('whatever users, operators and machines do, in whichever order', () => {
+  it(
+    'the token server and its APIs go by the rules of the specification',
+    async () => {
+      // A failure names the seed and the path that bring it back.
+      await fc.assert(systemAgreesWithModel(), { numRuns: RUNS });
+    },
+    20_000 + RUNS * 1_000,
+  );
+});

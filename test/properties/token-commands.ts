@@ -1,0 +1,83 @@
+import { command, keepToken } from './client-commands';
+import type { Command } from './client-commands';
+import { floorOf, isActive, verdictOn } from './model';
+import type { ClientId, Scope } from './model';
+
+/** Asks for a token with one of the secrets that were ever issued for the id. */
+export function requestToken(id: ClientId, secretAt: number, scopes: readonly string[]): Command {
+  return command(`token(${id}, secret ${secretAt}, ${scopes.join('+')})`, async (model, system) => {
+    const issued = model.issuedSecrets.get(id) ?? [];
+    const secret = issued.at(-1 - (secretAt % (issued.length || 1))) ?? 'none';
+    const client = model.clients.get(id);
+    const form = { grant_type: 'client_credentials', client_id: id, client_secret: secret, scope: scopes.join(' ') };
+    const { status, body } = await system.ask({ method: 'POST', path: '/connect/token', form, bearer: undefined });
+    if (!client || client.disabled || !client.secrets.includes(secret)) {
+      return expect([status, body['error']]).toEqual([401, 'invalid_client']);
+    }
+    if (!scopes.every((scope) => client.scopes.includes(scope))) {
+      return expect([status, body['error']]).toEqual([400, 'invalid_scope']);
+    }
+    expect(status).toBe(200);
+    const token = keepToken(model, String(body['access_token']));
+    expect(new Set(token.scopes)).toEqual(new Set(scopes));
+  });
+}
+
+/** Calls both APIs with a token; the one without a source knows what the tokens it has seen have told it. */
+export function call(tokenAt: number, scope: Scope): Command {
+  return command(`call(token ${tokenAt}, ${scope})`, async (model, system) => {
+    const token = model.tokens.at(-1 - (tokenAt % (model.tokens.length || 1)));
+    if (!token) return;
+    const { clientId, generation, text } = token;
+    const following = verdictOn(model, token, scope, floorOf(model, clientId));
+    expect(`following: ${await system.call('following', scope, text)}`).toBe(`following: ${following}`);
+
+    const learning = verdictOn(model, token, scope, model.learned.get(clientId) ?? 0);
+    expect(`learning: ${await system.call('learning', scope, text)}`).toBe(`learning: ${learning}`);
+    // A token that passed every other check proves that the change behind its generation was committed.
+    if (!learning.startsWith('401')) model.learned.set(clientId, generation);
+  });
+}
+
+/** Asks the token server about a token, as any client that may. */
+export function introspect(tokenAt: number): Command {
+  return command(`introspect(token ${tokenAt})`, async (model, system) => {
+    const token = model.tokens.at(-1 - (tokenAt % (model.tokens.length || 1)));
+    const [asking] = [...model.clients].filter(([, client]) => !client.disabled);
+    if (!token || !asking) return;
+    const [id, { secrets }] = asking;
+    const form = { client_id: id, client_secret: secrets[0] ?? '', token: token.text };
+    const { status, body } = await system.ask({ method: 'POST', path: '/connect/introspect', form, bearer: undefined });
+    expect([status, body['active']]).toEqual([200, isActive(model, token)]);
+  });
+}
+
+export function restartServer(emptySource: boolean): Command {
+  return command(`restart server${emptySource ? ', floors lost' : ''}`, async (model, system) => {
+    await system.restartServer({ emptySource });
+    if (emptySource) model.learned.clear();
+  });
+}
+
+export function restartGates(): Command {
+  return command('restart gates', async (model, system) => {
+    await system.restartGates();
+    model.learned.clear();
+  });
+}
+
+export function passTime(ms: number): Command {
+  return command(`pass(${ms} ms)`, async (model, system) => {
+    await system.time.advance(ms);
+    model.nowMs += ms;
+  });
+}
+
+/** The clock of the token server is set, forwards or backwards, within what clocks may differ. */
+export function setClock(aheadMs: number): Command {
+  return command(`clock(${aheadMs} ms ahead)`, async (model, system) => {
+    system.setAhead(aheadMs);
+    model.aheadMs = aheadMs;
+    await system.rest();
+  });
+}
