@@ -30,7 +30,7 @@ export default tseslint.config(
       '@typescript-eslint/no-unsafe-return': 'off',
     },
   },
-  { files: ['**/jest.config.ts', 'jest.all.config.ts', '**/*.config.mjs'], rules: { 'no-restricted-syntax': 'off' } },
+  { files: ['**/jest.config.ts', 'jest.*.config.ts', '**/*.config.mjs'], rules: { 'no-restricted-syntax': 'off' } },
   {
     files: ['**/*.mjs', '**/*.cjs'],
     ...tseslint.configs.disableTypeChecked,
