@@ -6,8 +6,6 @@ import base from '../../jest.config';
 const config: Config = {
   ...base,
   rootDir: '../..',
-  // Stryker wraps it, and looks for it by its name.
-  testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   // Stryker reads this by itself and knows no <rootDir>.
   testEnvironment: join(__dirname, '../environment.cjs'),
