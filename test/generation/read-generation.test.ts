@@ -60,6 +60,8 @@ describe('readGeneration', () => {
     ['٥', 'generation_invalid'],
     ['9007199254740992', 'generation_invalid'],
     ['9'.repeat(5_000), 'generation_invalid'],
+    [['5'], 'generation_invalid'],
+    [{ toString: () => '5' }, 'generation_invalid'],
     [`${START + 10_001}`, 'generation_invalid'],
     [null, 'generation_missing'],
   ])('reads the claim %p as %p where decimal strings are allowed', (value, expected) => {
@@ -78,6 +80,20 @@ describe('readGeneration', () => {
     [undefined, 'generation_missing'],
   ])('reads the issue time %p as %p ms, rounded down to the second', (value, expected) => {
     expect(outcome(value, IAT_RULE)).toBe(expected);
+  });
+
+  it('holds times against the clock, counters never: a clock may stand at its beginning', () => {
+    expect(readGeneration({ generation: 1e12 - 1 }, RULE, 0)).toBe(1e12 - 1);
+    expect(reasonOf(() => readGeneration({ generation: 1e12 }, RULE, 0))).toBe('generation_invalid');
+  });
+
+  it.each<[unknown, string]>([
+    [undefined, 'claim "generation" is undefined'],
+    [null, 'claim "generation" is null'],
+    ['5', 'claim "generation" is "5"'],
+    [START + 10_001, `generation ${START + 10_001} is 10001 ms ahead of this clock`],
+  ])('tells operators what is wrong with %p', (generation, privateDetail) => {
+    expect(() => readGeneration({ generation }, RULE, START)).toThrow(expect.objectContaining({ privateDetail }));
   });
 
   it('never reads an inherited claim', () => {
