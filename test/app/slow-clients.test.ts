@@ -133,3 +133,19 @@ it('half a head holds nothing up: the server stops without waiting for the rest'
   await closed;
   expect(performance.now() - startedMs).toBeLessThan(2_000);
 });
+
+it('connections that the system holds for a busy process are answered before it stops', async () => {
+  const server = await start();
+  const sockets = Array.from({ length: 50 }, () => connect(server.port, HOST));
+  const received = sockets.map(collect);
+  const ended = Promise.all(sockets.map(closeOf));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  sockets.forEach((socket) => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'));
+  const closed = server.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  // Nothing is accepted or read meanwhile, and every timer of the stop is due.
+  const untilMs = performance.now() + 200;
+  while (performance.now() < untilMs);
+  await Promise.all([ended, closed]);
+  expect(received.filter((text) => !text().startsWith('HTTP/1.1 200 OK'))).toEqual([]);
+});
