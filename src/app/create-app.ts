@@ -72,16 +72,16 @@ export function createApp(options: AppOptions): App {
     unguarded: 'refuse',
     // A refusal goes into the line of its request: one line per request.
     logger: warningsOf(logger),
-    onDecision(decision) {
-      const { requestId, reason, error } = decision;
-      if (reason !== undefined) observer.refused(requestId, { reason, detail: error?.privateDetail });
-      gateOptions.onDecision?.(decision);
+    onDecision(decision, request) {
+      const { reason, error } = decision;
+      if (reason !== undefined) observer.refused(request, { reason, detail: error?.privateDetail });
+      gateOptions.onDecision?.(decision, request);
     },
   });
   const limit = clientRateLimit({
     settings,
     logger,
-    onLimited: (req) => observer.refused(req.id, { reason: 'rate_limited' }),
+    onLimited: (req) => observer.refused(req, { reason: 'rate_limited' }),
   });
   let draining = false;
   const readiness = (): Readiness => readinessOf(gate.status(), draining);

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
 import { loggablePath } from '../index';
 import './request-id';
@@ -23,8 +24,8 @@ export interface RequestEvent {
 export interface RequestObserver {
   /** Mounted first, behind `requestId()`. */
   readonly handler: RequestHandler;
-  /** Says why the request that is under way with this id is being refused. */
-  refused(requestId: string | undefined, refusal: Refusal): void;
+  /** Says why a request that is under way is being refused. */
+  refused(request: IncomingMessage, refusal: Refusal): void;
 }
 
 /** Why a request is refused. */
@@ -33,32 +34,18 @@ export interface Refusal {
   readonly detail?: string | undefined;
 }
 
-/** A request under way. */
-interface Pending {
-  refusal?: Refusal;
-}
-
 /** Calls `onRequest` once for every request, when its answer is complete. */
 export function requestObserver(onRequest: (event: RequestEvent) => void, clock: () => number): RequestObserver {
-  // By id, because a decision names the id of its request. Two callers may send the same one: only the reason suffers.
-  const underWay = new Map<string, Pending>();
+  // Not by request id: callers choose those, and two of them may choose the same one.
+  const refusals = new WeakMap<IncomingMessage, Refusal>();
 
   return {
     handler: function observeRequest(req, res, next) {
       const startedMs = clock();
-      const pending: Pending = {};
-      const id = req.id ?? '';
-      underWay.set(id, pending);
-      res.once('close', () => {
-        if (underWay.get(id) === pending) underWay.delete(id);
-        onRequest(eventOf(req, res, clock() - startedMs, pending.refusal));
-      });
+      res.once('close', () => onRequest(eventOf(req, res, clock() - startedMs, refusals.get(req))));
       next();
     },
-    refused(requestId, refusal) {
-      const pending = underWay.get(requestId ?? '');
-      if (pending) pending.refusal = refusal;
-    },
+    refused: (request, refusal) => void refusals.set(request, refusal),
   };
 }
 

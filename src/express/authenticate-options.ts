@@ -5,7 +5,7 @@ import type { GenerationSource } from '../generation/source';
 import type { Algorithm } from '../token/algorithms';
 import type { Fetch } from '../token/fetch-json';
 import type { Jwks } from '../token/static-keys';
-import type { Decision } from './decision';
+import type { DecisionObserver } from './decision';
 
 /** Where the keys of an issuer come from: discovered, at a fixed address, or given. */
 export type KeyOptions =
@@ -68,10 +68,10 @@ export interface GateOptions {
   readonly exposeReasons?: boolean | undefined;
   /** Lets issuer, key set and source be `http:` on another host than loopback. Default `false`. */
   readonly allowHttp?: boolean | undefined;
-  /** Number of verified tokens to remember; 0: none. Default 5000. */
+  /** Number of verified tokens to remember, each from its second time on; 0: none. Default 5000. */
   readonly verifiedTokens?: number | undefined;
-  /** Told about every decision, with reason and cause. Must not throw; if it does, the error is logged. */
-  readonly onDecision?: ((decision: Decision) => void) | undefined;
+  /** Told about every decision, with reason and cause, and about which request. If it throws, the error is logged. */
+  readonly onDecision?: DecisionObserver | undefined;
   /** Default: warnings and errors to the console. */
   readonly logger?: Logger | undefined;
   readonly clock?: Clock | undefined;

@@ -12,10 +12,11 @@ import { judge } from './judge';
 import type { GateStatus, Judge } from './judge';
 import { resourceMetadataUrl } from './metadata';
 import { openPassage, passageOf } from './passage';
+import type { PassageGate } from './passage';
 import { readGateOptions } from './read-options';
 import { sendInternalError, sendRefusal } from './respond';
 import { bearerCheck } from './strategy';
-import { watchUnguarded } from './unguarded';
+import { holdBackUnguarded, warnUnguarded } from './unguarded';
 
 /** The middleware that `authenticate()` makes. */
 export interface Gate extends Middleware {
@@ -58,6 +59,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     exposeReasons: settings.exposeReasons,
     resourceMetadata: resource && resourceMetadataUrl(resource),
   };
+  const passing: PassageGate = { logger, unguarded, refuse };
   const tokens = judge(settings);
   const throughPassport = bearerCheck((token) => tokens.verify(token));
 
@@ -85,19 +87,18 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   }
 
   function admit(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: () => void): void {
-    const passage = { auth, logger, refuse, allowed: false };
-    openPassage(req, passage);
+    const before = passageOf(res);
+    const passage = openPassage(res, passing, auth);
     if (auth) (req as GateRequest & { auth?: Auth }).auth = auth;
-    if (unguarded !== 'allow') watchUnguarded(req, res, passage, unguarded);
-    report(req, auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' });
+    holdBackUnguarded(res, passage, before);
+    report.passed?.(req, auth);
     next();
+    warnUnguarded(req, res, passage);
   }
 
   function refuse(req: GateRequest, res: ServerResponse, error: AuthError): void {
-    const { reason, status } = error;
-    // Present when a guard behind the gate refuses a caller whose token was good.
-    const auth = passageOf(req)?.auth;
-    report(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }) });
+    // There is an identity when a guard behind the gate refuses a caller whose token was good.
+    report.refused(req, error, passageOf(res)?.auth);
     sendRefusal(req, res, error.presentedAs(presentation));
   }
 

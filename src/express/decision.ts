@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { AuthError } from '../core/auth-error';
 import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
@@ -22,14 +23,21 @@ export interface Decision {
   readonly requestId?: string;
 }
 
-/** What `decisionReporter` is told; method, path and request id it reads from the request. */
-export type DecisionFacts = Omit<Decision, 'method' | 'path' | 'requestId'>;
+/** Told about every decision. The request is the one decided about: its headers hold the token, log none of them. */
+export type DecisionObserver = (decision: Decision, request: IncomingMessage) => void;
 
-/** Makes the function that tells the operators: refusals to the log, everything to `onDecision`. */
+/** Tells the operators: refusals to the log, everything to `onDecision`. */
+export interface Reporter {
+  /** Absent where nobody wants to know: then a request that passes costs nothing here. */
+  readonly passed: ((req: GateRequest, auth: Auth | undefined) => void) | undefined;
+  refused(req: GateRequest, error: AuthError, auth: Auth | undefined): void;
+}
+
+/** Makes the reporter of a gate. */
 export function decisionReporter(settings: {
   readonly logger: Logger;
-  readonly onDecision: ((decision: Decision) => void) | undefined;
-}): (req: GateRequest, facts: DecisionFacts) => void {
+  readonly onDecision: DecisionObserver | undefined;
+}): Reporter {
   const { logger, onDecision } = settings;
 
   function logRefusal(decision: Decision): void {
@@ -38,21 +46,34 @@ export function decisionReporter(settings: {
     logger.info(fields, 'request refused');
   }
 
-  return function report(req, facts) {
-    if (facts.outcome !== 'refused' && !onDecision) return;
-    const requestId = requestIdOf(req);
-    const decision: Decision = {
-      ...facts,
-      method: req.method ?? '',
-      path: pathOf(req),
-      ...(requestId !== undefined && { requestId }),
-    };
-    if (decision.outcome === 'refused') logRefusal(decision);
+  function tell(req: GateRequest, decision: Decision): void {
     try {
-      onDecision?.(decision);
+      onDecision?.(decision, req);
     } catch (error) {
       // An observer must not decide: what it throws changes no answer.
       logger.error({ error: error instanceof Error ? error.message : 'no error object' }, 'onDecision threw');
     }
+  }
+
+  return {
+    passed:
+      onDecision &&
+      ((req, auth) => {
+        tell(req, { ...(auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }), ...requestFacts(req) });
+      }),
+    refused(req, error, auth) {
+      const { reason, status } = error;
+      const decision: Decision = {
+        ...{ outcome: 'refused', reason, status, error, ...(auth && { auth }) },
+        ...requestFacts(req),
+      };
+      logRefusal(decision);
+      tell(req, decision);
+    },
   };
+}
+
+function requestFacts(req: GateRequest): Pick<Decision, 'method' | 'path' | 'requestId'> {
+  const requestId = requestIdOf(req);
+  return { method: req.method ?? '', path: pathOf(req), ...(requestId !== undefined && { requestId }) };
 }

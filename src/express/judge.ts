@@ -1,6 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
 import { parseToken } from '../token/jws';
+import type { UnverifiedToken } from '../token/jws';
+import { verdictCache } from '../token/verdict-cache';
 import type { VerifiedToken } from '../token/verified-token';
 import type { TokenCheck } from '../token/verify';
 import type { Auth } from './auth';
@@ -27,11 +28,12 @@ export interface Judge {
    */
   recall(token: string): Auth | undefined;
   /**
-   * Verifies a token: structure, header, key, signature, claims, generation. Tells `passed` after each check.
+   * Verifies a token: structure, header, key, signature, claims, generation. Tells `passed` after each check. Answers at
+   * once when keys and generations are at hand.
    *
-   * @throws AuthError of the first check that fails
+   * @throws AuthError of the first check that fails; or rejects with it
    */
-  verify(token: string, passed?: (check: Check) => void): Promise<Auth>;
+  verify(token: string, passed?: (check: Check) => void): Auth | Promise<Auth>;
   ready(): Promise<void>;
   status(): GateStatus;
   close(): Promise<void>;
@@ -47,8 +49,7 @@ interface Verdict {
 export function judge(settings: GateSettings): Judge {
   const trusts = new Map(settings.issuers.map((issuer) => [issuer.issuer, trust(issuer, settings)]));
   const only = trusts.size === 1 ? [...trusts.values()][0] : undefined;
-  const verdicts =
-    settings.verifiedTokens > 0 ? new LRUCache<string, Verdict>({ max: settings.verifiedTokens }) : undefined;
+  const verdicts = settings.verifiedTokens > 0 ? verdictCache<Verdict>(settings.verifiedTokens) : undefined;
 
   /** With one issuer its keys decide, so that the signature is checked before any claim; with several, `iss` says whose. */
   function trustFor(issuer: unknown): Trust {
@@ -57,16 +58,38 @@ export function judge(settings: GateSettings): Judge {
     return found;
   }
 
-  async function verify(token: string, passed: (check: Check) => void = ignore): Promise<Auth> {
+  function verify(token: string, passed: (check: Check) => void = ignore): Auth | Promise<Auth> {
     const unverified = parseToken(token);
     const trusted = trustFor(unverified.claims['iss']);
-    const verified = await trusted.verifier.verify(unverified, passed);
+    const verified = trusted.verifier.verify(unverified, passed);
+    const starting = trusted.tracker?.settled();
+    if (verified instanceof Promise || starting) return verifyLater(unverified, trusted, verified, passed);
+    return conclude(unverified, trusted, verified, passed);
+  }
+
+  async function verifyLater(
+    unverified: UnverifiedToken,
+    trusted: Trust,
+    verifying: VerifiedToken | Promise<VerifiedToken>,
+    passed: (check: Check) => void,
+  ): Promise<Auth> {
+    const verified = await verifying;
     // A token can come before the first read of the generations has ended: it waits for it, for as long as one read may take.
     await trusted.tracker?.settled();
+    return conclude(unverified, trusted, verified, passed);
+  }
+
+  /** The generation comes last: only a token that passed every other check may raise a floor. */
+  function conclude(
+    unverified: UnverifiedToken,
+    trusted: Trust,
+    verified: VerifiedToken,
+    passed: (check: Check) => void,
+  ): Auth {
     const generation = trusted.tracker?.admit(verified.clientId, verified.claims);
     passed('generation');
     const auth = toAuth(verified, generation);
-    verdicts?.set(token, { verified, trust: trusted, auth });
+    verdicts?.set(unverified, { verified, trust: trusted, auth });
     return auth;
   }
 

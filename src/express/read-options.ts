@@ -7,7 +7,7 @@ import { describe, isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import type { Fetch } from '../token/fetch-json';
 import type { AuthenticateOptions, GateOptions, IssuerOptions } from './authenticate-options';
-import type { Decision } from './decision';
+import type { DecisionObserver } from './decision';
 import { ISSUER_KEYS, readIssuer } from './read-issuer-options';
 import type { IssuerSettings } from './read-issuer-options';
 
@@ -29,7 +29,7 @@ export interface GateSettings extends Surroundings {
   readonly resource: string | undefined;
   readonly exposeReasons: boolean;
   readonly verifiedTokens: number;
-  readonly onDecision: ((decision: Decision) => void) | undefined;
+  readonly onDecision: DecisionObserver | undefined;
 }
 
 /** Names of the options that are things from outside. */

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { describe } from '../core/options';
-import { guard } from './guard';
+import { runGuard } from './guard';
+import type { Guard } from './guard';
 import type { GateRequest, Middleware } from './http';
 
 /** Decides about the value of a claim; `undefined` when the token has none. Only `true` lets the request pass. */
@@ -36,8 +37,9 @@ export function requireClaim(name: string, test: ClaimTest): ClaimGuard {
     throw new TypeError(`requireClaim(): expected a test function, got ${describe(test)}`);
   }
 
-  function requireClaim(req: GateRequest, res: ServerResponse, next: (error?: unknown) => void): void {
-    guard('requireClaim()', req, res, next, ({ claims }) => {
+  const guard: Guard = {
+    name: 'requireClaim()',
+    judge({ claims }, req) {
       const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
       try {
         const passed = test(value, req) === true;
@@ -45,7 +47,11 @@ export function requireClaim(name: string, test: ClaimTest): ClaimGuard {
       } catch (cause) {
         return new AuthError('claim_refused', { privateDetail: `the test of claim ${name} threw`, cause });
       }
-    });
+    },
+  };
+
+  function requireClaim(req: GateRequest, res: ServerResponse, next: (error?: unknown) => void): void {
+    runGuard(guard, req, res, next);
   }
   return Object.assign(requireClaim, { claim: name });
 }

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { describe } from '../core/options';
 import { isScopeToken } from '../token/scopes';
-import { guard } from './guard';
+import { runGuard } from './guard';
+import type { Guard } from './guard';
 import type { GateRequest, Middleware } from './http';
 
 /** What a guard asks for: all of the scopes, or any one of them. */
@@ -37,10 +38,14 @@ export function requireScope(...args: readonly unknown[]): ScopeGuard {
   const requirement = readRequirement(args);
   const requiredScopes = scopesOf(requirement);
 
-  function requireScope(req: GateRequest, res: ServerResponse, next: (error?: unknown) => void): void {
-    guard('requireScope()', req, res, next, ({ scopes }) =>
+  const guard: Guard = {
+    name: 'requireScope()',
+    judge: ({ scopes }) =>
       satisfies(scopes, requirement) ? undefined : new AuthError('insufficient_scope', { requiredScopes }),
-    );
+  };
+
+  function requireScope(req: GateRequest, res: ServerResponse, next: (error?: unknown) => void): void {
+    runGuard(guard, req, res, next);
   }
   return Object.assign(requireScope, { requirement });
 }

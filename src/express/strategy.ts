@@ -14,12 +14,19 @@ export type BearerCheck = (token: string, done: (error: unknown, auth?: Auth) =>
  * name, because passport runs an instance that is passed directly for all requests at once, and two that overlap
  * would be told each other's verdict.
  */
-export function bearerCheck(verify: (token: string) => Promise<Auth>): BearerCheck {
+export function bearerCheck(verify: (token: string) => Auth | Promise<Auth>): BearerCheck {
   const passport = new Authenticator();
   passport.use(
     new BearerStrategy((token, done) => {
+      let verdict: Auth | Promise<Auth>;
+      try {
+        verdict = verify(token);
+      } catch (error) {
+        return done(error);
+      }
+      if (!(verdict instanceof Promise)) return done(null, verdict);
       // Both handlers are given at once: an error that `done` throws must not come back as a second verdict.
-      verify(token).then(
+      verdict.then(
         (auth) => done(null, auth),
         (error: unknown) => done(error),
       );

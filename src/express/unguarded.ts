@@ -1,7 +1,8 @@
-import type { ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import { routeOf } from './http';
 import type { GateRequest } from './http';
-import type { Passage } from './passage';
+import { passageOf } from './passage';
+import type { Passage, Unguarded, Writers } from './passage';
 import { sendInternalError } from './respond';
 
 /** Headers that describe the answer that is held back. */
@@ -11,43 +12,95 @@ const MAX_WARNED_ROUTES = 1_000;
 const warned = new WeakMap<object, Set<string>>();
 
 /**
- * Watches for a 2xx answer to a request that no guard allowed: a route somebody forgot to guard. `warn` reports each
- * such route once; `refuse` puts a 500 in its place before a byte of it has left.
+ * Watches for a 2xx answer to a request that no guard allowed, a route somebody forgot to guard, and puts a 500 in its
+ * place before a byte of it has left. To be called before the answer is given.
+ *
+ * @param before - the passage that a gate in front opened: its watch goes on, with this passage to go by, and the
+ * stricter of the two gates decides
  */
-export function watchUnguarded(req: GateRequest, res: ServerResponse, passage: Passage, mode: 'warn' | 'refuse'): void {
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with the answer as `this` below
-  const original = { writeHead: res.writeHead, write: res.write, end: res.end };
-  let heldBack = false;
-
-  function isUnguarded(status: number): boolean {
-    // Express answers OPTIONS by itself, with the methods of the route and nothing else: its Allow header tells.
-    const isMethodList = req.method === 'OPTIONS' && res.hasHeader('Allow');
-    return !passage.allowed && !isMethodList && !res.headersSent && status >= 200 && status < 300;
+export function holdBackUnguarded(res: ServerResponse, passage: Passage, before: Passage | undefined): void {
+  if (before && isStricter(before.unguarded, passage.unguarded)) passage.unguarded = before.unguarded;
+  if (passage.unguarded !== 'refuse') return;
+  if (before?.writers) {
+    passage.writers = before.writers;
+    return;
   }
+  passage.writers = writersOf(res);
+  res.writeHead = watchedWriteHead;
+  res.write = watchedWrite;
+  res.end = watchedEnd;
+}
 
-  function catchAnswer(status: number): void {
-    if (heldBack || !isUnguarded(status)) return;
-    if (mode === 'warn') return warnOnce(req, passage);
-    heldBack = true;
-    Object.assign(res, original);
-    const message = 'an answer was held back: no requireScope() or requireClaim() allowed this request';
-    passage.logger.error({ route: routeOf(req) }, message);
-    for (const name of res.getHeaderNames()) if (REPRESENTATION.test(name)) res.removeHeader(name);
-    sendInternalError(req, res);
-    // The handler may go on writing what it believes to be the answer: it goes nowhere, and waits for nothing.
-    Object.assign(res, { writeHead: () => res, write: discard(true), end: discard(res) });
+/**
+ * Reports a 2xx answer to a request that no guard allowed, once per route. To be called when the handlers have run:
+ * where a guard was among them, nothing is left to do.
+ */
+export function warnUnguarded(req: GateRequest, res: ServerResponse, passage: Passage): void {
+  if (passage.allowed || passage.unguarded !== 'warn') return;
+  if (res.writableEnded) check();
+  else res.once('finish', check);
+
+  function check(): void {
+    // A gate behind this one has taken over.
+    if (passageOf(res) !== passage) return;
+    if (!passage.allowed && isGranted(req, res, res.statusCode)) warnOnce(req, passage);
   }
+}
 
-  function forward<Name extends 'writeHead' | 'write' | 'end'>(name: Name): ServerResponse[Name] {
-    return function watched(this: ServerResponse, ...args: unknown[]): unknown {
-      catchAnswer(name === 'writeHead' ? (args[0] as number) : res.statusCode);
-      return heldBack ? Reflect.apply(res[name], res, args) : Reflect.apply(original[name], res, args);
-    } as ServerResponse[Name];
-  }
+function isStricter(one: Unguarded, other: Unguarded): boolean {
+  const order: readonly Unguarded[] = ['allow', 'warn', 'refuse'];
+  return order.indexOf(one) > order.indexOf(other);
+}
 
-  res.writeHead = forward('writeHead');
-  res.write = forward('write');
-  res.end = forward('end');
+/** Whether an answer gives the caller what was asked for. */
+function isGranted(req: GateRequest, res: ServerResponse, status: number): boolean {
+  // Express answers OPTIONS by itself, with the methods of the route and nothing else: its Allow header tells.
+  if (req.method === 'OPTIONS' && res.hasHeader('Allow')) return false;
+  return status >= 200 && status < 300;
+}
+
+/** Most answers have the methods of their class: those need no copy. */
+const PLAIN: Writers = pick(ServerResponse.prototype);
+
+function writersOf(res: ServerResponse): Writers {
+  const isPlain = res.writeHead === PLAIN.writeHead && res.write === PLAIN.write && res.end === PLAIN.end;
+  return isPlain ? PLAIN : pick(res);
+}
+
+function pick({ writeHead, write, end }: Writers): Writers {
+  return { writeHead, write, end };
+}
+
+// One function each for all answers: what it needs to know stands in the passage, so that a request allocates little.
+const watchedWriteHead = watch('writeHead');
+const watchedWrite = watch('write');
+const watchedEnd = watch('end');
+
+function watch<Name extends keyof Writers>(name: Name): ServerResponse[Name] {
+  return function watched(this: ServerResponse, ...args: unknown[]): unknown {
+    // It was put there together with this function.
+    const passage = passageOf(this) as Passage;
+    if (!passage.allowed) catchAnswer(this, passage, name === 'writeHead' ? (args[0] as number) : this.statusCode);
+    const writers = passage.heldBack ? this : (passage.writers as Writers);
+    return Reflect.apply(writers[name], this, args);
+  } as ServerResponse[Name];
+}
+
+function catchAnswer(res: ServerResponse, passage: Passage, status: number): void {
+  if (passage.heldBack || res.headersSent) return;
+  const req = res.req as GateRequest;
+  if (isGranted(req, res, status)) holdBack(req, res, passage);
+}
+
+function holdBack(req: GateRequest, res: ServerResponse, passage: Passage): void {
+  passage.heldBack = true;
+  Object.assign(res, passage.writers);
+  const message = 'an answer was held back: no requireScope() or requireClaim() allowed this request';
+  passage.gate.logger.error({ route: routeOf(req) }, message);
+  for (const name of res.getHeaderNames()) if (REPRESENTATION.test(name)) res.removeHeader(name);
+  sendInternalError(req, res);
+  // The handler may go on writing what it believes to be the answer: it goes nowhere, and waits for nothing.
+  Object.assign(res, { writeHead: () => res, write: discard(true), end: discard(res) });
 }
 
 /** Takes what is written and calls back, as a stream does whose reader has gone. */
@@ -59,14 +112,11 @@ function discard<Result>(result: Result): (...args: readonly unknown[]) => Resul
   };
 }
 
-function warnOnce(req: GateRequest, passage: Passage): void {
-  const routes = warned.get(passage.logger) ?? new Set();
-  warned.set(passage.logger, routes);
+function warnOnce(req: GateRequest, { gate: { logger } }: Passage): void {
+  const routes = warned.get(logger) ?? new Set();
+  warned.set(logger, routes);
   const route = routeOf(req);
   if (routes.has(route) || routes.size >= MAX_WARNED_ROUTES) return;
   routes.add(route);
-  passage.logger.warn(
-    { route },
-    'a route answered without requireScope() or requireClaim(): every valid token reaches it',
-  );
+  logger.warn({ route }, 'a route answered without requireScope() or requireClaim(): every valid token reaches it');
 }

@@ -11,6 +11,9 @@ export interface TokenLocations {
   readonly body?: unknown;
 }
 
+/** What nearly every request carries, recognised at one look (RFC 6750 section 2.1). */
+const PLAIN_BEARER = /^Bearer [A-Za-z0-9\-._~+/]+=*$/;
+const BEARER_LENGTH = 'Bearer '.length;
 /** RFC 9110 section 11.4: `auth-scheme 1*SP token68`; only the scheme and the space matter for the first look. */
 const CREDENTIALS = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?: +(.*))?$/s;
 /** RFC 6750 section 2.1: `b64token`. */
@@ -40,6 +43,7 @@ function fromHeader({ headers, rawHeaders }: TokenLocations): string | undefined
   if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformed('more than one Authorization header');
   if (header === undefined) return undefined;
   if (typeof header !== 'string') throw malformed('the Authorization header is no string');
+  if (PLAIN_BEARER.test(header)) return header.slice(BEARER_LENGTH);
 
   const [, scheme, credentials] = CREDENTIALS.exec(header) ?? [];
   if (scheme === undefined || BEARER_AFTER_COMMA.test(header)) throw malformed('not one scheme with its credentials');

@@ -4,7 +4,7 @@ import type { Algorithm } from './algorithms';
 import { checkHeader, parseToken } from './jws';
 import type { KeySource } from './key-source';
 import { verifySignature } from './signature';
-import { freezeDeep } from './verified-token';
+import { freezeDeep } from './freeze-deep';
 
 /** What the security event tokens of one transmitter are verified against. */
 export interface SecurityEventOptions {

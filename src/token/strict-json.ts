@@ -1,38 +1,59 @@
+import { isUtf8 } from 'node:buffer';
+
 /**
  * Parses a JSON object from bytes, more strictly than `JSON.parse`: valid UTF-8 without a byte order mark, an object
  * at the top, and no member name twice in one object (RFC 7515 section 4, RFC 7519 section 4: names must be unique,
  * because two parsers may disagree about which one counts).
  *
- * @throws SyntaxError or TypeError when the bytes are anything else; the message is for operators only.
+ * @throws SyntaxError when the bytes are anything else; the message is for operators only.
  */
-export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
-  const text = utf8.decode(bytes);
+export function parseJsonObject(bytes: Buffer): Record<string, unknown> {
+  if (!isUtf8(bytes)) throw new SyntaxError('expected UTF-8');
+  // A byte order mark stays in the text, where JSON.parse refuses it.
+  const text = bytes.toString('utf8');
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new SyntaxError('expected a JSON object');
   }
-  refuseDuplicateMembers(text);
+  // Of two members with one name JSON.parse keeps the last: then the text has more members than the value.
+  if (membersIn(text) !== membersOf(value)) throw new SyntaxError('a member name occurs twice');
   return value as Record<string, unknown>;
 }
 
-// `ignoreBOM: true` keeps the mark in the text, where JSON.parse then refuses it.
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const QUOTE = '"';
+const COLON = 58;
+const BACKSLASH = 92;
+const SPACE = 32;
 
-/** A string with what follows it, or a bracket: all that matters in text that JSON.parse has already accepted. */
-const STRUCTURE = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g;
-
-function refuseDuplicateMembers(text: string): void {
-  const open: (Set<string> | undefined)[] = [];
-  for (const [token, string, colon] of text.matchAll(STRUCTURE)) {
-    if (token === '{') open.push(new Set());
-    else if (token === '[') open.push(undefined);
-    else if (token === '}' || token === ']') open.pop();
-    else if (string !== undefined && colon !== undefined) {
-      const members = open.at(-1);
-      // Compared as JSON.parse reads them: "a" and "\u0061" are the same name.
-      const name = string.includes('\\') ? (JSON.parse(string) as string) : string.slice(1, -1);
-      if (members?.has(name)) throw new SyntaxError('a member name occurs twice');
-      members?.add(name);
-    }
+/** Counts the members in a text that JSON.parse has accepted: the strings that a colon follows. */
+function membersIn(text: string): number {
+  let count = 0;
+  for (let start = text.indexOf(QUOTE); start >= 0;) {
+    let after = endOfString(text, start) + 1;
+    while (text.charCodeAt(after) <= SPACE) after++;
+    if (text.charCodeAt(after) === COLON) count++;
+    start = text.indexOf(QUOTE, after);
   }
+  return count;
+}
+
+/** Where the string ends that begins at `start`: at the first quote behind an even number of backslashes. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf(QUOTE, start + 1); ; end = text.indexOf(QUOTE, end + 1)) {
+    let before = end;
+    while (text.charCodeAt(before - 1) === BACKSLASH) before--;
+    if ((end - before) % 2 === 0) return end;
+  }
+}
+
+/** Counts the members of a value and of all that is in it, with a list of its own: it may be deeper than the stack. */
+function membersOf(value: object): number {
+  const open: object[] = [value];
+  let count = 0;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const members: readonly unknown[] = Object.values(next);
+    if (!Array.isArray(next)) count += members.length;
+    for (const member of members) if (typeof member === 'object' && member !== null) open.push(member);
+  }
+  return count;
 }

@@ -2,13 +2,13 @@ import type { Clock } from '../core/clock';
 import type { Algorithm } from './algorithms';
 import { checkClaims, checkTimes } from './claims';
 import type { ClaimRules } from './claims';
+import { freezeDeep } from './freeze-deep';
 import type { VerificationKey } from './jwk';
 import { checkHeader } from './jws';
 import type { UnverifiedHeader, UnverifiedToken } from './jws';
 import type { KeySource } from './key-source';
 import { readScopes } from './scopes';
 import { verifySignature } from './signature';
-import { freezeDeep } from './verified-token';
 import type { VerifiedToken } from './verified-token';
 
 /** What the tokens of one issuer are verified against. */
@@ -53,10 +53,11 @@ export function tokenVerifier({ rules, algorithms, keys, clock }: VerifierOption
     passed('key');
     verifySignature(token, key.key, algorithm);
     passed('signature');
-    const claims = checkClaims(token.claims, rules, clock());
+    const { clientId, subject, tokenId, expiresAtMs, notBeforeMs } = checkClaims(token.claims, rules, clock());
     passed('claims');
-    const scopes = readScopes(token.claims, preset.scopeClaims);
-    return { ...claims, issuer, scopes: freezeDeep(scopes), claims: freezeDeep(token.claims), key };
+    const scopes = Object.freeze(readScopes(token.claims, preset.scopeClaims));
+    const claims = freezeDeep(token.claims);
+    return { clientId, subject, tokenId, expiresAtMs, notBeforeMs, issuer, scopes, claims, key };
   }
 
   return {

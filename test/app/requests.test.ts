@@ -45,11 +45,25 @@ describe('requestObserver', () => {
     const app = express();
     app.use(requestId({ generate: () => 'id-1' }), observer.handler);
     app.get('/refused', (req, res) => {
-      observer.refused(req.id, { reason: 'superseded', detail: 'generation 5 < 7' });
+      observer.refused(req, { reason: 'superseded', detail: 'generation 5 < 7' });
       res.sendStatus(401);
     });
+    let held: express.Response | undefined;
+    let release = (): void => {};
+    const isHeld = new Promise<void>((resolve) => (release = resolve));
+    app.get('/held', (req, res) => {
+      observer.refused(req, { reason: 'expired' });
+      held = res;
+      release();
+    });
+    app.get('/refused/and/release', async (req, res) => {
+      await isHeld;
+      observer.refused(req, { reason: 'superseded' });
+      held?.sendStatus(401);
+      held?.once('close', () => res.sendStatus(401));
+    });
     app.get('/{*rest}', (_req, res) => void res.json({}));
-    return { app, events, observer };
+    return { app, events };
   }
 
   it('makes one event per request, with how long it took', async () => {
@@ -89,13 +103,17 @@ describe('requestObserver', () => {
     expect(events).toMatchObject([{ path: '/v1/orders/[token]/x' }]);
   });
 
-  it('forgets a request that is over', async () => {
-    const { app, events, observer } = observed();
-    await request(app).get('/');
+  it('keeps two requests apart that overlap and carry the same id', async () => {
+    const { app, events } = observed();
 
-    observer.refused('id-1', { reason: 'superseded' });
-    await request(app).get('/');
+    // Answered only by the second one, while the first is under way.
+    const first = request(app).get('/held').then();
+    await request(app).get('/refused/and/release');
+    await first;
 
-    expect(events.map(({ reason }) => reason)).toEqual([undefined, undefined]);
+    expect(events.map(({ path, reason }) => [path, reason])).toEqual([
+      ['/held', 'expired'],
+      ['/refused/and/release', 'superseded'],
+    ]);
   });
 });

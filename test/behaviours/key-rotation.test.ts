@@ -1,6 +1,7 @@
 import { explain } from '../../src';
 import { eventually, keyServer } from '../support/key-server';
 import { newKey, testKey } from '../support/keys';
+import { remember } from '../support/gate-app';
 import { expectRefusal } from '../support/refusals';
 import { gateAt, REFRESH_MS, remoteGate, TTL_MS } from '../support/remote-gate';
 import type { RemoteGate } from '../support/remote-gate';
@@ -56,8 +57,7 @@ describe('key set: the cache', () => {
 
   it('refuses a removed key within the age limit, also for a token that was remembered', async () => {
     const raw = through.token({ key: A });
-    await through.get(raw).expect(200);
-    await through.get(raw).expect(200);
+    await remember(through, raw);
     through.server.publish(B);
     await through.pass(TTL_MS);
     through.reached.length = 0;
@@ -67,7 +67,7 @@ describe('key set: the cache', () => {
 
   it('refuses a key that was replaced under its kid within the age limit', async () => {
     const raw = through.token({ key: A });
-    await through.get(raw).expect(200);
+    await remember(through, raw);
     through.server.publish(newKey('ES256', 'a'));
     await through.pass(TTL_MS);
     through.reached.length = 0;
@@ -76,13 +76,13 @@ describe('key set: the cache', () => {
 
   it('remembers a token across a refresh that changes nothing: the very same verdict comes back', async () => {
     const raw = through.token({ key: A });
-    await through.get(raw).expect(200);
+    await remember(through, raw);
     await through.pass(REFRESH_MS);
     expect(through.server.keyFetches).toBe(2);
     await through.get(raw).expect(200);
-    const [first, second] = through.decisions.map(({ auth }) => auth);
-    expect(first).toBeDefined();
-    expect(second).toBe(first);
+    const [, remembered, recalled] = through.decisions.map(({ auth }) => auth);
+    expect(remembered).toBeDefined();
+    expect(recalled).toBe(remembered);
   });
 });
 

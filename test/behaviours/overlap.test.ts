@@ -1,5 +1,6 @@
 import { eventually } from '../support/key-server';
 import { newKey, testKey } from '../support/keys';
+import { remember } from '../support/gate-app';
 import { remoteGate } from '../support/remote-gate';
 
 const KEY = testKey();
@@ -33,6 +34,7 @@ describe('requests that overlap', () => {
   it("never get each other's verdict once tokens are remembered", async () => {
     const through = await remoteGate([KEY]);
     const tokens = ['a', 'b', 'c'].map((client_id) => through.token({ key: KEY, claims: { client_id } }));
+    for (const each of tokens) await remember(through, each);
     const order = Array.from({ length: 30 }, (_, index) => index % 3);
     const answers = await Promise.all(order.map((index) => through.get(tokens[index])));
     expect(answers.map(({ body }) => body.auth.clientId)).toEqual(order.map((index) => ['a', 'b', 'c'][index]));

@@ -1,10 +1,12 @@
 import type { RequestHandler } from 'express';
 import { Readable } from 'node:stream';
 import request from 'supertest';
-import { requireClaim, requireScope } from '../../src';
+import { authenticate, requireClaim, requireScope } from '../../src';
 import { gateApp } from '../support/gate-app';
 import type { GateApp, GateAppOptions } from '../support/gate-app';
-import { token } from '../support/issuer';
+import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
+import { jwks, testKey } from '../support/keys';
+import { recordingLogger } from '../support/log';
 import { expectRefusal } from '../support/refusals';
 
 const GOOD = token();
@@ -191,5 +193,31 @@ describe('unguarded: refuse, and what comes after it', () => {
     const response = await request(through.app).options('/v1/customers').set('Authorization', `Bearer ${GOOD}`);
     expect(response.status).toBe(status);
     expect(response.text).not.toContain(SECRET);
+  });
+});
+
+describe('unguarded, behind two gates', () => {
+  const handler: RequestHandler = (_req, res) => void res.json('ok');
+
+  function twoGates(outer: GateAppOptions['unguarded'], inner: GateAppOptions['unguarded'], guarded: boolean): GateApp {
+    const trusted = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS };
+    const second = authenticate({ ...trusted, logger: recordingLogger(), unguarded: inner });
+    return gateApp({
+      unguarded: outer,
+      routes: (app) => void app.get('/v1/orders', second, ...(guarded ? [requireScope('orders:read')] : []), handler),
+    });
+  }
+
+  it.each([
+    ['refuse', 'allow', 500],
+    ['refuse', 'warn', 500],
+    ['warn', 'refuse', 500],
+    ['allow', 'refuse', 500],
+    ['refuse', 'refuse', 500],
+    ['warn', 'allow', 200],
+    ['allow', 'allow', 200],
+  ] as const)('the stricter one decides: %s before %s', async (outer, inner, status) => {
+    await twoGates(outer, inner, false).get(GOOD).expect(status);
+    await twoGates(outer, inner, true).get(GOOD).expect(200, '"ok"');
   });
 });
