@@ -20,7 +20,7 @@ export function assertNone(name: string, deviations: readonly Deviation[]): void
     message: [name, ...lines].join('\n  '),
     actual: pick('got'),
     expected: pick('expected'),
-    operator: 'deepStrictEqual',
+    operator: 'equal',
   });
 }
 

@@ -60,8 +60,10 @@ export function refusals({ problems, exposeReasons }: RefusalRules): CompareRefu
   return function compareRefusal(answer, accepted) {
     const refusal = accepted.find(({ status }) => status === answer.status);
     if (!refusal) {
-      const expected = accepted.map(({ status }) => status).join(' or ');
-      return [{ what: 'status', got: answer.status, expected }];
+      const [first, ...others] = accepted.map(({ status }) => status);
+      return [
+        { what: 'status', got: answer.status, expected: others.length === 0 ? first : [first, ...others].join(' or ') },
+      ];
     }
     return [...compareBearer(answer, refusal), ...(problems ? compareProblem(answer, refusal) : [])];
   };

@@ -11,7 +11,7 @@ const MOST_WAYS = 24;
 export function sufficientSets(alternatives: readonly (readonly string[])[]): readonly ScopeSet[] {
   return unique(
     alternatives.map((scopes) => ({
-      name: scopes.length === 0 ? 'a token, whatever its scopes' : `a token with ${scopes.join(' and ')} alone`,
+      name: scopes.length === 0 ? 'a token without scopes' : `a token with ${scopes.join(' and ')} alone`,
       scopes,
     })),
   );

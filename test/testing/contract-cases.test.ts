@@ -1,0 +1,164 @@
+import { contractCases, createTestIssuer } from '../../src/testing';
+import { ANSWER_BUGS, GUARD_BUGS, TOKEN_BUGS } from './contract-mutants';
+import type { Plant } from './contract-mutants';
+import { homemadeGate, homemadeGuard } from './homemade-gate';
+import { assemble, SAMPLE_DOCUMENT, sampleParts, tillgate } from './sample-app';
+
+const BUGS: Readonly<Record<string, Plant>> = { ...GUARD_BUGS, ...TOKEN_BUGS, ...ANSWER_BUGS };
+
+/** The first case that fails, and the first thing that it says. */
+const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> = {
+  'a guard is missing': ['GET /api/orders refuses a token without scopes', 'status: expected 403, got 200'],
+  'a guard asks for the wrong scope': [
+    'GET /api/orders/{id} refuses a token without scopes',
+    'scope of the challenge: expected orders:read, got orders:write',
+  ],
+  'a guard takes one scope where all are needed': [
+    'POST /api/orders refuses a token with items:read, without orders:write',
+    'status: expected 403, got 201',
+  ],
+  'a guard wants all scopes where one is enough': [
+    'DELETE /api/orders/{id} lets a token with orders:remove alone pass',
+    'status: expected the answer of the handler, got 403, refused by the gate',
+  ],
+  'a guard stands behind the handler': [
+    'GET /api/orders/{id} refuses a token without scopes',
+    'status: expected 403, got 200',
+  ],
+  'a guard stands behind a handler with side effects only': [
+    'POST /api/orders refuses a token without scopes',
+    'handlers reached: expected none, got saveOrder',
+  ],
+  'a guard refuses and lets the handler run': [
+    'GET /api/orders/{id} refuses a token without scopes',
+    'handlers reached: expected none, got refuseAndGoOn, (a function without a name)',
+  ],
+  'a guard compares parts of scopes': [
+    'GET /api/orders refuses a token with names like orders:read',
+    'status: expected 403, got 200',
+  ],
+  'a route stands before the gate': [
+    'GET /api/whoami refuses a request without a token',
+    'status: expected 401, got 200',
+  ],
+  'the algorithm is not pinned': [
+    'GET /api/orders refuses an unsigned token (alg none)',
+    'status: expected 401, got 200',
+  ],
+  'alg none is accepted': ['GET /api/orders refuses an unsigned token (alg none)', 'status: expected 401, got 200'],
+  'the signature is not verified': [
+    'GET /api/orders refuses a token signed with a foreign key',
+    'status: expected 401, got 200',
+  ],
+  'the issuer is not checked': ['GET /api/orders refuses a token of another issuer', 'status: expected 401, got 200'],
+  'the audience is not checked': [
+    'GET /api/orders refuses a token for another audience',
+    'status: expected 401, got 200',
+  ],
+  'expired tokens are accepted': ['GET /api/orders refuses an expired token', 'status: expected 401, got 200'],
+  'the generation is not checked': ['GET /api/orders refuses a superseded token', 'status: expected 401, got 200'],
+  'a token in the query is accepted': [
+    'GET /api/orders refuses a token in the header and in the query',
+    'status: expected 400, got 200',
+  ],
+  'two Authorization headers are accepted': [
+    'GET /api/orders refuses two Authorization headers',
+    'status: expected 400, got 200',
+  ],
+  'a malformed token is answered 500': ['GET /api/orders refuses a malformed token', 'status: expected 401, got 500'],
+  'one kind of bad token is answered 500': [
+    'GET /api/orders refuses an expired token',
+    'status: expected 401, got 500',
+  ],
+  'a 401 has no challenge': [
+    'GET /api/orders refuses a request without a token',
+    'challenge: expected Bearer, got none',
+  ],
+  'a 403 has no challenge': ['GET /api/orders refuses a token without scopes', 'challenge: expected Bearer, got none'],
+  'a 401 is answered instead of a 403': [
+    'GET /api/orders refuses a token without scopes',
+    'status: expected 403, got 401',
+  ],
+  'a 403 is answered instead of a 401': ['GET /api/orders refuses an expired token', 'status: expected 401, got 403'],
+  'a challenge names the wrong scope': [
+    'GET /api/orders refuses a token without scopes',
+    'scope of the challenge: expected orders:read, got admin:all',
+  ],
+  'a challenge lacks its error': [
+    'GET /api/orders refuses a malformed token',
+    'error of the challenge: expected invalid_token, got none',
+  ],
+  'a challenge has an error where no token came': [
+    'GET /api/orders refuses a request without a token',
+    'error of the challenge: expected none, got invalid_token',
+  ],
+  'an error is no problem+json': [
+    'GET /api/orders refuses a token without scopes',
+    'content type: expected application/problem+json, got text/plain',
+  ],
+  'one answer hides its reason, the others do not': [
+    'GET /api/orders refuses an expired token',
+    'code: expected expired, got invalid_token',
+  ],
+  'the status in a body is another one': [
+    'GET /api/orders refuses a token without scopes',
+    'status in the body: expected 403, got 401',
+  ],
+  'a body breaks its schema': [
+    'GET /api/orders/{id} lets a token with orders:read alone pass',
+    'body of a 200: expected its schema, got /quantity must be integer',
+  ],
+  'a status is not documented': [
+    'GET /api/whoami lets a token without scopes pass',
+    'documented status: expected 200, 4XX, got 202',
+  ],
+  'a content type is not documented': [
+    'GET /api/whoami lets a token without scopes pass',
+    'documented content type: expected application/json, got text/plain',
+  ],
+  'a good request is answered 500': [
+    'GET /api/whoami lets a token without scopes pass',
+    'status: expected below 500, got 500',
+  ],
+  'a route is not documented': [
+    'The app has no route that sample-openapi.yaml does not document',
+    'routes: expected [], got ["GET /api/internal/orders: the app has it, sample-openapi.yaml has not; document the operation, or remove the route"]',
+  ],
+  'an operation has no route': ['GET /api/orders/{id} refuses a token without scopes', 'status: expected 403, got 404'],
+};
+
+/** Runs the cases one after the other until one fails. */
+async function firstFailure(plant: Plant): Promise<readonly string[]> {
+  const issuer = createTestIssuer();
+  const cases = contractCases({ app: assemble(plant(issuer)), openapi: SAMPLE_DOCUMENT, issuer });
+  for (const { name, run } of cases) {
+    try {
+      await run();
+    } catch (error) {
+      const [title, says = ''] = (error as Error).message.split('\n');
+      expect(title).toBe(name);
+      return [name, says.trim()];
+    }
+  }
+  return [];
+}
+
+describe('contractCases()', () => {
+  it.each([
+    ['behind Tillgate', (issuer) => sampleParts(tillgate(issuer))],
+    [
+      'behind another gate that is correct',
+      (issuer) => sampleParts({ gate: homemadeGate(issuer), guard: homemadeGuard }),
+    ],
+  ] satisfies (readonly [string, Plant])[])('finds nothing in the correct app %s', async (_where, plant) => {
+    expect(await firstFailure(plant)).toEqual([]);
+  });
+
+  it.each(Object.entries(FOUND))('finds it when %s', async (bug, expected) => {
+    expect(await firstFailure(BUGS[bug] as Plant)).toEqual(expected);
+  });
+
+  it('has looked for every bug that is planted', () => {
+    expect(Object.keys(FOUND)).toEqual(Object.keys(BUGS));
+  });
+});

@@ -1,0 +1,154 @@
+import type { RequestHandler, Response } from 'express';
+import { AuthError, requireScope, sendProblem } from '../../src';
+import type { TestIssuer } from '../../src/testing';
+import { homemadeGate, homemadeGuard } from './homemade-gate';
+import type { Check } from './homemade-gate';
+import { answerOrder, answerOrders, answerPlaced, sampleParts, tillgate } from './sample-app';
+import type { SampleParts } from './sample-app';
+
+/** A bug, as it is planted into the sample app. */
+export type Plant = (issuer: TestIssuer) => SampleParts;
+
+const sideEffect: RequestHandler = function saveOrder(_req, _res, next) {
+  next();
+};
+
+/** Bugs in routes and guards. */
+export const GUARD_BUGS: Readonly<Record<string, Plant>> = {
+  'a guard is missing': replace({ listOrders: [answerOrders] }),
+  'a guard asks for the wrong scope': replace({ getOrder: [requireScope('orders:write'), answerOrder] }),
+  'a guard takes one scope where all are needed': replace({
+    placeOrder: [requireScope({ anyOf: ['orders:write', 'items:read'] }), answerPlaced],
+  }),
+  'a guard wants all scopes where one is enough': replace({
+    removeOrder: [requireScope('orders:remove', 'admin'), (_req, res) => void res.sendStatus(204)],
+  }),
+  'a guard stands behind the handler': replace({ getOrder: [answerOrder, requireScope('orders:read')] }),
+  'a guard stands behind a handler with side effects only': replace({
+    placeOrder: [sideEffect, requireScope('orders:write', 'items:read'), answerPlaced],
+  }),
+  'a guard refuses and lets the handler run': replace({
+    getOrder: [
+      function refuseAndGoOn(req, res, next) {
+        requireScope('orders:read')(req, res, () => {});
+        next();
+      },
+      (_req, res) => void (res.headersSent || res.json({ id: 'o-1', item: 'itm_0001', quantity: 1 })),
+    ],
+  }),
+  'a guard compares parts of scopes': replace({
+    listOrders: [
+      function looselyRequireScope(req, _res, next) {
+        const isEnough = String(req.auth?.scopes.join(' ')).includes('orders:read');
+        next(isEnough ? undefined : new AuthError('insufficient_scope', { requiredScopes: ['orders:read'] }));
+      },
+      answerOrders,
+    ],
+  }),
+  'a route stands before the gate': replace({
+    first(req, res, next) {
+      if (req.path === '/api/whoami') res.json({ client: 'anybody' });
+      else next();
+    },
+  }),
+};
+
+/** Bugs in the verification of tokens. */
+export const TOKEN_BUGS: Readonly<Record<string, Plant>> = {
+  'the algorithm is not pinned': forget('algorithm'),
+  'alg none is accepted': forget('unsigned'),
+  'the signature is not verified': forget('signature'),
+  'the issuer is not checked': forget('issuer'),
+  'the audience is not checked': forget('audience'),
+  'expired tokens are accepted': forget('expiry'),
+  'the generation is not checked': forget('generation'),
+  'a token in the query is accepted': forget('query'),
+  'two Authorization headers are accepted': forget('one header'),
+  'a malformed token is answered 500': forget('malformed'),
+  'one kind of bad token is answered 500': answerDifferently(401, 'expired', (res) => (res.statusCode = 500)),
+};
+
+/** Bugs in what callers are told. */
+export const ANSWER_BUGS: Readonly<Record<string, Plant>> = {
+  'a 401 has no challenge': answerDifferently(401, '', (res) => res.removeHeader('WWW-Authenticate')),
+  'a 403 has no challenge': answerDifferently(403, '', (res) => res.removeHeader('WWW-Authenticate')),
+  'a 401 is answered instead of a 403': answerDifferently(403, '', (res) => (res.statusCode = 401)),
+  'a 403 is answered instead of a 401': answerDifferently(401, 'expired', (res) => (res.statusCode = 403)),
+  'a challenge names the wrong scope': rewriteChallenge(/scope="[^"]*"/, 'scope="admin:all"'),
+  'a challenge lacks its error': rewriteChallenge(/error="invalid_token", /, ''),
+  'a challenge has an error where no token came': rewriteChallenge(
+    /realm="api"$/,
+    'realm="api", error="invalid_token"',
+  ),
+  'an error is no problem+json': answerDifferently(403, '', (res) => res.setHeader('Content-Type', 'text/plain')),
+  'one answer hides its reason, the others do not': rewriteBody('"code":"expired"', '"code":"invalid_token"'),
+  'the status in a body is another one': rewriteBody('"status":403', '"status":401'),
+  'a body breaks its schema': replace({
+    getOrder: [
+      requireScope('orders:read'),
+      (_req, res) => void res.json({ id: 'o-1', item: 'itm_0001', quantity: '1' }),
+    ],
+  }),
+  'a status is not documented': replace({
+    whoAmI: [(_req, res) => void res.status(202).json({ client: 'sample' })],
+  }),
+  'a content type is not documented': replace({
+    whoAmI: [(_req, res) => void res.type('text/plain').send('sample')],
+  }),
+  'a good request is answered 500': replace({
+    whoAmI: [(req, res) => sendProblem(req, res, { status: 500, code: 'internal_error' })],
+  }),
+  'a route is not documented': replace({
+    more: (router) => void router.get('/internal/orders', requireScope('orders:read'), answerOrders),
+  }),
+  'an operation has no route': replace({ getOrder: [] }),
+};
+
+function replace(bug: Partial<SampleParts>): Plant {
+  return (issuer) => ({ ...sampleParts(tillgate(issuer)), ...bug });
+}
+
+function forget(check: Check): Plant {
+  return (issuer) => sampleParts({ gate: homemadeGate(issuer, check), guard: homemadeGuard });
+}
+
+/** Changes answers with a status whose body contains a text, right before they are sent. */
+function answerDifferently(status: number, text: string, change: (res: Response) => unknown): Plant {
+  return replace({
+    first: beforeSending((res, body) => {
+      if (res.statusCode === status && body.includes(text)) change(res);
+      return body;
+    }),
+  });
+}
+
+function rewriteChallenge(pattern: RegExp, replacement: string): Plant {
+  return replace({
+    first: beforeSending((res, body) => {
+      const challenge = res.getHeader('WWW-Authenticate');
+      if (typeof challenge === 'string') res.setHeader('WWW-Authenticate', challenge.replace(pattern, replacement));
+      return body;
+    }),
+  });
+}
+
+function rewriteBody(from: string, to: string): Plant {
+  return replace({
+    first: beforeSending((res, body) => {
+      const changed = body.replace(from, to);
+      if (changed !== body) res.setHeader('Content-Length', Buffer.byteLength(changed));
+      return changed;
+    }),
+  });
+}
+
+function beforeSending(rewrite: (res: Response, body: string) => string): RequestHandler {
+  return function tamper(_req, res, next) {
+    const end = res.end.bind(res) as (chunk?: unknown) => Response;
+    res.end = ((chunk?: unknown) => {
+      const body = rewrite(res, Buffer.isBuffer(chunk) ? chunk.toString() : typeof chunk === 'string' ? chunk : '');
+      return body === '' ? end() : end(body);
+    }) as Response['end'];
+    next();
+  };
+}

@@ -1,0 +1,101 @@
+import { createHmac, createPublicKey, verify } from 'node:crypto';
+import type { JsonWebKey, KeyObject } from 'node:crypto';
+import type { RequestHandler } from 'express';
+import { AuthError } from '../../src';
+import type { Auth, Reason, ScopeRequirement } from '../../src';
+import type { TestIssuer } from '../../src/testing';
+
+/** A check that a gate can forget. */
+export type Check =
+  | 'algorithm'
+  | 'unsigned'
+  | 'signature'
+  | 'issuer'
+  | 'audience'
+  | 'expiry'
+  | 'generation'
+  | 'one header'
+  | 'query'
+  | 'malformed';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What a homemade gate looks into. */
+interface Source {
+  readonly keys: { readonly keys: readonly (JsonWebKey & { readonly kid?: string })[] };
+  readonly generations: { floorOf(clientId: string): number | undefined };
+}
+
+/**
+ * A gate as somebody could write it, correct but for the checks that it forgets. Like a gate in production it says
+ * `invalid_token`, and no reason.
+ */
+export function homemadeGate(issuer: TestIssuer, ...forgotten: readonly Check[]): RequestHandler {
+  const { keys, generations } = issuer.options as unknown as Source;
+  const forgets = (check: Check): boolean => forgotten.includes(check);
+
+  function readBearer(headers: readonly string[], query: unknown): string {
+    if (query !== undefined && !forgets('query')) throw new AuthError('token_in_query');
+    if (headers.length > 1 && !forgets('one header')) throw new AuthError('malformed_authorization');
+    const token = headers[0]?.replace(/^Bearer /, '') ?? query;
+    if (typeof token !== 'string') throw new AuthError('missing_token');
+    return token;
+  }
+
+  function verifySignature(header: Json, input: string, signature: Buffer): void {
+    const jwk = keys.keys.find(({ kid }) => kid === header['kid']);
+    if (!jwk) throw new AuthError('unknown_key');
+    const key = createPublicKey({ key: jwk, format: 'jwk' });
+    if (header['alg'] === 'none' && (forgets('unsigned') || forgets('algorithm'))) return;
+    if (header['alg'] === 'HS256' && forgets('algorithm')) return verifyHmac(key, input, signature);
+    if (header['alg'] !== 'ES256') throw new AuthError('algorithm_not_allowed');
+    const good = verify('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }, signature);
+    if (!good && !forgets('signature')) throw new AuthError('bad_signature');
+  }
+
+  function verifyClaims(claims: Json): void {
+    const checks: readonly (readonly [Check, Reason, boolean])[] = [
+      ['issuer', 'wrong_issuer', claims['iss'] === issuer.issuer],
+      ['audience', 'wrong_audience', claims['aud'] === issuer.audience],
+      ['expiry', 'expired', Number(claims['exp']) * 1000 > issuer.clock.now()],
+      [
+        'generation',
+        'superseded',
+        Number(claims['generation']) >= (generations.floorOf(String(claims['client_id'])) ?? 0),
+      ],
+    ];
+    const failed = checks.find(([check, , holds]) => !holds && !forgets(check));
+    if (failed) throw new AuthError(failed[1]);
+  }
+
+  return function homemade(req, _res, next) {
+    const token = readBearer(req.headersDistinct['authorization'] ?? [], req.query['access_token']);
+    const [header = '', payload = '', signature = ''] = token.split('.');
+    if (payload === '' && !forgets('malformed')) throw new AuthError('malformed_token');
+    verifySignature(decode(header), `${header}.${payload}`, Buffer.from(signature, 'base64url'));
+    const claims = decode(payload);
+    verifyClaims(claims);
+    const scopes = typeof claims['scope'] === 'string' ? claims['scope'].split(' ') : [];
+    req.auth = { clientId: String(claims['client_id']), scopes, claims } as unknown as Auth;
+    next();
+  };
+}
+
+/** The guard that goes with it. */
+export function homemadeGuard(need: ScopeRequirement): RequestHandler {
+  const requiredScopes = 'anyOf' in need ? need.anyOf : need.allOf;
+  return function checkScopes(req, _res, next) {
+    const has = (scope: string): boolean => req.auth?.scopes.includes(scope) ?? false;
+    const isEnough = 'anyOf' in need ? requiredScopes.some(has) : requiredScopes.every(has);
+    next(isEnough ? undefined : new AuthError('insufficient_scope', { requiredScopes }));
+  };
+}
+
+function verifyHmac(key: KeyObject, input: string, signature: Buffer): void {
+  const secret = key.export({ type: 'spki', format: 'pem' });
+  if (!createHmac('sha256', secret).update(input).digest().equals(signature)) throw new AuthError('bad_signature');
+}
+
+function decode(part: string): Json {
+  return JSON.parse(Buffer.from(part, 'base64url').toString('utf8')) as Json;
+}
