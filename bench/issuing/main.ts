@@ -27,8 +27,10 @@ interface Sample {
 interface Result extends Sample {
   readonly algorithm: Issuing['algorithm'];
   readonly contender: Name;
-  /** Median of the shares of bare Express's tokens per second, round by round. */
+  /** Tokens per second as a share of bare Express's: median of the shares of each round. */
   readonly shareOfBare: number;
+  /** The same by CPU time, which says more while others use the machine. */
+  readonly shareOfBareByCpu: number;
 }
 
 const { values } = parseArgs({
@@ -69,13 +71,18 @@ async function compare(algorithm: Issuing['algorithm'], folder: string): Promise
   } finally {
     for (const contender of contenders.values()) await contender.stop();
   }
-  return CONTENDERS.map((contender) => ({
-    algorithm,
-    contender,
-    perSecond: median(samples[contender].map(({ perSecond }) => perSecond)),
-    cpuUs: median(samples[contender].map(({ cpuUs }) => cpuUs)),
-    shareOfBare: median(samples[contender].map(({ perSecond }, round) => perSecond / samples.bare[round]!.perSecond)),
-  }));
+  return CONTENDERS.map((contender) => {
+    const own = samples[contender];
+    const bare = samples.bare;
+    return {
+      algorithm,
+      contender,
+      perSecond: median(own.map(({ perSecond }) => perSecond)),
+      cpuUs: median(own.map(({ cpuUs }) => cpuUs)),
+      shareOfBare: median(own.map(({ perSecond }, round) => perSecond / (bare[round]?.perSecond ?? NaN))),
+      shareOfBareByCpu: median(own.map(({ cpuUs }, round) => (bare[round]?.cpuUs ?? NaN) / cpuUs)),
+    };
+  });
 }
 
 async function measure({ url, forms, cpuUs }: Contender, file: string): Promise<Sample> {
@@ -90,11 +97,12 @@ function median(values: readonly number[]): number {
 }
 
 function describe(results: readonly Result[]): string {
-  const rows = results.map(({ algorithm, contender, perSecond, cpuUs, shareOfBare }) => {
-    const share = `${Math.round(shareOfBare * 100)}%`;
-    return [algorithm, contender, Math.round(perSecond), Math.round(cpuUs), share];
+  const percent = (share: number): string => `${Math.round(share * 100)}%`;
+  const rows = results.map(({ algorithm, contender, perSecond, cpuUs, shareOfBare, shareOfBareByCpu }) => {
+    const shares = [percent(shareOfBare), percent(shareOfBareByCpu)];
+    return [algorithm, contender, Math.round(perSecond), Math.round(cpuUs), ...shares];
   });
-  return table(['algorithm', 'contender', 'tokens/s', 'CPU us per token', 'share of bare'], rows);
+  return table(['algorithm', 'token endpoint', 'tokens/s', 'CPU us per token', 'of bare', 'of bare by CPU'], rows);
 }
 
 function save(results: readonly Result[]): void {
