@@ -3,6 +3,7 @@ import type { LocatedOperation } from './document';
 import type { FindingNames, RouteFinding, RouteFindingKind } from './finding';
 import { shapeOf } from './probe';
 import { describeAlternatives } from './requirement';
+import type { Alternatives } from './requirement';
 
 /** Holds routes against the operations of a document: which are there, and what guards them. */
 export function compareRoutes(
@@ -104,10 +105,11 @@ function requireGate({ source }: FindingNames, { method, path, requires, gate }:
   return [{ kind: 'outside-gate', method, path, detail }];
 }
 
-function product(a: readonly (readonly string[])[], b: readonly (readonly string[])[]): readonly (readonly string[])[] {
+/** What both ask for together. */
+function product(a: Alternatives, b: Alternatives): Alternatives {
   return a.length === 0 ? b : a.flatMap((one) => b.map((other) => [...one, ...other]));
 }
 
-function sayRequirement(alternatives: readonly (readonly string[])[]): string {
+function sayRequirement(alternatives: Alternatives): string {
   return describeAlternatives(alternatives) || 'a token, whatever its scopes';
 }

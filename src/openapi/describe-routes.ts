@@ -72,29 +72,30 @@ function describeSite(
   const methods = new Set(handlersOf(route).map(({ method }) => method));
   const { complete, texts } = templates;
   const paths = complete ? texts : knownPaths.filter((path) => texts.some((end) => endsWith(path, end)));
-  const ways = paths.flatMap((path) => {
-    const way = wayTo(follow, route, path, complete);
-    return way ? [{ path, way }] : [];
-  });
+  const ways = paths.flatMap((path) => waysTo(follow, route, path, complete).map((way) => ({ path, way })));
   if (ways.length === 0) return undefined;
-  return ways.flatMap(({ path, way }) =>
+  const found = ways.flatMap(({ path, way }) =>
     [...methods].flatMap((method) => {
       if (catchAll && method === undefined) return [];
       const met = way.filter(({ layer }) => layer.method === undefined || layer.method === method);
-      return describeWay(met, route, (method ?? 'all').toUpperCase(), path);
+      return describeWay(met, route, (method ?? 'all').toUpperCase(), path || '/');
     }),
   );
+  return withoutRepeats(found);
 }
 
-/** What a request meets that reaches the route; `undefined` when none does. */
-function wayTo(follow: Follow, route: Layer, path: string, complete: boolean): readonly Encounter[] | undefined {
-  for (const { path: probe, values } of probesOf(path)) {
+/**
+ * What requests meet that reach the route, one for each kind of value that its parameters take: a guard on a path with a
+ * pattern of its own may stand before some of them only.
+ */
+function waysTo(follow: Follow, route: Layer, path: string, complete: boolean): readonly (readonly Encounter[])[] {
+  return probesOf(path).flatMap(({ path: probe, values }) => {
     const way = follow(probe);
     const arrival = way.find((one) => one.route === route);
     // A path that was guessed has to be read as the document means it: a parameter of Express is one there too.
-    if (arrival && (complete || arrival.captured.every((value) => values.includes(String(value))))) return way;
-  }
-  return undefined;
+    const meant = arrival && (complete || arrival.captured.every((value) => values.includes(String(value))));
+    return meant ? [way] : [];
+  });
 }
 
 function describeWay(way: readonly Encounter[], route: Layer, method: string, path: string): readonly DescribedRoute[] {
@@ -122,6 +123,10 @@ function gateOf(before: readonly Encounter[]): DescribedRoute['gate'] {
 function withoutSpareAll(routes: readonly DescribedRoute[]): readonly DescribedRoute[] {
   const named = new Set(routes.filter(({ method }) => method !== 'ALL').map(({ path }) => shapeOf(path)));
   return routes.filter(({ method, path }) => method !== 'ALL' || !named.has(shapeOf(path)));
+}
+
+function withoutRepeats(routes: readonly DescribedRoute[]): readonly DescribedRoute[] {
+  return [...new Map(routes.map((route) => [JSON.stringify(route), route])).values()];
 }
 
 function memoize<Value>(compute: (key: string) => Value): (key: string) => Value {

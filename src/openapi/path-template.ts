@@ -19,7 +19,7 @@ export function isCatchAll(path: RoutePath): boolean {
 export function templatesOf(path: RoutePath, legacy: boolean): readonly string[] | undefined {
   if (path instanceof RegExp) return undefined;
   const variants = legacy ? legacyVariants(path) : variantsOf(path);
-  return [...new Set(variants?.map((variant) => variant.replace(/\/+$/, '')))];
+  return [...new Set(variants.map((variant) => variant.replace(/\/+$/, '')))];
 }
 
 /** Express 5: a group in braces is there or not. */

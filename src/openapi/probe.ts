@@ -14,7 +14,9 @@ export interface Probe {
 
 /** Makes paths that fit a template of OpenAPI: `/orders/probea` for `/orders/{id}`. */
 export function probesOf(template: string): readonly Probe[] {
-  return KINDS.map((valueOf) => {
+  // Without parameters there is one.
+  const kinds = template.includes('{') ? KINDS : KINDS.slice(0, 1);
+  return kinds.map((valueOf) => {
     const values: string[] = [];
     const path = template.replace(/\{[^}]*\}/g, () => {
       const value = valueOf(values.length);
@@ -25,7 +27,7 @@ export function probesOf(template: string): readonly Probe[] {
   });
 }
 
-/** A template without the names of its parameters: two that have the same shape are the same route to Express. */
+/** A template without the names of its parameters and a slash at its end: to Express, the same shape is the same route. */
 export function shapeOf(template: string): string {
-  return template.replace(/\{[^}]*\}/g, '{}');
+  return template.replace(/\{[^}]*\}/g, '{}').replace(/\/+$/, '');
 }

@@ -44,7 +44,10 @@ const differing = file('differing.yaml', document('orders:see'));
 
 describe('routes --app', () => {
   it('lists the routes of an app with what guards them', async () => {
-    const open = file('open.cjs', `${COMMONJS} app.get('/', pass); exports.api = app;`);
+    const open = file(
+      'open.cjs',
+      `${COMMONJS} app.get('/', pass).use('/sub', require(${EXPRESS})()); exports.api = app;`,
+    );
     expect(await scene.run('routes', '--app', open)).toEqual({
       exitCode: 0,
       stderr: '',
@@ -52,6 +55,7 @@ describe('routes --app', () => {
         'METHOD  PATH        REQUIRES',
         'GET     /v1/orders  orders:read',
         'GET     /           (no guard) (no gate)',
+        '*       /sub        (cannot be read)',
         '',
       ].join('\n'),
     });

@@ -31,7 +31,8 @@ function listScaffold(context: CommandContext): number {
 }
 
 function listApp(context: CommandContext, app: object): number {
-  const listed = describeRoutes(app).routes.map(({ method, path, requires, gate }) => ({
+  const { routes: described, unreadable } = describeRoutes(app);
+  const listed = described.map(({ method, path, requires, gate }) => ({
     method,
     path,
     requires,
@@ -39,9 +40,10 @@ function listApp(context: CommandContext, app: object): number {
   }));
   const rows = listed.map(({ method, path, requires, gate }) => {
     const guarded = describeAlternatives(requires) || (requires.length > 0 ? '(a claim)' : '(no guard)');
-    return [method, path || '/', gate === 'none' ? `${guarded} (no gate)` : guarded];
+    return [method, path, gate === 'none' ? `${guarded} (no gate)` : guarded];
   });
-  print(context, listed, table([['METHOD', 'PATH', 'REQUIRES'], ...rows]));
+  const hidden = unreadable.map((path) => ['*', path, '(cannot be read)']);
+  print(context, listed, table([['METHOD', 'PATH', 'REQUIRES'], ...rows, ...hidden]));
   return EXIT.ok;
 }
 

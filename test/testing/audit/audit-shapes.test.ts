@@ -112,6 +112,24 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
     expect(audit(app, documentOf({ 'GET /v1/orders/{id}': ['orders:read'] }))).toEqual([]);
   });
 
+  it('finds the root, and paths with a slash at their end', () => {
+    const app = createApp();
+    app.get('/', done).get('/health/', done);
+    expect(audit(app, documentOf({ 'GET /': null, 'GET /health': null }))).toEqual([]);
+    expect(audit(app, documentOf({ 'GET /': null, 'GET /health/': null }))).toEqual([]);
+    expect(audit(app, documentOf({}))).toEqual(['undocumented-route GET /', 'undocumented-route GET /health']);
+  });
+
+  it('is not satisfied with a guard that stands before some values of a parameter only', () => {
+    const app = createApp();
+    app.use('/v1', gate());
+    app.use(/^\/v1\/orders\/[a-z]+$/, read);
+    app.get('/v1/orders/:id', done);
+    expect(audit(app, documentOf({ 'GET /v1/orders/{id}': ['orders:read'] }))).toEqual([
+      'unguarded-route GET /v1/orders/{id}',
+    ]);
+  });
+
   it('says so where something cannot be read', () => {
     const [app, inner, outer] = [createApp(), createRouter(), createApp()];
     inner.get('/users', done);
