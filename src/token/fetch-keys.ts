@@ -1,11 +1,12 @@
 import { createPublicKey } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { JwksClient } from 'jwks-rsa';
 import type { Logger } from '../core/logger';
 import { discoverJwksUri } from './discovery';
 import type { DiscoveryOptions } from './discovery';
 import { fetchJson, FetchError } from './fetch-json';
 import type { FetchJsonOptions } from './fetch-json';
-import { toVerificationKey, unsuitable } from './jwk';
+import { importJwk, toVerificationKey, unsuitable } from './jwk';
 import type { Jwk, VerificationKey } from './jwk';
 
 /** One fetch of an issuer's key set, until the signal ends it. */
@@ -52,7 +53,7 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
     const bounds = { ...options, signal };
     const jwksUri = options.jwksUri ?? (await discoverJwksUri(bounds));
     let jwks: readonly Jwk[] = [];
-    const client = await jwksClient(jwksUri, async () => {
+    const parsed = await parseKeys(jwksUri, async () => {
       jwks = await fetchJwks(jwksUri, bounds);
       const suitable = jwks.filter((jwk) => {
         const why = unsuitable(jwk);
@@ -62,14 +63,9 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
       // jwks-rsa leaves out what it cannot parse: the position as key id says afterwards which ones are left.
       return { keys: suitable.map((jwk, position) => ({ ...jwk, kid: String(position) })) };
     });
-    const signingKeys = await client.getSigningKeys().catch((cause: unknown) => {
-      // jwks-rsa rejects where it finds nothing to parse.
-      throw cause instanceof FetchError ? cause : noUsableKey(jwksUri, cause);
-    });
-    const parsed = new Map(signingKeys.map((key) => [key.kid, key.getPublicKey()]));
     const keys = jwks.flatMap((jwk, position) => {
-      const pem = parsed.get(String(position));
-      const key = pem === undefined ? 'it cannot be parsed' : toVerificationKey(jwk, createPublicKey(pem));
+      const material = parsed.get(String(position));
+      const key = material === undefined ? 'it cannot be parsed' : toVerificationKey(jwk, material);
       if (typeof key !== 'string') return [remember(key, jwk)];
       ignore(jwk, key);
       return [];
@@ -97,8 +93,33 @@ function forgetAllBut(known: Map<string, VerificationKey>, keys: readonly Verifi
   }
 }
 
-/** Loaded only here: jwks-rsa needs jose, which is ESM only, and static keys must work where that cannot be loaded. */
-async function jwksClient(jwksUri: string, fetcher: () => Promise<{ keys: unknown }>): Promise<JwksClient> {
-  const { JwksClient } = await import('jwks-rsa');
-  return new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher });
+/** Key material by key id, of the keys that can be parsed. */
+async function parseKeys(
+  jwksUri: string,
+  fetcher: () => Promise<{ keys: readonly Jwk[] }>,
+): Promise<ReadonlyMap<unknown, KeyObject>> {
+  const client = await jwksClient(jwksUri, fetcher);
+  if (!client) {
+    const { keys } = await fetcher();
+    const parsed = new Map<unknown, KeyObject>();
+    for (const jwk of keys) {
+      const key = importJwk(jwk);
+      if (key) parsed.set(jwk['kid'], key);
+    }
+    return parsed;
+  }
+  const signingKeys = await client.getSigningKeys().catch((cause: unknown) => {
+    // jwks-rsa rejects where it finds nothing to parse.
+    throw cause instanceof FetchError ? cause : noUsableKey(jwksUri, cause);
+  });
+  return new Map(signingKeys.map((key) => [key.kid, createPublicKey(key.getPublicKey())]));
+}
+
+/**
+ * Loaded only here: jwks-rsa needs jose, which is ESM only, and static keys must work where that cannot be loaded.
+ * `undefined` there, which is in Jest before Node 24.9: keys are then read as static ones are.
+ */
+async function jwksClient(jwksUri: string, fetcher: () => Promise<{ keys: unknown }>): Promise<JwksClient | undefined> {
+  const jwksRsa = await import('jwks-rsa').catch(() => undefined);
+  return jwksRsa && new jwksRsa.JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher });
 }
