@@ -40,6 +40,7 @@ const ENTRIES = [
   ['tillgate/generations', HEAVY],
   ['tillgate/auth-server', ['pino', 'ajv', 'commander', 'jose', 'jwks-rsa', 'redis', 'ioredis', 'pg']],
   ['tillgate/testing', HEAVY],
+  ['tillgate/testing/vitest', HEAVY],
 ] as const;
 
 let folder: string;
@@ -60,19 +61,27 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-package-'));
   tarball = await packTillgate(join(folder, 'package'));
   await Promise.all([runInTurn(ON_EXPRESS_4), runInTurn(ON_EXPRESS_5)]);
-}, 300_000);
+}, 600_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** What Jest, Vitest and node:test say in three ways: the contract alone has 35 cases. */
+function passedTests(output: string): number {
+  const counts = [...output.matchAll(/Tests:? +(\d+) passed|\bpass (\d+)/g)].map(([, one, other]) =>
+    Number(one ?? other),
+  );
+  return Math.max(0, ...counts);
+}
 
 describe.each(ALL)('the package in %s', (name) => {
   it('installs without a word', () => {
     expect(consumer(name).installed).toMatchObject({ exitCode: 0, errors: '' });
   });
 
-  it('passes the contract of the project, in its own test runner', () => {
+  it('passes the contract cases of the project, in its own test runner', () => {
     const { tested } = consumer(name);
     if (tested.exitCode !== 0) throw new Error(`${tested.output}\n${tested.errors}`);
-    expect(`${tested.output}${tested.errors}`).toContain('a client with both scopes writes orders');
+    expect(passedTests(`${tested.output}${tested.errors}`)).toBeGreaterThan(30);
   });
 });
 

@@ -1,26 +1,8 @@
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import request from 'supertest';
-import { createTestIssuer, expectChallenge, expectProblem } from 'tillgate/testing';
+import { contractCases, createTestIssuer } from 'tillgate/testing';
 import { createApp } from './app.js';
 
 const issuer = createTestIssuer();
 const app = createApp(issuer.options);
 
-test('a client with both scopes writes orders', async () => {
-  const token = issuer.token({ clientId: 'till-2', scope: 'orders:read orders:write' });
-  const answer = await request(app).post('/v1/orders').auth(token, { type: 'bearer' });
-  assert.equal(answer.status, 201);
-  assert.deepEqual(answer.body, { caller: 'till-2' });
-});
-
-test('a client with one of the scopes is told which are needed', async () => {
-  const token = issuer.token({ scope: 'orders:read' });
-  const answer = await request(app).post('/v1/orders').auth(token, { type: 'bearer' });
-  expectChallenge(answer, { error: 'insufficient_scope', scope: 'orders:read orders:write' });
-});
-
-test('a stranger is refused', async () => {
-  const answer = await request(app).get('/v1/orders');
-  expectProblem(answer, { status: 401, code: 'missing_token' });
-});
+for (const { name, run } of contractCases({ app, openapi: 'openapi.yaml', issuer })) test(name, run);

@@ -1,0 +1,15 @@
+import request from 'supertest';
+import { createTestIssuer } from 'tillgate/testing';
+import { matchers } from 'tillgate/testing/vitest';
+import { expect, test } from 'vitest';
+import { createApp } from './app.js';
+
+const issuer = createTestIssuer();
+const app = createApp(issuer.options);
+expect.extend(matchers);
+
+test('orders are not for strangers', async () => {
+  const answer = await request(app).get('/v1/orders');
+  expect(answer).toBeProblem({ status: 401, code: 'missing_token' });
+  expect(answer).toHaveChallenge({});
+});
