@@ -67,7 +67,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** What Jest, Vitest and node:test say in three ways: the contract alone has 35 cases. */
 function passedTests(output: string): number {
-  const counts = [...output.matchAll(/Tests:? +(\d+) passed|\bpass (\d+)/g)].map(([, one, other]) =>
+  const counts = [...output.matchAll(/Tests:? +(\d+) passed|^\W+pass (\d+)$/gm)].map(([, one, other]) =>
     Number(one ?? other),
   );
   return Math.max(0, ...counts);
