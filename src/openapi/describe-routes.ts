@@ -85,17 +85,24 @@ function describeSite(
 }
 
 /**
- * What requests meet that reach the route, one for each kind of value that its parameters take: a guard on a path with a
- * pattern of its own may stand before some of them only.
+ * What requests meet that reach the route: one way, or one for each kind of value that its parameters take, where a
+ * guard on a path with a pattern of its own may stand before some of them only.
  */
 function waysTo(follow: Follow, route: Layer, path: string, complete: boolean): readonly (readonly Encounter[])[] {
-  return probesOf(path).flatMap(({ path: probe, values }) => {
+  const ways: (readonly Encounter[])[] = [];
+  for (const { path: probe, values } of probesOf(path)) {
     const way = follow(probe);
     const arrival = way.find((one) => one.route === route);
     // A path that was guessed has to be read as the document means it: a parameter of Express is one there too.
-    const meant = arrival && (complete || arrival.captured.every((value) => values.includes(String(value))));
-    return meant ? [way] : [];
-  });
+    if (!arrival || !(complete || arrival.captured.every((value) => values.includes(String(value))))) continue;
+    ways.push(way);
+    if (!way.some((one) => one.route !== route && dependsOn(one, values))) break;
+  }
+  return ways;
+}
+
+function dependsOn({ mark, taken }: Encounter, values: readonly string[]): boolean {
+  return (mark.kind === 'gate' || mark.kind === 'guard') && values.some((value) => taken.includes(value));
 }
 
 function describeWay(way: readonly Encounter[], route: Layer, method: string, path: string): readonly DescribedRoute[] {

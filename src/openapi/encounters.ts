@@ -11,6 +11,13 @@ export interface Encounter {
   readonly route: Layer | undefined;
   /** Values that were read from the path up to here. */
   readonly captured: readonly unknown[];
+  /** As much of the path as had to fit for it to be met. */
+  readonly taken: string;
+}
+
+interface Before {
+  readonly captured: readonly unknown[];
+  readonly taken: string;
 }
 
 /**
@@ -20,20 +27,21 @@ export interface Encounter {
 export function encounters(
   layers: readonly Layer[],
   path: string,
-  captured: readonly unknown[] = [],
+  before: Before = { captured: [], taken: '' },
 ): readonly Encounter[] {
   return layers.flatMap((layer) => {
     const match = matchLayer(layer, path);
     if (!match) return [];
-    const read = [...captured, ...Object.entries(match.params).flatMap(namedValue)];
+    const captured = [...before.captured, ...Object.entries(match.params).flatMap(namedValue)];
+    const met = { captured, taken: before.taken + match.path };
     if (layer.route) {
       return handlersOf(layer).map((inner) => {
-        return { layer: inner, mark: markOf(inner.handle), route: layer, captured: read };
+        return { layer: inner, mark: markOf(inner.handle), route: layer, ...met };
       });
     }
     const nested = layersOf(layer.handle);
-    if (nested) return encounters(nested, restOf(path, match.path), read);
-    return [{ layer, mark: markOf(layer.handle), route: undefined, captured: read }];
+    if (nested) return encounters(nested, restOf(path, match.path), met);
+    return [{ layer, mark: markOf(layer.handle), route: undefined, ...met }];
   });
 }
 
