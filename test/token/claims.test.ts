@@ -1,0 +1,153 @@
+import type { AuthError } from '../../src/core/auth-error';
+import { checkClaims, checkTimes } from '../../src/token/claims';
+import type { ClaimRules } from '../../src/token/claims';
+import { PRESETS } from '../../src/token/presets';
+import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS } from '../support/issuer';
+
+const RULES: ClaimRules = {
+  preset: PRESETS.rfc9068,
+  issuer: ISSUER,
+  audiences: [AUDIENCE],
+  clientIds: undefined,
+  clockToleranceMs: 10_000,
+  maxTokenAgeMs: 86_400_000,
+};
+const KEYCLOAK: Partial<ClaimRules> = { preset: PRESETS.keycloak };
+const COGNITO: Partial<ClaimRules> = { preset: PRESETS.cognito, audiences: false };
+
+/** The claims as they are read, or the reason of the refusal with what operators are told. */
+function outcome(changes: Record<string, unknown>, rules: Partial<ClaimRules> = {}): unknown {
+  try {
+    return checkClaims({ ...goodClaims(), ...changes }, { ...RULES, ...rules }, NOW_MS);
+  } catch (error) {
+    const { reason, privateDetail } = error as AuthError;
+    return [reason, privateDetail];
+  }
+}
+
+describe('checkClaims', () => {
+  it('reads what the rest of the gate needs, times in ms', () => {
+    expect(outcome({ nbf: NOW - 0.5 })).toEqual({
+      clientId: 'pos-17',
+      subject: 'pos-17',
+      tokenId: 'c0ffee',
+      expiresAtMs: NOW_MS + 3_540_000,
+      notBeforeMs: NOW_MS - 500,
+    });
+    expect(outcome({})).toMatchObject({ notBeforeMs: undefined });
+  });
+
+  it.each<[string, unknown, string]>([
+    ['iss', undefined, 'iss is missing'],
+    ['iss', 17, 'iss is no string'],
+    ['iss', null, 'iss is no string'],
+    ['iss', [ISSUER], 'iss is no string'],
+    ['exp', undefined, 'exp is missing'],
+    ['exp', String(NOW + 60), 'exp is no number'],
+    ['exp', null, 'exp is no number'],
+    ['exp', Infinity, 'exp is no number'],
+    ['exp', NaN, 'exp is no number'],
+    ['nbf', String(NOW), 'nbf is no number'],
+    ['nbf', -Infinity, 'nbf is no number'],
+    ['iat', undefined, 'iat is missing'],
+    ['iat', String(NOW), 'iat is no number'],
+    ['sub', undefined, 'sub is missing'],
+    ['sub', 17, 'sub is no string'],
+    ['jti', undefined, 'jti is missing'],
+    ['jti', 17, 'jti is no string'],
+    ['client_id', undefined, 'client_id is missing'],
+    ['client_id', 17, 'client_id is no string'],
+    ['client_id', '', 'the client id is empty'],
+    ['aud', undefined, 'aud is missing'],
+    ['aud', 17, 'aud is neither a string nor an array of strings'],
+    ['aud', null, 'aud is neither a string nor an array of strings'],
+    ['aud', { 0: AUDIENCE }, 'aud is neither a string nor an array of strings'],
+    ['aud', [AUDIENCE, 17], 'aud is neither a string nor an array of strings'],
+  ])('refuses %s: %p, and tells operators that %s', (name, value, privateDetail) => {
+    expect(outcome({ [name]: value })).toEqual(['invalid_claims', privateDetail]);
+  });
+
+  it('never reads a claim that only the prototype has', () => {
+    const { sub, ...claims } = goodClaims();
+    const inherited = Object.assign(Object.create({ sub }) as Record<string, unknown>, claims);
+    expect(() => checkClaims(inherited, RULES, NOW_MS)).toThrow(
+      expect.objectContaining({ reason: 'invalid_claims', privateDetail: 'sub is missing' }),
+    );
+  });
+
+  it('takes the client id from the first claim of the preset that is there, and tells which ones it looked for', () => {
+    const bearer = { typ: 'Bearer' };
+    expect(outcome({ ...bearer, azp: 'first' }, KEYCLOAK)).toMatchObject({ clientId: 'first' });
+    expect(outcome({ ...bearer, azp: undefined }, KEYCLOAK)).toMatchObject({ clientId: 'pos-17' });
+    expect(outcome({ ...bearer, azp: null }, KEYCLOAK)).toEqual(['invalid_claims', 'azp is no string']);
+    const none = outcome({ ...bearer, client_id: undefined }, KEYCLOAK);
+    expect(none).toEqual(['invalid_claims', 'azp or client_id is missing']);
+  });
+
+  it('asks for the value that the preset fixes', () => {
+    expect(outcome({ typ: 'ID' }, KEYCLOAK)).toEqual(['invalid_claims', 'typ is not Bearer']);
+    expect(outcome({}, KEYCLOAK)).toEqual(['invalid_claims', 'typ is not Bearer']);
+  });
+
+  it.each<[string, Record<string, unknown>, Partial<ClaimRules>, string, string | undefined]>([
+    ['another issuer', { iss: 'https://evil.test' }, {}, 'wrong_issuer', undefined],
+    ['another audience', { aud: ['x'] }, {}, 'wrong_audience', undefined],
+    [
+      'no aud where the preset can do without',
+      { aud: undefined, typ: 'Bearer' },
+      KEYCLOAK,
+      'wrong_audience',
+      undefined,
+    ],
+    [
+      'a client that is not accepted',
+      {},
+      { clientIds: ['x'] },
+      'wrong_audience',
+      'the client is not one of the accepted ones',
+    ],
+    [
+      'no accepted client at all',
+      {},
+      { clientIds: [] },
+      'wrong_audience',
+      'the client is not one of the accepted ones',
+    ],
+    ['an iat ahead', { iat: NOW + 10.001 }, {}, 'not_yet_valid', 'iat lies ahead'],
+    ['an nbf ahead', { nbf: NOW + 10.001 }, {}, 'not_yet_valid', undefined],
+    ['an exp behind', { exp: NOW - 10 }, {}, 'expired', undefined],
+    ['a long life', { iat: NOW, exp: NOW + 86_400.001 }, {}, 'lifetime_too_long', undefined],
+  ])('refuses %s', (_what, changes, rules, reason, privateDetail) => {
+    expect(outcome(changes, rules)).toEqual([reason, privateDetail]);
+  });
+
+  it.each<[string, Record<string, unknown>, Partial<ClaimRules>]>([
+    ['no aud where none is asked for', { aud: undefined, token_use: 'access' }, COGNITO],
+    ['any aud where none is asked for', { aud: ['x'], token_use: 'access' }, COGNITO],
+    ['a client that is accepted', {}, { clientIds: ['x', 'pos-17'] }],
+    ['an iat at the tolerance', { iat: NOW + 10 }, {}],
+    ['the longest life', { iat: NOW, exp: NOW + 86_400 }, {}],
+  ])('accepts %s', (_what, changes, rules) => {
+    expect(outcome(changes, rules)).toMatchObject({ clientId: 'pos-17' });
+  });
+});
+
+describe('checkTimes, to the millisecond', () => {
+  const reasonAt = (times: { expiresAtMs: number; notBeforeMs: number | undefined }): unknown => {
+    try {
+      return checkTimes(times, 1_000, 10);
+    } catch (error) {
+      return (error as AuthError).reason;
+    }
+  };
+
+  it.each([
+    [990, undefined, 'expired'],
+    [991, undefined, undefined],
+    [2_000, 1_010, undefined],
+    [2_000, 1_011, 'not_yet_valid'],
+    [990, 1_011, 'expired'],
+  ])('exp %i, nbf %p at 1000 with a tolerance of 10: %p', (expiresAtMs, notBeforeMs, reason) => {
+    expect(reasonAt({ expiresAtMs, notBeforeMs })).toBe(reason);
+  });
+});

@@ -1,0 +1,139 @@
+import { AuthError } from '../../src';
+import { settle } from '../support/fake-time';
+import { A, B, header, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
+import type { RemoteSource } from './remote-source';
+
+const STALE_MS = 3_600_000;
+
+/** What has become of a promise by now: `waiting` where it is still open. */
+async function soFar(found: Promise<unknown>): Promise<unknown> {
+  await settle();
+  return Promise.race([found, Promise.resolve('waiting')]);
+}
+
+/** A source whose keys are as old as their age limit, and whose issuer has failed since. */
+async function staleSource(): Promise<RemoteSource> {
+  const through = await sourceWith(A);
+  await through.time.advance(REFRESH_MS);
+  await through.fail();
+  through.time.step(TTL_MS - REFRESH_MS);
+  return through;
+}
+
+describe('a key that is at hand', () => {
+  it('is found without a promise, and known by identity', async () => {
+    const { keys } = await sourceWith(A);
+    expect(keys.find(header('a'))).toBe(A);
+    expect([keys.has(A), keys.has(B), keys.has({ ...A })]).toEqual([true, false, false]);
+  });
+
+  it('waits for a fetch once it is too old and nobody has tried', async () => {
+    const { keys, find, fetches, time, answer } = await sourceWith(A);
+    time.step(TTL_MS);
+    expect(keys.has(A)).toBe(false);
+    const found = find('a');
+    expect(await soFar(found)).toBe('waiting');
+    await answer(A);
+    expect(await found).toBe('a');
+    expect(keys.has(A)).toBe(true);
+    expect(fetches).toHaveLength(2);
+  });
+
+  it('serves at once while the issuer fails, and asks in the background where the pause is over', async () => {
+    const { keys, find, fetches } = await staleSource();
+    expect(keys.status().state).toBe('stale');
+    expect(keys.has(A)).toBe(true);
+    expect(fetches).toHaveLength(2);
+    expect(await soFar(find('a'))).toBe('a');
+    expect(fetches).toHaveLength(3);
+  });
+
+  it('serves at once during the pause, and nobody is asked', async () => {
+    const { keys, find, fetches, fail } = await staleSource();
+    void keys.find(header('a'));
+    await fail();
+    expect(await soFar(find('a'))).toBe('a');
+    expect(fetches).toHaveLength(3);
+  });
+
+  it('is worth nothing past the stale window', async () => {
+    const { keys, find, time } = await staleSource();
+    time.step(STALE_MS - 1);
+    expect(keys.has(A)).toBe(true);
+    time.step(1);
+    expect(keys.has(A)).toBe(false);
+    const found = find('a');
+    expect(await soFar(found)).toBe('waiting');
+  });
+});
+
+describe('before the first keys', () => {
+  it('a token waits for the fetch under way, and everything is ready with it', async () => {
+    const { keys, find, fetches, answer } = source();
+    const ready = keys.ready().then(() => 'ready');
+    const found = find('a');
+    expect([await soFar(found), await soFar(ready)]).toEqual(['waiting', 'waiting']);
+    await answer(A);
+    expect([await found, await ready]).toEqual(['a', 'ready']);
+    expect(fetches).toHaveLength(1);
+  });
+
+  it('a token that comes after the pause of a failure begins a fetch and waits for it', async () => {
+    const { find, fetches, time, fail, answer } = source();
+    await fail();
+    time.step(1_000);
+    const found = find('a');
+    expect(await soFar(found)).toBe('waiting');
+    expect(fetches).toHaveLength(2);
+    await answer(A);
+    expect(await found).toBe('a');
+  });
+
+  it('a token joins the fetch under way although the clock has stepped back into the pause', async () => {
+    const { find, fetches, time, fail, answer } = source();
+    await fail();
+    await time.advance(1_000);
+    expect(fetches).toHaveLength(2);
+    time.step(-1_000);
+    const found = find('a');
+    expect(await soFar(found)).toBe('waiting');
+    await answer(A);
+    expect(await found).toBe('keys_unavailable');
+  });
+});
+
+describe('an unknown key id', () => {
+  it('that is remembered is refused at once', async () => {
+    const { keys, find, answer } = await sourceWith(A);
+    const refused = find('x');
+    await answer(A);
+    expect(await refused).toBe('unknown_key');
+    expect(() => keys.find(header('x'))).toThrow(new AuthError('unknown_key'));
+  });
+
+  it('that nobody was asked about, because the fetches were spent, is not remembered', async () => {
+    const { find, fetches, time, answer } = await sourceWith(A);
+    for (const id of ['x', 'y']) {
+      const refused = find(id);
+      await answer(A);
+      expect(await refused).toBe('unknown_key');
+    }
+    await time.advance(29_999);
+    expect(await find('b')).toBe('unknown_key');
+    await time.advance(1);
+    const found = find('b');
+    await answer(A, B);
+    expect(await found).toBe('b');
+    expect(fetches).toHaveLength(4);
+  });
+
+  it('that is none at all is asked for and remembered as others are', async () => {
+    const { keys, fetches, answer } = await sourceWith(A, B);
+    const anonymous = { keyId: undefined, algorithm: 'ES256' } as const;
+    const refused = Promise.resolve(keys.find(anonymous)).catch((error: AuthError) => error.reason);
+    await answer(A, B);
+    expect(await refused).toBe('unknown_key');
+    expect(() => keys.find(anonymous)).toThrow(new AuthError('unknown_key'));
+    expect(fetches).toHaveLength(2);
+  });
+});

@@ -1,0 +1,86 @@
+import type { AuthError } from '../../src';
+import type { UnverifiedHeader } from '../../src/token/jws';
+import type { VerificationKey } from '../../src/token/jwk';
+import type { KeySource } from '../../src/token/key-source';
+import { remoteKeys } from '../../src/token/remote-keys';
+import type { RemoteKeysOptions } from '../../src/token/remote-keys';
+import { fakeTime, settle } from '../support/fake-time';
+import type { FakeTime } from '../support/fake-time';
+import { testKey } from '../support/keys';
+import { recordingLogger } from '../support/log';
+import type { RecordingLogger } from '../support/log';
+
+export const TTL_MS = 600_000;
+/** With `random: () => 0.5`. */
+export const REFRESH_MS = 0.8 * TTL_MS;
+
+const key = (keyId: string): VerificationKey => ({ keyId, algorithms: ['ES256'], key: testKey().privateKey });
+export const [A, B] = [key('a'), key('b')];
+export const header = (keyId: string): UnverifiedHeader => ({ keyId, algorithm: 'ES256' });
+
+interface Fetching {
+  readonly signal: AbortSignal;
+  readonly resolve: (keys: readonly VerificationKey[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A key source whose fetches a test answers one by one. */
+export interface RemoteSource {
+  readonly keys: KeySource;
+  readonly time: FakeTime;
+  readonly log: RecordingLogger;
+  readonly fetches: readonly Fetching[];
+  /** Answers the latest fetch. */
+  readonly answer: (...published: readonly VerificationKey[]) => Promise<void>;
+  readonly fail: () => Promise<void>;
+  /** What becomes of a search: the key id that was found, or the reason of the refusal. */
+  readonly find: (keyId: string) => Promise<string | undefined>;
+}
+
+export function source(options: Partial<RemoteKeysOptions> = {}): RemoteSource {
+  const time = fakeTime();
+  const log = recordingLogger();
+  const fetches: Fetching[] = [];
+  const keys = remoteKeys({
+    issuer: 'https://login.test',
+    fetchKeys: (signal) => new Promise((resolve, reject) => void fetches.push({ signal, resolve, reject })),
+    timeoutMs: 5_000,
+    maxAgeMs: TTL_MS,
+    staleMs: 3_600_000,
+    clock: time.clock,
+    schedule: time.schedule,
+    random: () => 0.5,
+    logger: log,
+    ...options,
+  });
+  return {
+    keys,
+    time,
+    log,
+    fetches,
+    async answer(...published) {
+      await settle();
+      fetches.at(-1)?.resolve(published);
+      await settle();
+    },
+    async fail() {
+      await settle();
+      fetches.at(-1)?.reject(new Error('down'));
+      await settle();
+    },
+    async find(keyId) {
+      try {
+        return (await keys.find(header(keyId))).keyId;
+      } catch (error) {
+        return (error as AuthError).reason;
+      }
+    },
+  };
+}
+
+/** The same with these keys fetched. */
+export async function sourceWith(...published: readonly VerificationKey[]): Promise<RemoteSource> {
+  const through = source();
+  await through.answer(...published);
+  return through;
+}
