@@ -16,7 +16,7 @@ export interface BreakableServer {
   serve(answers: ReadonlyMap<string, Answer>): void;
   /** Requests so far, by method and path; those that failed included. */
   count(methodAndPath: string): number;
-  /** Fails in this way from now on, or no more; requests that hang are cut off. */
+  /** Fails in this way from now on, or no more; whatever is under way, a stream too, is cut off. */
   breakDown(fault: Outage | undefined): void;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export const OUTAGES = Object.keys(FAULTS) as readonly Outage[];
  * @throws Error when the port is taken
  */
 export async function startBreakableServer(port: number): Promise<BreakableServer> {
-  const held = new Set<ServerResponse>();
+  const underWay = new Set<ServerResponse>();
   const counts = new Map<string, number>();
   let fault: Outage | undefined;
   let answers: ReadonlyMap<string, Answer> = new Map();
@@ -46,7 +46,8 @@ export async function startBreakableServer(port: number): Promise<BreakableServe
     const [path = ''] = (req.url ?? '').split('?', 1);
     const asked = `${req.method} ${path}`;
     counts.set(asked, count(asked) + 1);
-    if (fault === 'hang') hold(res);
+    underWay.add(res);
+    res.once('close', () => underWay.delete(res));
     if (fault) return void FAULTS[fault](res);
     const found = answers.get(asked);
     if (found) return found(req, res);
@@ -57,11 +58,6 @@ export async function startBreakableServer(port: number): Promise<BreakableServe
 
   function count(methodAndPath: string): number {
     return counts.get(methodAndPath) ?? 0;
-  }
-
-  function hold(res: ServerResponse): void {
-    held.add(res);
-    res.once('close', () => held.delete(res));
   }
 
   const server = createServer((req, res) => {
@@ -77,8 +73,9 @@ export async function startBreakableServer(port: number): Promise<BreakableServe
     },
     count,
     breakDown(next) {
+      if (next === fault) return;
       fault = next;
-      for (const res of held) res.destroy();
+      for (const res of underWay) res.destroy();
     },
     close() {
       return new Promise((resolve) => {

@@ -16,7 +16,7 @@ export interface HttpTestIssuer extends TestIssuer {
   /** Requests for the key set so far, those that failed included. */
   readonly fetches: number;
   /**
-   * Breaks every address of this issuer; without `fault` they work again. Requests that hang are cut off by the next call.
+   * Breaks every address of this issuer; without `fault` they work again. What is under way then is cut off.
    *
    * @throws TypeError when there is no such fault
    */

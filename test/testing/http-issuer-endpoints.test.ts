@@ -85,15 +85,18 @@ describe('GET /generations', () => {
     expect(now).toBeGreaterThanOrEqual(generation);
   });
 
-  it('tells a gate elsewhere, which follows the stream', async () => {
+  it('tells a gate elsewhere, which follows the stream until an outage cuts it', async () => {
     const logger = { info() {}, warn: jest.fn(), error() {} };
     const gate = authenticate({ ...issuer.options, generations: `${issuer.issuer}/generations`, logger });
     await gate.ready();
     const known = floorsOf(gate);
     issuer.bump('elsewhere');
     await eventually(() => floorsOf(gate) === known + 1);
-    await gate.close();
     expect(logger.warn).not.toHaveBeenCalled();
+    issuer.outage('503');
+    await eventually(() => logger.warn.mock.calls.length > 0);
+    issuer.outage();
+    await gate.close();
   });
 });
 
