@@ -1,5 +1,5 @@
 import express from 'express';
-import type { Express, RequestHandler, Router } from 'express';
+import type { ErrorRequestHandler, Express, RequestHandler, Router } from 'express';
 import { join } from 'node:path';
 import { authenticate, problemHandler, requireScope } from '../../src';
 import type { Logger, ScopeRequirement } from '../../src';
@@ -20,6 +20,7 @@ export interface SampleParts {
   readonly whoAmI: readonly RequestHandler[];
   /** Adds routes behind the gate. */
   readonly more: (router: Router) => void;
+  readonly errors: ErrorRequestHandler;
 }
 
 const ORDER = { id: 'o-1', item: 'itm_0001', quantity: 1 };
@@ -68,6 +69,7 @@ export function sampleParts({ gate, guard }: SampleGuards): SampleParts {
     removeOrder: [guard({ anyOf: ['orders:remove', 'admin'] }), answerRemoved],
     whoAmI: [(req, res) => void res.json({ client: req.auth?.clientId })],
     more: () => {},
+    errors: problemHandler({ logger: silent }),
   };
 }
 
@@ -86,7 +88,7 @@ export function assemble(parts: SampleParts): Express {
   const app = express();
   app.use(parts.first);
   app.use('/api', api);
-  app.use(problemHandler({ logger: silent }));
+  app.use(parts.errors);
   return app;
 }
 

@@ -1,5 +1,5 @@
 import type { ChallengeError, Reason } from '../../core/reasons';
-import { compareChallenge } from '../expectations';
+import { bearerChallenge } from './challenge';
 import type { Answer } from './client';
 import type { Deviation } from './deviation';
 import { isRecord } from './reference';
@@ -69,21 +69,21 @@ export function refusals({ problems, exposeReasons }: RefusalRules): CompareRefu
   };
 }
 
-function compareBearer(answer: Answer, { error, scopes }: Refusal): readonly Deviation[] {
-  const { got } = compareChallenge(answer, {});
-  if (!isRecord(got)) return [{ what: 'challenge', got: got ?? 'none', expected: 'Bearer' }];
-  const { error: gotError, scope, ...others } = got;
+function compareBearer({ headers }: Answer, { error, scopes }: Refusal): readonly Deviation[] {
+  const header = headers['www-authenticate'];
+  const challenge = header === undefined ? undefined : bearerChallenge(header);
+  if (!challenge) return [{ what: 'challenge', got: header ?? 'none', expected: 'Bearer' }];
+  const { error: got, scope } = challenge;
   return differences([
-    { what: 'error of the challenge', got: gotError, expected: error },
+    { what: 'error of the challenge', got, expected: error },
     { what: 'scope of the challenge', got: scope, expected: scopeText(scope, scopes) },
-    { what: 'challenge', got: Object.keys(others).join(', '), expected: '' },
   ]);
 }
 
 /** Order and blanks do not matter (RFC 6749 section 3.3): what fits is returned as it came. */
-function scopeText(got: unknown, accepted: Refusal['scopes']): unknown {
+function scopeText(got: string | undefined, accepted: Refusal['scopes']): string | undefined {
   const sorted = (scopes: readonly string[]): string => [...new Set(scopes)].sort().join(' ');
-  const named = typeof got === 'string' ? sorted(got.split(' ').filter(Boolean)) : undefined;
+  const named = got === undefined ? undefined : sorted(got.split(' ').filter(Boolean));
   return accepted?.some((scopes) => sorted(scopes) === named) ? got : accepted?.[0]?.join(' ');
 }
 

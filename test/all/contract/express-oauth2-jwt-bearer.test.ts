@@ -1,0 +1,52 @@
+import type { ErrorRequestHandler } from 'express';
+import { auth, requiredScopes, scopeIncludesAny } from 'express-oauth2-jwt-bearer';
+import type { ScopeRequirement } from '../../../src';
+import { contractCases, startTestIssuer } from '../../../src/testing';
+import type { ContractCasesOptions, HttpTestIssuer } from '../../../src/testing';
+import { assemble, SAMPLE_DOCUMENT, sampleParts } from '../../testing/sample-app';
+
+/** As its README says errors are answered, with a body of the kind that the sample's document has. */
+const errors: ErrorRequestHandler = ({ status = 500, headers = {}, message, code }, _req, res, next) => {
+  if (res.headersSent) return next();
+  const body = { title: message as string, status: status as number, code: (code as string | undefined) ?? 'error' };
+  res
+    .set(headers as Record<string, string>)
+    .status(status as number)
+    .type('application/problem+json')
+    .send(JSON.stringify(body));
+};
+
+function protectedApp(issuer: HttpTestIssuer) {
+  const gate = auth({ issuerBaseURL: issuer.issuer, audience: issuer.audience, tokenSigningAlg: 'ES256' });
+  const guard = (need: ScopeRequirement) =>
+    'anyOf' in need ? scopeIncludesAny([...need.anyOf]) : requiredScopes([...need.allOf]);
+  return assemble({ ...sampleParts({ gate, guard }), errors });
+}
+
+describe('the sample app behind express-oauth2-jwt-bearer', () => {
+  let issuer: HttpTestIssuer;
+  beforeAll(async () => (issuer = await startTestIssuer()));
+  afterAll(() => issuer.close());
+
+  /** What fails, by sentence, with how many operations it fails for. */
+  async function findings(options: Partial<ContractCasesOptions>): Promise<Record<string, number>> {
+    const cases = contractCases({ app: protectedApp(issuer), openapi: SAMPLE_DOCUMENT, issuer, ...options } as never);
+    const counts: Record<string, number> = {};
+    for (const { name, run } of cases) {
+      const sentence = name.replace(/^\S+ \S+ /, '');
+      await run().catch(() => (counts[sentence] = (counts[sentence] ?? 0) + 1));
+    }
+    return counts;
+  }
+
+  it('refuses all that it promises to refuse, and takes tokens from the query and beside a second header', async () => {
+    expect(await findings({ problems: false, generations: false })).toEqual({
+      'refuses two Authorization headers': 5,
+      'refuses a token in the query': 5,
+    });
+  });
+
+  it('knows no generations', async () => {
+    expect(await findings({ problems: false })).toMatchObject({ 'refuses a superseded token': 5 });
+  });
+});
