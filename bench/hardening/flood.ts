@@ -1,4 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { keyServer } from '../../test/support/key-server';
 import { jwks, newKey } from '../../test/support/keys';
 import { paced, statuses } from '../../test/all/support/load';
@@ -6,6 +8,7 @@ import type { Outcome } from '../../test/all/support/load';
 import { percentile, round, table } from '../stats';
 import { startApiProcess } from './api-process';
 import type { ApiFigures } from './api-process';
+import type { FloodOrder, FloodOutcome } from './flooder';
 import { AUDIENCE, tokenNow, withToken } from './real-tokens';
 import { megabytes } from './suite';
 import type { Suite } from './suite';
@@ -23,6 +26,7 @@ export const flood: Suite = {
       res.end(JSON.stringify(jwks(key)));
     });
     const api = await startApiProcess(server.origin, AUDIENCE);
+    const flooder = startFlooder();
     const seconds = Math.max(1, Math.round(requests / rate));
     const goodLoad = (forSeconds = seconds / turns): Promise<readonly Outcome[]> =>
       paced(good, Math.round(good * forSeconds), () => withToken(api.orders, tokenNow(server.origin, { key })));
@@ -34,34 +38,43 @@ export const flood: Suite = {
     const pattern = tokenNow(server.origin, { key });
     const quiet: Outcome[] = [];
     const disturbed: Outcome[] = [];
-    const bad: Outcome[] = [];
+    const bad: FloodOutcome[] = [];
     // By turns: what else the machine does meanwhile slows both down.
     for (let turn = 0; turn < turns; turn++) {
       quiet.push(...(await goodLoad()));
       const [flooding, beside] = await Promise.all([
-        paced(rate, requests / turns, () => withToken(api.orders, withRandomKid(pattern))),
+        flooder.flood({ url: api.orders, pattern, perSecond: rate, requests: requests / turns }),
         goodLoad(),
       ]);
       bad.push(...flooding);
       disturbed.push(...beside);
     }
     const after = await api.figures();
+    flooder.stop();
     api.stop();
     await server.stop();
     return report({ quiet, bad, disturbed, before, after, seconds, fetchedAt: fetchedAt.slice(fetchesBefore) });
   },
 };
 
-/** The same token under another header: its signature is wrong, which nobody finds out without the key. */
-function withRandomKid(token: string): string {
-  const kid = randomBytes(750).toString('base64url');
-  const header = Buffer.from(JSON.stringify({ typ: 'at+jwt', alg: 'ES256', kid })).toString('base64url');
-  return header + token.slice(token.indexOf('.'));
+/** The process that floods. */
+function startFlooder(): { flood(order: FloodOrder): Promise<readonly FloodOutcome[]>; stop(): void } {
+  const child = fork(join(__dirname, 'flooder.ts'), { execArgv: ['--import', 'tsx'] });
+  const stop = (): void => void child.kill();
+  process.once('exit', stop);
+  return {
+    async flood(order) {
+      const answer = once(child, 'message') as Promise<[readonly FloodOutcome[]]>;
+      child.send(order);
+      return (await answer)[0];
+    },
+    stop,
+  };
 }
 
 interface Measured {
   readonly quiet: readonly Outcome[];
-  readonly bad: readonly Outcome[];
+  readonly bad: readonly FloodOutcome[];
   readonly disturbed: readonly Outcome[];
   readonly before: ApiFigures;
   readonly after: ApiFigures;
@@ -71,7 +84,7 @@ interface Measured {
 }
 
 function report({ quiet, bad, disturbed, before, after, seconds, fetchedAt }: Measured): string {
-  const row = (name: string, outcomes: readonly Outcome[]): (string | number)[] => {
+  const row = (name: string, outcomes: readonly FloodOutcome[]): (string | number)[] => {
     const ms = outcomes.map((outcome) => outcome.ms);
     const times = [percentile(ms, 0.5), percentile(ms, 0.99), percentile(ms, 1)].map(round);
     return [name, outcomes.length, JSON.stringify(statuses(outcomes)).replaceAll('"', ''), ...times];

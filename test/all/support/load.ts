@@ -94,7 +94,7 @@ async function onTime(dueMs: number, shot: Shot): Promise<Outcome> {
 }
 
 /** How often each status came. */
-export function statuses(outcomes: readonly Outcome[]): Readonly<Record<number, number>> {
+export function statuses(outcomes: readonly Pick<Outcome, 'status'>[]): Readonly<Record<number, number>> {
   const counts: Record<number, number> = {};
   for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
