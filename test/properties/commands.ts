@@ -4,7 +4,7 @@ import { CLIENT_IDS, newModel, SCOPES } from './model';
 import type { Model } from './model';
 import { startSystem } from './system';
 import type { Faults, System } from './system';
-import { call, introspect, passTime, requestToken, restartGates, restartServer, setClock } from './token-commands';
+import { call, introspect, passTime, requestToken, restartApis, restartServer, setClock } from './token-commands';
 
 const id = fc.constantFrom(...CLIENT_IDS);
 const scopes = fc.subarray([...SCOPES], { minLength: 1 });
@@ -32,7 +32,7 @@ function sequences(maxCommands: number): fc.Arbitrary<Iterable<fc.AsyncCommand<M
     id.map(remove),
     tokenAt.map(introspect),
     fc.boolean().map(restartServer),
-    fc.constant(restartGates()),
+    fc.constant(restartApis()),
     fc.constantFrom(1, 700, 5_000, 45_000, 75_000).map(passTime),
     fc.constantFrom(-4_000, -1, 0, 4_000).map(setClock),
   ];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { systemAgreesWithModel } from './commands';
 
-const RUNS = Number(process.env['FC_RUNS'] ?? 25);
+const RUNS = Number(process.env['FC_RUNS'] ?? 20);
 
 describe('whatever users, operators and machines do, in whichever order', () => {
   it(

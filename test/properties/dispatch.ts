@@ -18,21 +18,51 @@ export interface Got {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Hands a request to a listener without a connection, so that thousands of them take no time. */
-export function dispatch(listener: RequestListener, { method, path, bearer, body, form }: Sent): Promise<Got> {
-  const text = form ? new URLSearchParams(form).toString() : body ? JSON.stringify(body) : '';
-  const req = new IncomingMessage(new Socket());
-  const headers: Record<string, string> = {
-    ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
-    ...(text !== '' && {
-      'content-type': form ? 'application/x-www-form-urlencoded' : 'application/json',
-      'content-length': String(Buffer.byteLength(text)),
-    }),
-  };
-  Object.assign(req, { method, url: path, headers, rawHeaders: Object.entries(headers).flat() });
-  if (text !== '') req.push(text);
-  req.push(null);
+interface Raw {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
 
+/** Sends a request to a listener without a connection, so that thousands of them take no time. */
+export async function dispatch(listener: RequestListener, { method, path, bearer, body, form }: Sent): Promise<Got> {
+  const text = form ? new URLSearchParams(form).toString() : body ? JSON.stringify(body) : '';
+  const type = form ? 'application/x-www-form-urlencoded' : 'application/json';
+  const answer = await exchange(listener, method, path, text, {
+    ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+    ...(text !== '' && { 'content-type': type, 'content-length': String(Buffer.byteLength(text)) }),
+  });
+  return { status: answer.status, body: answer.text === '' ? {} : (JSON.parse(answer.text) as Got['body']) };
+}
+
+/** A `fetch` that reaches one listener, whatever the host; what it asks for as a stream of events is not there. */
+export function fetchFrom(listener: () => RequestListener): (url: string, init: RequestInit) => Promise<Response> {
+  return async function fetchInProcess(url, init) {
+    const { pathname, search } = new URL(url);
+    if (pathname.endsWith('/stream')) return new Response(null, { status: 404 });
+    const headers = Object.fromEntries(new Headers(init.headers));
+    const { text, status, ...answer } = await exchange(
+      listener(),
+      init.method ?? 'GET',
+      pathname + search,
+      '',
+      headers,
+    );
+    return new Response(text === '' ? null : text, { status, ...answer });
+  };
+}
+
+function exchange(
+  listener: RequestListener,
+  method: string,
+  url: string,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Raw> {
+  const req = new IncomingMessage(new Socket());
+  Object.assign(req, { method, url, headers, rawHeaders: Object.entries(headers).flat() });
+  if (body !== '') req.push(body);
+  req.push(null);
   const res = new ServerResponse(req);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -43,8 +73,12 @@ export function dispatch(listener: RequestListener, { method, path, bearer, body
       write: (chunk: unknown) => (keep(chunk), true),
       end: (chunk: unknown) => {
         keep(chunk);
-        const answer = Buffer.concat(chunks).toString();
-        resolve({ status: res.statusCode, body: answer === '' ? {} : (JSON.parse(answer) as Got['body']) });
+        const fields = Object.entries(res.getHeaders()).map(([name, value]) => [name, String(value)] as const);
+        resolve({
+          status: res.statusCode,
+          headers: Object.fromEntries(fields),
+          text: Buffer.concat(chunks).toString(),
+        });
         return res;
       },
     });

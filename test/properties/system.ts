@@ -8,17 +8,18 @@ import type { Gate } from '../../src';
 import { createAuthServer } from '../../src/auth-server';
 import type { AuthServer } from '../../src/auth-server';
 import type { GenerationSource } from '../../src/generation';
-import { memoryGenerations } from '../../src/generation';
+import { httpGenerations, memoryGenerations } from '../../src/generation';
 import type { Jwks } from '../../src/token/static-keys';
 import { fakeTime, settle } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
-import { dispatch } from './dispatch';
+import { dispatch, fetchFrom } from './dispatch';
 import type { Got, Sent } from './dispatch';
 import { LIFETIME_MS, SCOPES } from './model';
 
 const ISSUER = 'http://login.test';
 const AUDIENCE = 'http://api.test';
 const ADMIN_TOKEN = 'admin';
+const STEP_MS = 1_000;
 const SILENT = { info() {}, warn() {}, error() {} };
 
 /** Mistakes that a test plants. */
@@ -30,7 +31,13 @@ export interface Faults {
   readonly whileStopped?: (dataDir: string) => void;
 }
 
-/** A token server, and two APIs: one follows a source of generations, one learns from tokens alone. */
+/**
+ * The APIs: one follows a source that tells it at once, one asks the token server every five seconds, one learns from
+ * tokens alone.
+ */
+export type ApiName = 'following' | 'polling' | 'learning';
+
+/** A token server and its APIs. */
 export interface System {
   readonly time: FakeTime;
   /** Moves the clock of the token server against that of the APIs. */
@@ -38,10 +45,12 @@ export interface System {
   /** Asks the token server, as an operator. */
   ask(request: Sent): Promise<Got>;
   /** Calls a route that asks for one scope. */
-  call(gate: 'following' | 'learning', scope: string, token: string): Promise<string>;
+  call(api: ApiName, scope: string, token: string): Promise<string>;
   /** Starts the token server again on its folder; `emptySource`: the store of the floors has lost everything. */
   restartServer(options: { readonly emptySource: boolean }): Promise<void>;
-  restartGates(): Promise<void>;
+  restartApis(): Promise<void>;
+  /** Lets time pass, with all that falls due. */
+  pass(ms: number): Promise<void>;
   /** Lets what is under way come to rest. */
   rest(): Promise<void>;
   close(): Promise<void>;
@@ -51,12 +60,20 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
   const time = fakeTime();
   const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-property-'));
   let aheadMs = 0;
+  // Timers may fall due within a millisecond; clocks tell whole ones.
+  const clock = (): number => Math.floor(time.clock());
   let source = newSource();
   let server = await startServer();
-  let gates = startGates(await keysOf(server));
+  let apis = startApis(await keysOf(server));
+
+  async function rest(): Promise<void> {
+    for (let turn = 0; turn < 3; turn += 1) await settle();
+    await time.advance(0);
+    await settle();
+  }
 
   function newSource(): GenerationSource {
-    const memory = memoryGenerations({ clock: time.clock });
+    const memory = memoryGenerations({ clock });
     return faults.source?.(memory) ?? memory;
   }
 
@@ -72,45 +89,45 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
       signingAlgorithm: 'ES256',
       rateLimit: false,
       logger: SILENT,
-      clock: () => time.clock() + aheadMs,
+      clock: () => clock() + aheadMs,
       schedule: time.schedule,
     });
   }
 
-  function startGates(keys: Jwks): { readonly following: Api; readonly learning: Api } {
-    const options = {
-      issuer: ISSUER,
-      audience: AUDIENCE,
-      keys,
+  function startApis(keys: Jwks): Readonly<Record<ApiName, Api>> {
+    const { schedule } = time;
+    const start = (generations?: GenerationSource): Api => {
+      const source = faults.generation === false ? { generation: false as const } : { generations };
+      const options = { issuer: ISSUER, audience: AUDIENCE, keys, logger: SILENT, clock, schedule };
+      return apiOf(authenticate({ ...options, ...source }));
+    };
+    const feed = httpGenerations({
+      url: `${ISSUER}/generations`,
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      fetch: fetchFrom(() => server.handler),
+      clock,
+      schedule,
       logger: SILENT,
-      clock: time.clock,
-      schedule: time.schedule,
-    };
-    const generation = faults.generation === false ? { generation: false as const } : {};
-    return {
-      following: apiOf(
-        authenticate({ ...options, ...generation, ...(faults.generation !== false && { generations: source }) }),
-      ),
-      learning: apiOf(authenticate({ ...options, ...generation })),
-    };
+    });
+    return { following: start(source), polling: start(faults.source?.(feed) ?? feed), learning: start() };
   }
 
-  async function closeGates(): Promise<void> {
-    await Promise.all([gates.following.gate.close(), gates.learning.gate.close()]);
+  async function closeApis(): Promise<void> {
+    await Promise.all(Object.values(apis).map(({ gate }) => gate.close()));
   }
 
-  async function restartGates(): Promise<void> {
-    await closeGates();
-    gates = startGates(await keysOf(server));
-    await gates.following.gate.ready();
+  async function restartApis(): Promise<void> {
+    await closeApis();
+    apis = startApis(await keysOf(server));
+    await Promise.all(Object.values(apis).map(({ gate }) => gate.ready()));
   }
 
   return {
     time,
     setAhead: (ms) => void (aheadMs = ms),
     ask: (request) => dispatch(server.handler, { bearer: ADMIN_TOKEN, ...request }),
-    async call(gate, scope, bearer) {
-      const { status, body } = await dispatch(gates[gate].app, { method: 'GET', path: `/${scope}`, bearer });
+    async call(api, scope, bearer) {
+      const { status, body } = await dispatch(apis[api].app, { method: 'GET', path: `/${scope}`, bearer });
       return status === 200 ? '200' : `${status} ${String(body['code'])}`;
     },
     async restartServer({ emptySource }) {
@@ -118,16 +135,19 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
       faults.whileStopped?.(dataDir);
       if (emptySource) source = newSource();
       server = await startServer();
-      if (emptySource) await restartGates();
+      if (emptySource) await restartApis();
     },
-    restartGates,
-    async rest() {
-      await settle();
-      await time.advance(0);
-      await settle();
+    restartApis,
+    rest,
+    async pass(ms) {
+      // In steps: an answer on its way must not meet its deadline before it had a turn.
+      for (let left = ms; left > 0; left -= STEP_MS) {
+        await time.advance(Math.min(left, STEP_MS));
+        await rest();
+      }
     },
     async close() {
-      await closeGates();
+      await closeApis();
       await server.close();
       rmSync(dataDir, { recursive: true, force: true });
     },

@@ -3,6 +3,9 @@ import type { Command } from './client-commands';
 import { floorOf, isActive, verdictOn } from './model';
 import type { ClientId, Scope } from './model';
 
+/** How often an API asks the token server, when no stream of events tells it to. */
+const POLL_MS = 5_000;
+
 /** Asks for a token with one of the secrets that were ever issued for the id. */
 export function requestToken(id: ClientId, secretAt: number, scopes: readonly string[]): Command {
   return command(`token(${id}, secret ${secretAt}, ${scopes.join('+')})`, async (model, system) => {
@@ -32,6 +35,11 @@ export function call(tokenAt: number, scope: Scope): Command {
     const following = verdictOn(model, token, scope, floorOf(model, clientId));
     expect(`following: ${await system.call('following', scope, text)}`).toBe(`following: ${following}`);
 
+    // Between two polls it may be behind, but it refuses nothing that is good.
+    const polling = await system.call('polling', scope, text);
+    if (polling !== following)
+      expect([following, polling]).toEqual(['401 superseded', verdictOn(model, token, scope, 0)]);
+
     const learning = verdictOn(model, token, scope, model.learned.get(clientId) ?? 0);
     expect(`learning: ${await system.call('learning', scope, text)}`).toBe(`learning: ${learning}`);
     // A token that passed every other check proves that the change behind its generation was committed.
@@ -59,17 +67,22 @@ export function restartServer(emptySource: boolean): Command {
   });
 }
 
-export function restartGates(): Command {
-  return command('restart gates', async (model, system) => {
-    await system.restartGates();
+export function restartApis(): Command {
+  return command('restart APIs', async (model, system) => {
+    await system.restartApis();
     model.learned.clear();
   });
 }
 
 export function passTime(ms: number): Command {
   return command(`pass(${ms} ms)`, async (model, system) => {
-    await system.time.advance(ms);
+    await system.pass(ms);
     model.nowMs += ms;
+    if (ms < POLL_MS) return;
+    for (const token of model.tokens.slice(-4)) {
+      const expected = verdictOn(model, token, 'orders:read', floorOf(model, token.clientId));
+      expect(`polling: ${await system.call('polling', 'orders:read', token.text)}`).toBe(`polling: ${expected}`);
+    }
   });
 }
 

@@ -159,6 +159,14 @@ describe('the properties find', () => {
       'a source that is one change behind',
       faulty((source) => ({ publish: (id, generation) => source.publish?.(id, generation - 1) ?? Promise.resolve() })),
     ],
+    [
+      'reads that come back empty',
+      faulty((source) => ({ read: async (sinceMs) => ({ ...(await source.read(sinceMs)), floors: [] }) })),
+    ],
+    [
+      'reads that leave out what moved since the one before',
+      faulty((source) => ({ read: (sinceMs) => source.read(sinceMs === 0 ? 0 : sinceMs + 70_000) })),
+    ],
     ['APIs that look at no generation', { generation: false as const }],
   ])('%s', async (_what, faults) => {
     expect(await isFound(faults)).toBe(true);
