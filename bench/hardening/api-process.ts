@@ -6,6 +6,8 @@ import { join } from 'node:path';
 export interface ApiFigures {
   readonly heapUsed: number;
   readonly rss: number;
+  /** Processor time so far, in ms. */
+  readonly cpuMs: number;
   /** Key set fetches so far. */
   readonly fetches: number;
 }

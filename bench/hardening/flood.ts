@@ -40,20 +40,25 @@ export const flood: Suite = {
     const disturbed: Outcome[] = [];
     const bad: FloodOutcome[] = [];
     // By turns: what else the machine does meanwhile slows both down.
+    const cpuMs = { quiet: 0, flood: 0 };
     for (let turn = 0; turn < turns; turn++) {
+      const { cpuMs: begun } = await api.figures();
       quiet.push(...(await goodLoad()));
+      const { cpuMs: between } = await api.figures();
       const [flooding, beside] = await Promise.all([
         flooder.flood({ url: api.orders, pattern, perSecond: rate, requests: requests / turns }),
         goodLoad(),
       ]);
       bad.push(...flooding);
       disturbed.push(...beside);
+      cpuMs.quiet += between - begun;
+      cpuMs.flood += (await api.figures()).cpuMs - between;
     }
     const after = await api.figures();
     flooder.stop();
     api.stop();
     await server.stop();
-    return report({ quiet, bad, disturbed, before, after, seconds, fetchedAt: fetchedAt.slice(fetchesBefore) });
+    return report({ quiet, bad, disturbed, cpuMs, before, after, seconds, fetchedAt: fetchedAt.slice(fetchesBefore) });
   },
 };
 
@@ -76,6 +81,8 @@ interface Measured {
   readonly quiet: readonly Outcome[];
   readonly bad: readonly FloodOutcome[];
   readonly disturbed: readonly Outcome[];
+  /** Processor time of the API in the turns of each kind. */
+  readonly cpuMs: { readonly quiet: number; readonly flood: number };
   readonly before: ApiFigures;
   readonly after: ApiFigures;
   readonly seconds: number;
@@ -83,7 +90,7 @@ interface Measured {
   readonly fetchedAt: readonly number[];
 }
 
-function report({ quiet, bad, disturbed, before, after, seconds, fetchedAt }: Measured): string {
+function report({ quiet, bad, disturbed, cpuMs, before, after, seconds, fetchedAt }: Measured): string {
   const row = (name: string, outcomes: readonly FloodOutcome[]): (string | number)[] => {
     const ms = outcomes.map((outcome) => outcome.ms);
     const times = [percentile(ms, 0.5), percentile(ms, 0.99), percentile(ms, 1)].map(round);
@@ -99,6 +106,8 @@ function report({ quiet, bad, disturbed, before, after, seconds, fetchedAt }: Me
         ['seconds of flood', seconds],
         ['key set fetches', fetchedAt.length],
         ['most of them within 30 s', mostWithin(30_000 - JITTER_MS, fetchedAt)],
+        ['processor ms for a good request', round(cpuMs.quiet / quiet.length)],
+        ['processor ms for one of the flood', round((cpuMs.flood - cpuMs.quiet) / bad.length)],
         ['heap after it, MB more', megabytes(after.heapUsed - before.heapUsed)],
         ['resident memory after it, MB more', megabytes(after.rss - before.rss)],
       ],
