@@ -1,0 +1,174 @@
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { sendProblem } from '../../src';
+import { layersOf } from '../../src/openapi/express-layer';
+import type { Layer } from '../../src/openapi/express-layer';
+import { contractCases, createTestIssuer, startTestIssuer } from '../../src/testing';
+import type { ContractCases } from '../../src/testing';
+import { homemadeGate, homemadeGuard } from './homemade-gate';
+import { answerOrder, assemble, SAMPLE_DOCUMENT, sampleParts, tillgate } from './sample-app';
+import type { SampleParts } from './sample-app';
+
+const issuer = createTestIssuer();
+const openapi = SAMPLE_DOCUMENT;
+const appWith = (bug: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...bug });
+
+/** The first line of every failure. */
+async function failuresOf(cases: ContractCases): Promise<readonly string[]> {
+  const failures: string[] = [];
+  for (const { run } of cases) await run().catch((error: Error) => failures.push(error.message));
+  return failures;
+}
+
+describe('contractCases() over HTTP', () => {
+  it('holds whatever listens at an address to the document, its superseded tokens too', async () => {
+    const remote = await startTestIssuer();
+    const server = await listen(createServer(assemble(sampleParts(tillgate(remote as never)))));
+    const { port } = server.address() as AddressInfo;
+    const cases = contractCases({ url: `http://127.0.0.1:${port}/api/`, openapi, issuer: remote });
+
+    expect(await failuresOf(cases)).toEqual([]);
+    expect(cases.report()).toMatchObject({ notCalled: [], withoutSuccess: [], answersNotSeen: [] });
+    expect(cases.map(({ name }) => name).filter((name) => name.startsWith('The app'))).toEqual([]);
+
+    await new Promise((resolve) => server.close(resolve).closeAllConnections());
+    await remote.close();
+  });
+
+  it('says when nothing listens', async () => {
+    const server = await listen(createServer());
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    const [first] = contractCases({ url: `http://127.0.0.1:${port}`, openapi, issuer });
+
+    await expect(first?.run()).rejects.toThrow('ECONNREFUSED');
+  });
+});
+
+describe('contractCases() of an app', () => {
+  it('calls a function that is no Express app, and leaves out what only routes can say', async () => {
+    const app = appWith();
+    const cases = contractCases({ app: (req, res) => void app(req, res), openapi, issuer });
+
+    expect(await failuresOf(cases)).toEqual([]);
+    expect(cases).toHaveLength(contractCases({ app, openapi, issuer }).length - 2);
+  });
+
+  it('can run its cases side by side', async () => {
+    const cases = contractCases({ app: appWith(), openapi, issuer });
+
+    await Promise.all(cases.map(({ run }) => run()));
+
+    expect(cases.report().notCalled).toEqual([]);
+  });
+
+  it('leaves the handlers as they were', async () => {
+    const app = appWith();
+    const before = handlersOf(layersOf(app));
+    await failuresOf(contractCases({ app, openapi, issuer }));
+
+    expect(before.length).toBeGreaterThan(6);
+    expect(handlersOf(layersOf(app))).toEqual(before);
+  });
+
+  it('lets functions run before a guard that are said to do no harm, by name or as they are', async () => {
+    function loadTable(_req: unknown, _res: unknown, next: () => void): void {
+      next();
+    }
+    const app = appWith({ getOrder: [loadTable, ...sampleParts(tillgate(issuer)).getOrder] });
+
+    const found = await failuresOf(contractCases({ app, openapi, issuer }));
+    expect(new Set(found.map((text) => text.split('\n  ')[1]))).toEqual(
+      new Set(['handlers reached: expected none, got loadTable']),
+    );
+    expect(await failuresOf(contractCases({ app, openapi, issuer, beforeGuard: ['loadTable'] }))).toEqual([]);
+    expect(await failuresOf(contractCases({ app, openapi, issuer, beforeGuard: [loadTable] }))).toEqual([]);
+  });
+
+  it('passes over paths that it is told to ignore', () => {
+    const cases = contractCases({ app: appWith(), openapi, issuer, ignore: ['/api/orders', '/api/orders/*'] });
+    const called = cases.map(({ name }) => name.split(' ')[1]).filter((path) => path?.startsWith('/'));
+
+    expect(new Set(called)).toEqual(new Set(['/api/health', '/api/whoami']));
+  });
+});
+
+describe('reasons in 401s', () => {
+  const opaque = assemble(sampleParts({ gate: homemadeGate(issuer), guard: homemadeGuard }));
+  const failing = (app: typeof opaque, exposeReasons?: boolean) =>
+    failuresOf(contractCases({ app, openapi, issuer, exposeReasons }));
+
+  it('may be named or not, as long as all 401s do the same', async () => {
+    expect(await failing(opaque)).toEqual([]);
+    expect(await failing(appWith())).toEqual([]);
+  });
+
+  it('have to be named, or hidden, when that is said', async () => {
+    expect((await failing(opaque, true))[0]).toContain('code: expected malformed_token, got invalid_token');
+    expect((await failing(appWith(), false))[0]).toContain('code: expected invalid_token, got malformed_token');
+  });
+});
+
+describe('report()', () => {
+  it('says what has not been called yet', () => {
+    const { notCalled, withoutSuccess, answersNotSeen } = contractCases({ app: appWith(), openapi, issuer }).report();
+
+    expect(notCalled).toContain('DELETE /api/orders/{id}');
+    expect(notCalled).toHaveLength(6);
+    expect(withoutSuccess).toEqual([]);
+    expect(answersNotSeen).toContain('DELETE /api/orders/{id} 4XX');
+  });
+
+  it('says which operations let good tokens pass to something else than a 2xx', async () => {
+    const [guard] = sampleParts(tillgate(issuer)).getOrder;
+    const app = appWith({
+      getOrder: [
+        guard!,
+        (req, res, next) => {
+          if (req.params['id'] === 'o-7') answerOrder(req, res, next);
+          else sendProblem(req, res, { status: 404, code: 'not_found' });
+        },
+      ],
+    });
+    const missing = contractCases({ app, openapi, issuer });
+    const named = contractCases({ app, openapi, issuer, requests: { getOrder: { path: { id: 'o-7' } } } });
+
+    expect(await failuresOf(missing)).toEqual([]);
+    expect(missing.report().withoutSuccess).toEqual(['GET /api/orders/{id} answered 404']);
+    expect(String(missing.report())).toContain('Operations without a 2xx: 1\n  GET /api/orders/{id} answered 404');
+    expect(await failuresOf(named)).toEqual([]);
+    expect(named.report().withoutSuccess).toEqual([]);
+  });
+});
+
+describe('options that are wrong', () => {
+  const app = appWith();
+  it.each([
+    ['neither app nor url', { openapi, issuer }, 'give either app or url'],
+    ['both', { app, url: 'http://127.0.0.1', openapi, issuer }, 'give either app or url'],
+    [
+      'an address of another kind',
+      { url: 'ftp://127.0.0.1', openapi, issuer },
+      'option "url" must be an http: or https:',
+    ],
+    ['an app that is none', { app: 'app', openapi, issuer }, 'option "app" must be a function'],
+    ['no document', { app, issuer }, 'option "openapi" must be a file or a parsed document'],
+    ['no issuer', { app, openapi }, 'option "issuer" must be a test issuer'],
+    ['a misspelt one', { app, openapi, issuer, request: {} }, 'did you mean "requests"'],
+    ['requests that are a text', { app, openapi, issuer, requests: 'a' }, 'option "requests" must be an object'],
+    ['a path to ignore', { app, openapi, issuer, ignore: '/a' }, 'option "ignore" must be an array of paths'],
+    ['a document that is none', { app, openapi: {}, issuer }, 'expected an OpenAPI 3 document'],
+  ])('are refused at once: %s', (_what, options, message) => {
+    expect(() => contractCases(options as never)).toThrow(message);
+  });
+});
+
+function listen(server: Server): Promise<Server> {
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+/** Every function that stands in a route. */
+function handlersOf(layers: readonly Layer[] = []): readonly object[] {
+  return layers.flatMap(({ route, handle }) => route?.stack.map((one) => one.handle) ?? handlersOf(layersOf(handle)));
+}

@@ -1,0 +1,174 @@
+import type { LocatedOperation } from '../../src/openapi/document';
+import { answerSchemas } from '../../src/testing/contract-cases/answer-schemas';
+import { bearerChallenge } from '../../src/testing/contract-cases/challenge';
+import { prepareRequest } from '../../src/testing/contract-cases/sample-request';
+import type { SampleRequest } from '../../src/testing/contract-cases/sample-request';
+import { sampleOf } from '../../src/testing/contract-cases/sample-value';
+import { insufficientSets, sufficientSets } from '../../src/testing/contract-cases/scope-sets';
+
+const document = {
+  openapi: '3.1.0',
+  components: {
+    schemas: {
+      Id: { type: 'string', pattern: '^[a-z]{3}_[0-9]{4}$', example: 'itm_0001' },
+      Alias: { $ref: '#/components/schemas/Id' },
+      Tree: { type: 'object', required: ['child'], properties: { child: { $ref: '#/components/schemas/Tree' } } },
+      Circle: { $ref: '#/components/schemas/Circle' },
+    },
+  },
+};
+
+describe('sampleOf()', () => {
+  it.each([
+    ['an example', { type: 'string', example: 'a', default: 'b' }, 'a'],
+    ['the first of the examples', { examples: ['x', 'y'] }, 'x'],
+    ['a default', { type: 'integer', default: 20 }, 20],
+    ['a constant', { const: 'ok' }, 'ok'],
+    ['the first choice', { enum: ['open', 'closed'] }, 'open'],
+    ['what a reference leads to', { $ref: '#/components/schemas/Alias' }, 'itm_0001'],
+    ['a format', { type: 'string', format: 'date-time' }, '2026-01-01T12:00:00Z'],
+    ['a text of some length', { type: 'string', minLength: 8, maxLength: 9 }, 'sampleaa'],
+    ['a short text', { type: 'string', maxLength: 2 }, 'sa'],
+    ['a text of a pattern', { type: 'string', pattern: '^[A-Z]{3}$' }, 'AAA'],
+    ['a time of a pattern', { type: 'string', pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' }, '12:00'],
+    ['the least integer', { type: 'integer', minimum: 5 }, 5],
+    ['an integer above a limit', { type: 'integer', exclusiveMinimum: 5 }, 6],
+    ['a multiple', { type: 'integer', minimum: 7, multipleOf: 5 }, 10],
+    ['an integer below zero', { type: 'integer', maximum: -3 }, -3],
+    ['a number between', { type: 'number', minimum: 0, maximum: 1 }, 0.5],
+    ['the first type that is not null', { type: ['null', 'boolean'] }, true],
+    ['null', { type: 'null' }, null],
+    ['as many items as needed', { type: 'array', minItems: 2, items: { const: 1 } }, [1, 1]],
+    ['no items', { type: 'array', items: { const: 1 } }, []],
+    [
+      'what is required and nothing more',
+      { type: 'object', required: ['a'], properties: { a: { const: 1 }, b: { const: 2 } } },
+      { a: 1 },
+    ],
+    ['enough members', { minProperties: 1, type: 'object', properties: { a: { const: 1 } } }, { a: 1 }],
+    [
+      'all parts of one schema',
+      {
+        allOf: [
+          { required: ['a'], properties: { a: { const: 1 } } },
+          { required: ['b'], properties: { b: { const: 2 } } },
+        ],
+      },
+      { a: 1, b: 2 },
+    ],
+    ['the first of some alternatives', { oneOf: [{ const: 'left' }, { const: 'right' }] }, 'left'],
+  ])('makes %s', (_what, schema, expected) => {
+    expect(sampleOf(document, schema)).toEqual(expected);
+  });
+
+  it.each([
+    ['a pattern that it knows no text for', { type: 'string', pattern: '^x{3}y{2}$' }, 'a text of the pattern'],
+    ['a schema that requires itself', { $ref: '#/components/schemas/Tree' }, 'a schema that requires itself'],
+    ['a circle', { $ref: '#/components/schemas/Circle' }, 'leads in a circle'],
+    ['another file', { $ref: 'other.yaml#/a' }, 'bundle the document first'],
+  ])('says that it cannot think of %s', (_what, schema, message) => {
+    expect(() => sampleOf(document, schema)).toThrow(message);
+  });
+});
+
+describe('prepareRequest()', () => {
+  const at = {
+    method: 'POST',
+    path: '/lists/{list}/items/{id}',
+    parameters: [
+      { name: 'list', in: 'path', required: true, schema: { type: 'integer', minimum: 7 } },
+      { name: 'id', in: 'path', required: true, schema: { $ref: '#/components/schemas/Id' } },
+      { name: 'tag', in: 'query', required: true, schema: { type: 'array', minItems: 2, items: { const: 'a&b' } } },
+      { name: 'limit', in: 'query', schema: { type: 'integer' } },
+      { name: 'X-Kind', in: 'header', required: true, schema: { enum: ['retail'] } },
+    ],
+    operation: {
+      requestBody: { content: { 'application/merge-patch+json': { examples: { one: { value: { a: 1 } } } } } },
+    },
+  } as unknown as LocatedOperation;
+  const prepare = (given: SampleRequest = {}) => prepareRequest(document, at, given);
+
+  it('takes what the document says', () => {
+    expect(prepare()).toEqual({
+      method: 'POST',
+      target: '/lists/7/items/itm_0001?tag=a%26b&tag=a%26b',
+      headers: { 'X-Kind': 'retail', 'content-type': 'application/merge-patch+json' },
+      body: '{"a":1}',
+    });
+  });
+
+  it('takes what the user says instead', () => {
+    const given = { path: { id: 'a/b' }, query: { tag: 'x', limit: 3 }, headers: { 'X-Kind': 'dining' }, body: 'raw' };
+    expect(prepare(given)).toEqual({
+      method: 'POST',
+      target: '/lists/7/items/a%2Fb?tag=x&limit=3',
+      headers: { 'X-Kind': 'dining', 'content-type': 'application/merge-patch+json' },
+      body: 'raw',
+    });
+  });
+
+  it('writes a form where the document has one', () => {
+    const form = { 'application/x-www-form-urlencoded': { example: { a: 'x y', b: 1 } } };
+    const { headers, body } = prepareRequest(
+      document,
+      { ...at, operation: { requestBody: { content: form } } } as never,
+      {},
+    );
+    expect(headers['content-type']).toBe('application/x-www-form-urlencoded');
+    expect(body).toBe('a=x+y&b=1');
+  });
+
+  it('says which value it cannot think of', () => {
+    const parameters = [{ name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^x{3}y$' } }];
+    const message = 'cannot think of a value for id (a text of the pattern ^x{3}y$); give one in "requests"';
+    expect(() => prepareRequest(document, { ...at, parameters }, {})).toThrow(message);
+  });
+});
+
+describe('sets of scopes', () => {
+  it('are each alternative alone where they are enough', () => {
+    expect(sufficientSets([['a', 'b'], ['c']]).map(({ scopes }) => scopes)).toEqual([['a', 'b'], ['c']]);
+  });
+
+  it('leave out each scope in turn, and one of each alternative, where they are not', () => {
+    const sets = insufficientSets([['aa', 'bb'], ['cc']], ['aa', 'bb', 'cc', 'dd']);
+    expect(sets.map(({ scopes }) => scopes.join(' '))).toEqual([
+      '',
+      'bb',
+      'aa',
+      'bb dd',
+      'aa dd',
+      'aax xaa AA a bbx xbb BB b ccx xcc CC c',
+    ]);
+  });
+
+  it('are never too few where no scope is needed', () => {
+    expect(insufficientSets([[]], ['aa'])).toEqual([]);
+  });
+});
+
+describe('answerSchemas()', () => {
+  const schema = { type: 'number', minimum: 0, exclusiveMinimum: true, nullable: true };
+  const old = { openapi: '3.0.3', components: { schemas: { Price: schema } } };
+  const validate = answerSchemas(old)(['components', 'schemas', 'Price']);
+
+  it.each([
+    [1, undefined],
+    [null, undefined],
+    [0, 'the body must be > 0'],
+    ['1', 'the body must be number'],
+  ])('reads schemas of OpenAPI 3.0: %j', (value, wrong) => {
+    expect(validate(value)).toBe(wrong);
+  });
+});
+
+describe('bearerChallenge()', () => {
+  it.each([
+    ['Bearer realm="a \\"b\\", c", error=invalid_token', { realm: 'a "b", c', error: 'invalid_token' }],
+    ['DPoP algs="ES256", bearer scope="a b"', { scope: 'a b' }],
+    ['Bearer', {}],
+    ['Basic realm="x"', undefined],
+  ])('reads %s', (header, expected) => {
+    expect(bearerChallenge(header)).toEqual(expected);
+  });
+});
