@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { systemAgreesWithModel } from './commands';
 
+/** More of them: FC_RUNS=1000 npx jest test/properties. */
 const RUNS = Number(process.env['FC_RUNS'] ?? 20);
 
 describe('whatever users, operators and machines do, in whichever order', () => {
