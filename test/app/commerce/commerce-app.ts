@@ -9,6 +9,7 @@ import { routes } from '../../../src/app/commerce/routes';
 import type { Route } from '../../../src/app/commerce/routes';
 import { requestValidation } from '../../../src/app/request-validation';
 import { loadContract } from '../../../src/openapi';
+import { FIRST_IDS } from '../../contract/first-ids';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
@@ -78,21 +79,3 @@ function caller(app: Express, scopes: readonly string[]): Caller {
       send(route.method.toLowerCase() as Lowercase<Route['method']>, concretePath(route), exampleOf(route)),
   };
 }
-
-const FIRST_IDS: Readonly<Record<string, string>> = {
-  locations: 'loc_0001',
-  items: 'itm_0001',
-  categories: 'cat_0001',
-  inventory: 'inv_0001',
-  'price-lists': 'prl_0001',
-  promotions: 'prm_0001',
-  customers: 'cus_0001',
-  orders: 'ord_0001',
-  payments: 'pay_0001',
-  menus: 'mnu_0001',
-  'modifier-groups': 'mod_0001',
-  tables: 'tbl_0001',
-  checks: 'chk_0001',
-  reservations: 'rsv_0001',
-  'kitchen-tickets': 'ktk_0001',
-};
