@@ -1,0 +1,45 @@
+/** One group of bars. */
+export interface Bars {
+  readonly label: string;
+  /** From 0 to 1, one for each series. */
+  readonly shares: readonly number[];
+}
+
+const COLOURS = ['#1f6f5c', '#5aa98f', '#c9a227'];
+const [LEFT, TOP, WIDTH, BAR, GAP] = [330, 70, 420, 14, 14] as const;
+
+/** Draws horizontal bars as an SVG that is readable on a light and on a dark page. */
+export function barChart(title: string, series: readonly string[], groups: readonly Bars[]): string {
+  const groupHeight = series.length * BAR + GAP;
+  const height = TOP + groups.length * groupHeight + 10;
+  const legend = series.map((name, index) => {
+    const x = LEFT + index * 140;
+    return `<rect x="${x}" y="40" width="12" height="12" fill="${COLOURS[index]}"/>${text(x + 18, 50, name)}`;
+  });
+  const rows = groups.map(({ label, shares }, group) => {
+    const top = TOP + group * groupHeight;
+    const bars = shares.map((share, index) => {
+      const y = top + index * BAR;
+      const bar = `<rect x="${LEFT}" y="${y}" width="${Math.round(share * WIDTH)}" height="${BAR - 2}" fill="${COLOURS[index]}"/>`;
+      return `${bar}${text(LEFT + Math.round(share * WIDTH) + 6, y + 10, `${Math.round(share * 100)}%`)}`;
+    });
+    return `${text(LEFT - 10, top + (series.length * BAR) / 2 + 4, label, 'end')}${bars.join('')}`;
+  });
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="800" height="${height}" viewBox="0 0 800 ${height}" role="img">`,
+    `<title>${escapeXml(title)}</title><rect width="800" height="${height}" fill="#ffffff"/>`,
+    text(20, 24, title),
+    ...legend,
+    ...rows,
+    '</svg>\n',
+  ].join('\n');
+}
+
+function text(x: number, y: number, content: string, anchor = 'start'): string {
+  const style = 'font-family="sans-serif" font-size="12" fill="#222222"';
+  return `<text x="${x}" y="${y}" text-anchor="${anchor}" ${style}>${escapeXml(content)}</text>`;
+}
+
+function escapeXml(content: string): string {
+  return content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+}

@@ -1,0 +1,36 @@
+/**
+ * One contender in a process of its own, told by its parent over IPC: `node server.mjs`, then `{ contender, ... }`.
+ * Answers `{ port }`, and to `'usage'` its CPU time, memory and event loop delay since the question before.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { createPublicKey } from 'node:crypto';
+import express from 'express';
+
+const delay = monitorEventLoopDelay({ resolution: 5 });
+let before = process.cpuUsage();
+
+process.on('message', (message) => {
+  if (message === 'usage') process.send(usage());
+  else void start(message);
+});
+process.on('disconnect', () => process.exit());
+
+async function start({ contender, jwks, ...context }) {
+  const { mount } = await import(`./contenders/${contender}.mjs`);
+  const publicKey = createPublicKey({ key: jwks.keys[0], format: 'jwk' }).export({ type: 'spki', format: 'pem' });
+  const app = express();
+  const answer = (_req, res) => res.json({ data: [{ id: 'order-1', total: { amount: 1250, currency: 'EUR' } }] });
+  await mount(app, { ...context, publicKey, answer });
+  const server = app.listen(0, '127.0.0.1', () => {
+    delay.enable();
+    process.send({ port: server.address().port });
+  });
+}
+
+function usage() {
+  const { user, system } = process.cpuUsage(before);
+  before = process.cpuUsage();
+  const delayP99Ms = delay.percentile(99) / 1e6;
+  delay.reset();
+  return { cpuUs: user + system, delayP99Ms, rssBytes: process.memoryUsage.rss() };
+}
