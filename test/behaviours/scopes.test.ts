@@ -145,7 +145,13 @@ describe('claims guards: requireClaim()', () => {
     expect(response.text).not.toContain('store');
   });
 
-  it('tells the operators which claim was refused, and what the test threw', async () => {
+  it('tells the operators which claim was refused', async () => {
+    const through = guarded(berlin);
+    await through.get(token({ claims: { store: 'paris-1' } })).expect(403);
+    expect(through.decisions.at(-1)?.error).toMatchObject({ reason: 'claim_refused', privateDetail: 'claim store' });
+  });
+
+  it('tells the operators what the test of a claim threw', async () => {
     const through = guarded(requireClaim('store', () => fail('the test of the app is broken')));
     await through.get(token()).expect(403);
     expect(through.decisions.at(-1)?.error).toMatchObject({

@@ -45,6 +45,8 @@ describe('requireScope(): its arguments', () => {
     ['a letter beyond ASCII', ['größe'], `${grammar} "größe"`],
     ['a line break', ['a\nb'], `${grammar} "a\\nb"`],
     ['an array among strings', ['a', ['b']], `${grammar} an array of 1`],
+    ['a string behind an array', [['a'], 'b'], `${grammar} an array of 1`],
+    ['a string behind anyOf', [{ anyOf: ['a'] }, 'b'], `${grammar} an object`],
   ])('refuses %s at construction', (_what, args, message) => {
     const make = requireScope as (...scopes: readonly unknown[]) => unknown;
     expect(() => make(...args)).toThrow(new TypeError(message));
@@ -60,5 +62,10 @@ describe('requireClaim(): its arguments', () => {
   ])('refuses %s at construction', (_what, args, message) => {
     const make = requireClaim as (...args: readonly unknown[]) => unknown;
     expect(() => make(...args)).toThrow(new TypeError(message));
+  });
+
+  it('shows which claim it looks at, and is a named function', () => {
+    const guard = requireClaim('store', () => true);
+    expect([guard.claim, guard.name]).toEqual(['store', 'requireClaim']);
   });
 });

@@ -51,7 +51,7 @@ describe('Floors', () => {
   });
 
   it('tells counters from times', () => {
-    expect(newFloors().merge([['a', START]])).toEqual({ refused: 0, counters: false });
+    expect(newFloors().merge([['a', 1e12]])).toEqual({ refused: 0, counters: false });
     expect(newFloors().merge([['a', 1e12 - 1]])).toEqual({ refused: 0, counters: true });
   });
 
@@ -63,6 +63,12 @@ describe('Floors', () => {
     expect(floors.get('pos')).toBe(START);
     expect(floors.trim(START + HOUR + 1_001 + 60_000)).toBe(1);
     expect(floors.get('pos')).toBeUndefined();
+  });
+
+  it('drops the first generation that is a time as any other', () => {
+    const floors = newFloors();
+    floors.raise('pos', 1e12);
+    expect(floors.trim(START)).toBe(1);
   });
 
   it('keeps counters however late it is', () => {
@@ -82,15 +88,5 @@ describe('Floors', () => {
     expect(floors.size).toBe(1);
     floors.trimWhenDue(late + 60_000);
     expect(floors.size).toBe(0);
-  });
-
-  it('holds a million floors', () => {
-    const floors = newFloors();
-    for (let n = 0; n < 1_000_000; n++) floors.raise(`client-${n}`, START + n);
-    expect(floors.size).toBe(1_000_000);
-    expect(floors.get('client-999999')).toBe(START + 999_999);
-    expect(floors.trim(START + HOUR + 61_000 + 500_000)).toBe(500_000);
-    expect(floors.get('client-499999')).toBeUndefined();
-    expect(floors.get('client-500000')).toBe(START + 500_000);
   });
 });
