@@ -40,7 +40,7 @@ const DEFAULT_PRESENTATION: Presentation = { realm: 'api', exposeReasons: false 
 
 /**
  * A request that is refused. One class for all of them: `reason` says which, and `status`, `headers` and the
- * problem body come from that reason's row, so they cannot disagree.
+ * problem body come from that reason's row, so they cannot disagree. It carries no stack trace.
  *
  * @example
  * ```ts
@@ -63,7 +63,11 @@ export class AuthError extends Error {
   readonly #presentation: Presentation;
 
   constructor(reason: Reason, options: AuthErrorOptions = {}) {
+    // A refusal is about a request, not about a place in the code: a stack says nothing, and costs more than all the rest.
+    const { stackTraceLimit } = Error;
+    Reflect.set(Error, 'stackTraceLimit', 0);
     super(REASONS[reason].detail, 'cause' in options ? { cause: options.cause } : undefined);
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
     this.reason = reason;
     this.status = REASONS[reason].status;
     this.privateDetail = options.privateDetail;

@@ -3,7 +3,7 @@ import { parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
 import { verdictCache } from '../token/verdict-cache';
 import type { VerifiedToken } from '../token/verified-token';
-import type { TokenCheck } from '../token/verify';
+import type { SignedToken, TokenCheck } from '../token/verify';
 import type { Auth } from './auth';
 import type { GateSettings } from './read-options';
 import { trust } from './trust';
@@ -39,10 +39,11 @@ export interface Judge {
   close(): Promise<void>;
 }
 
+/** What is remembered of a token: that its signature is good, and what came of the rest if nothing spoke against it. */
 interface Verdict {
-  readonly verified: VerifiedToken;
   readonly trust: Trust;
-  readonly auth: Auth;
+  readonly signed: SignedToken;
+  accepted?: { readonly verified: VerifiedToken; readonly auth: Auth };
 }
 
 /** Makes the judge over all issuers of a gate. */
@@ -61,53 +62,61 @@ export function judge(settings: GateSettings): Judge {
   function verify(token: string, passed: (check: Check) => void = ignore): Auth | Promise<Auth> {
     const unverified = parseToken(token);
     const trusted = trustFor(unverified.claims['iss']);
-    const verified = trusted.verifier.verify(unverified, passed);
+    const signed = trusted.verifier.verifySignature(unverified, passed);
     const starting = trusted.tracker?.settled();
-    if (verified instanceof Promise || starting) return verifyLater(unverified, trusted, verified, passed);
-    return conclude(unverified, trusted, verified, passed);
+    if (signed instanceof Promise || starting) return verifyLater(unverified, trusted, signed, passed);
+    return conclude(remember(unverified, trusted, signed), passed);
   }
 
   async function verifyLater(
     unverified: UnverifiedToken,
     trusted: Trust,
-    verifying: VerifiedToken | Promise<VerifiedToken>,
+    verifying: SignedToken | Promise<SignedToken>,
     passed: (check: Check) => void,
   ): Promise<Auth> {
-    const verified = await verifying;
+    const verdict = remember(unverified, trusted, await verifying);
     // A token can come before the first read of the generations has ended: it waits for it, for as long as one read may take.
     await trusted.tracker?.settled();
-    return conclude(unverified, trusted, verified, passed);
+    return conclude(verdict, passed);
+  }
+
+  /** Whatever the claims say: who sends an expired token again and again costs no signature each time. */
+  function remember(unverified: UnverifiedToken, trusted: Trust, signed: SignedToken): Verdict {
+    const verdict: Verdict = { trust: trusted, signed };
+    verdicts?.set(unverified, verdict);
+    return verdict;
   }
 
   /** The generation comes last: only a token that passed every other check may raise a floor. */
-  function conclude(
-    unverified: UnverifiedToken,
-    trusted: Trust,
-    verified: VerifiedToken,
-    passed: (check: Check) => void,
-  ): Auth {
+  function conclude(verdict: Verdict, passed: (check: Check) => void): Auth {
+    const { trust: trusted, signed } = verdict;
+    const verified = trusted.verifier.verifyClaims(signed);
+    passed('claims');
     const generation = trusted.tracker?.admit(verified.clientId, verified.claims);
     passed('generation');
     const auth = toAuth(verified, generation);
-    verdicts?.set(unverified, { verified, trust: trusted, auth });
+    verdict.accepted = { verified, auth };
     return auth;
   }
 
-  function stillGood({ verified, trust: { verifier, tracker }, auth }: Verdict): boolean {
-    if (!verifier.stillValid(verified)) return false;
-    if (auth.generation !== undefined) tracker?.check(auth.clientId, auth.generation);
-    return true;
+  function recall(token: string): Auth | undefined {
+    const verdict = verdicts?.get(token);
+    if (!verdict) return undefined;
+    const { trust: trusted, signed, accepted } = verdict;
+    if (!trusted.verifier.stillSigned(signed)) {
+      verdicts?.delete(token);
+      return undefined;
+    }
+    if (!accepted) return trusted.tracker?.settled() ? undefined : conclude(verdict, ignore);
+    const { verified, auth } = accepted;
+    trusted.verifier.checkTimes(verified);
+    if (auth.generation !== undefined) trusted.tracker?.check(auth.clientId, auth.generation);
+    return auth;
   }
 
   return {
     verify,
-    recall(token) {
-      const verdict = verdicts?.get(token);
-      if (!verdict) return undefined;
-      if (stillGood(verdict)) return verdict.auth;
-      verdicts?.delete(token);
-      return undefined;
-    },
+    recall,
     async ready() {
       await Promise.all([...trusts.values()].map((each) => each.ready()));
     },

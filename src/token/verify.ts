@@ -22,21 +22,34 @@ export interface VerifierOptions {
 /** Checks of a token on its own, in the order in which they are made. */
 export type TokenCheck = 'structure' | 'header' | 'key' | 'signature' | 'claims';
 
-/** Verifies the tokens of one issuer. */
+/** A token whose signature is good; nothing that it says has been checked. */
+export interface SignedToken {
+  readonly claims: Readonly<Record<string, unknown>>;
+  readonly key: VerificationKey;
+}
+
+/** Verifies the tokens of one issuer, in two steps: only the outcome of the first may be remembered. */
 export interface TokenVerifier {
   /**
-   * Runs the checks in order and tells `passed` after each; at once when the key is at hand.
+   * Checks header, key and signature, and tells `passed` after each; at once when the key is at hand.
    *
    * @throws AuthError of the first check that fails
    */
-  verify(token: UnverifiedToken, passed?: (check: TokenCheck) => void): VerifiedToken | Promise<VerifiedToken>;
+  verifySignature(token: UnverifiedToken, passed: (check: TokenCheck) => void): SignedToken | Promise<SignedToken>;
   /**
-   * Checks again what can change while a verdict is remembered: times, and that its key is still in the set.
-   * `false` when the key is gone and the token has to be verified anew.
+   * Checks the claims.
+   *
+   * @throws AuthError `invalid_claims`, `wrong_issuer`, `wrong_audience`, `expired`, `not_yet_valid` or `lifetime_too_long`
+   */
+  verifyClaims(token: SignedToken): VerifiedToken;
+  /** Whether a signature that was good still is: its key is in the set. */
+  stillSigned(token: SignedToken): boolean;
+  /**
+   * Checks again what changes while a token is remembered: its times.
    *
    * @throws AuthError `expired` or `not_yet_valid`
    */
-  stillValid(token: VerifiedToken): boolean;
+  checkTimes(token: VerifiedToken): void;
 }
 
 /** Makes the verifier of one issuer. */
@@ -49,19 +62,15 @@ export function tokenVerifier({ rules, algorithms, keys, clock }: VerifierOption
     { algorithm }: UnverifiedHeader,
     key: VerificationKey,
     passed: (check: TokenCheck) => void,
-  ): VerifiedToken {
+  ): SignedToken {
     passed('key');
     verifySignature(token, key.key, algorithm);
     passed('signature');
-    const { clientId, subject, tokenId, expiresAtMs, notBeforeMs } = checkClaims(token.claims, rules, clock());
-    passed('claims');
-    const scopes = Object.freeze(readScopes(token.claims, preset.scopeClaims));
-    const claims = freezeDeep(token.claims);
-    return { clientId, subject, tokenId, expiresAtMs, notBeforeMs, issuer, scopes, claims, key };
+    return { claims: token.claims, key };
   }
 
   return {
-    verify(token, passed = ignore) {
+    verifySignature(token, passed) {
       passed('structure');
       const header = checkHeader(token.header, accepted);
       passed('header');
@@ -69,11 +78,13 @@ export function tokenVerifier({ rules, algorithms, keys, clock }: VerifierOption
       if (key instanceof Promise) return key.then((found) => withKey(token, header, found, passed));
       return withKey(token, header, key, passed);
     },
-    stillValid(token) {
-      checkTimes(token, clock(), clockToleranceMs);
-      return keys.has(token.key);
+    verifyClaims(token) {
+      const { clientId, subject, tokenId, expiresAtMs, notBeforeMs } = checkClaims(token.claims, rules, clock());
+      const scopes = Object.freeze(readScopes(token.claims, preset.scopeClaims));
+      const claims = freezeDeep(token.claims);
+      return { clientId, subject, tokenId, expiresAtMs, notBeforeMs, issuer, scopes, claims };
     },
+    stillSigned: ({ key }) => keys.has(key),
+    checkTimes: (token) => checkTimes(token, clock(), clockToleranceMs),
   };
 }
-
-function ignore(): void {}

@@ -89,6 +89,28 @@ describe('claims: exp (RFC 7519 section 4.1.4)', () => {
   });
 });
 
+describe('claims: a signature that is remembered of a token that was refused', () => {
+  it('refuses it again as before, and lets it pass as soon as its claims are good', async () => {
+    let now = NOW_MS - 20_000;
+    const through = gateApp({ clock: () => now });
+    const raw = token({ claims: { iat: NOW - 100, nbf: NOW } });
+    for (let times = 0; times < 3; times++) expectRefusal(await through.get(raw), 'not_yet_valid', through);
+    now = NOW_MS;
+    await through.get(raw).expect(200);
+    now = NOW_MS + 7_200_000;
+    through.reached.length = 0;
+    expectRefusal(await through.get(raw), 'expired', through);
+  });
+
+  it('never takes it for a token whose signature is another', async () => {
+    const through = gateApp();
+    const raw = token({ claims: { aud: 'x' } });
+    for (let times = 0; times < 3; times++) expectRefusal(await through.get(raw), 'wrong_audience', through);
+    const forged = `${raw.slice(0, -86)}${'A'.repeat(86)}`;
+    expectRefusal(await through.get(forged), 'bad_signature', through);
+  });
+});
+
 describe('claims: nbf (RFC 7519 section 4.1.5)', () => {
   it('accepts a token at exactly its nbf', () => accepts({ nbf: NOW }, { clockToleranceSeconds: 0 }));
   it('refuses it a millisecond before', () =>
