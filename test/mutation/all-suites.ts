@@ -9,6 +9,8 @@ const AREAS = ['core', 'token', 'generation', 'express', 'behaviours'];
 /** They say what sources do, which is not mutated, and take their time. */
 const SOURCES = /^(postgres|redis|http|sse)/;
 const TEST = join(__dirname, '..');
+/** Names of suites, separated by commas; without it, all. `token/` are all below that folder. */
+const CHOSEN = process.env['SUITES']?.split(',') ?? [''];
 
 for (const path of AREAS.flatMap(suites)) {
   // Inside a describe block hooks at the top of a file stay with the tests of that file.
@@ -22,5 +24,6 @@ for (const path of AREAS.flatMap(suites)) {
 function suites(area: string): readonly string[] {
   return readdirSync(join(TEST, area), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts') && !SOURCES.test(name))
+    .filter((name) => CHOSEN.some((chosen) => `${area}/${name}`.startsWith(chosen)))
     .map((name) => join(TEST, area, name));
 }
