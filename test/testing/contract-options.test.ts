@@ -1,15 +1,19 @@
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type express from 'express';
 import { sendProblem } from '../../src';
 import { layersOf } from '../../src/openapi/express-layer';
 import type { Layer } from '../../src/openapi/express-layer';
 import { contractCases, createTestIssuer, startTestIssuer } from '../../src/testing';
 import type { ContractCases } from '../../src/testing';
+import { GUARD_BUGS } from './contract-mutants';
 import { homemadeGate, homemadeGuard } from './homemade-gate';
 import { answerOrder, assemble, SAMPLE_DOCUMENT, sampleParts, tillgate } from './sample-app';
 import type { SampleParts } from './sample-app';
 
+// eslint-disable-next-line @typescript-eslint/no-require-imports
+const express4 = require('express-4') as typeof express;
 const issuer = createTestIssuer();
 const openapi = SAMPLE_DOCUMENT;
 const appWith = (bug: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...bug });
@@ -53,6 +57,16 @@ describe('contractCases() of an app', () => {
 
     expect(await failuresOf(cases)).toEqual([]);
     expect(cases).toHaveLength(contractCases({ app, openapi, issuer }).length - 2);
+  });
+
+  it('sees the handlers of an Express 4 app as well', async () => {
+    const correct = sampleParts(tillgate(issuer));
+    const first = (parts: SampleParts) =>
+      failuresOf(contractCases({ app: assemble(parts, express4), openapi, issuer }));
+
+    expect(await first(correct)).toEqual([]);
+    const [found] = await first(GUARD_BUGS['a guard stands behind a handler with side effects only']!(issuer));
+    expect(found).toContain('handlers reached: expected none, got saveOrder');
   });
 
   it('can run its cases side by side', async () => {

@@ -73,9 +73,12 @@ export function sampleParts({ gate, guard }: SampleGuards): SampleParts {
   };
 }
 
-/** Puts an app together. */
-export function assemble(parts: SampleParts): Express {
-  const api = express.Router();
+/** Puts an app together, of Express 5 unless told otherwise. */
+export function assemble(
+  parts: SampleParts,
+  make: Pick<typeof express, 'Router'> & (() => Express) = express,
+): Express {
+  const api = make.Router();
   api.get('/health', (_req, res) => void res.json({ status: 'ok' }));
   api.use(parts.gate);
   api.get('/orders', ...parts.listOrders);
@@ -85,7 +88,7 @@ export function assemble(parts: SampleParts): Express {
   api.get('/whoami', ...parts.whoAmI);
   parts.more(api);
 
-  const app = express();
+  const app = make();
   app.use(parts.first);
   app.use('/api', api);
   app.use(parts.errors);
