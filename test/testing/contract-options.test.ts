@@ -1,15 +1,15 @@
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type express from 'express';
-import { sendProblem } from '../../src';
+import express from 'express';
+import { authenticate, requireScope, sendProblem } from '../../src';
 import { layersOf } from '../../src/openapi/express-layer';
 import type { Layer } from '../../src/openapi/express-layer';
 import { contractCases, createTestIssuer, startTestIssuer } from '../../src/testing';
 import type { ContractCases } from '../../src/testing';
 import { GUARD_BUGS } from './contract-mutants';
 import { homemadeGate, homemadeGuard } from './homemade-gate';
-import { answerOrder, assemble, SAMPLE_DOCUMENT, sampleParts, tillgate } from './sample-app';
+import { answerOrder, assemble, SAMPLE_DOCUMENT, sampleParts, silent, tillgate } from './sample-app';
 import type { SampleParts } from './sample-app';
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports
@@ -108,6 +108,42 @@ describe('contractCases() of an app', () => {
   });
 });
 
+describe('operations of other kinds', () => {
+  const problem = { content: { 'application/problem+json': { schema: { type: 'object' } } } };
+  const oneOperation = (method: string, operation: object) => ({
+    openapi: '3.0.3',
+    paths: { '/orders': { [method]: { responses: { 200: {}, '4XX': problem }, ...operation } } },
+    components: { securitySchemes: { key: { type: 'apiKey' }, oauth2: { type: 'oauth2' } } },
+  });
+
+  it('have no body in their refusals when they are HEAD', async () => {
+    const app = express();
+    app.use(authenticate({ ...issuer.options, logger: silent }));
+    app.head('/orders', requireScope('orders:read'), (_req, res) => void res.end());
+    const head = oneOperation('head', { security: [{ oauth2: ['orders:read'] }] });
+
+    expect(await failuresOf(contractCases({ app, openapi: head, issuer }))).toEqual([]);
+  });
+
+  it('are left to others when a key protects them', () => {
+    const keyed = oneOperation('get', { security: [{ key: [] }] });
+    const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: keyed, issuer });
+
+    expect(cases).toHaveLength(0);
+    expect(cases.report().notJudged).toEqual(['GET /orders']);
+  });
+
+  it('show more with a scope that is optional, which is called as well', () => {
+    const optional = oneOperation('get', { security: [{ oauth2: ['a'] }], 'x-optional-scopes': ['b'] });
+    const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: optional, issuer });
+
+    expect(cases.map(({ name }) => name).slice(-2)).toEqual([
+      'GET /orders lets a token with a alone pass',
+      'GET /orders lets a token with a and b alone pass',
+    ]);
+  });
+});
+
 describe('reasons in 401s', () => {
   const opaque = assemble(sampleParts({ gate: homemadeGate(issuer), guard: homemadeGuard }));
   const failing = (app: typeof opaque, exposeReasons?: boolean) =>
@@ -171,6 +207,7 @@ describe('options that are wrong', () => {
     ['no issuer', { app, openapi }, 'option "issuer" must be a test issuer'],
     ['a misspelt one', { app, openapi, issuer, request: {} }, 'did you mean "requests"'],
     ['requests that are a text', { app, openapi, issuer, requests: 'a' }, 'option "requests" must be an object'],
+    ['a request of no operation', { app, openapi, issuer, requests: { getOrders: {} } }, 'did you mean "getOrder"'],
     ['a path to ignore', { app, openapi, issuer, ignore: '/a' }, 'option "ignore" must be an array of paths'],
     ['a document that is none', { app, openapi: {}, issuer }, 'expected an OpenAPI 3 document'],
   ])('are refused at once: %s', (_what, options, message) => {

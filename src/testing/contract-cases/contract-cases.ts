@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { didYouMean } from '../../core/options';
 import { layersOf } from '../../openapi/express-layer';
 import { allOperations, basePathOf, declaredScopes } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
@@ -51,6 +52,7 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const document = loadDocument(settings.openapi);
   const basePath = settings.basePath ?? basePathOf(document);
   const operations = operationsOf(allOperations(document, basePath), settings.ignore);
+  refuseUnknown(options.requests, operations);
   const judged = operations.filter(({ access }) => access !== 'other');
   const notJudged = operations.filter(({ access }) => access === 'other').map(nameOf);
 
@@ -80,6 +82,17 @@ function operationsOf(all: readonly LocatedOperation[], ignore: readonly string[
   return all.filter(({ path }) => !ignored(path)).sort((a, b) => rank(a) - rank(b));
 }
 
+/** A misspelt name would leave its request as it was, and say nothing. */
+function refuseUnknown(requests: ContractCasesOptions['requests'], operations: readonly LocatedOperation[]): void {
+  if (typeof requests !== 'object') return;
+  const known = operations.flatMap((one) => [one.operation.operationId ?? nameOf(one), nameOf(one)]);
+  const unknown = Object.keys(requests).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new TypeError(
+    `contractCases(): "requests" names ${unknown}, which is no operation${didYouMean(unknown, known)}`,
+  );
+}
+
 /** Only an Express app says which routes it has. */
 function routeCases({ app, openapi, ignore }: ContractSettings, basePath: string): readonly ContractCase[] {
   if (!app || layersOf(app) === undefined) return [];
@@ -90,7 +103,7 @@ function routeCases({ app, openapi, ignore }: ContractSettings, basePath: string
   ];
   return cases.map(([name, kind]) => {
     function check(): void {
-      const findings = auditRoutes(app as object, openapi, { ...(basePath !== '' && { basePath }), ignore });
+      const findings = auditRoutes(app as object, openapi, { basePath: basePath === '' ? '/' : basePath, ignore });
       const got = findings.filter((finding) => finding.kind === kind).map(describeFinding);
       assertNone(name, got.length === 0 ? [] : [{ what: 'routes', got, expected: [] }]);
     }

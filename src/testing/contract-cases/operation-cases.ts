@@ -54,7 +54,7 @@ export function operationCases(operation: LocatedOperation, bench: Bench): reado
 
   async function refuse(addition: Addition, accepted: readonly Refusal[]): Promise<readonly Deviation[]> {
     const { answer, reached } = await call(addition);
-    const deviations = bench.compareRefusal(answer, accepted);
+    const deviations = bench.compareRefusal(answer, accepted, operation.method !== 'HEAD');
     return [...deviations, ...compareReached(reached), ...answers.compare(answer)];
   }
 
@@ -79,6 +79,8 @@ export function operationCases(operation: LocatedOperation, bench: Bench): reado
     return [toCase('answers without a token, as documented', (name) => pass(name, {}))];
   }
   const enough = (alternatives[0] ?? []).join(' ');
+  const { 'x-optional-scopes': optional = [] } = operation.operation;
+  const withOptional = optional.length === 0 ? [] : alternatives.map((scopes) => [...scopes, ...optional]);
   const lacking: Refusal = {
     status: 403,
     error: 'insufficient_scope',
@@ -95,7 +97,7 @@ export function operationCases(operation: LocatedOperation, bench: Bench): reado
     ...insufficientSets(alternatives, bench.declaredScopes).map((set) =>
       toCase(`refuses ${set.name}`, async (name) => assertNone(name, await refuse(tokenWith(set.scopes), [lacking]))),
     ),
-    ...sufficientSets(alternatives).map((set) =>
+    ...sufficientSets([...alternatives, ...withOptional]).map((set) =>
       toCase(`lets ${set.name} pass`, (name) => pass(name, tokenWith(set.scopes))),
     ),
   ];
@@ -125,8 +127,9 @@ function compareReached(reached: readonly string[]): readonly Deviation[] {
 /** What a token that is good enough cannot be answered; everything else is for the document to say. */
 function comparePassage({ status, headers }: Answer): readonly Deviation[] {
   const isRefused = status === 401 || status === 403 || headers['www-authenticate'] !== undefined;
-  if (isRefused)
+  if (isRefused) {
     return [{ what: 'status', got: `${status}, refused by the gate`, expected: 'the answer of the handler' }];
+  }
   if (status === 429) return [{ what: 'status', got: 429, expected: 'an answer; raise the rate limit for tests' }];
   return status >= 500 ? [{ what: 'status', got: status, expected: 'below 500' }] : [];
 }

@@ -15,7 +15,7 @@ export interface Refusal {
 }
 
 /** Holds refused requests against what was expected of them. */
-export type CompareRefusal = (answer: Answer, accepted: readonly Refusal[]) => readonly Deviation[];
+export type CompareRefusal = (answer: Answer, accepted: readonly Refusal[], hasBody?: boolean) => readonly Deviation[];
 
 /** Options of {@link refusals}. */
 export interface RefusalRules {
@@ -49,23 +49,17 @@ export function refusals({ problems, exposeReasons }: RefusalRules): CompareRefu
     const codes = codesOf(refusal, problem['code']);
     return differences([
       { what: 'status in the body', got: problem['status'], expected: status },
-      {
-        what: 'code',
-        got: problem['code'],
-        expected: codes.find((code) => code === problem['code']) ?? codes.join(' or '),
-      },
+      { what: 'code', got: problem['code'], expected: oneOf(problem['code'], codes) },
     ]);
   }
 
-  return function compareRefusal(answer, accepted) {
+  return function compareRefusal(answer, accepted, hasBody = true) {
     const refusal = accepted.find(({ status }) => status === answer.status);
     if (!refusal) {
-      const [first, ...others] = accepted.map(({ status }) => status);
-      return [
-        { what: 'status', got: answer.status, expected: others.length === 0 ? first : [first, ...others].join(' or ') },
-      ];
+      const statuses = accepted.map(({ status }) => status);
+      return [{ what: 'status', got: answer.status, expected: oneOf(answer.status, statuses) }];
     }
-    return [...compareBearer(answer, refusal), ...(problems ? compareProblem(answer, refusal) : [])];
+    return [...compareBearer(answer, refusal), ...(problems && hasBody ? compareProblem(answer, refusal) : [])];
   };
 }
 
@@ -85,6 +79,12 @@ function scopeText(got: string | undefined, accepted: Refusal['scopes']): string
   const sorted = (scopes: readonly string[]): string => [...new Set(scopes)].sort().join(' ');
   const named = got === undefined ? undefined : sorted(got.split(' ').filter(Boolean));
   return accepted?.some((scopes) => sorted(scopes) === named) ? got : accepted?.[0]?.join(' ');
+}
+
+/** What was got when it is among what is expected, else all of that. */
+function oneOf(got: unknown, expected: readonly unknown[]): unknown {
+  if (expected.includes(got)) return got;
+  return expected.length === 1 ? expected[0] : expected.join(' or ');
 }
 
 function differences(deviations: readonly Deviation[]): readonly Deviation[] {
