@@ -6,7 +6,7 @@ export const PLAN = {
   'src/token/unknown-keys.ts': ['token/unknown-keys', 'token/remote-keys'],
   'src/token/remote-keys.ts': ['token/remote-keys'],
   'src/token/key-refresh.ts': ['token/key-refresh', 'token/remote-keys'],
-  'src/token/presets.ts': ['behaviours/presets'],
+  'src/token/presets.ts': ['token/claims', 'behaviours/presets', 'express/authenticate-options'],
   'src/token/claims.ts': ['token/claims'],
   'src/token/jws.ts': ['token/jws'],
   'src/token/strict-json.ts': ['token/strict-json'],

@@ -61,6 +61,83 @@ describe('bearerToken: requests as other frameworks than node:http might hand th
   });
 });
 
+describe('bearerToken: the header to the character (RFC 9110 section 11.4, RFC 6750 section 2.1)', () => {
+  const detailOf = (request: TokenLocations): unknown => {
+    try {
+      return bearerToken(request);
+    } catch (error) {
+      const { reason, privateDetail } = error as AuthError;
+      return [reason, privateDetail];
+    }
+  };
+  const withHeader = (authorization: unknown): TokenLocations => ({ headers: { authorization } as never });
+  const notOne = ['malformed_authorization', 'not one scheme with its credentials'];
+  const noToken = ['malformed_authorization', 'no single b64token after "Bearer"'];
+
+  it.each<[string, unknown, unknown]>([
+    ['one blank', 'Bearer abc', 'abc'],
+    ['two blanks', 'Bearer  abc', 'abc'],
+    ['a token of one character', 'bearer a', 'a'],
+    ['padding', 'bearer a==', 'a=='],
+    ['padding alone', 'Bearer =', noToken],
+    ['no token', 'Bearer ', noToken],
+    ['the scheme alone', 'Bearer', noToken],
+    ['a blank behind', 'Bearer abc ', noToken],
+    ['a tab behind the scheme', 'Bearer\tabc', notOne],
+    ['a tab behind another scheme', 'Basic\tabc', notOne],
+    ['a blank before the scheme', ' Bearer abc', notOne],
+    ['nothing', '', notOne],
+    ['bearer behind a comma, at the end', 'Basic x,bearer', notOne],
+    ['bearer behind a comma and blanks', 'Basic x,  Bearer y', notOne],
+    ['a name that begins with bearer behind a comma', 'Digest x,bearers=1', ['missing_token', undefined]],
+    ['another scheme', 'Basic abc', ['missing_token', undefined]],
+    ['no text', 17, ['malformed_authorization', 'the Authorization header is no string']],
+  ])('%s', (_what, header, expected) => {
+    expect(detailOf(withHeader(header))).toEqual(expected);
+  });
+
+  const twice = ['malformed_authorization', 'more than one Authorization header'];
+  it.each<[string, readonly string[], unknown]>([
+    ['one header', ['Host', 'x', 'Authorization', 'Bearer abc'], 'abc'],
+    ['a header whose value is the name', ['X-Name', 'Authorization', 'authorization', 'Bearer abc'], 'abc'],
+    ['another header of that length', ['Authorizatiom', 'x', 'Authorization', 'Bearer abc'], 'abc'],
+    ['two headers', ['Authorization', 'Bearer abc', 'Host', 'x', 'Authorization', 'Bearer xyz'], twice],
+    ['two headers in another case', ['AUTHORIZATION', 'Bearer abc', 'authorization', 'Bearer abc'], twice],
+    ['no header at all', [], 'abc'],
+  ])('counts the headers as they came: %s', (_what, rawHeaders, expected) => {
+    expect(detailOf({ ...withHeader('Bearer abc'), rawHeaders })).toEqual(expected);
+  });
+
+  const form = 'application/x-www-form-urlencoded';
+  it.each<[string, string | undefined, unknown, unknown]>([
+    ['null', form, null, 'abc'],
+    ['a number', form, 17, 'abc'],
+    ['an empty object', form, {}, 'abc'],
+    ['a member among others', form, { a: 1, access_token: 'x' }, ['token_in_body', undefined]],
+    ['a percent sign and no token', form, 'note=100%25', 'abc'],
+    ['an encoded name', form, 'a=1&%61ccess_token=x', ['token_in_body', undefined]],
+    ['bytes beyond ASCII', form, Buffer.from('caf\u00e9=1&access_token=x'), ['token_in_body', undefined]],
+    ['parameters behind a blank', `${form} ; charset=utf-8`, 'access_token=x', ['token_in_body', undefined]],
+    ['a type that begins alike', `${form}-not`, 'access_token=x', 'abc'],
+    ['a type that contains it', `text/plain; was=${form}`, 'access_token=x', 'abc'],
+    ['no type', undefined, 'access_token=x', 'abc'],
+  ])('looks into form bodies alone: %s', (_what, type, body, expected) => {
+    const headers = { authorization: 'Bearer abc', 'content-type': type };
+    expect(detailOf({ headers, body })).toEqual(expected);
+  });
+
+  it.each([
+    ['/v1/orders', 'abc'],
+    ['/v1/access_token=x', 'abc'],
+    ['?', 'abc'],
+    ['/v1/orders?note=%25', 'abc'],
+    ['?access_token=x', ['token_in_query', undefined]],
+    ['/v1/orders?a=b?c&access_token', ['token_in_query', undefined]],
+  ])('looks into the query alone: %s', (url, expected) => {
+    expect(detailOf({ ...withHeader('Bearer abc'), url })).toEqual(expected);
+  });
+});
+
 describe('parseToken', () => {
   it('refuses more than 16384 characters before it looks at any of them', () => {
     const raw = token({ claims: { filler: 'x'.repeat(12_500) } });
