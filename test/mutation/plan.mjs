@@ -20,10 +20,5 @@ export const PLAN = {
   'src/express/require-scope.ts': ['express/require-scope', 'behaviours/scopes'],
   'src/express/require-claim.ts': ['express/require-scope', 'behaviours/scopes'],
   'src/express/guard.ts': ['behaviours/scopes', 'behaviours/optional-and-revocation', 'express/unguarded'],
-  'src/express/judge.ts': [
-    'express/judge',
-    'express/authenticate',
-    'behaviours/claims',
-    'behaviours/optional-and-revocation',
-  ],
+  'src/express/judge.ts': ['express/judge'],
 };
