@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { describe } from '../core/options';
-import { isScopeToken } from '../token/scopes';
+import { isGranted, isScopeToken } from '../token/scopes';
 import { runGuard } from './guard';
 import type { Guard } from './guard';
 import type { GateRequest, Middleware } from './http';
@@ -50,9 +50,9 @@ export function requireScope(...args: readonly unknown[]): ScopeGuard {
   return Object.assign(requireScope, { requirement });
 }
 
-/** Whether granted scopes are enough. Scopes compare as whole strings: `orders` is no part of `orders:read`. */
+/** Whether granted scopes are enough. */
 export function satisfies(granted: readonly string[], requirement: ScopeRequirement): boolean {
-  const has = (scope: string): boolean => granted.includes(scope);
+  const has = (scope: string): boolean => isGranted(granted, scope);
   return 'anyOf' in requirement ? requirement.anyOf.some(has) : requirement.allOf.every(has);
 }
 

@@ -9,13 +9,13 @@ function nowhere(): Socket {
 }
 
 /** Runs one request through an app without a network, and answers its status. What it costs is the app's and node's alone. */
-export function pass(app: RequestListener, authorization: string | undefined): Promise<number> {
+export function pass(app: RequestListener, authorization: string | undefined, url = '/v1/orders'): Promise<number> {
   const socket = nowhere();
   const req = new IncomingMessage(socket);
   const rawHeaders = ['Host', 'api.test', ...(authorization === undefined ? [] : ['Authorization', authorization])];
   Object.assign(req, {
     method: 'GET',
-    url: '/v1/orders',
+    url,
     httpVersion: '1.1',
     httpVersionMajor: 1,
     httpVersionMinor: 1,
