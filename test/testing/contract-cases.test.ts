@@ -120,6 +120,11 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
     'GET /api/whoami lets a token without scopes pass',
     'status: expected below 500, got 500',
   ],
+  'a body is no JSON': ['GET /api/whoami lets a token without scopes pass', 'body: expected JSON, got no JSON'],
+  'a good request is turned away for its rate': [
+    'GET /api/whoami lets a token without scopes pass',
+    'status: expected an answer; raise the rate limit for tests, got 429',
+  ],
   'a route is not documented': [
     'The app has no route that sample-openapi.yaml does not document',
     'routes: expected [], got ["GET /api/internal/orders: the app has it, sample-openapi.yaml has not; document the operation, or remove the route"]',

@@ -98,6 +98,10 @@ export const ANSWER_BUGS: Readonly<Record<string, Plant>> = {
   'a good request is answered 500': replace({
     whoAmI: [(req, res) => sendProblem(req, res, { status: 500, code: 'internal_error' })],
   }),
+  'a body is no JSON': replace({ whoAmI: [(_req, res) => void res.type('application/json').send('{')] }),
+  'a good request is turned away for its rate': replace({
+    whoAmI: [(req, res) => sendProblem(req, res, { status: 429, code: 'rate_limited' })],
+  }),
   'a route is not documented': replace({
     more: (router) => void router.get('/internal/orders', requireScope('orders:read'), answerOrders),
   }),
