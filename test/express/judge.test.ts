@@ -81,6 +81,13 @@ describe('verify()', () => {
     await judging.close();
   });
 
+  it('waits for a key that has to be fetched, where no generations are checked too', async () => {
+    const fetch = (): Promise<Response> => Promise.resolve(Response.json(jwks(testKey())));
+    const judging = judgeWith({ keys: undefined, jwksUri: 'https://login.test/jwks', fetch, generation: false });
+    expect(await judging.verify(token())).toMatchObject({ clientId: 'pos-17' });
+    await judging.close();
+  });
+
   it('tells no generation where the check is off', () => {
     const auth = judgeWith({ generation: false }).verify(token());
     expect(auth).toMatchObject({ clientId: 'pos-17', generation: undefined });
@@ -100,7 +107,7 @@ describe('recall()', () => {
   it('answers nothing where nothing is to be remembered', async () => {
     const judging = judgeWith({ verifiedTokens: 0 });
     const raw = token();
-    await seen(judging, raw);
+    expect(await seen(judging, raw)).toMatchObject({ clientId: 'pos-17' });
     expect(judging.recall(raw)).toBeUndefined();
   });
 
@@ -134,9 +141,12 @@ describe('recall()', () => {
     expect(judging.recall(raw)).toBe(auth);
   });
 
-  it('judges the claims of a token that was refused anew: it may be good by now', async () => {
+  it.each([
+    ['with', {}],
+    ['without', { generation: false }],
+  ])('judges the claims of a refused token anew, %s generations: it may be good by now', async (_what, options) => {
     let nowMs = NOW_MS;
-    const judging = judgeWith({ clock: () => nowMs });
+    const judging = judgeWith({ clock: () => nowMs, ...options });
     const raw = token({ claims: { nbf: NOW + 60 } });
     expect(await seen(judging, raw)).toBe('not_yet_valid');
     expect(() => judging.recall(raw)).toThrow(new AuthError('not_yet_valid'));
@@ -160,6 +170,16 @@ describe('status(), ready() and close()', () => {
   ])('with %s', async (_what, options, ready, issuer) => {
     const judging = judgeWith(options);
     expect(judging.status()).toMatchObject({ ready, issuers: [{ issuer: ISSUER, ...issuer }] });
+    await judging.close();
+  });
+
+  it('are ready with the last issuer, not with the first', async () => {
+    const good = { audience: AUDIENCE, keys: jwks(testKey()) };
+    const waiting = { ...good, issuer: OTHER, generations: source({ down: false }) };
+    const judging = judgeWith({ issuers: [{ ...good, issuer: ISSUER }, waiting] });
+    expect(judging.status().ready).toBe(false);
+    await judging.ready();
+    expect(judging.status().ready).toBe(true);
     await judging.close();
   });
 

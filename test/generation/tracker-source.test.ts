@@ -81,6 +81,7 @@ describe('a tracker and its source', () => {
     const { tracker } = track({ source });
     await tracker.settled();
     expect(tracker.status()).toEqual({ source: 'starting', floors: 0, lastError: 'Error', reads: 0, failures: 1 });
+    expect(tracker.status()).not.toHaveProperty('ageMs');
     expect(() => tracker.check('pos', START)).toThrow(expect.objectContaining({ privateDetail: 'Error' }));
   });
 

@@ -11,7 +11,7 @@ export const PLAN = {
   'src/token/jws.ts': ['token/jws'],
   'src/token/strict-json.ts': ['token/strict-json'],
   'src/token/bearer.ts': ['token/bearer', 'behaviours/token-location'],
-  'src/token/signature.ts': ['behaviours/signature'],
+  'src/token/signature.ts': ['token/signature', 'behaviours/signature'],
   'src/token/verify.ts': ['token/verify'],
   'src/generation/floors.ts': ['generation/floors.test'],
   'src/generation/read-generation.ts': ['generation/read-generation'],

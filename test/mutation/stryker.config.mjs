@@ -17,5 +17,6 @@ export default {
   timeoutMS: 10_000,
   // Not hidden: Express serves no file from below a directory with a dot.
   tempDirName: `coverage/mutation-${process.pid}`,
-  ignorePatterns: ['api', 'bench', 'coverage', 'dist', 'docs'],
+  // Hidden directories come and go while somebody works.
+  ignorePatterns: ['.*', 'api', 'bench', 'coverage', 'dist', 'docs'],
 };
