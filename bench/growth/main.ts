@@ -9,6 +9,7 @@ import { percentile, round, table } from '../stats';
 import { sizedApp } from './app';
 import type { Size, SizedApp } from './app';
 import { lineChart } from './chart';
+import { cluster } from './cluster';
 
 const SMALLEST: Size = { clients: 1, floors: 0, scopes: 1, routes: 1, issuers: 1 };
 
@@ -74,4 +75,7 @@ async function batchOf({ app, path }: SizedApp, tokens: readonly string[]): Prom
   return (user + system) / tokens.length;
 }
 
-void main().then(() => process.exit(0));
+void main()
+  .then(cluster)
+  .then((scaling) => console.log(`\n${scaling}`))
+  .then(() => process.exit(0));
