@@ -124,6 +124,7 @@ describe('checkClaims', () => {
   it.each<[string, Record<string, unknown>, Partial<ClaimRules>]>([
     ['no aud where none is asked for', { aud: undefined, token_use: 'access' }, COGNITO],
     ['any aud where none is asked for', { aud: ['x'], token_use: 'access' }, COGNITO],
+    ['one audience of two', { aud: ['x', AUDIENCE] }, {}],
     ['a client that is accepted', {}, { clientIds: ['x', 'pos-17'] }],
     ['an iat at the tolerance', { iat: NOW + 10 }, {}],
     ['the longest life', { iat: NOW, exp: NOW + 86_400 }, {}],

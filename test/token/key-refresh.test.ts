@@ -53,6 +53,7 @@ describe('the age of a key set', () => {
     await keys.ready();
     await settle();
     expect(keys.status()).toEqual({ state: 'fresh', keys: 1, fetches: 1, ageMs: 0 });
+    expect(keys.status()).not.toHaveProperty('lastError');
     expect([keys.begun, keys.answered, keys.inFlight]).toEqual([1, 1, undefined]);
   });
 
@@ -69,6 +70,12 @@ describe('the age of a key set', () => {
     time.step(ageMs);
     expect(keys.state()).toBe(state);
   });
+});
+
+it('keys that are never fresh are stale from the first moment', async () => {
+  const { keys } = refreshing({ maxAgeMs: 0 });
+  await keys.ready();
+  expect(keys.state()).toBe('stale');
 });
 
 describe('when keys are fetched', () => {

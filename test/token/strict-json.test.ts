@@ -54,6 +54,21 @@ describe('parseJsonObject', () => {
   });
 
   it.each([
+    ['null', 'null'],
+    ['an array', '[{"a":1}]'],
+    ['a string', '"a"'],
+    ['a number', '17'],
+    ['true', 'true'],
+  ])('refuses what is no object: %s', (_what, text) => {
+    expect(() => parse(text)).toThrow(new SyntaxError('expected a JSON object'));
+  });
+
+  it('refuses bytes that are no UTF-8, and a byte order mark', () => {
+    expect(() => parseJsonObject(Buffer.from('{"a":"\xe9"}', 'latin1'))).toThrow(new SyntaxError('expected UTF-8'));
+    expect(() => parse('\ufeff{}')).toThrow(SyntaxError);
+  });
+
+  it.each([
     ['escaped once', '{"a":1,"\\u0061":2}'],
     ['a quote in the name', '{"\\"":1,"\\u0022":2}'],
     ['behind a string that looks like a member', '{"a":"\\"b\\":1","b":1,"b":2}'],
