@@ -15,7 +15,7 @@ function judgeWith(options: object = {}): Judge {
   const single = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()) };
   const defaults = 'issuers' in options ? {} : single;
   const given = { ...defaults, clock: () => NOW_MS, logger: recordingLogger(), ...options };
-  return judge(readGateOptions(given as AuthenticateOptions));
+  return judge(readGateOptions(given as unknown as AuthenticateOptions));
 }
 
 /** What an action answers in the end, or the reason of the refusal. */

@@ -129,6 +129,7 @@ describe('bearerToken: the header to the character (RFC 9110 section 11.4, RFC 6
   it.each([
     ['/v1/orders', 'abc'],
     ['/v1/access_token=x', 'abc'],
+    ['access_token=x', 'abc'],
     ['?', 'abc'],
     ['/v1/orders?note=%25', 'abc'],
     ['?access_token=x', ['token_in_query', undefined]],
