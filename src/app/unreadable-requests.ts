@@ -54,7 +54,7 @@ export function refuseUnreadable(
   socket: Socket,
   latest: ServerResponse | undefined,
 ): UnreadableRequest | undefined {
-  const isAnswered = latest && (latest.req.complete ? !latest.writableFinished : latest.headersSent);
+  const isAnswered = latest && (latest.req.complete ? isPending(latest) : latest.headersSent);
   // Bytes behind a request that was said to be the last one of its connection.
   const isOver = code === 'HPE_CLOSED_CONNECTION';
   const refusal = socket.writable && !isAnswered && !isOver ? (REFUSALS[code] ?? INVALID) : undefined;
@@ -66,6 +66,11 @@ export function refuseUnreadable(
     return undefined;
   }
   return { status: refusal.status, code };
+}
+
+/** Not written yet, or behind an earlier answer that is not. Since Node 24 a written one is finished only a turn later. */
+function isPending(answer: ServerResponse): boolean {
+  return !answer.writableEnded || answer.writableLength > (answer.socket?.writableLength ?? 0);
 }
 
 function answerOf({ status, code, detail }: Refusal): string {

@@ -1,6 +1,7 @@
 import { refused, refusedByNode, unreadable } from '../support/attack';
 import type { Attack, Expected } from '../support/attack';
 import { GOOD } from '../support/forge';
+import { NODE_MAJOR } from '../support/node-major';
 
 const AUTH = `Authorization: Bearer ${GOOD}`;
 const MISSING = refused('missing_token');
@@ -111,7 +112,8 @@ const OBFUSCATED: readonly Attack[] = [
     'RFC 9112 section 6.1',
     ['Transfer-Encoding:'],
     CHUNKED,
-    refused('missing_token', { next: 'refused' }),
+    // Since Node 22 the parser itself refuses it.
+    NODE_MAJOR < 22 ? refused('missing_token', { next: 'refused' }) : unreadable(),
   ),
 ];
 
@@ -153,7 +155,11 @@ const LINES: readonly Attack[] = [
   bytes('HTTP/1.2', 'RFC 9110 section 2.5', 'GET /v1/orders HTTP/1.2\r\nHost: a\r\n\r\n', unreadable()),
   bytes('HTTP/2.0', 'RFC 9112 section 2.3', 'GET /v1/orders HTTP/2.0\r\nHost: a\r\n\r\n', THEN_CUT),
   bytes('http/1.1 in lower case', 'RFC 9112 section 2.3', 'GET /v1/orders http/1.1\r\nHost: a\r\n\r\n', unreadable()),
-  bytes('no host', 'RFC 9112 section 3.2', 'GET /v1/orders HTTP/1.1\r\n\r\n', refusedByNode()),
+  bytes('no host', 'RFC 9112 section 3.2', 'GET /v1/orders HTTP/1.1\r\n\r\n', {
+    ...refusedByNode(),
+    // Before Node 24 an answer that cannot be sent never ends.
+    nextLogged: NODE_MAJOR >= 24,
+  }),
   bytes('LF alone', 'RFC 9112 section 2.2', `GET /v1/orders HTTP/1.1\nHost: a\n${AUTH}\n\n`, unreadable()),
   bytes(
     'LF alone behind one header',

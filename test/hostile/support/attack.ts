@@ -28,6 +28,8 @@ export interface Expected {
   readonly byParser?: true;
   /** Node refuses it before any code of ours: no body, nothing in the log. */
   readonly byNode?: true;
+  /** The next request reached the app and its log, although its answer was not sent any more. */
+  readonly nextLogged?: boolean;
   /** Whether node says 100 Continue first. */
   readonly continued?: true;
   /**
