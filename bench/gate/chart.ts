@@ -6,7 +6,7 @@ export interface Bars {
 }
 
 const COLOURS = ['#1f6f5c', '#5aa98f', '#c9a227'];
-const [LEFT, TOP, WIDTH, BAR, GAP] = [330, 70, 420, 14, 14] as const;
+const [LEFT, TOP, WIDTH, BAR, GAP] = [390, 70, 420, 14, 14] as const;
 
 /** Draws horizontal bars as an SVG that is readable on a light and on a dark page. */
 export function barChart(title: string, series: readonly string[], groups: readonly Bars[]): string {
@@ -26,8 +26,8 @@ export function barChart(title: string, series: readonly string[], groups: reado
     return `${text(LEFT - 10, top + (series.length * BAR) / 2 + 4, label, 'end')}${bars.join('')}`;
   });
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="800" height="${height}" viewBox="0 0 800 ${height}" role="img">`,
-    `<title>${escapeXml(title)}</title><rect width="800" height="${height}" fill="#ffffff"/>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="860" height="${height}" viewBox="0 0 860 ${height}" role="img">`,
+    `<title>${escapeXml(title)}</title><rect width="860" height="${height}" fill="#ffffff"/>`,
     text(20, 24, title),
     ...legend,
     ...rows,
