@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { install, runConsumer, versionOf } from './consumer';
 import type { Consumer } from './consumer';
 import { node, npm } from './npm';
@@ -65,10 +66,10 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** What Jest, Vitest and node:test say in three ways: the contract alone has 35 cases. */
+/** What Jest, Vitest and node:test say in three ways, in colour where `CI` is set: the contract alone has 35 cases. */
 function passedTests(output: string): number {
-  const counts = [...output.matchAll(/Tests:? +(\d+) passed|^\W+pass (\d+)$/gm)].map(([, one, other]) =>
-    Number(one ?? other),
+  const counts = [...stripVTControlCharacters(output).matchAll(/Tests:? +(\d+) passed|^\W+pass (\d+)$/gm)].map(
+    ([, one, other]) => Number(one ?? other),
   );
   return Math.max(0, ...counts);
 }
