@@ -16,6 +16,7 @@ import { requestId } from './request-id';
 import { requestObserver } from './request-observer';
 import type { RequestEvent } from './request-observer';
 import { requestValidation } from './request-validation';
+import type { RedisCommands } from './shared-rate-store';
 
 /** Options of {@link createApp}. */
 export interface AppOptions {
@@ -27,6 +28,8 @@ export interface AppOptions {
   readonly replace?: CommerceRouterOptions['replace'];
   /** What the gate relies on, where the settings do not say all of it. Default: `authenticateOptions(settings)`. */
   readonly gate?: AuthenticateOptions;
+  /** Connects to the Redis that counts requests for all processes. Default: each process counts for itself. */
+  readonly connectToRedis?: (() => RedisCommands) | undefined;
   /** Told about every request, beside the log; for metrics. */
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
   /** Milliseconds since the epoch. */
@@ -80,6 +83,7 @@ export function createApp(options: AppOptions): App {
   });
   const limit = clientRateLimit({
     settings,
+    connectToRedis: options.connectToRedis,
     logger,
     onLimited: (req) => observer.refused(req, { reason: 'rate_limited' }),
   });

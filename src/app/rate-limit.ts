@@ -2,13 +2,15 @@ import { MemoryStore, rateLimit } from 'express-rate-limit';
 import type { Request, RequestHandler } from 'express';
 import { sendProblem } from '../index';
 import type { Logger, Settings } from '../index';
-import { connectToRedis } from './redis-commands';
 import { SharedRateStore } from './shared-rate-store';
+import type { RedisCommands } from './shared-rate-store';
 
 /** Options of {@link clientRateLimit}. */
 export interface ClientRateLimitOptions {
-  /** `rateLimit` is the quota; where `generations` is in Redis, requests are counted there too. */
-  readonly settings: Pick<Settings, 'rateLimit' | 'generations' | 'audience'>;
+  /** `rateLimit` is the quota. */
+  readonly settings: Pick<Settings, 'rateLimit' | 'audience'>;
+  /** Connects to where requests are counted for several processes together; called once, if there is a quota. */
+  readonly connectToRedis: (() => RedisCommands) | undefined;
   readonly logger: Logger;
   /** Told about every request that is refused. */
   readonly onLimited: (req: Request) => void;
@@ -25,10 +27,11 @@ export interface ClientRateLimit {
  * (draft-ietf-httpapi-ratelimit-headers-08). Belongs behind `authenticate()`: the id in an unverified token means
  * nothing, and verified ones are as many as there are clients, so the counts stay few.
  */
-export function clientRateLimit({ settings, logger, onLimited }: ClientRateLimitOptions): ClientRateLimit {
+export function clientRateLimit(options: ClientRateLimitOptions): ClientRateLimit {
+  const { settings, onLimited } = options;
   if (settings.rateLimit === undefined) return { handler: (_req, _res, next) => next(), close() {} };
   const { limit, windowMs } = settings.rateLimit;
-  const store = storeOf(settings, logger);
+  const store = storeOf(options);
   const handler = rateLimit({
     limit,
     windowMs,
@@ -50,11 +53,7 @@ export function clientRateLimit({ settings, logger, onLimited }: ClientRateLimit
 }
 
 /** What has the same audience is the same API: its processes share one quota. */
-function storeOf({ generations, audience }: ClientRateLimitOptions['settings'], logger: Logger) {
-  if (generations === undefined || !/^rediss?:/i.test(generations)) return new MemoryStore();
-  return new SharedRateStore({
-    redis: connectToRedis(generations),
-    prefix: `tillgate:rate-limit:${audience} `,
-    logger,
-  });
+function storeOf({ settings, connectToRedis, logger }: ClientRateLimitOptions): MemoryStore | SharedRateStore {
+  if (!connectToRedis) return new MemoryStore();
+  return new SharedRateStore({ redis: connectToRedis(), prefix: `tillgate:rate-limit:${settings.audience} `, logger });
 }

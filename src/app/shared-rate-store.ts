@@ -1,7 +1,13 @@
 import { MemoryStore } from 'express-rate-limit';
 import type { ClientRateLimitInfo, Options, Store } from 'express-rate-limit';
 import type { Logger } from '../index';
-import type { RedisCommands } from './redis-commands';
+
+/** A connection to Redis that takes commands. */
+export interface RedisCommands {
+  /** Rejects when the server refuses, or when there is no connection; may wait for one that is being made. */
+  send(args: readonly string[]): Promise<unknown>;
+  close(): void;
+}
 
 /** Options of {@link SharedRateStore}. */
 export interface SharedRateStoreOptions {
@@ -98,7 +104,7 @@ export class SharedRateStore implements Store {
     // One request tries whether Redis is back; the others need not wait for what it finds out.
     if (this.#failing) this.#pausedUntilMs = nowMs + PAUSE_MS;
     try {
-      const reply = this.#redis.send('EVAL', script, '1', this.#prefix + key, ...args);
+      const reply = this.#redis.send(['EVAL', script, '1', this.#prefix + key, ...args]);
       const answer = read(await within(reply, this.#timeoutMs));
       if (this.#failing) this.#logger.info({}, 'rate limit: Redis counts again, for all processes together');
       this.#failing = false;

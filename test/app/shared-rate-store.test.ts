@@ -1,6 +1,6 @@
 import type { Options } from 'express-rate-limit';
 import { SharedRateStore } from '../../src/app/shared-rate-store';
-import type { RedisCommands } from '../../src/app/redis-commands';
+import type { RedisCommands } from '../../src/app/shared-rate-store';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
@@ -17,7 +17,7 @@ class FakeRedis implements RedisCommands {
   fail: (() => Promise<unknown>) | undefined;
   closed = false;
 
-  send(...[command = '', script = '', , key = '', ttl]: string[]): Promise<unknown> {
+  send([command = '', script = '', , key = '', ttl]: readonly string[]): Promise<unknown> {
     this.asked.push(`${command} ${key}`);
     if (this.fail) return this.fail();
     const count = this.counts.get(key) ?? 0;

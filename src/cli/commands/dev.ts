@@ -10,6 +10,7 @@ import { registerDemoClients } from '../demo-clients';
 import { isEmbedded } from '../embedded';
 import { EXIT } from '../exit';
 import { withFreePorts } from '../free-ports';
+import { rateLimitRedis } from '../rate-limit-redis';
 import { apiSettings } from '../settings';
 import { startTokenServer } from '../start-token-server';
 import type { RunningTokenServer } from '../start-token-server';
@@ -60,7 +61,12 @@ function apiOptions(
 ): AppOptions {
   const settings = apiSettings(given);
   const gate = { ...authenticateOptions(settings), fetch: io.fetch };
-  return { settings, logger, gate: tokens ? { ...gate, generations: tokens.generations } : gate };
+  return {
+    settings,
+    logger,
+    gate: tokens ? { ...gate, generations: tokens.generations } : gate,
+    connectToRedis: rateLimitRedis(settings),
+  };
 }
 
 async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<boolean> {

@@ -5,6 +5,7 @@ import type { CommandContext } from '../command';
 import { EXIT } from '../exit';
 import { withFreePorts } from '../free-ports';
 import { authorizedGenerations } from '../generation-source';
+import { rateLimitRedis } from '../rate-limit-redis';
 import { externalSettings } from '../settings';
 
 /** `tillgate serve`: the API alone, until it is asked to stop. */
@@ -15,7 +16,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const generations = authorizedGenerations(settings, { fetch: io.fetch, logger });
   try {
     const gate = { ...authenticateOptions(settings), fetch: io.fetch, ...(generations && { generations }) };
-    const api = await startApi({ settings, logger, gate });
+    const api = await startApi({ settings, logger, gate, connectToRedis: rateLimitRedis(settings) });
     print(
       context,
       { base_url: settings.baseUrl, listening: api.url, issuer: settings.issuer, admin: api.adminUrl },

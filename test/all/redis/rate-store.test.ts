@@ -1,7 +1,9 @@
 import { createRequire } from 'node:module';
 import type { Options } from 'express-rate-limit';
-import { connectToRedis } from '../../../src/app/redis-commands';
 import { SharedRateStore } from '../../../src/app/shared-rate-store';
+import type { RedisCommands } from '../../../src/app/shared-rate-store';
+import { rateLimitRedis } from '../../../src/cli/rate-limit-redis';
+import type { Settings } from '../../../src/index';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 import { startRedis } from '../support/redis-server';
@@ -25,12 +27,17 @@ const only = (allowed: string) => (name: string) => {
   throw Object.assign(new Error(`${name} is not installed`), { code: 'MODULE_NOT_FOUND' });
 };
 
+/** As the API connects, with one package installed. */
+function connectTo(generations: string, name: string): RedisCommands {
+  return rateLimitRedis({ generations } as Settings, only(name))!();
+}
+
 describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {
   const log = recordingLogger();
   beforeEach(() => log.entries.splice(0));
 
   function process(url = redis.url): SharedRateStore {
-    const store = new SharedRateStore({ redis: connectToRedis(url, only(name)), prefix: PREFIX, logger: log });
+    const store = new SharedRateStore({ redis: connectTo(url, name), prefix: PREFIX, logger: log });
     store.init({ windowMs } as Options);
     open.push(store);
     return store;
@@ -81,7 +88,9 @@ describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {
 });
 
 it('without either package says what to install, and not the address', () => {
-  expect(() => connectToRedis('redis://user:secret@127.0.0.1', only('neither'))).toThrow(
-    new TypeError('rate limits in Redis need the package ioredis or redis: npm install ioredis@6'),
+  expect(() => connectTo('redis://user:secret@127.0.0.1', 'neither')).toThrow(
+    new TypeError(
+      'rate limits in Redis need the package ioredis or redis, and neither is installed: npm install ioredis@6',
+    ),
   );
 });

@@ -1,0 +1,27 @@
+import { loadPackage } from '../generation/optional-package';
+import { connectToRedis } from '../generation/redis-connect';
+import type { RedisConnection } from '../generation/redis-client';
+import type { Settings } from '../index';
+
+/** Commands that wait for a connection, at most. */
+const MAX_WAITING = 1_000;
+
+/** How the API connects to where requests are counted: `undefined` unless its generations are in Redis. */
+export function rateLimitRedis({ generations }: Settings, load = loadPackage): (() => RedisConnection) | undefined {
+  if (generations === undefined || !/^rediss?:/i.test(generations)) return undefined;
+  return () =>
+    connectToRedis(generations, {
+      name: 'tillgate-limits',
+      needs: 'rate limits in Redis need',
+      load,
+      ioredis: {
+        // What waits is given up at the first attempt that fails: whoever sent it has long gone on.
+        maxRetriesPerRequest: 0,
+        // Asks for INFO, which a user for limits alone need not have.
+        enableReadyCheck: false,
+        // Else it holds the process up for 2 s where the connection is lost already.
+        disconnectTimeout: 0,
+      },
+      nodeRedis: { commandsQueueMaxLength: MAX_WAITING },
+    });
+}
