@@ -1,6 +1,6 @@
 import type { LocatedOperation } from '../../src/openapi/document';
 import { answerSchemas } from '../../src/testing/contract-cases/answer-schemas';
-import { bearerChallenge } from '../../src/testing/contract-cases/challenge';
+import { bearerChallenge } from '../../src/testing/bearer-challenge';
 import { prepareRequest } from '../../src/testing/contract-cases/sample-request';
 import type { SampleRequest } from '../../src/testing/contract-cases/sample-request';
 import { sampleOf } from '../../src/testing/contract-cases/sample-value';

@@ -15,6 +15,10 @@ describe('expectChallenge() and expectProblem()', () => {
     ['read quoted strings', () => expectChallenge(answer, { realm: 'a "b"', error: 'invalid_token' })],
     ['look at a description when it is named', () => expectDescription('It has expired.')],
     ['take what fetch() answers', () => expectChallenge(fetched, { error: 'invalid_token' })],
+    [
+      'find Bearer among other schemes',
+      () => expectChallenge({ ...answer, headers: several }, { error: 'x', scope: 'a' }),
+    ],
     ['look at status and code', () => expectProblem(answer, { status: 401, code: 'expired' })],
     [
       'look at other members when named',
@@ -58,6 +62,7 @@ describe('expectChallenge() and expectProblem()', () => {
 });
 
 const basic = { 'www-authenticate': 'Basic realm="token"' };
+const several = { 'www-authenticate': 'DPoP algs="ES256", Bearer error="x", scope="a", Basic realm="token"' };
 
 function expectDescription(error_description: string): void {
   expectChallenge(answer, { error: 'invalid_token', error_description });

@@ -1,5 +1,5 @@
 import type { ChallengeError, Reason } from '../../core/reasons';
-import { bearerChallenge } from './challenge';
+import { bearerChallenge } from '../bearer-challenge';
 import type { Answer } from './client';
 import type { Deviation } from './deviation';
 import { isRecord } from './reference';
