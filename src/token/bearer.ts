@@ -72,11 +72,12 @@ function hasQueryToken(url: string | undefined): boolean {
   return namesAccessToken(url.slice(start + 1));
 }
 
-function hasFormToken({ headers, body }: TokenLocations): boolean {
-  if (body === undefined || body === null) return false;
+function hasFormToken(request: TokenLocations): boolean {
   // A member of that name in a JSON document is data of the API, not a token.
-  const type = headers['content-type'];
+  const type = request.headers['content-type'];
   if (typeof type !== 'string' || !FORM.test(type)) return false;
+  const { body } = request;
+  if (body === undefined || body === null) return false;
   if (typeof body === 'string') return namesAccessToken(body);
   if (Buffer.isBuffer(body)) return namesAccessToken(body.toString('latin1'));
   return typeof body === 'object' && Object.keys(body).some(isAccessTokenName);

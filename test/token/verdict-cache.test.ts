@@ -41,6 +41,16 @@ describe('verdictCache', () => {
     expect([cache.get('a'), cache.get('b')]).toEqual([undefined, verdict]);
   });
 
+  it('knows a token by all of its text: one that ends alike is another', () => {
+    const cache = verdictCache<object>(10);
+    const ending = randomBytes(256).toString('base64url');
+    const [token, verdict] = [tokenOf(`header.claims.${ending}`), {}];
+    for (let times = 0; times < 2; times++) cache.set(token, verdict);
+    expect(cache.get(`header.claimz.${ending}`)).toBeUndefined();
+    expect(cache.get(ending)).toBeUndefined();
+    expect(cache.get(`header.claims.${ending}`)).toBe(verdict);
+  });
+
   it('forgets what it is told to', () => {
     const cache = verdictCache<object>(10);
     const token = tokenOf('a');
