@@ -14,6 +14,7 @@ import { resourceMetadataUrl } from './metadata';
 import { openPassage, passageOf } from './passage';
 import type { PassageGate } from './passage';
 import { readGateOptions } from './read-options';
+import { showAuth } from './request-auth';
 import { sendInternalError, sendRefusal } from './respond';
 import { bearerCheck } from './strategy';
 import { holdBackUnguarded, warnUnguarded } from './unguarded';
@@ -87,9 +88,9 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   }
 
   function admit(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: () => void): void {
-    const before = passageOf(res);
-    const passage = openPassage(res, passing, auth);
-    if (auth) (req as GateRequest & { auth?: Auth }).auth = auth;
+    const before = passageOf(req);
+    const passage = openPassage(req, passing, auth);
+    if (auth) showAuth(req, auth);
     holdBackUnguarded(res, passage, before);
     report.passed?.(req, auth);
     next();
@@ -98,7 +99,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 
   function refuse(req: GateRequest, res: ServerResponse, error: AuthError): void {
     // There is an identity when a guard behind the gate refuses a caller whose token was good.
-    report.refused(req, error, passageOf(res)?.auth);
+    report.refused(req, error, passageOf(req)?.auth);
     sendRefusal(req, res, error.presentedAs(presentation));
   }
 

@@ -20,7 +20,7 @@ export interface Guard {
  * caller, so it is a 500 whose log names the route.
  */
 export function runGuard(guard: Guard, req: GateRequest, res: ServerResponse, next: (error?: unknown) => void): void {
-  const passage = passageOf(res);
+  const passage = passageOf(req);
   if (!passage) {
     consoleLogger.error({ route: routeOf(req) }, `${guard.name} stands on a route without authenticate() before it`);
     return sendInternalError(req, res);

@@ -18,7 +18,7 @@ export interface PassageGate {
 /** The methods through which an answer leaves. */
 export type Writers = Pick<ServerResponse, 'writeHead' | 'write' | 'end'>;
 
-/** What a gate leaves with an answer for the guards behind it. Guards trust this, not `req.auth`, which anybody can set. */
+/** What a gate leaves with a request for the guards behind it. Guards trust this, not `req.auth`, which anybody can set. */
 export interface Passage {
   readonly gate: PassageGate;
   /** `undefined`: a request without a token that an optional gate let pass. */
@@ -37,10 +37,10 @@ export interface Passage {
  * Not a member of request or answer: nobody can forge it, and one more member on those objects of Express, whose
  * prototype has been changed, makes V8 copy their whole shape.
  */
-const passages = new WeakMap<ServerResponse, Passage>();
+const passages = new WeakMap<GateRequest, Passage>();
 
-/** Marks an answer as one to a request that passed a gate; a second gate replaces the first one's mark. */
-export function openPassage(res: ServerResponse, gate: PassageGate, auth: Auth | undefined): Passage {
+/** Marks a request as one that passed a gate; a second gate replaces the first one's mark. */
+export function openPassage(req: GateRequest, gate: PassageGate, auth: Auth | undefined): Passage {
   const passage: Passage = {
     gate,
     auth,
@@ -49,11 +49,11 @@ export function openPassage(res: ServerResponse, gate: PassageGate, auth: Auth |
     writers: undefined,
     heldBack: false,
   };
-  passages.set(res, passage);
+  passages.set(req, passage);
   return passage;
 }
 
-/** The passage of the request that this answers, or `undefined` when no gate was before. */
-export function passageOf(res: ServerResponse): Passage | undefined {
-  return passages.get(res);
+/** The passage of a request, or `undefined` when no gate was before. */
+export function passageOf(req: GateRequest): Passage | undefined {
+  return passages.get(req);
 }

@@ -9,6 +9,8 @@ import { sendInternalError } from './respond';
 const REPRESENTATION =
   /^(content-|etag$|last-modified$|location$|set-cookie$|transfer-encoding$|cache-control$|expires$)/;
 const MAX_WARNED_ROUTES = 1_000;
+/** The passages of the requests whose answers are watched. */
+const watchedAnswers = new WeakMap<ServerResponse, Passage>();
 const warned = new WeakMap<object, Set<string>>();
 
 /**
@@ -21,6 +23,7 @@ const warned = new WeakMap<object, Set<string>>();
 export function holdBackUnguarded(res: ServerResponse, passage: Passage, before: Passage | undefined): void {
   if (before && isStricter(before.unguarded, passage.unguarded)) passage.unguarded = before.unguarded;
   if (passage.unguarded !== 'refuse') return;
+  watchedAnswers.set(res, passage);
   if (before?.writers) {
     passage.writers = before.writers;
     return;
@@ -42,7 +45,7 @@ export function warnUnguarded(req: GateRequest, res: ServerResponse, passage: Pa
 
   function check(): void {
     // A gate behind this one has taken over.
-    if (passageOf(res) !== passage) return;
+    if (passageOf(req) !== passage) return;
     if (!passage.allowed && isGranted(req, res, res.statusCode)) warnOnce(req, passage);
   }
 }
@@ -79,7 +82,7 @@ const watchedEnd = watch('end');
 function watch<Name extends keyof Writers>(name: Name): ServerResponse[Name] {
   return function watched(this: ServerResponse, ...args: unknown[]): unknown {
     // It was put there together with this function.
-    const passage = passageOf(this) as Passage;
+    const passage = watchedAnswers.get(this) as Passage;
     if (!passage.allowed) catchAnswer(this, passage, name === 'writeHead' ? (args[0] as number) : this.statusCode);
     const writers = passage.heldBack ? this : (passage.writers as Writers);
     return Reflect.apply(writers[name], this, args);
