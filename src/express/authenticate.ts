@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
-import type { Presentation } from '../core/auth-error';
 import { readSettings } from '../core/settings';
 import { bearerToken } from '../token/bearer';
 import type { Auth } from './auth';
@@ -14,8 +13,9 @@ import { resourceMetadataUrl } from './metadata';
 import { openPassage, passageOf } from './passage';
 import type { PassageGate } from './passage';
 import { readGateOptions } from './read-options';
+import { refusalSender } from './refusals';
 import { showAuth } from './request-auth';
-import { sendInternalError, sendRefusal } from './respond';
+import { sendInternalError } from './respond';
 import { bearerCheck } from './strategy';
 import { holdBackUnguarded, warnUnguarded } from './unguarded';
 
@@ -55,11 +55,11 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const settings = readGateOptions(options === undefined ? authenticateOptions(readSettings()) : options);
   const { logger, unguarded, optional, resource } = settings;
   const report = decisionReporter(settings);
-  const presentation: Presentation = {
+  const sendRefusal = refusalSender({
     realm: settings.realm,
     exposeReasons: settings.exposeReasons,
     resourceMetadata: resource && resourceMetadataUrl(resource),
-  };
+  });
   const passing: PassageGate = { logger, unguarded, refuse };
   const tokens = judge(settings);
   const throughPassport = bearerCheck((token) => tokens.verify(token));
@@ -100,7 +100,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   function refuse(req: GateRequest, res: ServerResponse, error: AuthError): void {
     // There is an identity when a guard behind the gate refuses a caller whose token was good.
     report.refused(req, error, passageOf(req)?.auth);
-    sendRefusal(req, res, error.presentedAs(presentation));
+    sendRefusal(req, res, error);
   }
 
   function fail(req: GateRequest, res: ServerResponse, error: unknown): void {

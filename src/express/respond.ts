@@ -33,7 +33,7 @@ export interface ProblemAnswer {
 export function sendProblem(req: GateRequest, res: ServerResponse, problem: ProblemAnswer): void {
   const { status, code, title = STATUS_CODES[status] ?? 'Error', detail, headers = {}, members = {} } = problem;
   const requestId = requestIdOf(req);
-  write(res, status, headers, {
+  const body = {
     type: `urn:tillgate:problem:${code}`,
     title,
     status,
@@ -41,12 +41,13 @@ export function sendProblem(req: GateRequest, res: ServerResponse, problem: Prob
     code,
     ...members,
     ...(requestId !== undefined && { request_id: requestId }),
-  });
+  };
+  writeProblem(res, status, headers, JSON.stringify(body));
 }
 
 /** Answers with a refusal: status, challenge and body from the reason's row. */
 export function sendRefusal(req: GateRequest, res: ServerResponse, error: AuthError): void {
-  write(res, error.status, error.headers, error.problem(requestIdOf(req)));
+  writeProblem(res, error.status, error.headers, JSON.stringify(error.problem(requestIdOf(req))));
 }
 
 /** Answers 500 and says nothing about the cause: that stands in the log. */
@@ -54,17 +55,23 @@ export function sendInternalError(req: GateRequest, res: ServerResponse): void {
   sendProblem(req, res, { status: 500, code: 'internal_error', detail: 'The request could not be processed.' });
 }
 
-function write(res: ServerResponse, status: number, headers: Readonly<Record<string, string>>, body: object): void {
+/** Answers with a problem that is written out already; `length` is that of `text` in bytes. */
+export function writeProblem(
+  res: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  text: string,
+  length = Buffer.byteLength(text),
+): void {
   if (res.headersSent) {
     // Too late for an answer of ours, and a half one must not look complete.
     res.destroy();
     return;
   }
-  const bytes = Buffer.from(JSON.stringify(body));
   res.statusCode = status;
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  for (const name in headers) res.setHeader(name, headers[name] as string);
   res.setHeader('Content-Type', 'application/problem+json; charset=utf-8');
-  res.setHeader('Content-Length', bytes.length);
+  res.setHeader('Content-Length', length);
   res.setHeader('Cache-Control', 'no-store');
-  res.end(bytes);
+  res.end(text);
 }
