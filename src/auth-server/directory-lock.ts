@@ -39,12 +39,23 @@ async function take(directory: string, path: string): Promise<void> {
     for (;;) {
       // A link, unlike a new file, is never seen empty.
       if (await succeeds(link(own, path), 'EEXIST')) return;
-      const holder = await readFile(path, 'utf8').catch(() => '');
+      const holder = await readHolder(directory, path);
       if (await isAlive(holder)) throw inUse(directory, `process ${holder.split(' ')[0]}`, path);
       await moveAway(path, holder);
     }
   } finally {
     await rm(own, { force: true }).catch(() => {});
+  }
+}
+
+/** Nobody, where it has been released meanwhile. What cannot be read, another user's say, may be a live one. */
+async function readHolder(directory: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return '';
+    throw inUse(directory, `a process that cannot be told (${code})`, path);
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAuthServer } from '../../src/auth-server';
 import type { ClientRow } from '../../src/auth-server/state';
@@ -6,7 +6,7 @@ import { Store } from '../../src/auth-server/store';
 import { newSigningKey } from '../../src/auth-server/keys';
 import { fakeTime, settle } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
-import { AUDIENCE, ISSUER, closeAll, newDirectory, registerClient, startServer } from './fixtures';
+import { AUDIENCE, ISSUER, changesOf, closeAll, newDirectory, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
 
@@ -76,14 +76,7 @@ describe('a disk that takes no more', () => {
     // A directory in the place of the file that is written first: the real file system refuses.
     const obstacle = join(server.dataDir, 'state.json.tmp');
     mkdirSync(obstacle);
-    const changes = [
-      () => server.post('/clients', { client_id: 'new', scope: 'orders:read' }),
-      () => server.patch('/clients/pos-17', { description: 'new' }),
-      () => server.post('/clients/pos-17/secrets'),
-      () => server.post('/clients/pos-17/revoke'),
-      () => server.delete('/clients/pos-17'),
-      () => server.post('/keys/rotate'),
-    ];
+    const changes = changesOf(server);
     for (const change of changes) {
       const response = await change();
       expect(response.status).toBe(503);
@@ -122,6 +115,17 @@ describe('the data directory', () => {
     await expect(createAuthServer({ issuer: ISSUER, audience: AUDIENCE, dataDir })).rejects.toThrow(
       `the data directory ${dataDir} is in use by process ${process.ppid}: stop it first, or delete ${lock} if it is no token server`,
     );
+  });
+
+  it('leaves a lock that it cannot read where it is: its holder may be alive', async () => {
+    const dataDir = newDirectory();
+    const lock = join(dataDir, 'lock');
+    // A directory: root, too, cannot read it as a file.
+    mkdirSync(lock);
+    await expect(createAuthServer({ issuer: ISSUER, audience: AUDIENCE, dataDir })).rejects.toThrow(
+      `the data directory ${dataDir} is in use by a process that cannot be told (EISDIR)`,
+    );
+    expect(readdirSync(dataDir)).toEqual(['lock']);
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { closeAll, registerClient, startServer } from '../../auth-server/fixtures';
+import { changesOf, closeAll, registerClient, startServer } from '../../auth-server/fixtures';
 import type { TestServer } from '../../auth-server/fixtures';
 
 const KILOBYTES = 64;
@@ -42,15 +42,7 @@ function fill(): void {
 /** Every kind of change, each answered 503 and without an effect, while every kind of read goes on. */
 async function expectReadsOnly(client: Awaited<ReturnType<typeof registerClient>>): Promise<void> {
   const before = state();
-  const changes = [
-    () => server.post('/clients', { client_id: 'new', scope: 'orders:read' }),
-    () => server.patch('/clients/pos-17', { description: 'new' }),
-    () => server.post('/clients/pos-17/secrets'),
-    () => server.post('/clients/pos-17/revoke'),
-    () => server.delete('/clients/pos-17'),
-    () => server.post('/keys/rotate'),
-  ];
-  for (const change of changes) {
+  for (const change of changesOf(server)) {
     const { status, body, headers } = await change();
     expect([status, body.code, headers['retry-after']]).toEqual([503, 'storage_unavailable', '5']);
   }
