@@ -31,6 +31,7 @@ export function generationsStream(store: Store, schedule: Schedule): Generations
         // Proxies of the nginx family hold events back without it.
         'X-Accel-Buffering': 'no',
       });
+      if (req.method === 'HEAD') return void res.end();
       // Makes the reader hear at once that the stream stands.
       res.write(':\n\n');
       open.add(res);

@@ -4,6 +4,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import type { Request, Response } from 'express';
+import request from 'supertest';
 import { generationsStream } from '../../src/auth-server/generations-stream';
 import type { State } from '../../src/auth-server/state';
 import { parseState } from '../../src/auth-server/state-document';
@@ -120,6 +121,12 @@ function openStream(lastEventId?: string): Promise<Stream> {
 }
 
 describe('GET /generations/stream', () => {
+  it('answers HEAD at once, with the headers of a stream', async () => {
+    const response = await request(server.url).head('/generations/stream').timeout(2_000);
+    expect(response.status).toBe(200);
+    expect(response.headers['content-type']).toBe('text/event-stream; charset=utf-8');
+  });
+
   it('sends each change after it took place, with its time as the id', async () => {
     await registerClient(server, { client_id: 'before' });
     const stream = await openStream();
