@@ -17,13 +17,16 @@ export async function serve(context: CommandContext): Promise<number> {
   try {
     const gate = { ...authenticateOptions(settings), fetch: io.fetch, ...(generations && { generations }) };
     const api = await startApi({ settings, logger, gate, connectToRedis: rateLimitRedis(settings) });
-    print(
-      context,
-      { base_url: settings.baseUrl, listening: api.url, issuer: settings.issuer, admin: api.adminUrl },
-      `Tillgate listens on ${api.url}, issuer ${settings.issuer}${api.adminUrl ? `, admin ${api.adminUrl}` : ''}`,
-    );
-    await io.untilStopped();
-    await api.close();
+    try {
+      print(
+        context,
+        { base_url: settings.baseUrl, listening: api.url, issuer: settings.issuer, admin: api.adminUrl },
+        `Tillgate listens on ${api.url}, issuer ${settings.issuer}${api.adminUrl ? `, admin ${api.adminUrl}` : ''}`,
+      );
+      await io.untilStopped();
+    } finally {
+      await api.close();
+    }
     return EXIT.ok;
   } finally {
     await generations?.close?.();
