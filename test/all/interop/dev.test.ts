@@ -4,20 +4,14 @@ import { join } from 'node:path';
 import request from 'supertest';
 import type { Response } from 'supertest';
 import { startTillgate } from '../setup/tillgate';
-import type { RunningTillgate } from '../setup/tillgate';
+import type { DevReport, RunningTillgate } from '../setup/tillgate';
 import { expectRefused } from './guarded-api';
 import { COMBINATIONS, startOAuthClients } from './oauth-clients';
 import type { Library, Method, OAuthClients } from './oauth-clients';
 
-interface Report {
-  readonly base_url: string;
-  readonly auth_url: string;
-  readonly clients: readonly { client_id: string; client_secret: string }[];
-}
-
 let dataDir: string;
 let clients: OAuthClients;
-let tillgate: RunningTillgate<Report>;
+let tillgate: RunningTillgate<DevReport>;
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'tillgate-dev-'));

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTillgate } from '../setup/tillgate';
-import type { RunningTillgate } from '../setup/tillgate';
+import type { DevReport, RunningTillgate } from '../setup/tillgate';
 import { eventually } from '../support/eventually';
 import { shoot } from '../support/load';
 import { startRedis } from '../support/redis-server';
@@ -12,16 +12,10 @@ const AUDIENCE = 'https://api.test';
 const PREFIX = `tillgate:rate-limit:${AUDIENCE} `;
 const LIMIT = 10;
 
-interface Report {
-  readonly base_url: string;
-  readonly auth_url: string;
-  readonly clients: readonly { client_id: string; client_secret: string }[];
-}
-
 let redis: RedisServer;
 let dataDir: string;
-let first: RunningTillgate<Report>;
-let second: RunningTillgate<Report & { readonly listening: string }>;
+let first: RunningTillgate<DevReport>;
+let second: RunningTillgate<DevReport & { readonly listening: string }>;
 
 /** Two processes that serve the same API: one of them beside its token server. */
 beforeEach(async () => {

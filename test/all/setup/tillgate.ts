@@ -4,10 +4,19 @@ import { collect, started, stop } from './process';
 
 const ROOT = join(__dirname, '../../..');
 
+/** What `tillgate dev` prints at its first start, as far as tests use it. */
+export interface DevReport {
+  readonly base_url: string;
+  readonly auth_url: string;
+  readonly clients: readonly { readonly client_id: string; readonly client_secret: string }[];
+}
+
 /** The `tillgate` command, running until it is stopped. */
 export interface RunningTillgate<Report> {
   /** What the command printed when it was ready. */
   readonly report: Report;
+  /** All that it has printed so far. */
+  stdout(): string;
   /** Its log so far: JSON lines. */
   log(): string;
   stop(): Promise<void>;
@@ -38,7 +47,7 @@ export async function startTillgate<Report>(
     child.once('error', reject);
     child.once('close', (code) => reject(new Error(`tillgate ${command} ended (exit ${code}). It wrote:\n${log()}`)));
   });
-  return { report: await started(child, printed), log, stop: () => stop(child) };
+  return { report: await started(child, printed), stdout, log, stop: () => stop(child) };
 }
 
 /** A document that is still being printed is none yet. */

@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startTillgate } from '../all/setup/tillgate';
+import type { DevReport, RunningTillgate } from '../all/setup/tillgate';
+import { basic } from '../auth-server/fixtures';
+
+const ADMIN_TOKEN = 'admin-token-of-this-test-5e1f0c';
+const WRONG = 'wrong-secret-of-this-test-77ab31';
+const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-output-'));
+let tillgate: RunningTillgate<DevReport>;
+
+/** All that was presented or handed out. */
+const secrets = new Set<string>([ADMIN_TOKEN, WRONG]);
+const statuses: number[] = [];
+
+beforeAll(async () => {
+  tillgate = await startTillgate('dev', {
+    TILLGATE_PORT: '0',
+    TILLGATE_AUTH_PORT: '0',
+    TILLGATE_DATA_DIR: dataDir,
+    TILLGATE_ADMIN_TOKEN: ADMIN_TOKEN,
+    TILLGATE_LOG_LEVEL: 'trace',
+  });
+}, 30_000);
+afterAll(async () => {
+  await tillgate?.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+/** Sends a request, and notes what its Authorization, and its answer, hold in secrets. */
+async function send(url: string, init: RequestInit = {}): Promise<Record<string, string>> {
+  const authorization = new Headers(init.headers).get('authorization');
+  if (authorization !== null) secrets.add(authorization.replace(/^\S+ /, ''));
+  const response = await fetch(url, init);
+  statuses.push(response.status);
+  const body = (await response.json().catch(() => ({}))) as Record<string, string> & {
+    token?: { access_token: string };
+  };
+  for (const given of [body['client_secret'], body['access_token'], body.token?.access_token]) {
+    if (given !== undefined) secrets.add(given);
+  }
+  return body;
+}
+
+function form(members: Record<string, string>, authorization?: string): RequestInit {
+  const headers = authorization === undefined ? {} : { authorization };
+  return { method: 'POST', headers, body: new URLSearchParams(members) };
+}
+
+function admin(method: string, body: string, token = ADMIN_TOKEN): RequestInit {
+  return { method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body };
+}
+
+/** What node's parser cannot read never reaches a handler. */
+async function sendBroken(url: string, secret: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`POST /connect/token?secret=${secret} HTTP/1.1\r\nAuthorization: Bearer ${secret}\r\nbro ken\r\n\r\n`);
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  statuses.push(Number(answer.toString().split(' ')[1]));
+  socket.destroy();
+}
+
+/** Every place at which a caller can put a secret, good and wrong, at both servers. */
+async function useAndMisuse({ base_url, auth_url, clients }: DevReport): Promise<void> {
+  const [till] = clients;
+  if (!till) throw new Error('the first start registers clients');
+  const { client_id, client_secret } = till;
+  secrets.add(client_secret);
+  const grant = { grant_type: 'client_credentials', scope: 'orders:read' };
+  const token = `${auth_url}/connect/token`;
+
+  const { access_token = '' } = await send(token, form({ ...grant, client_id, client_secret }));
+  await send(token, form(grant, basic(client_id, client_secret)));
+  await send(token, form(grant, basic(client_id, WRONG)));
+  await send(token, form({ ...grant, client_id, client_secret: WRONG }));
+  await send(token, form({ ...grant, client_id, client_secret }, basic(client_id, client_secret)));
+  await send(`${token}?client_secret=${client_secret}`, form(grant));
+  await send(`${token}/${client_secret}`, form(grant));
+  await send(`${auth_url}/connect/introspect`, form({ client_id, client_secret, token: access_token }));
+
+  const path = `${auth_url}/clients`;
+  await send(path, admin('POST', '{"client_id":"new","scope":"orders:read"}'));
+  await send(path, admin('POST', `{"client_secret":"${WRONG}"}`));
+  await send(path, admin('POST', `{"client_secret":"${WRONG}`));
+  await send(path, admin('POST', '{}', WRONG));
+  await send(`${path}/new/secrets`, admin('POST', '{}'));
+  await send(`${path}/${client_id}`, admin('PATCH', '{"description":"Till 2"}'));
+  await send(`${auth_url}/keys/rotate?access_token=${ADMIN_TOKEN}`, admin('POST', '{}'));
+
+  const orders = `${base_url}/v1/orders`;
+  const headers = { authorization: `Bearer ${access_token}` };
+  await send(orders, { headers });
+  await send(`${orders}?access_token=${access_token}`);
+  await send(`${orders}/${access_token}`, { headers });
+  await send(orders, { headers: { authorization: basic(client_id, client_secret) } });
+  for (const url of [auth_url, base_url]) await sendBroken(url, access_token);
+}
+
+it('says nothing of a secret, token or Authorization value on stdout and stderr, but for the new secrets once', async () => {
+  const { report } = tillgate;
+  await useAndMisuse(report);
+  await tillgate.stop();
+
+  // Each of them did what it was meant to do, or nothing would be shown here.
+  expect(statuses).toEqual([
+    ...[200, 200, 401, 401, 400, 400, 404, 200],
+    ...[201, 400, 400, 401, 201, 200, 201],
+    ...[401, 400, 401, 401, 400, 400],
+  ]);
+  const lines = tillgate.log().trim().split('\n');
+  expect(lines.length).toBeGreaterThanOrEqual(6);
+  const shown = report.clients.reduce((text, { client_secret }) => text.replace(client_secret, ''), tillgate.stdout());
+  const said = `${shown}\n${tillgate.log()}`;
+  // Of a token the payload and the signature are looked for on their own, so that a part of it counts too.
+  const pieces = [...secrets].flatMap((secret) => [secret, ...secret.split('.').slice(1)]);
+  expect(pieces.filter((piece) => said.includes(piece))).toEqual([]);
+}, 30_000);
