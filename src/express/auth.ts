@@ -20,7 +20,10 @@ declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace -- the one way to type a member of Express's request
   namespace Express {
     interface Request {
-      /** Set by `authenticate()`; absent where `optional` let a request without a token pass. */
+      /**
+       * Who calls, behind `authenticate()`; `undefined` where `optional` let a request without a token pass. An accessor
+       * that the requests of Express share, so `{ ...req }` does not copy it.
+       */
       auth?: Auth;
     }
   }
