@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { SERVER_CORE, pinned } from '../load';
+import { startChild } from '../child-process';
 import type { Issuer } from './tokens';
 
 /** What a process used since it was asked the last time. */
@@ -20,25 +18,12 @@ export interface Contender {
 
 /** Starts one of `contenders/`. */
 export async function startContender(name: string, issuer: Issuer): Promise<Contender> {
-  const [command, args] = pinned(SERVER_CORE, process.execPath, [join(__dirname, 'server.mjs')]);
-  const child = spawn(command, args, {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, NODE_ENV: 'production' },
-  });
+  const child = startChild(join(__dirname, 'server.mjs'), { ...process.env, NODE_ENV: 'production' });
   const { issuer: iss, audience, jwksUri, jwks } = issuer;
-  child.send({ contender: name, issuer: iss, audience, jwksUri, jwks });
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
+  const { port } = (await child.ask({ contender: name, issuer: iss, audience, jwksUri, jwks })) as { port: number };
   return {
     url: `http://127.0.0.1:${port}/v1/orders`,
-    async usage() {
-      child.send('usage');
-      const [usage] = (await once(child, 'message')) as [Usage];
-      return usage;
-    },
-    async stop() {
-      const ended = once(child, 'exit');
-      child.disconnect();
-      await ended;
-    },
+    usage: async () => (await child.ask('usage')) as Usage,
+    stop: () => child.stop(),
   };
 }

@@ -26,13 +26,16 @@ export async function halfLoad(
     for (const name of contenders) {
       process.stderr.write(`half load, round ${round}: ${name}\n`);
       const contender = await startContender(name, issuer);
-      const { url } = contender;
-      await load({ url, file: workload.file, seconds: 2 });
-      await contender.usage();
-      const { p50Ms, p99Ms } = await load({ url, file: workload.file, seconds, rate });
-      const { delayP99Ms } = await contender.usage();
-      all.get(name)?.push({ p50Ms, p99Ms, delayP99Ms });
-      await contender.stop();
+      try {
+        const { url } = contender;
+        await load({ url, file: workload.file, seconds: 2 });
+        await contender.usage();
+        const { p50Ms, p99Ms } = await load({ url, file: workload.file, seconds, rate });
+        const { delayP99Ms } = await contender.usage();
+        all.get(name)?.push({ p50Ms, p99Ms, delayP99Ms });
+      } finally {
+        await contender.stop();
+      }
     }
   }
   return new Map([...all].map(([name, latencies]) => [name, medians(latencies)]));

@@ -37,12 +37,15 @@ export async function runRounds(plan: Plan): Promise<Samples> {
     for (const name of plan.contenders) {
       process.stderr.write(`round ${round}: ${name}\n`);
       const contender = await startContender(name, plan.issuer);
-      for (const workload of plan.workloads) {
-        const all = samples.get(name) as Map<string, Sample[]>;
-        const sample = await measure(contender, name, workload, plan.seconds);
-        all.set(workload.name, [...(all.get(workload.name) ?? []), sample]);
+      try {
+        for (const workload of plan.workloads) {
+          const all = samples.get(name) as Map<string, Sample[]>;
+          const sample = await measure(contender, name, workload, plan.seconds);
+          all.set(workload.name, [...(all.get(workload.name) ?? []), sample]);
+        }
+      } finally {
+        await contender.stop();
       }
-      await contender.stop();
     }
   }
   return samples;

@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { SERVER_CORE, pinned } from '../load';
+import { startChild } from '../child-process';
 
 /** What a contender is to issue: tokens for `audience` with these scopes. */
 export interface Issuing {
@@ -30,24 +28,14 @@ interface Started {
 
 /** Starts one of `contenders/`. */
 export async function startContender(name: string, issuing: Issuing): Promise<Contender> {
-  const [command, args] = pinned(SERVER_CORE, process.execPath, [join(__dirname, 'server.mjs')]);
-  const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-  child.send({ contender: name, ...issuing });
-  const [{ url, credentials }] = (await once(child, 'message')) as [Started];
+  const child = startChild(join(__dirname, 'server.mjs'));
+  const { url, credentials } = (await child.ask({ contender: name, ...issuing })) as Started;
   const clients = credentials ?? issuing.clients.map((client_id) => ({ client_id, client_secret: 'any' }));
   return {
     url,
     forms: clients.map((client) => tokenForm(client, issuing.scope)),
-    async cpuUs() {
-      child.send('usage');
-      const [{ cpuUs }] = (await once(child, 'message')) as [{ cpuUs: number }];
-      return cpuUs;
-    },
-    async stop() {
-      const ended = once(child, 'exit');
-      child.disconnect();
-      await ended;
-    },
+    cpuUs: async () => ((await child.ask('usage')) as { cpuUs: number }).cpuUs,
+    stop: () => child.stop(),
   };
 }
 

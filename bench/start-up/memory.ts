@@ -21,19 +21,17 @@ export async function memory(requests: number): Promise<string> {
       for (const workload of [hot, thousand]) {
         if (workload === undefined) continue;
         const contender = await startContender(name, issuer);
-        const startBytes = (await contender.usage()).rssBytes;
-        let answered = 0;
-        while (answered < requests) {
-          answered += (await load({ url: contender.url, file: workload.file, seconds: SECONDS })).answered;
+        try {
+          const startBytes = (await contender.usage()).rssBytes;
+          let answered = 0;
+          while (answered < requests) {
+            answered += (await load({ url: contender.url, file: workload.file, seconds: SECONDS })).answered;
+          }
+          const endBytes = (await contender.usage()).rssBytes;
+          rows.push([name, workload.name, megabytes(startBytes), megabytes(endBytes), answered]);
+        } finally {
+          await contender.stop();
         }
-        rows.push([
-          name,
-          workload.name,
-          megabytes(startBytes),
-          megabytes((await contender.usage()).rssBytes),
-          answered,
-        ]);
-        await contender.stop();
       }
     }
     return table(['app', 'tokens', 'MB at the start', 'MB at the end', 'requests'], rows);
