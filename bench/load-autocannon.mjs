@@ -2,23 +2,29 @@
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 
-const { url, file, seconds, from = 0, connections = 32, rate } = JSON.parse(process.argv[2]);
+const { url, file, seconds, from = 0, lines = 'authorization', rate } = JSON.parse(process.argv[2]);
 const values = readFileSync(file, 'utf8').trimEnd().split('\n');
 let at = from;
 
+const SETUP = {
+  authorization: (request, value) => ({
+    ...request,
+    headers: { ...request.headers, ...(value !== '-' && { authorization: value }) },
+  }),
+  form: (request, value) => ({
+    ...request,
+    method: 'POST',
+    headers: { ...request.headers, 'content-type': 'application/x-www-form-urlencoded' },
+    body: value,
+  }),
+};
+
 const result = await autocannon({
   url,
-  connections,
+  connections: 32,
   duration: seconds,
   ...(rate && { overallRate: rate }),
-  requests: [
-    {
-      setupRequest(request) {
-        const value = values[at++ % values.length];
-        return { ...request, headers: { ...request.headers, ...(value !== '-' && { authorization: value }) } };
-      },
-    },
-  ],
+  requests: [{ setupRequest: (request) => SETUP[lines](request, values[at++ % values.length]) }],
 });
 console.log(
   JSON.stringify({

@@ -1,12 +1,21 @@
--- Sends one request after the other from a file that holds an Authorization value a line ("-": none),
--- beginning behind a number of lines; prints JSON.
+-- Sends one request after the other from a file that holds a line for each, beginning behind a number of lines: GET with
+-- the line as Authorization ("-": none), or POST with the line as a form; prints JSON.
 local requests, at = {}, 0
 
+local function get(line)
+  local headers = { ["Connection"] = "keep-alive" }
+  if line ~= "-" then headers["Authorization"] = line end
+  return wrk.format("GET", nil, headers)
+end
+
+local function post(line)
+  return wrk.format("POST", nil, { ["Content-Type"] = "application/x-www-form-urlencoded" }, line)
+end
+
 function init(args)
+  local format = args[3] == "form" and post or get
   for line in io.lines(args[1]) do
-    local headers = { ["Connection"] = "keep-alive" }
-    if line ~= "-" then headers["Authorization"] = line end
-    requests[#requests + 1] = wrk.format("GET", nil, headers)
+    requests[#requests + 1] = format(line)
   end
   at = tonumber(args[2])
 end

@@ -5,16 +5,18 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** What is sent: GET requests over keep-alive connections, with one Authorization value after the other. */
+/** What is sent over 32 keep-alive connections: one request for each line of a file, in turn, again and again. */
 export interface Load {
   readonly url: string;
-  /** A file with one Authorization value a line; `-` stands for none. They are sent in turn, again and again. */
   readonly file: string;
+  /**
+   * What a line is: the Authorization of a GET, where `-` stands for none, or the body of a POST. Default
+   * `authorization`.
+   */
+  readonly lines?: 'authorization' | 'form';
   /** Lines to leave out at first, so that what an earlier load has sent does not come again. Default 0. */
   readonly from?: number;
   readonly seconds: number;
-  /** Default 32. */
-  readonly connections?: number;
   /** Requests per second; without it as many as are answered. Needs autocannon. */
   readonly rate?: number;
 }
@@ -45,12 +47,12 @@ export function pinned(core: string, command: string, args: readonly string[]): 
 
 /** Sends a load and answers what came back. */
 export async function load(sent: Load): Promise<Answers> {
-  const { url, file, seconds, from = 0, connections = 32, rate } = sent;
+  const { url, file, lines = 'authorization', seconds, from = 0, rate } = sent;
   const [command, args] =
     generator === 'wrk' && rate === undefined
       ? pinned(LOAD_CORE, 'wrk', [
-          ...['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', join(__dirname, 'load.lua'), url],
-          ...['--', file, String(from)],
+          ...['-t1', '-c32', `-d${seconds}s`, '--latency', '-s', join(__dirname, 'load.lua'), url],
+          ...['--', file, String(from), lines],
         ])
       : pinned(LOAD_CORE, process.execPath, [join(__dirname, 'load-autocannon.mjs'), JSON.stringify(sent)]);
   const { stdout } = await run(command, args, { maxBuffer: 16 * 1_048_576 });

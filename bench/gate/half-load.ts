@@ -1,5 +1,5 @@
 import { load } from '../load';
-import { percentile } from '../stats';
+import { median } from '../stats';
 import { startContender } from './contender';
 import type { Issuer } from './tokens';
 import type { Workload } from './workloads';
@@ -42,10 +42,9 @@ export async function halfLoad(
 }
 
 function medians(latencies: readonly Latency[]): Latency {
-  const median = (of: (latency: Latency) => number): number => percentile(latencies.map(of), 0.5);
   return {
-    p50Ms: median(({ p50Ms }) => p50Ms),
-    p99Ms: median(({ p99Ms }) => p99Ms),
-    delayP99Ms: median(({ delayP99Ms }) => delayP99Ms),
+    p50Ms: median(latencies.map(({ p50Ms }) => p50Ms)),
+    p99Ms: median(latencies.map(({ p99Ms }) => p99Ms)),
+    delayP99Ms: median(latencies.map(({ delayP99Ms }) => delayP99Ms)),
   };
 }

@@ -1,5 +1,5 @@
 import { load } from '../load';
-import { percentile } from '../stats';
+import { median } from '../stats';
 import { startContender } from './contender';
 import type { Contender } from './contender';
 import type { Issuer } from './tokens';
@@ -61,7 +61,7 @@ async function measure(contender: Contender, name: string, workload: Workload, s
   await contender.usage();
   const answers = await load({ url, file, seconds, from: warmUp.answered + IN_FLIGHT });
   const { cpuUs, delayP99Ms, rssBytes } = await contender.usage();
-  const passes = workload.passes || !CHECKS_TOKENS(name);
+  const passes = workload.passes || !checksTokens(name);
   const wrong = answers.failed + (passes ? answers.refused : answers.answered - answers.refused);
   if (wrong > 0)
     throw new Error(`${name}, ${workload.name}: ${wrong} of ${answers.answered} answers are not as expected`);
@@ -74,7 +74,9 @@ async function measure(contender: Contender, name: string, workload: Workload, s
   };
 }
 
-const CHECKS_TOKENS = (name: string): boolean => ![BASE, 'two-noops', 'passport-noop'].includes(name);
+function checksTokens(name: string): boolean {
+  return ![BASE, 'two-noops', 'passport-noop'].includes(name);
+}
 
 /** One cell of the table: a contender under a workload, as a share of bare Express in the same round. */
 export interface Cell {
@@ -90,12 +92,9 @@ export function cellOf(samples: Samples, contender: string, workload: string): C
   const base = samples.get(BASE)?.get(workload) ?? [];
   const shares = own.map(({ perSecond }, round) => perSecond / (base[round]?.perSecond ?? NaN));
   return {
-    share: percentile(shares, 0.5),
+    share: median(shares),
     lowest: Math.min(...shares),
     highest: Math.max(...shares),
-    cpuUs: percentile(
-      own.map(({ cpuUs }) => cpuUs),
-      0.5,
-    ),
+    cpuUs: median(own.map(({ cpuUs }) => cpuUs)),
   };
 }

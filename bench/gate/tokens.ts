@@ -15,7 +15,7 @@ export interface Issuer {
   readonly audience: string;
   readonly jwksUri: string;
   readonly jwks: { readonly keys: readonly JsonWebKey[] };
-  /** Signs `count` tokens, each for another client out of `clients`. */
+  /** Signs `count` tokens, each another one, for 1,000 clients in turn. */
   tokens(count: number, wanted?: { readonly scope?: string; readonly expired?: boolean }): Promise<readonly string[]>;
   close(): void;
 }

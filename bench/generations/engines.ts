@@ -19,12 +19,25 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
-/** The engines by name; each starts its own server on loopback. */
-export const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {
+const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {
   redis: async () => storeEngine('redis', await startRedis({ appendOnly: true })),
   postgres: async () => storeEngine('postgres', await startPostgres()),
   http: tokenServerEngine,
 };
+
+/** Names of the engines. */
+export const ENGINE_NAMES = Object.keys(ENGINES);
+
+/**
+ * Starts an engine with a server of its own on loopback.
+ *
+ * @throws Error when there is none of that name
+ */
+export function startEngine(name: string): Promise<Engine> {
+  const start = ENGINES[name];
+  if (!start) throw new Error(`unknown engine ${name}: known are ${ENGINE_NAMES.join(', ')}`);
+  return start();
+}
 
 async function storeEngine(name: string, server: { url: string; stop(): Promise<void> }): Promise<Engine> {
   const source = generationsFromUrl(server.url);

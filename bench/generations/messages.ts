@@ -1,6 +1,5 @@
 /** What the coordinator and the resource servers tell each other; times are ms since the epoch with fractions. */
-export type ToServer =
-  { readonly kind: 'watch'; readonly round: number; readonly token: string } | { readonly kind: 'stop' };
+export type ToServer = { readonly kind: 'watch'; readonly round: number; readonly token: string };
 
 export type FromServer =
   | { readonly kind: 'ready' }

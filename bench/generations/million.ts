@@ -12,7 +12,7 @@ import type { GenerationTracker } from '../../src/generation/tracker';
 import { systemClock, systemSchedule } from '../../src/core/clock';
 import { consoleLogger } from '../../src/core/logger';
 import { round, table } from '../stats';
-import { ENGINES } from './engines';
+import { startEngine } from './engines';
 import { fill } from './fill';
 
 const { values } = parseArgs({
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
 }
 
 async function measure(name: string): Promise<(string | number)[]> {
-  const engine = await ENGINES[name]!();
+  const engine = await startEngine(name);
   await fill(engine.url, FLOORS);
   const before = usedMegabytes();
   const delay = monitorEventLoopDelay({ resolution: 1 });

@@ -7,8 +7,8 @@
 import { parseArgs } from 'node:util';
 import { createTestIssuer } from '../../src/testing/index';
 import type { TestIssuer } from '../../src/testing/index';
-import { percentile, round, table } from '../stats';
-import { ENGINES } from './engines';
+import { median, percentile, round, table } from '../stats';
+import { ENGINE_NAMES, startEngine } from './engines';
 import type { Engine } from './engines';
 import { startFleet } from './fleet';
 import type { Fleet } from './fleet';
@@ -18,7 +18,7 @@ const { values } = parseArgs({
   options: {
     changes: { type: 'string', default: '1000' },
     servers: { type: 'string', default: '8' },
-    engines: { type: 'string', default: Object.keys(ENGINES).join(',') },
+    engines: { type: 'string', default: ENGINE_NAMES.join(',') },
   },
 });
 const CHANGES = Number(values.changes);
@@ -30,9 +30,7 @@ const POLLED_CHANGES = Math.ceil(CHANGES / 50);
 async function main(): Promise<void> {
   const rows = [];
   for (const name of values.engines.split(',')) {
-    const start = ENGINES[name];
-    if (!start) throw new Error(`unknown engine ${name}: known are ${Object.keys(ENGINES).join(', ')}`);
-    const engine = await start();
+    const engine = await startEngine(name);
     rows.push(await measure(engine, true, CHANGES), await measure(engine, false, POLLED_CHANGES));
     await engine.stop();
   }
@@ -50,7 +48,7 @@ async function measure(engine: Engine, hints: boolean, changes: number): Promise
   }
   fleet.stop();
   const channel = hints ? 'on' : `cut off, poll every ${POLL_MS}`;
-  const figures = [percentile(latencies, 0.5), percentile(latencies, 0.99), Math.max(...latencies)].map(round);
+  const figures = [median(latencies), percentile(latencies, 0.99), Math.max(...latencies)].map(round);
   console.error(`${engine.name}, hints ${channel}: ${figures.join(' / ')} ms`);
   return [engine.name, channel, changes, ...figures];
 }

@@ -2,11 +2,10 @@
  * One resource server of the propagation benchmark: follows the source at argv[2], and reports when a token that it
  * accepted is refused. It asks its own gate once a millisecond, as a busy API would.
  */
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
 import { authenticate } from '../../src/index';
-import type { AuthenticateOptions, Gate } from '../../src/index';
+import type { AuthenticateOptions } from '../../src/index';
 import { generationsFromUrl } from '../../src/generation/from-url';
+import { ask } from '../ask';
 import { preciseNow } from './messages';
 import type { FromServer, ToServer } from './messages';
 
@@ -24,7 +23,6 @@ const gate = authenticate({
 });
 
 process.on('message', (message: ToServer) => {
-  if (message.kind === 'stop') process.exit(0);
   follow(message.round, message.token).catch((error: unknown) => tell({ kind: 'failed', message: String(error) }));
 });
 void gate.ready().then(() => tell({ kind: 'ready' }));
@@ -41,23 +39,6 @@ async function follow(round: number, token: string): Promise<void> {
     clearInterval(timer);
     tell({ kind: 'refused', round, at });
   }
-}
-
-/** One request through the gate, without a network in between. */
-function ask(handler: Gate, token: string): Promise<number> {
-  const req = new IncomingMessage(new Socket());
-  req.method = 'GET';
-  req.url = '/';
-  req.headers = { authorization: `Bearer ${token}` };
-  const res = new ServerResponse(req);
-  return new Promise((resolve) => {
-    const end = res.end.bind(res);
-    res.end = ((...args: []) => {
-      resolve(res.statusCode);
-      return end(...args);
-    }) as typeof res.end;
-    handler(req, res, () => resolve(200));
-  });
 }
 
 function tell(message: FromServer): void {

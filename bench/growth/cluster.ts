@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { percentile, round, table } from '../stats';
+import { median, round, table } from '../stats';
 
 const ROUNDS = 5;
 const SECONDS = 3;
@@ -22,7 +22,7 @@ export async function cluster(): Promise<string> {
       two.push(await served(workers));
     }
     for (const worker of workers) worker.disconnect();
-    const [alone, together] = [percentile(one, 0.5), percentile(two, 0.5)];
+    const [alone, together] = [median(one), median(two)];
     rows.push([kind, Math.round(alone), Math.round(together), round(together / alone)]);
   }
   return table(['', 'one process, requests/s', 'two processes, requests/s', 'times'], rows);

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pass } from '../../test/all/work/requests';
-import { percentile, round, table } from '../stats';
+import { median, round, table } from '../stats';
 import { sizedApp } from './app';
 import type { Size, SizedApp } from './app';
 import { lineChart } from './chart';
@@ -62,7 +62,7 @@ async function costOf(size: Size): Promise<Cost> {
     costs.gated.push(one);
     costs.ungated.push(other);
   }
-  return { gated: percentile(costs.gated, 0.5), ungated: percentile(costs.ungated, 0.5) };
+  return { gated: median(costs.gated), ungated: median(costs.ungated) };
 }
 
 async function batchOf({ app, path }: SizedApp, tokens: readonly string[]): Promise<number> {

@@ -8,8 +8,6 @@ export interface ApiFigures {
   readonly rss: number;
   /** Processor time so far, in ms. */
   readonly cpuMs: number;
-  /** Key set fetches so far. */
-  readonly fetches: number;
 }
 
 /** What the process says. */

@@ -1,8 +1,6 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
 import { authenticate } from '../../src/index';
-import type { Gate } from '../../src/index';
 import { createTestIssuer } from '../../src/testing/index';
+import { ask } from '../ask';
 import { round, table } from '../stats';
 import { megabytes } from './suite';
 import type { Suite } from './suite';
@@ -56,21 +54,4 @@ function heapUsed(): number {
   if (!global.gc) throw new Error('run it with --expose-gc, as npm run bench:hardening does');
   global.gc();
   return process.memoryUsage().heapUsed;
-}
-
-/** One request through the gate, without a network in between. */
-function ask(gate: Gate, token: string): Promise<number> {
-  const req = new IncomingMessage(new Socket());
-  req.method = 'GET';
-  req.url = '/';
-  req.headers = { authorization: `Bearer ${token}` };
-  const res = new ServerResponse(req);
-  return new Promise((resolve) => {
-    const end = res.end.bind(res);
-    res.end = ((...args: []) => {
-      resolve(res.statusCode);
-      return end(...args);
-    }) as typeof res.end;
-    gate(req, res, () => resolve(200));
-  });
 }

@@ -6,10 +6,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { percentile, table } from '../stats';
+import { load } from '../load';
+import { median, table } from '../stats';
 import { startContender } from './contender';
 import type { Contender, Issuing } from './contender';
-import { postForms } from './load';
 
 const CONTENDERS = ['bare', 'tillgate', 'oidc-provider'] as const;
 const ALGORITHMS = ['ES256', 'RS256'] as const;
@@ -88,12 +88,12 @@ async function compare(algorithm: Issuing['algorithm'], folder: string): Promise
 async function measure({ url, forms, cpuUs }: Contender, file: string): Promise<Sample> {
   writeFileSync(file, forms.join('\n') + '\n');
   await cpuUs();
-  const answers = await postForms({ url, file, seconds });
+  const answers = await load({ url, file, lines: 'form', seconds });
+  // A refusal is quick, and would count for nothing.
+  if (answers.refused + answers.failed > 0) {
+    throw new Error(`${url}: not every request got a token: ${JSON.stringify(answers)}`);
+  }
   return { perSecond: answers.answered / answers.seconds, cpuUs: (await cpuUs()) / answers.answered };
-}
-
-function median(values: readonly number[]): number {
-  return percentile(values, 0.5);
 }
 
 function describe(results: readonly Result[]): string {
