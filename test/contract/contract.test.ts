@@ -1,7 +1,7 @@
 import { readSettings } from '../../src';
 import { createApp, createLog } from '../../src/app';
 import { contractCases, createTestIssuer } from '../../src/testing';
-import { FIRST_IDS } from './first-ids';
+import { firstIdOf } from './first-ids';
 
 const issuer = createTestIssuer();
 const scaffold = createApp({
@@ -11,10 +11,13 @@ const scaffold = createApp({
 });
 afterAll(() => scaffold.close());
 
-const requests = ({ path }: { path: string }) => ({ path: { id: FIRST_IDS[path.split('/')[2]!] ?? '' } });
+function requests({ path }: { readonly path: string }) {
+  return path.includes('{id}') ? { path: { id: firstIdOf(path.split('/')[2]!) } } : {};
+}
 const cases = contractCases({ app: scaffold.handler, openapi: 'openapi.yaml', issuer, requests });
 for (const { name, run } of cases) it(name, run);
 
 it('was called everywhere, and answered 2xx everywhere', () => {
+  expect(cases.length).toBeGreaterThan(1_000);
   expect(cases.report()).toMatchObject({ notCalled: [], withoutSuccess: [], notJudged: [] });
 });

@@ -1,5 +1,4 @@
-/** The first sample row of every resource. */
-export const FIRST_IDS: Readonly<Record<string, string>> = {
+const FIRST_IDS: Readonly<Record<string, string>> = {
   locations: 'loc_0001',
   items: 'itm_0001',
   categories: 'cat_0001',
@@ -16,3 +15,10 @@ export const FIRST_IDS: Readonly<Record<string, string>> = {
   reservations: 'rsv_0001',
   'kitchen-tickets': 'ktk_0001',
 };
+
+/** The id of the first sample row of a resource. */
+export function firstIdOf(resource: string): string {
+  const id = FIRST_IDS[resource];
+  if (id === undefined) throw new Error(`${resource} has no first id yet: add it to first-ids.ts`);
+  return id;
+}

@@ -1,6 +1,7 @@
 import { Agent, request as requestHttp } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
+import { isJson, mediaTypeOf } from './media-type';
 
 /** Headers to send; a list is a header that is sent more than once. */
 export type SentHeaders = Readonly<Record<string, string | readonly string[]>>;
@@ -61,7 +62,7 @@ export function client(origin: URL): Send {
 }
 
 function parse({ 'content-type': type = '' }: IncomingHttpHeaders, text: string): unknown {
-  if (!/^application\/([^;]+\+)?json\s*(;|$)/i.test(type)) return undefined;
+  if (!isJson(mediaTypeOf(type))) return undefined;
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -2,6 +2,7 @@ import type { LocatedOperation } from '../../openapi/document';
 import type { answerSchemas, Validate } from './answer-schemas';
 import type { Answer } from './client';
 import type { Deviation } from './deviation';
+import { covers, isJson, mediaTypeOf } from './media-type';
 import { goTo, isRecord } from './reference';
 
 /** What the document says about the answers of one operation. */
@@ -56,27 +57,15 @@ export function documentedAnswers(
       const got = answer.text === '' ? 'no body' : 'a body';
       return answer.text === '' ? [] : [{ what: `body of a ${answer.status}`, got, expected: 'no body' }];
     }
-    const got = String(answer.headers['content-type'] ?? 'none')
-      .split(';', 1)[0]
-      ?.trim()
-      .toLowerCase();
-    const type = types.find((one) => covers(one, got ?? ''));
+    const got = mediaTypeOf(String(answer.headers['content-type'] ?? 'none'));
+    const type = types.find((one) => covers(one, got));
     if (type === undefined) return [{ what: 'documented content type', got, expected: types.join(', ') }];
     const media = goTo(document, [...names, type]);
     if (!isRecord(media.value) || !('schema' in media.value) || answer.body === undefined) {
-      return isUnreadable(type, answer) ? [{ what: 'body', got: 'no JSON', expected: 'JSON' }] : [];
+      const isUnreadable = isJson(got) && answer.body === undefined;
+      return isUnreadable ? [{ what: 'body', got: 'no JSON', expected: 'JSON' }] : [];
     }
     const wrong = schema([...media.names, 'schema'])(answer.body);
     return wrong === undefined ? [] : [{ what: `body of a ${answer.status}`, got: wrong, expected: 'its schema' }];
   }
-}
-
-/** Whether a media type, or a range of them, stands for another (RFC 9110 section 12.5.1). */
-function covers(documented: string, type: string): boolean {
-  const range = documented.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  return range === '*/*' || range === type || (range.endsWith('/*') && type.startsWith(range.slice(0, -1)));
-}
-
-function isUnreadable(type: string, { body }: Answer): boolean {
-  return /[/+]json$/.test(type) && body === undefined;
 }

@@ -2,6 +2,7 @@ import type { ChallengeError, Reason } from '../../core/reasons';
 import { bearerChallenge } from '../bearer-challenge';
 import type { Answer } from './client';
 import type { Deviation } from './deviation';
+import { mediaTypeOf } from './media-type';
 import { isRecord } from './reference';
 
 /** How a request may be refused (RFC 6750 section 3). */
@@ -43,7 +44,7 @@ export function refusals({ problems, exposeReasons }: RefusalRules): CompareRefu
   }
 
   function compareProblem({ status, headers, body }: Answer, refusal: Refusal): readonly Deviation[] {
-    const type = String(headers['content-type'] ?? 'none').split(';', 1)[0];
+    const type = mediaTypeOf(String(headers['content-type'] ?? 'none'));
     if (type !== PROBLEM) return [{ what: 'content type', got: type, expected: PROBLEM }];
     const problem = isRecord(body) ? body : {};
     const codes = codesOf(refusal, problem['code']);

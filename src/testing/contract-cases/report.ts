@@ -83,7 +83,7 @@ export function nameOf({ method, path }: LocatedOperation): string {
 }
 
 function lacksSuccess({ passed }: Entry): boolean {
-  return passed.size > 0 && ![...passed].some((status) => status < 400);
+  return passed.size > 0 && ![...passed].some((status) => status < 300);
 }
 
 function write({ notCalled, withoutSuccess, answersNotSeen, notJudged }: Omit<ContractReport, 'toString'>): string {

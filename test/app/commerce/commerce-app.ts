@@ -9,7 +9,7 @@ import { routes } from '../../../src/app/commerce/routes';
 import type { Route } from '../../../src/app/commerce/routes';
 import { requestValidation } from '../../../src/app/request-validation';
 import { loadContract } from '../../../src/openapi';
-import { FIRST_IDS } from '../../contract/first-ids';
+import { firstIdOf } from '../../contract/first-ids';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
@@ -54,7 +54,7 @@ export function exampleOf(route: Route): object | undefined {
 
 /** The path of a route, with the id of the first row of its sample. */
 export function concretePath(route: Route): string {
-  return route.path.replace('{id}', FIRST_IDS[route.resource] ?? 'missing');
+  return route.path.replace('{id}', firstIdOf(route.resource));
 }
 
 /** One route of the table. */
