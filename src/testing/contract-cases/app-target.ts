@@ -63,7 +63,10 @@ export function appTarget(app: RequestListener, harmless: Harmless): Call {
     try {
       const { send } = await (listening ??= listen());
       const answer = await during(() => send(request));
-      return { answer, reached: visits.get(answer.localPort) ?? [] };
+      const reached = visits.get(answer.localPort) ?? [];
+      // What node answers itself on this connection never gets here, and must not find what another request has reached.
+      visits.delete(answer.localPort);
+      return { answer, reached };
     } finally {
       underWay -= 1;
       if (underWay === 0) closeSoon();
