@@ -2,7 +2,7 @@ import type { DescribedRoute } from './describe-routes';
 import type { LocatedOperation } from './document';
 import type { FindingNames, RouteFinding, RouteFindingKind } from './finding';
 import { shapeOf } from './probe';
-import { describeAlternatives } from './requirement';
+import { bothOf, describeAlternatives } from './requirement';
 import type { Alternatives } from './requirement';
 
 /** Holds routes against the operations of a document: which are there, and what guards them. */
@@ -86,7 +86,7 @@ function compareGuards(
 
   const enough = guarded ? ours === theirs : gate === 'strict' && security.some((scopes) => scopes.length === 0);
   if (enough) return [];
-  if (tooLate.length > 0 && (!guarded || sayRequirement(product(requires, tooLate)) === theirs)) {
+  if (tooLate.length > 0 && (!guarded || sayRequirement(bothOf(requires, tooLate)) === theirs)) {
     const late = sayRequirement(tooLate);
     const fix = 'put it in front of the handler';
     return find('guard-after-handler', `in ${source} the guard for ${late} stands behind the handler; ${fix}`);
@@ -103,11 +103,6 @@ function requireGate({ source }: FindingNames, { method, path, requires, gate }:
   if (requires.length === 0 || gate !== 'none') return [];
   const detail = `in ${source} no authenticate() stands before its guard, so that every call is answered 500; mount it first`;
   return [{ kind: 'outside-gate', method, path, detail }];
-}
-
-/** What both ask for together. */
-function product(a: Alternatives, b: Alternatives): Alternatives {
-  return a.length === 0 ? b : a.flatMap((one) => b.map((other) => [...one, ...other]));
 }
 
 function sayRequirement(alternatives: Alternatives): string {

@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020';
 import type { ValidateFunction } from 'ajv/dist/2020';
 import { operationsOf } from './document';
 import type { ContractDocument, LocatedOperation } from './document';
+import { toFragment } from './fragment';
 import { pathMatcher } from './match-path';
 import type { PathMatch } from './match-path';
 
@@ -79,8 +80,8 @@ function memoize(ajv: Ajv2020): (schema: object) => ValidateFunction {
 function compileBody(ajv: Ajv2020, { path, method, operation }: LocatedOperation): CompiledBody | undefined {
   const { requestBody } = operation;
   if (!requestBody) return undefined;
-  const pointer = ['paths', path, method.toLowerCase(), 'requestBody', 'content', JSON_BODY, 'schema'];
-  const validate = ajv.getSchema(`${DOCUMENT}#/${pointer.map(toPointerToken).join('/')}`);
+  const names = ['paths', path, method.toLowerCase(), 'requestBody', 'content', JSON_BODY, 'schema'];
+  const validate = ajv.getSchema(`${DOCUMENT}#${toFragment(names)}`);
   if (!validate) throw new TypeError(`openapi.yaml: ${method} ${path} has a body, but no schema for ${JSON_BODY}`);
   return { required: requestBody.required ?? false, mediaTypes: Object.keys(requestBody.content), validate };
 }
@@ -99,9 +100,4 @@ function parametersSchema({ parameters }: LocatedOperation, place: 'path' | 'que
 /** A schema taken out of the document: its reference has to say where it leads from. */
 function absolute(schema: object): object {
   return '$ref' in schema ? { ...schema, $ref: `${DOCUMENT}${String(schema.$ref)}` } : schema;
-}
-
-/** RFC 6901 section 3 and 6: escaped, then percent-encoded for the fragment of a URI. */
-function toPointerToken(name: string): string {
-  return encodeURIComponent(name.replace(/~/g, '~0').replace(/\//g, '~1'));
 }

@@ -25,7 +25,10 @@ export function alternativesOf(requirement: ScopeRequirement | undefined): Alter
 /** The alternatives that pass several guards, one after the other. No guard asks for nothing: there is no alternative. */
 export function combine(requirements: readonly (ScopeRequirement | undefined)[]): Alternatives {
   if (requirements.length === 0) return [];
-  return requirements
-    .map(alternativesOf)
-    .reduce((passed, next) => passed.flatMap((one) => next.map((other) => [...one, ...other])));
+  return requirements.map(alternativesOf).reduce((passed, next) => bothOf(passed, next));
+}
+
+/** The alternatives that are enough for two that ask for something. */
+export function bothOf(a: Alternatives, b: Alternatives): Alternatives {
+  return a.flatMap((one) => b.map((other) => [...one, ...other]));
 }

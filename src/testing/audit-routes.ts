@@ -3,6 +3,7 @@ import { readOptions } from '../core/options';
 import { auditApp } from '../openapi/audit';
 import { allOperations, basePathOf } from '../openapi/document';
 import type { RouteFinding } from '../openapi/finding';
+import { ignoredPaths } from '../openapi/ignored-paths';
 import { loadDocument } from '../openapi/load';
 
 /** Options of {@link auditRoutes}. */
@@ -60,11 +61,6 @@ export function auditRoutes(
     mountedAt: pathOf('mountedAt'),
     behindGate: read.boolean('behindGate', false),
   });
-  const ignored = ignore.map(toMatcher);
-  return findings.filter(({ path }) => !ignored.some((matches) => matches(path)));
-}
-
-function toMatcher(pattern: string): (path: string) => boolean {
-  const below = pattern.endsWith('/*') ? pattern.slice(0, -1) : undefined;
-  return (path) => path === pattern || (below !== undefined && path.startsWith(below));
+  const isIgnored = ignoredPaths(ignore);
+  return findings.filter(({ path }) => !isIgnored(path));
 }

@@ -1,7 +1,8 @@
 import addFormats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020';
 import type { ValidateFunction } from 'ajv/dist/2020';
-import { isRecord, toFragment } from './reference';
+import { toFragment } from '../../openapi/fragment';
+import { isRecord } from './reference';
 
 /** Says what is wrong with a value, in one sentence; `undefined` when nothing is. */
 export type Validate = (value: unknown) => string | undefined;

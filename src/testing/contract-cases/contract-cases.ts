@@ -5,6 +5,7 @@ import { allOperations, basePathOf, declaredScopes } from '../../openapi/documen
 import type { LocatedOperation } from '../../openapi/document';
 import { describeFinding } from '../../openapi/finding';
 import type { RouteFindingKind } from '../../openapi/finding';
+import { ignoredPaths } from '../../openapi/ignored-paths';
 import { loadDocument } from '../../openapi/load';
 import { auditRoutes } from '../audit-routes';
 import { appTarget, urlTarget } from './app-target';
@@ -75,11 +76,9 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
 }
 
 function operationsOf(all: readonly LocatedOperation[], ignore: readonly string[]): readonly LocatedOperation[] {
-  const ignored = (path: string): boolean => {
-    return ignore.some((one) => one === path || (one.endsWith('/*') && path.startsWith(one.slice(0, -1))));
-  };
+  const isIgnored = ignoredPaths(ignore);
   const rank = ({ method }: LocatedOperation): number => ORDER.indexOf(method);
-  return all.filter(({ path }) => !ignored(path)).sort((a, b) => rank(a) - rank(b));
+  return all.filter(({ path }) => !isIgnored(path)).sort((a, b) => rank(a) - rank(b));
 }
 
 /** A misspelt name would leave its request as it was, and say nothing. */

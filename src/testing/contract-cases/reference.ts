@@ -30,11 +30,6 @@ export function dereference(document: object, value: unknown): unknown {
   return followReferences(document, { names: [], value }).value;
 }
 
-/** The place as a fragment of a URI: escaped (RFC 6901 section 3), then percent-encoded (section 6). */
-export function toFragment(names: readonly string[]): string {
-  return names.map((name) => `/${encodeURIComponent(name.replace(/~/g, '~0').replace(/\//g, '~1'))}`).join('');
-}
-
 /** Whether a value has members. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
