@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { percentile } from '../stats';
+import { median } from '../stats';
 
 /** What a fresh process needed to run a piece of code, in ms: medians. */
 export interface Cost {
@@ -28,6 +28,5 @@ function costOnce(code: string): Cost {
 }
 
 function medianOf(runs: readonly Cost[]): Cost {
-  const median = (of: (cost: Cost) => number): number => percentile(runs.map(of), 0.5);
-  return { wallMs: median(({ wallMs }) => wallMs), cpuMs: median(({ cpuMs }) => cpuMs) };
+  return { wallMs: median(runs.map(({ wallMs }) => wallMs)), cpuMs: median(runs.map(({ cpuMs }) => cpuMs)) };
 }

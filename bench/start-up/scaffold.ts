@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { percentile, table } from '../stats';
+import { median, table } from '../stats';
 
 const ROOT = join(__dirname, '../..');
 const BUILT = [process.execPath, join(ROOT, 'dist/cli/main.js')];
@@ -47,13 +47,12 @@ export async function scaffold(rounds: number): Promise<string> {
     await issuer.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-  const median = (values: readonly number[]): number => Math.round(percentile(values, 0.5));
   return table(
     ['start', 'ready after ms', 'CPU ms'],
     measured.map(({ name, all }) => [
       name,
-      median(all.map(({ wallMs }) => wallMs)),
-      name.startsWith('npm') ? '' : median(all.map(({ cpuMs }) => cpuMs)),
+      Math.round(median(all.map(({ wallMs }) => wallMs))),
+      name.startsWith('npm') ? '' : Math.round(median(all.map(({ cpuMs }) => cpuMs))),
     ]),
   );
 }
