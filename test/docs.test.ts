@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { REASONS } from '../src/core/reasons';
-import { VARIABLES } from '../src/core/variables';
+import { VARIABLES } from '../src/settings/variables';
 import { ISSUER_KEYS } from '../src/express/read-issuer-options';
 import { GATE_KEYS } from '../src/express/read-options';
 

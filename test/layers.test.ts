@@ -6,21 +6,22 @@ const SRC = resolve(__dirname, '../src');
 
 /**
  * What each layer may import from:
- * `core <- token <- generation <- express <- index <- { app, auth-server, testing } <- cli`, and
- * `{ core, express } <- openapi <- { app, testing, cli }`. `app` imports `index` as a user's code would; what reads
- * openapi.yaml is the one exception, because the testing kit and the command line read it too.
+ * `core <- token <- generation <- express <- index <- { openapi, settings } <- { app, auth-server, testing } <- cli`.
+ * `express` reads the variables through `settings` when `authenticate()` has no options. `app` imports the gate through
+ * `index`, as a user's code would.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
+  settings: ['core'],
   token: ['core'],
   generation: ['core', 'token'],
-  express: ['core', 'token', 'generation'],
-  index: ['core', 'token', 'generation', 'express'],
+  express: ['core', 'settings', 'token', 'generation'],
+  index: ['core', 'settings', 'token', 'generation', 'express'],
   openapi: ['core', 'express'],
-  app: ['index', 'openapi'],
-  'auth-server': ['index', 'generation', 'core'],
+  app: ['index', 'openapi', 'settings', 'core'],
+  'auth-server': ['index', 'settings', 'generation', 'token', 'core'],
   testing: ['index', 'generation', 'token', 'core', 'openapi'],
-  cli: ['core', 'token', 'index', 'openapi', 'app', 'auth-server', 'generation', 'testing'],
+  cli: ['core', 'settings', 'token', 'index', 'openapi', 'app', 'auth-server', 'generation', 'testing'],
 };
 
 /** Packages that belong to one layer only. */

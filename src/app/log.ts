@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
+import { escapeNonAscii } from '../core/escape';
 import type { Logger } from '../index';
 import type { RequestEvent } from './request-observer';
 import type { UnreadableRequest } from './unreadable-requests';
@@ -15,16 +16,8 @@ export interface LogOptions {
 /** The scaffold's log: JSON lines by pino. */
 export function createLog({ level = 'info', destination = pino.destination(2) }: LogOptions = {}): Logger {
   const formatters = { level: (label: string) => ({ level: label }) };
-  const hooks = { streamWrite: inAscii };
+  const hooks = { streamWrite: escapeNonAscii };
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters, hooks }, destination);
-}
-
-/**
- * The same JSON with everything beyond printable ASCII escaped: a client id may hold what a terminal takes for a
- * command or a viewer for a line break (U+009B, U+2028, U+202E), and JSON lets it stand.
- */
-function inAscii(line: string): string {
-  return line.replace(/[\x7f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** One line for one request. Server errors are errors, everything a caller did is information. */

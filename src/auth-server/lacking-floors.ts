@@ -1,6 +1,7 @@
+import { noResponse } from '../generation/source-error';
+import { withTimeLimit } from '../core/time-limit';
 import type { Schedule } from '../core/clock';
 import type { Floor, GenerationSource } from '../generation/source';
-import { within } from '../generation/within';
 import { forEachInTurns } from './in-turns';
 import { collectFloorsSince } from './moved-floors';
 import type { Publisher } from './publisher';
@@ -33,7 +34,7 @@ export async function lackingFloors(comparison: Comparison, timeoutMs: number): 
   // In this order: what changes after this look is on its way to the source by itself.
   const ours = await heldFloors(comparison);
   const reading = (async () => source.read(0))();
-  const { floors } = await within(reading, timeoutMs, schedule);
+  const { floors } = await withTimeLimit(reading, timeoutMs, schedule, noResponse);
   const theirs = new Map<string, number>();
   await forEachInTurns(floors, ([clientId, generation]) => {
     theirs.set(clientId, Math.max(generation, theirs.get(clientId) ?? 0));

@@ -1,9 +1,9 @@
+import { withTimeLimit } from '../core/time-limit';
 import type { Schedule, Timer } from '../core/clock';
 import type { Logger } from '../core/logger';
-import { backOffMs } from '../generation/back-off';
+import { backOffMs } from '../core/back-off';
 import type { Floor, GenerationSource } from '../generation/source';
-import { describeFailure } from '../generation/source-error';
-import { within } from '../generation/within';
+import { describeFailure, noResponse } from '../generation/source-error';
 
 /** Tells a source about floors, until it has them. */
 export interface Publisher {
@@ -69,7 +69,7 @@ export function createPublisher({ source, schedule, logger }: PublisherOptions):
     if (generation === undefined) return;
     // A source may throw where it should reject.
     const attempt = Promise.resolve().then(() => source?.publish?.(clientId, generation));
-    await within(attempt, LONGEST_ATTEMPT_MS, schedule);
+    await withTimeLimit(attempt, LONGEST_ATTEMPT_MS, schedule, noResponse);
     if (owed.get(clientId) === generation) owed.delete(clientId);
   }
 

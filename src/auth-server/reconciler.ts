@@ -1,6 +1,6 @@
 import type { Clock, Schedule, Timer } from '../core/clock';
 import type { Logger } from '../core/logger';
-import { backOffMs } from '../generation/back-off';
+import { backOffMs } from '../core/back-off';
 import type { GenerationSource } from '../generation/source';
 import { describeFailure } from '../generation/source-error';
 import { Watcher } from '../generation/watcher';

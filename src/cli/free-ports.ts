@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import type { Environment } from '../core/read-variables';
+import type { Environment } from '../settings/read-variables';
 
 /**
  * Replaces port 0 by a port that is free now. Listening on 0 is too late: addresses are part of tokens and metadata

@@ -1,4 +1,4 @@
-import type { Environment } from '../core/read-variables';
+import type { Environment } from '../settings/read-variables';
 
 /** A stream as the command line uses it. */
 export interface Sink {

@@ -1,5 +1,5 @@
-import { MISSING_ISSUER } from '../core/read-variables';
-import type { Environment } from '../core/read-variables';
+import { MISSING_ISSUER } from '../settings/read-variables';
+import type { Environment } from '../settings/read-variables';
 import { ConfigurationError, readSettings } from '../index';
 import type { Settings } from '../index';
 import { embeddedAddress, isEmbedded } from './embedded';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
-import { readSettings } from '../core/settings';
+import { readSettings } from '../settings/settings';
 import { bearerToken } from '../token/bearer';
 import type { Auth } from './auth';
 import type { AuthenticateOptions } from './authenticate-options';

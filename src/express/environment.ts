@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../core/configuration-error';
-import { MISSING_ISSUER } from '../core/read-variables';
-import type { Settings } from '../core/settings';
+import { MISSING_ISSUER } from '../settings/read-variables';
+import type { Settings } from '../settings/settings';
 import type { AuthenticateOptions } from './authenticate-options';
 
 /**

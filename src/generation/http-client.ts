@@ -38,7 +38,7 @@ export class HttpClient {
   /** Runs `work` on one exchange that is aborted when the time is over. */
   async bounded<Value>(exchange: AbortController, work: () => Promise<Value>): Promise<Value> {
     const { timeoutMs, schedule } = this.#options;
-    const timer = schedule(() => exchange.abort(new SourceError(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    const timer = schedule(() => exchange.abort(new SourceError(`no response within ${timeoutMs} ms`)), timeoutMs);
     try {
       return await work();
     } catch (error) {

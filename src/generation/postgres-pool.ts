@@ -1,7 +1,7 @@
+import { withTimeLimit } from '../core/time-limit';
 import type { Schedule } from '../core/clock';
-import { SourceError } from './source-error';
+import { SourceError, noResponse } from './source-error';
 import { postgresFailure } from './postgres-failure';
-import { within } from './within';
 
 /** What a query answers. */
 export interface PostgresResult {
@@ -93,7 +93,7 @@ export class PostgresSessions {
     const { pool, timeoutMs, schedule } = this.#options;
     const connecting = (async () => pool.connect())();
     try {
-      return await within(connecting, timeoutMs, schedule);
+      return await withTimeLimit(connecting, timeoutMs, schedule, noResponse);
     } catch (error) {
       // One that comes after its time was up goes straight back.
       connecting.then(
@@ -114,7 +114,7 @@ export class PostgresSessions {
     const session: PostgresSession = {
       async query(text, values) {
         try {
-          return (await within(client.query(text, values), timeoutMs, schedule)).rows;
+          return (await withTimeLimit(client.query(text, values), timeoutMs, schedule, noResponse)).rows;
         } catch (error) {
           throw postgresFailure(error);
         }

@@ -1,8 +1,8 @@
+import { withTimeLimit } from '../core/time-limit';
 import type { Schedule } from '../core/clock';
 import type { RedisConnection } from './redis-client';
 import { redisFailure } from './redis-failure';
-import { SourceError } from './source-error';
-import { within } from './within';
+import { SourceError, noResponse } from './source-error';
 
 /** How commands reach a server. */
 export interface RedisCommandsOptions {
@@ -42,7 +42,7 @@ export class RedisCommands {
     try {
       if (this.#closed) throw new SourceError('closed');
       const answer = (async () => connection.send([command, ...args]))();
-      const reply = await within(answer, timeoutMs, schedule);
+      const reply = await withTimeLimit(answer, timeoutMs, schedule, noResponse);
       this.#cause = undefined;
       return reply;
     } catch (error) {

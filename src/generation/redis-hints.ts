@@ -1,8 +1,8 @@
+import { withTimeLimit } from '../core/time-limit';
 import type { Schedule } from '../core/clock';
 import type { RedisConnection } from './redis-client';
 import { redisFailure } from './redis-failure';
-import { SourceError } from './source-error';
-import { within } from './within';
+import { SourceError, noResponse } from './source-error';
 
 /** What one subscription needs. */
 export interface RedisHintsOptions {
@@ -44,7 +44,7 @@ export class RedisHints {
     const { connection, channel, now, timeoutMs, schedule } = this.#options;
     try {
       const subscribed = connection.subscribe(channel, (clientId) => this.#take(clientId));
-      await within(Promise.resolve(subscribed), timeoutMs, schedule);
+      await withTimeLimit(Promise.resolve(subscribed), timeoutMs, schedule, noResponse);
     } catch (error) {
       this.stop();
       throw redisFailure('SUBSCRIBE', error);
@@ -78,7 +78,7 @@ export class RedisHints {
   async namedSince(sinceMs: number): Promise<string[]> {
     const { connection, timeoutMs, schedule } = this.#options;
     try {
-      await within(connection.send(['PING']), Math.min(timeoutMs, LONGEST_PING_MS), schedule);
+      await withTimeLimit(connection.send(['PING']), Math.min(timeoutMs, LONGEST_PING_MS), schedule, noResponse);
     } catch (error) {
       throw redisFailure('PING', error);
     }

@@ -3,6 +3,11 @@ export class SourceError extends Error {
   override readonly name = 'SourceError';
 }
 
+/** The error for a source that did not respond within a time limit. */
+export function noResponse(limitMs: number): SourceError {
+  return new SourceError(`no response within ${limitMs} ms`);
+}
+
 /**
  * Names a failure for operators. Of foreign errors only name and code: what a store's client writes into a message may
  * hold a connection string.

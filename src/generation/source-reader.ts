@@ -1,8 +1,8 @@
+import { withTimeLimit } from '../core/time-limit';
 import type { Schedule } from '../core/clock';
 import type { Floors } from './floors';
 import type { GenerationSnapshot, GenerationSource } from './source';
-import { SourceError } from './source-error';
-import { within } from './within';
+import { SourceError, noResponse } from './source-error';
 
 /** How one source is read. */
 export interface SourceReaderOptions {
@@ -52,7 +52,7 @@ export class SourceReader {
     const answer = (async () => source.read(sinceMs))();
     // Merged whenever it comes: an answer that is too late to count is still true.
     const merged = answer.then((snapshot) => this.#merge(snapshot));
-    return within(merged, timeoutMs, schedule);
+    return withTimeLimit(merged, timeoutMs, schedule, noResponse);
   }
 
   /** Takes what is good of an answer before judging it: a floor is never wrong for being in bad company. */

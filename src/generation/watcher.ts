@@ -1,10 +1,10 @@
+import { withTimeLimit } from '../core/time-limit';
 import type { Clock, Schedule, Timer } from '../core/clock';
 import type { Logger } from '../core/logger';
-import { backOffMs } from './back-off';
-import type { BackOffBounds } from './back-off';
+import { backOffMs } from '../core/back-off';
+import type { BackOffBounds } from '../core/back-off';
 import type { GenerationSource } from './source';
-import { describeFailure } from './source-error';
-import { within } from './within';
+import { describeFailure, noResponse } from './source-error';
 
 /** How one source is watched. */
 export interface WatcherOptions {
@@ -43,7 +43,7 @@ export class Watcher {
     const attempt = ++this.#attempt;
     const watching = (async () => source.watch?.(this.#hint, (error) => this.#lost(attempt, error)))();
     try {
-      const stop = await within(watching, timeoutMs, schedule);
+      const stop = await withTimeLimit(watching, timeoutMs, schedule, noResponse);
       // Closed, or lost, while the watch was on its way.
       if (attempt !== this.#attempt) return stopQuietly(stop);
       this.#stop = stop ?? (() => undefined);

@@ -133,7 +133,7 @@ describe('a server that answers in lines', () => {
     reading.catch(() => undefined);
     await until(() => feed.requests.length === 1);
     await time.advance(700);
-    await expect(reading).rejects.toThrow('no answer within 700 ms');
+    await expect(reading).rejects.toThrow('no response within 700 ms');
     expect(time.pending).toBe(0);
   });
 });

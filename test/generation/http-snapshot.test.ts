@@ -178,7 +178,7 @@ describe('reading /generations', () => {
     reading.catch(() => undefined);
     await until(() => feed.requests.length === 1);
     await time.advance(700);
-    await expect(reading).rejects.toThrow(/\/generations: no answer within 700 ms$/);
+    await expect(reading).rejects.toThrow(/\/generations: no response within 700 ms$/);
     await until(() => feed.open.size === 0);
     expect(time.pending).toBe(0);
   });

@@ -136,7 +136,7 @@ describe('watching /generations/stream', () => {
     watching.catch(() => undefined);
     await until(() => feed.requests.length === 1);
     await time.advance(700);
-    await expect(watching).rejects.toThrow('no answer within 700 ms');
+    await expect(watching).rejects.toThrow('no response within 700 ms');
     await until(() => feed.open.size === 0);
   });
 

@@ -91,7 +91,7 @@ describe('a read', () => {
 
   it('that hangs ends after the bound, and its connection is destroyed', async () => {
     const { source, pool, time } = fakeSource({ FETCH: never() }, { timeoutMs: 2_000 });
-    const reading = expect(source.read(0)).rejects.toThrow('PostgreSQL: no answer within 2000 ms');
+    const reading = expect(source.read(0)).rejects.toThrow('PostgreSQL: no response within 2000 ms');
     await time.advance(1_999);
     expect(pool.clients[0]?.released).toEqual([]);
     await time.advance(1);
@@ -103,7 +103,7 @@ describe('a read', () => {
     const { source, pool, time } = fakeSource({}, { timeoutMs: 2_000 });
     let arrive = (): void => undefined;
     pool.connecting = () => new Promise((resolve) => (arrive = resolve));
-    const reading = expect(source.read(0)).rejects.toThrow('PostgreSQL: no answer within 2000 ms');
+    const reading = expect(source.read(0)).rejects.toThrow('PostgreSQL: no response within 2000 ms');
     await time.advance(2_000);
     await reading;
     arrive();

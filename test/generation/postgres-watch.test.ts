@@ -89,7 +89,7 @@ describe('a watch', () => {
     await silent.time.advance(BEAT_MS + 4_999);
     expect(silent.lost).not.toHaveBeenCalled();
     await silent.time.advance(1);
-    expect(silent.lost.mock.calls.map(String)).toEqual(['SourceError: PostgreSQL: no answer within 5000 ms']);
+    expect(silent.lost.mock.calls.map(String)).toEqual(['SourceError: PostgreSQL: no response within 5000 ms']);
     expect(silent.client.released).toEqual([true]);
 
     let asked = 0;

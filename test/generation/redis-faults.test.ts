@@ -49,7 +49,7 @@ describe('a subscription', () => {
     expect(lost).not.toHaveBeenCalled();
     await time.advance(1);
     expect([...(await reading).floors]).toEqual([['pos', START]]);
-    expect(String(lost.mock.calls)).toBe('SourceError: Redis: PING: no answer within 1000 ms');
+    expect(String(lost.mock.calls)).toBe('SourceError: Redis: PING: no response within 1000 ms');
   });
 
   it('that is cut while a read asks it does not count: the read goes on with the whole set', async () => {
@@ -77,7 +77,7 @@ describe('a subscription', () => {
     redis.refused.clear();
     redis.silent.add('PING');
     const watching = source.watch(() => undefined);
-    const refused = expect(watching).rejects.toThrow('Redis: SUBSCRIBE: no answer within 5000 ms');
+    const refused = expect(watching).rejects.toThrow('Redis: SUBSCRIBE: no response within 5000 ms');
     await time.advance(5_000);
     await refused;
     expect(redis.clients.slice(1).map(({ status }) => status)).toEqual(['end', 'end']);
@@ -89,7 +89,7 @@ describe('a command', () => {
     const { source, client, redis, time } = open();
     const lost = jest.fn();
     client.halfOpen = true;
-    const failing = expect(source.publish('pos', START)).rejects.toThrow('no answer within 5000 ms');
+    const failing = expect(source.publish('pos', START)).rejects.toThrow('no response within 5000 ms');
     await source.watch(() => undefined, lost);
     await time.advance(5_000);
     await failing;
@@ -113,7 +113,7 @@ describe('a command', () => {
     client.emit('error', Object.assign(new Error('connect redis://pos:hunter2@db'), { code: 'ECONNREFUSED' }));
     client.emit('close');
     const failing = expect(source.publish('pos', START)).rejects.toThrow(
-      'Redis: ZADD: no answer within 5000 ms; the connection failed: Error (ECONNREFUSED)',
+      'Redis: ZADD: no response within 5000 ms; the connection failed: Error (ECONNREFUSED)',
     );
     await time.advance(5_000);
     await failing;

@@ -1,4 +1,4 @@
-import { backOffMs } from '../../src/generation/back-off';
+import { backOffMs } from '../../src/core/back-off';
 import { SourceError } from '../../src/generation/source-error';
 import { ScriptedSource, START, reasonOf, track } from './fixtures';
 
@@ -90,7 +90,7 @@ describe('reads that fail', () => {
       new Promise((resolve) => late.push(() => resolve({ floors: [['pos', START]], nowMs: START + 99 })));
     const { tracker, time } = track({ source });
     await time.advance(5_000);
-    expect(tracker.status()).toMatchObject({ failures: 1, lastError: 'no answer within 5000 ms' });
+    expect(tracker.status()).toMatchObject({ failures: 1, lastError: 'no response within 5000 ms' });
     expect(tracker.settled()).toBeUndefined();
     late[0]?.();
     await time.advance(0);

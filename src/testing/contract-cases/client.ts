@@ -54,7 +54,7 @@ export function client(origin: URL): Send {
           resolve({ status: statusCode, headers: received, text, body: parse(received, text), localPort });
         });
       });
-      request.once('timeout', () => request.destroy(new Error(`no answer within ${PATIENCE_MS} ms`)));
+      request.once('timeout', () => request.destroy(new Error(`no response within ${PATIENCE_MS} ms`)));
       request.once('error', reject);
       request.end(body);
     });

@@ -128,7 +128,7 @@ describe('a half-open connection', () => {
     await reader.source.watch(() => undefined, lost);
     wire.freeze();
     await eventually('the loss', () => lost.mock.calls.length > 0, 5_000);
-    expect(String(lost.mock.calls)).toBe('SourceError: PostgreSQL: no answer within 500 ms');
+    expect(String(lost.mock.calls)).toBe('SourceError: PostgreSQL: no response within 500 ms');
   });
 
   it('costs time only: what was known is held, and reads and hints come back on other connections', async () => {

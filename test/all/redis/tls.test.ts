@@ -46,7 +46,7 @@ describe('a rediss: address', () => {
   it('is refused when nobody vouches for the certificate, and its password is not told', async () => {
     const failure = await publishAndRead('');
     expect(failure).toMatch(
-      /^SourceError: Redis: ZADD: no answer within 5000 ms; the connection failed: Error \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/,
+      /^SourceError: Redis: ZADD: no response within 5000 ms; the connection failed: Error \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/,
     );
     expect(failure).not.toContain('s3cret');
   });

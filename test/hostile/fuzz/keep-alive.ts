@@ -30,7 +30,7 @@ export function rawClient(port: number): RawClient {
   function exchange(connection: Socket, bytes: string): Promise<WireAnswer | undefined> {
     return new Promise((resolve, reject) => {
       let received = '';
-      const timer = setTimeout(() => finish(() => reject(new Error(`no answer within ${LIMIT_MS} ms`))), LIMIT_MS);
+      const timer = setTimeout(() => finish(() => reject(new Error(`no response within ${LIMIT_MS} ms`))), LIMIT_MS);
 
       function finish(settle: () => void): void {
         clearTimeout(timer);

@@ -1,5 +1,5 @@
-import { isSecureUrl } from './loopback';
-import { describe, didYouMean } from './options';
+import { isSecureUrl } from '../core/loopback';
+import { describe, didYouMean } from '../core/options';
 import { TABLE, VARIABLES } from './variables';
 import type { Variable } from './variables';
 

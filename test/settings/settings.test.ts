@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../src/core/configuration-error';
-import { readSettings } from '../../src/core/settings';
-import type { Environment } from '../../src/core/read-variables';
+import { readSettings } from '../../src/settings/settings';
+import type { Environment } from '../../src/settings/read-variables';
 
 function problemsOf(env: Environment): readonly string[] {
   try {

@@ -1,4 +1,4 @@
-import { PRESET_NAMES } from './preset-names';
+import { PRESET_NAMES } from '../core/preset-names';
 import { address, onOff, oneOf, orOff, port, rateLimit, secret, text, wholeNumber } from './variable-types';
 import type { VariableType } from './variable-types';
 

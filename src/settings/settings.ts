@@ -1,5 +1,5 @@
-import { ConfigurationError } from './configuration-error';
-import type { PresetName } from './preset-names';
+import { ConfigurationError } from '../core/configuration-error';
+import type { PresetName } from '../core/preset-names';
 import { contradictions, readValues, unknownNames } from './read-variables';
 import type { CompleteValues, Environment } from './read-variables';
 import type { RateLimit } from './variable-types';

@@ -1,0 +1,9 @@
+/** Whether a value is an object with named members: neither `null` nor an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** An own member of an object; `undefined` for an inherited one, so that a polluted prototype adds nothing. */
+export function ownValue(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
