@@ -1,5 +1,5 @@
-import { keyFetcher } from '../../src/token/fetch-keys';
-import { keyRefresh } from '../../src/token/key-refresh';
+import { keyFetcher } from '../../src/token/keys/fetch-keys';
+import { keyRefresh } from '../../src/token/keys/key-refresh';
 import { systemClock, systemSchedule } from '../../src/core/clock';
 import { endless, faultServer, sized } from '../../test/all/faults/fault-server';
 import type { Fault } from '../../test/all/faults/fault-server';

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express';
-import { isLoopbackHost } from '../core/loopback';
+import { isLoopbackHost } from '../core/urls';
 import { RefusedRequest } from './refused-request';
 import { equalTexts } from './secrets';
 

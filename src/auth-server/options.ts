@@ -2,7 +2,7 @@ import { systemClock, systemSchedule } from '../core/clock';
 import type { Clock, Schedule } from '../core/clock';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
-import { isLoopbackHost } from '../core/loopback';
+import { isLoopbackHost } from '../core/urls';
 import { readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import type { GenerationSource } from '../generation/source';

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../core/loopback';
+import { isLoopbackHost } from '../core/urls';
 import type { Settings } from '../index';
 
 /** Where the embedded token server listens, and what it is called. */

@@ -1,6 +1,6 @@
-import { isSecureUrl } from '../core/loopback';
+import { isSecureUrl } from '../core/urls';
 import type { Gate, GateStatus, Settings } from '../index';
-import { discoverJwksUri } from '../token/discovery';
+import { discoverJwksUri } from '../token/keys/discovery';
 import { failed, passed } from './findings';
 import type { Finding } from './findings';
 import { openGate } from './gate';

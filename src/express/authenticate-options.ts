@@ -3,8 +3,8 @@ import type { Logger } from '../core/logger';
 import type { PresetName } from '../core/preset-names';
 import type { GenerationSource } from '../generation/source';
 import type { Algorithm } from '../token/algorithms';
-import type { Fetch } from '../token/fetch-json';
-import type { Jwks } from '../token/static-keys';
+import type { Fetch } from '../token/keys/fetch-json';
+import type { Jwks } from '../token/keys/static-keys';
 import type { DecisionObserver } from './decision';
 
 /** Where the keys of an issuer come from: discovered, at a fixed address, or given. */

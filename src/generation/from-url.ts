@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a source is loaded when an address asks for it: an import must be quick */
 import type { Clock, Schedule } from '../core/clock';
 import type { Logger } from '../core/logger';
-import type { Fetch } from '../token/fetch-json';
+import type { Fetch } from '../token/keys/fetch-json';
 import type * as httpSource from './http';
 import type * as postgresSource from './postgres-url';
 import type * as redisSource from './redis-url';

@@ -1,5 +1,5 @@
 import type { Schedule } from '../core/clock';
-import type { Fetch } from '../token/fetch-json';
+import type { Fetch } from '../token/keys/fetch-json';
 import { nameOf } from './http-target';
 import type { HttpTarget } from './http-target';
 import { SourceError, describeFailure } from './source-error';

@@ -3,7 +3,7 @@ import type { Clock, Schedule } from '../core/clock';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
-import type { Fetch } from '../token/fetch-json';
+import type { Fetch } from '../token/keys/fetch-json';
 import { HttpClient } from './http-client';
 import { snapshotReader } from './http-snapshot';
 import { streamWatch } from './http-stream';

@@ -1,4 +1,4 @@
-import { isSecureUrl } from '../core/loopback';
+import { isSecureUrl } from '../core/urls';
 import { describe, didYouMean } from '../core/options';
 import { TABLE, VARIABLES } from './variables';
 import type { Variable } from './variables';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { wellKnownUrls } from '../token/discovery';
-import type { Jwks } from '../token/static-keys';
+import { wellKnownUrls } from '../token/keys/discovery';
+import type { Jwks } from '../token/keys/static-keys';
 import { sendJson } from './http-issuer-json';
 import type { Answer } from './http-issuer-server';
 import { answerTokenRequest } from './http-issuer-token';

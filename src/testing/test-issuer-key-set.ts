@@ -1,6 +1,6 @@
 import { didYouMean } from '../core/options';
 import type { Algorithm } from '../token/algorithms';
-import type { Jwk } from '../token/jwk';
+import type { Jwk } from '../token/keys/jwk';
 import { testKey } from './test-issuer-keys';
 import type { TestKey } from './test-issuer-keys';
 

@@ -1,7 +1,7 @@
 import { constants, createHmac, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import type { KeyObject, SigningOptions } from 'node:crypto';
 import type { Algorithm } from '../token/algorithms';
-import type { Jwk } from '../token/jwk';
+import type { Jwk } from '../token/keys/jwk';
 
 /** A signing key and what is published of it. */
 export interface TestKey {

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock';
 import { AuthError } from '../core/auth-error';
 import type { Algorithm } from './algorithms';
 import { checkHeader, parseToken } from './jws';
-import type { KeySource } from './key-source';
+import type { KeySource } from './keys/key-source';
 import { verifySignature } from './signature';
 import { freezeDeep } from './freeze-deep';
 

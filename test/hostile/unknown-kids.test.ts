@@ -1,4 +1,4 @@
-import { A, sourceWith } from '../token/remote-source';
+import { A, sourceWith } from '../token/keys/remote-source';
 
 const TIMES = 100_000;
 

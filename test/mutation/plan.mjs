@@ -1,11 +1,11 @@
 /** What is mutated, and the suites that say how it behaves: a mutant loads these alone (beginnings of paths in test/). */
 export const PLAN = {
   'src/token/scopes.ts': ['token/scopes', 'behaviours/scopes'],
-  'src/token/jwk.ts': ['token/jwk', 'token/static-keys'],
-  'src/token/key-source.ts': ['token/key-source', 'token/static-keys', 'token/remote-keys'],
-  'src/token/unknown-keys.ts': ['token/unknown-keys', 'token/remote-keys'],
-  'src/token/remote-keys.ts': ['token/remote-keys'],
-  'src/token/key-refresh.ts': ['token/key-refresh', 'token/remote-keys'],
+  'src/token/keys/jwk.ts': ['token/keys/jwk', 'token/keys/static-keys'],
+  'src/token/keys/key-source.ts': ['token/keys/key-source', 'token/keys/static-keys', 'token/keys/remote-keys'],
+  'src/token/keys/unknown-keys.ts': ['token/keys/unknown-keys', 'token/keys/remote-keys'],
+  'src/token/keys/remote-keys.ts': ['token/keys/remote-keys'],
+  'src/token/keys/key-refresh.ts': ['token/keys/key-refresh', 'token/keys/remote-keys'],
   'src/token/presets.ts': ['token/claims', 'behaviours/presets', 'express/authenticate-options'],
   'src/token/claims.ts': ['token/claims'],
   'src/token/jws.ts': ['token/jws'],

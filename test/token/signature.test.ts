@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto';
 import { ALGORITHMS } from '../../src/token/algorithms';
 import type { Algorithm } from '../../src/token/algorithms';
-import { importJwk } from '../../src/token/jwk';
+import { importJwk } from '../../src/token/keys/jwk';
 import { parseToken } from '../../src/token/jws';
 import { verifySignature } from '../../src/token/signature';
 import { token } from '../support/issuer';

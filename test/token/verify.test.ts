@@ -1,9 +1,9 @@
 import { AuthError } from '../../src/core/auth-error';
-import type { VerificationKey } from '../../src/token/jwk';
+import type { VerificationKey } from '../../src/token/keys/jwk';
 import { parseToken } from '../../src/token/jws';
-import type { KeySource } from '../../src/token/key-source';
+import type { KeySource } from '../../src/token/keys/key-source';
 import { PRESETS } from '../../src/token/presets';
-import { staticKeys } from '../../src/token/static-keys';
+import { staticKeys } from '../../src/token/keys/static-keys';
 import { tokenVerifier } from '../../src/token/verify';
 import type { SignedToken, TokenVerifier, VerifierOptions } from '../../src/token/verify';
 import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS, token } from '../support/issuer';

@@ -1,9 +1,9 @@
-import { FetchError } from '../../src/token/fetch-json';
-import { keyFetcher } from '../../src/token/fetch-keys';
-import type { Jwk } from '../../src/token/jwk';
-import { ISSUER } from '../support/issuer';
-import { newKey, testKey } from '../support/keys';
-import { recordingLogger } from '../support/log';
+import { FetchError } from '../../../src/token/keys/fetch-json';
+import { keyFetcher } from '../../../src/token/keys/fetch-keys';
+import type { Jwk } from '../../../src/token/keys/jwk';
+import { ISSUER } from '../../support/issuer';
+import { newKey, testKey } from '../../support/keys';
+import { recordingLogger } from '../../support/log';
 
 // As in an untouched Jest before Node 24.9, which cannot load jose.
 jest.mock('jwks-rsa', () => {

@@ -1,6 +1,6 @@
-import { AuthError } from '../core/auth-error';
-import type { Clock, Schedule, Timer } from '../core/clock';
-import type { Logger } from '../core/logger';
+import { AuthError } from '../../core/auth-error';
+import type { Clock, Schedule, Timer } from '../../core/clock';
+import type { Logger } from '../../core/logger';
 import type { FetchKeys } from './fetch-keys';
 import { FetchError } from './fetch-json';
 import { KeySet } from './key-source';

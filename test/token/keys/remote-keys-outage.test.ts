@@ -1,5 +1,5 @@
-import { AuthError } from '../../src';
-import { settle } from '../support/fake-time';
+import { AuthError } from '../../../src';
+import { settle } from '../../support/fake-time';
 import { A, B, header, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
 import type { RemoteSource } from './remote-source';
 

@@ -1,6 +1,6 @@
-import { AuthError } from '../core/auth-error';
-import type { Algorithm } from './algorithms';
-import type { UnverifiedHeader } from './jws';
+import { AuthError } from '../../core/auth-error';
+import type { Algorithm } from '../algorithms';
+import type { UnverifiedHeader } from '../jws';
 import type { VerificationKey } from './jwk';
 
 /** Where the keys of one issuer come from. */

@@ -1,8 +1,8 @@
-import { AuthError } from '../../src/core/auth-error';
-import type { Algorithm } from '../../src/token/algorithms';
-import type { VerificationKey } from '../../src/token/jwk';
-import { KeySet } from '../../src/token/key-source';
-import { testKey } from '../support/keys';
+import { AuthError } from '../../../src/core/auth-error';
+import type { Algorithm } from '../../../src/token/algorithms';
+import type { VerificationKey } from '../../../src/token/keys/jwk';
+import { KeySet } from '../../../src/token/keys/key-source';
+import { testKey } from '../../support/keys';
 
 const key = (keyId: string | undefined, ...algorithms: Algorithm[]): VerificationKey => ({
   keyId,

@@ -1,4 +1,4 @@
-import type { AuthError } from '../../src';
+import type { AuthError } from '../../../src';
 import { A, B, header, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
 
 describe('an unknown key id', () => {

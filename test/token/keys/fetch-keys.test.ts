@@ -1,11 +1,11 @@
-import { keyFetcher } from '../../src/token/fetch-keys';
-import type { Fetch } from '../../src/token/fetch-json';
-import { gateApp } from '../support/gate-app';
-import { fakeTime, settle } from '../support/fake-time';
-import { ISSUER, NOW_MS, token } from '../support/issuer';
-import { jwks, testKey } from '../support/keys';
-import { recordingLogger } from '../support/log';
-import { expectRefusal } from '../support/refusals';
+import { keyFetcher } from '../../../src/token/keys/fetch-keys';
+import type { Fetch } from '../../../src/token/keys/fetch-json';
+import { gateApp } from '../../support/gate-app';
+import { fakeTime, settle } from '../../support/fake-time';
+import { ISSUER, NOW_MS, token } from '../../support/issuer';
+import { jwks, testKey } from '../../support/keys';
+import { recordingLogger } from '../../support/log';
+import { expectRefusal } from '../../support/refusals';
 
 const KEY = testKey();
 const OIDC = `${ISSUER}/.well-known/openid-configuration`;

@@ -1,4 +1,4 @@
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../../core/auth-error';
 import { importJwk, toVerificationKey, unsuitable } from './jwk';
 import type { Jwk, VerificationKey } from './jwk';
 import { KeySet } from './key-source';

@@ -1,14 +1,14 @@
-import type { AuthError } from '../../src';
-import type { UnverifiedHeader } from '../../src/token/jws';
-import type { VerificationKey } from '../../src/token/jwk';
-import type { KeySource } from '../../src/token/key-source';
-import { remoteKeys } from '../../src/token/remote-keys';
-import type { RemoteKeysOptions } from '../../src/token/remote-keys';
-import { fakeTime, settle } from '../support/fake-time';
-import type { FakeTime } from '../support/fake-time';
-import { testKey } from '../support/keys';
-import { recordingLogger } from '../support/log';
-import type { RecordingLogger } from '../support/log';
+import type { AuthError } from '../../../src';
+import type { UnverifiedHeader } from '../../../src/token/jws';
+import type { VerificationKey } from '../../../src/token/keys/jwk';
+import type { KeySource } from '../../../src/token/keys/key-source';
+import { remoteKeys } from '../../../src/token/keys/remote-keys';
+import type { RemoteKeysOptions } from '../../../src/token/keys/remote-keys';
+import { fakeTime, settle } from '../../support/fake-time';
+import type { FakeTime } from '../../support/fake-time';
+import { testKey } from '../../support/keys';
+import { recordingLogger } from '../../support/log';
+import type { RecordingLogger } from '../../support/log';
 
 export const TTL_MS = 600_000;
 /** With `random: () => 0.5`. */

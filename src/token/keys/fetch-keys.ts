@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import type { JwksClient } from 'jwks-rsa';
-import type { Logger } from '../core/logger';
+import type { Logger } from '../../core/logger';
 import { discoverJwksUri } from './discovery';
 import type { DiscoveryOptions } from './discovery';
 import { fetchJson, FetchError } from './fetch-json';

@@ -1,10 +1,10 @@
-import { FetchError } from '../../src/token/fetch-json';
-import type { VerificationKey } from '../../src/token/jwk';
-import { keyRefresh } from '../../src/token/key-refresh';
-import type { KeyRefreshOptions } from '../../src/token/key-refresh';
-import { fakeTime, settle } from '../support/fake-time';
-import { testKey } from '../support/keys';
-import { recordingLogger } from '../support/log';
+import { FetchError } from '../../../src/token/keys/fetch-json';
+import type { VerificationKey } from '../../../src/token/keys/jwk';
+import { keyRefresh } from '../../../src/token/keys/key-refresh';
+import type { KeyRefreshOptions } from '../../../src/token/keys/key-refresh';
+import { fakeTime, settle } from '../../support/fake-time';
+import { testKey } from '../../support/keys';
+import { recordingLogger } from '../../support/log';
 
 const [MAX_AGE_MS, STALE_MS] = [600_000, 3_600_000];
 const ISSUER = 'https://login.test';

@@ -1,5 +1,5 @@
-import { unknownKeys } from '../../src/token/unknown-keys';
-import { fakeTime } from '../support/fake-time';
+import { unknownKeys } from '../../../src/token/keys/unknown-keys';
+import { fakeTime } from '../../support/fake-time';
 
 const WINDOW_MS = 30_000;
 

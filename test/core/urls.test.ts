@@ -1,4 +1,4 @@
-import { isLoopbackHost, isSecureUrl } from '../../src/core/loopback';
+import { isLoopbackHost, isSecureUrl } from '../../src/core/urls';
 
 describe('isLoopbackHost', () => {
   it.each(['localhost', 'LOCALHOST', 'api.localhost', '127.0.0.1', '127.9.9.9', '::1', '[::1]'])('%s is', (host) => {

@@ -1,8 +1,8 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { importJwk, toVerificationKey, unsuitable } from '../../src/token/jwk';
-import type { Jwk } from '../../src/token/jwk';
-import { testKey } from '../support/keys';
+import { importJwk, toVerificationKey, unsuitable } from '../../../src/token/keys/jwk';
+import type { Jwk } from '../../../src/token/keys/jwk';
+import { testKey } from '../../support/keys';
 
 const EC = testKey().jwk;
 /** An RSA key of 2048 bits with an exponent of our own: no primes behind it, but nobody signs with it. */

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
-import { ALGORITHMS, suits } from './algorithms';
-import type { Algorithm } from './algorithms';
+import { ALGORITHMS, suits } from '../algorithms';
+import type { Algorithm } from '../algorithms';
 
 /** A public key as a JSON Web Key (RFC 7517 section 4). Members are checked, not trusted. */
 export type Jwk = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
-import { AuthError } from '../core/auth-error';
-import type { UnverifiedHeader } from './jws';
+import { AuthError } from '../../core/auth-error';
+import type { UnverifiedHeader } from '../jws';
 import type { VerificationKey } from './jwk';
 import { keyRefresh } from './key-refresh';
 import type { KeyRefreshOptions } from './key-refresh';

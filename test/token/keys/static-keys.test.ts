@@ -1,8 +1,8 @@
-import { AuthError } from '../../src/core/auth-error';
-import type { VerificationKey } from '../../src/token/jwk';
-import { staticKeys } from '../../src/token/static-keys';
-import type { Jwks } from '../../src/token/static-keys';
-import { jwks, newKey, testKey } from '../support/keys';
+import { AuthError } from '../../../src/core/auth-error';
+import type { VerificationKey } from '../../../src/token/keys/jwk';
+import { staticKeys } from '../../../src/token/keys/static-keys';
+import type { Jwks } from '../../../src/token/keys/static-keys';
+import { jwks, newKey, testKey } from '../../support/keys';
 
 describe('staticKeys', () => {
   const key = testKey();

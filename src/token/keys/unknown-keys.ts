@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../core/clock';
+import type { Clock } from '../../core/clock';
 
 /** What is known about key ids that are in no key set. */
 export interface UnknownKeys {
