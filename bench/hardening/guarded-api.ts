@@ -9,7 +9,7 @@ import { authenticate, problemHandler, requireScope } from '../../src/index';
 import type { ApiFigures, FromApi } from './api-process';
 
 const [issuer = '', audience = ''] = process.argv.slice(2);
-const gate = authenticate({ issuer, audience, generation: false, logger: { info() {}, warn() {}, error() {} } });
+const gate = authenticate({ issuer, audience, generationClaim: false, logger: { info() {}, warn() {}, error() {} } });
 const app = express();
 app.use('/v1', gate);
 app.get('/v1/orders', requireScope('orders:read'), (_req, res) => void res.json([]));

@@ -16,7 +16,7 @@ export function openGate(io: CliIo, settings: Settings): OpenGate {
   const gate = authenticate({
     ...authenticateOptions(settings),
     ...surroundings,
-    ...(generations && { generations }),
+    ...(generations && { generationSource: generations }),
   });
   return {
     gate,

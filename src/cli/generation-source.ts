@@ -7,9 +7,9 @@ import type { GenerationSource, Settings } from '../index';
  * credentials of its own. Whoever asks for it closes it.
  */
 export function authorizedGenerations(
-  { generations, adminToken }: Settings,
+  { generationSource: url, adminToken }: Settings,
   surroundings: Pick<HttpGenerationsOptions, 'fetch' | 'logger'>,
 ): GenerationSource | undefined {
-  if (adminToken === undefined || !generations?.startsWith('http') || generations.includes('@')) return undefined;
-  return httpGenerations({ url: generations, headers: { authorization: `Bearer ${adminToken}` }, ...surroundings });
+  if (adminToken === undefined || !url?.startsWith('http') || url.includes('@')) return undefined;
+  return httpGenerations({ url, headers: { authorization: `Bearer ${adminToken}` }, ...surroundings });
 }

@@ -60,8 +60,8 @@ function generationsFinding({ generations }: Issuer, settings: Settings): Findin
 }
 
 /** The address of the source without its credentials. */
-function shown({ generations = '' }: Settings): string {
-  return generations.replace(/\/\/.*@/, '//');
+function shown({ generationSource = '' }: Settings): string {
+  return generationSource.replace(/\/\/.*@/, '//');
 }
 
 /** State of the issuer once there is something to say: ready, or a first failure. */

@@ -7,10 +7,10 @@ import type { Settings } from '../index';
 const MAX_WAITING = 1_000;
 
 /** How the API connects to where requests are counted: `undefined` unless its generations are in Redis. */
-export function rateLimitRedis({ generations }: Settings, load = loadPackage): (() => RedisConnection) | undefined {
-  if (generations === undefined || !/^rediss?:/i.test(generations)) return undefined;
+export function rateLimitRedis({ generationSource: url }: Settings, load = loadPackage): (() => RedisConnection) | undefined {
+  if (url === undefined || !/^rediss?:/i.test(url)) return undefined;
   return () =>
-    connectToRedis(generations, {
+    connectToRedis(url, {
       name: 'tillgate-limits',
       needs: 'rate limits in Redis need',
       load,

@@ -22,7 +22,7 @@ export function apiSettings(settings: Settings): Settings {
     ...settings,
     authUrl: url,
     issuer: url,
-    generations: settings.generations ?? `${url}/generations`,
+    generationSource: settings.generationSource ?? `${url}/generations`,
   });
 }
 

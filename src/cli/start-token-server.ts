@@ -78,12 +78,12 @@ async function closeAll({ server, auth, generations }: Parts): Promise<void> {
  * @throws ConfigurationError when the store cannot be written
  */
 function openGenerations(
-  { generations }: Settings,
+  { generationSource }: Settings,
   logger: Logger,
   openSource: typeof generationsFromUrl,
 ): GenerationSource {
-  if (generations === undefined) return memoryGenerations();
-  const source = openSource(generations, { logger });
+  if (generationSource === undefined) return memoryGenerations();
+  const source = openSource(generationSource, { logger });
   if (source.publish) return source;
   throw new ConfigurationError([
     'TILLGATE_GENERATIONS: got an http(s): address, which the embedded token server cannot publish to; expected redis(s): or postgres:; leave it out, or set TILLGATE_AUTH_URL',

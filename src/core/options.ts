@@ -79,8 +79,8 @@ export function readOptions<Key extends string>(
 
 /** `, did you mean "x"?` when a known name is close, else the list of what is known. */
 export function didYouMean(name: string, known: readonly string[]): string {
-  const candidate = closest(name, [...known]);
-  const near = candidate && isNear(name, candidate) ? candidate : startedBy(name, known);
+  const candidate = startedBy(name, known) ?? closest(name, [...known]);
+  const near = candidate && isNear(name, candidate) ? candidate : undefined;
   return near ? `; did you mean "${near}"?` : `; known are ${known.join(', ')}`;
 }
 

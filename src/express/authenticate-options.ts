@@ -34,10 +34,10 @@ export type IssuerOptions = KeyOptions & {
   readonly preset?: PresetName | undefined;
   /** Accepted signature algorithms. Default: RS, PS, ES 256/384/512 and EdDSA. */
   readonly algorithms?: readonly Algorithm[] | undefined;
-  /** The claim that holds the generation (`iat` compares the issue time), or `false` to switch the check off. Default: as the preset has it. */
-  readonly generation?: { readonly claim: string } | false | undefined;
-  /** Where floors come from: a source or its address. Default: none, floors are learned from tokens only. */
-  readonly generations?: GenerationSource | string | undefined;
+  /** Claim that holds the generation; `'iat'` compares the issue time, `false` switches the check off. Default: by preset. */
+  readonly generationClaim?: string | false | undefined;
+  /** Where floors come from: a source or its URL. Default: none, floors are learned from tokens only. */
+  readonly generationSource?: GenerationSource | string | undefined;
   /** Age in ms of the last complete read past which the source counts as stale. Default 60000. */
   readonly maxStalenessMs?: number | undefined;
   /** Past that age requests are refused with 503 (`reject`, the default), or pass with a warning (`accept`). */

@@ -9,7 +9,7 @@ import type { AuthenticateOptions } from './authenticate-options';
  * @throws ConfigurationError when no variable names the issuer.
  */
 export function authenticateOptions(settings: Settings): AuthenticateOptions {
-  const { issuer, generationClaim } = settings;
+  const { issuer } = settings;
   if (issuer === undefined) throw new ConfigurationError([MISSING_ISSUER]);
   return {
     issuer,
@@ -17,8 +17,8 @@ export function authenticateOptions(settings: Settings): AuthenticateOptions {
     audience: settings.audience,
     jwksUri: settings.jwksUri,
     preset: settings.preset,
-    generation: typeof generationClaim === 'string' ? { claim: generationClaim } : generationClaim,
-    generations: settings.generations,
+    generationClaim: settings.generationClaim,
+    generationSource: settings.generationSource,
     maxStalenessMs: settings.maxStalenessMs,
     onStale: settings.onStale,
     keysMaxAgeMs: settings.keysMaxAgeMs,

@@ -21,7 +21,7 @@ export interface IssuerSettings {
   readonly algorithms: readonly Algorithm[];
   /** Name of the claim; `undefined`: the check is off. */
   readonly generationClaim: string | undefined;
-  readonly generations: GenerationSource | string | undefined;
+  readonly generationSource: GenerationSource | string | undefined;
   readonly maxStalenessMs: number;
   readonly onStale: 'reject' | 'accept';
   readonly pollMs: number;
@@ -43,8 +43,8 @@ export const ISSUER_KEYS = [
   'keys',
   'preset',
   'algorithms',
-  'generation',
-  'generations',
+  'generationClaim',
+  'generationSource',
   'maxStalenessMs',
   'onStale',
   'pollMs',
@@ -78,8 +78,8 @@ export function readIssuer(
   if (!options.keys && jwksUri === undefined) checkUrl(authUrl, options.authUrl === undefined ? 'issuer' : 'authUrl');
   if (jwksUri !== undefined) checkUrl(jwksUri, 'jwksUri');
   // Schemes have no case (RFC 3986 section 3.1): "HTTP:" is no way around the check.
-  if (typeof options.generations === 'string' && /^https?:/i.test(options.generations)) {
-    checkUrl(options.generations, 'generations');
+  if (typeof options.generationSource === 'string' && /^https?:/i.test(options.generationSource)) {
+    checkUrl(options.generationSource, 'generationSource');
   }
   const preset: Preset = PRESETS[read.oneOf('preset', PRESET_NAMES, 'rfc9068')];
   return {
@@ -92,8 +92,8 @@ export function readIssuer(
     jwksUri,
     preset,
     algorithms: readAlgorithms(read, options.algorithms),
-    generationClaim: readGenerationClaim(read, options.generation, preset),
-    generations: readSource(read, options.generations),
+    generationClaim: readGenerationClaim(read, options.generationClaim, preset),
+    generationSource: readSource(read, options.generationSource),
     maxStalenessMs: read.number('maxStalenessMs', 60_000, { unit: 'milliseconds', min: 1 }),
     onStale: read.oneOf('onStale', ['reject', 'accept'], 'reject'),
     pollMs: read.number('pollMs', 5_000, { unit: 'milliseconds', min: 10 }),
@@ -136,22 +136,19 @@ function readAlgorithms(read: OptionReader<Key>, algorithms: readonly Algorithm[
 
 function readGenerationClaim(
   read: OptionReader<Key>,
-  generation: IssuerOptions['generation'],
+  claim: unknown,
   preset: Preset,
 ): string | undefined {
-  if (generation === undefined) return preset.generationClaim;
-  if (generation === false) return undefined;
-  const fits = typeof generation === 'object' && generation !== null && Object.keys(generation).join() === 'claim';
-  if (!fits || typeof generation.claim !== 'string' || generation.claim === '') {
-    return read.refuse('generation', '{ claim: "name of the claim" }, or false to switch the check off');
-  }
-  return generation.claim;
+  if (claim === undefined) return preset.generationClaim;
+  if (claim === false) return undefined;
+  if (typeof claim === 'string' && claim !== '') return claim;
+  return read.refuse('generationClaim', 'the name of a claim, or false to switch the check off');
 }
 
 function readSource(
   read: OptionReader<Key>,
-  source: IssuerOptions['generations'],
+  source: IssuerOptions['generationSource'],
 ): GenerationSource | string | undefined {
   const fits = source === undefined || typeof source === 'string' || typeof source?.read === 'function';
-  return fits ? source : read.refuse('generations', 'a generation source, or its address');
+  return fits ? source : read.refuse('generationSource', 'a generation source, or its URL');
 }

@@ -16,11 +16,11 @@ export type SignalsReceiverOptions = KeyOptions &
     /** Accepted `aud` of the security event tokens, one of several. */
     readonly audience: string | readonly string[];
     /** Where the floors are published: a source with `publish`. */
-    readonly generations: GenerationSource;
+    readonly generationSource: GenerationSource;
     /** `iss` of the subjects, which is the issuer of the access tokens. Default: `transmitter`. */
     readonly issuer?: string | undefined;
-    /** The same as on the gate: `{ claim: 'iat' }` where the issue time is compared. Default: a generation in ms. */
-    readonly generation?: { readonly claim: string } | undefined;
+    /** The gate's `generationClaim`: `'iat'` where it compares the issue time. Default: a generation in ms. */
+    readonly generationClaim?: string | undefined;
   };
 
 /** Checked options of one receiver. */
@@ -35,9 +35,9 @@ export interface SignalsSettings extends SecurityEventOptions {
 const KEYS = [
   'transmitter',
   'audience',
-  'generations',
+  'generationSource',
   'issuer',
-  'generation',
+  'generationClaim',
   'jwksUri',
   'keys',
   'allowHttp',
@@ -52,8 +52,8 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
   const read = readOptions('signalsReceiver', options, [...KEYS, ...SURROUNDING_KEYS]);
   const transmitter = read.string('transmitter') ?? read.refuse('transmitter', 'the iss of the security event tokens');
   const audiences = readStrings(options.audience) ?? read.refuse('audience', 'a non-empty string, or an array of them');
-  const { generations } = options;
-  if (typeof generations?.publish !== 'function') read.refuse('generations', 'a generation source with publish()');
+  const { generationSource } = options;
+  if (typeof generationSource?.publish !== 'function') read.refuse('generationSource', 'a generation source with publish()');
   const surroundings = readSurroundings(read, options.logger);
   const checkUrl = urlCheck('signalsReceiver', read.boolean('allowHttp', false));
   const jwksUri = read.string('jwksUri');
@@ -79,8 +79,8 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
     clockToleranceMs: 10_000,
     clock: surroundings.clock,
     logger: surroundings.logger,
-    publish: (clientId, generation) => generations.publish!(clientId, generation),
-    floorAt: options.generation?.claim === 'iat' ? endOfSecond : Math.floor,
+    publish: (clientId, generation) => generationSource.publish!(clientId, generation),
+    floorAt: read.string('generationClaim') === 'iat' ? endOfSecond : Math.floor,
   };
 }
 

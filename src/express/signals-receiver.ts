@@ -50,7 +50,7 @@ const REMEMBERED_EVENTS = 100_000;
  *   transmitter: 'https://login.example.com',
  *   audience: 'https://api.example.com/events',
  *   jwksUri: 'https://login.example.com/ssf/jwks',
- *   generations,
+ *   generationSource: generations,
  * }));
  * app.use('/v1', authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com', generations }));
  * ```

@@ -83,7 +83,7 @@ export function openKeys(settings: KeySettings, surroundings: Surroundings): Key
 function openTracker(settings: IssuerSettings, surroundings: Surroundings): GenerationTracker | undefined {
   const { generationClaim, preset, clockToleranceMs, maxTokenAgeMs } = settings;
   if (generationClaim === undefined) return undefined;
-  const source = openSource(settings.generations, surroundings);
+  const source = openSource(settings.generationSource, surroundings);
   return trackGenerations({
     ...surroundings,
     issuer: settings.issuer,
@@ -91,7 +91,7 @@ function openTracker(settings: IssuerSettings, surroundings: Surroundings): Gene
     // An issue time proves no change of the credential: there floors come from a source only.
     learn: generationClaim !== 'iat',
     source,
-    ownsSource: typeof settings.generations === 'string',
+    ownsSource: typeof settings.generationSource === 'string',
     maxTokenAgeMs,
     skewMs: clockToleranceMs,
     maxStalenessMs: settings.maxStalenessMs,

@@ -54,7 +54,7 @@ export function contradictions(values: Values, env: Environment): string[] {
   if (isSet('jwksUri') && !external) {
     problems.push('TILLGATE_JWKS_URI: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens');
   }
-  if (values.generations && values.generationClaim === false) {
+  if (values.generationSource && values.generationClaim === false) {
     problems.push(
       'TILLGATE_GENERATIONS: set while TILLGATE_GENERATION_CLAIM=off checks no generation; remove one of the two',
     );
@@ -74,7 +74,7 @@ function problemOf({ name, type }: Variable, given: string): string {
 
 function insecureAddresses(values: Values): string[] {
   if (values.allowHttp) return [];
-  return (['authUrl', 'issuer', 'jwksUri', 'generations'] as const)
+  return (['authUrl', 'issuer', 'jwksUri', 'generationSource'] as const)
     .filter((key) => values[key] && !isSecureUrl(values[key]))
     .map((key) => {
       const { name, type } = TABLE[key];

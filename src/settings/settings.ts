@@ -18,7 +18,7 @@ export interface Settings {
   /** Name of the claim, `iat`, `false` for off, or `undefined`: as the preset has it. */
   readonly generationClaim: string | false | undefined;
   /** Address of the source, or `undefined`: generations are learned from tokens only. */
-  readonly generations: string | undefined;
+  readonly generationSource: string | undefined;
   readonly maxStalenessMs: number;
   readonly onStale: 'reject' | 'accept';
   readonly keysMaxAgeMs: number;
@@ -59,7 +59,7 @@ function settle(values: CompleteValues, production: boolean): Settings {
     baseUrl,
     issuer: values.issuer ?? values.authUrl,
     audience: values.audience ?? baseUrl,
-    generations: values.generations || undefined,
+    generationSource: values.generationSource || undefined,
     adminPort: values.adminPort === false ? undefined : values.adminPort,
     rateLimit: values.rateLimit || undefined,
     tokenRateLimit: values.tokenRateLimit || undefined,

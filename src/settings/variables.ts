@@ -69,7 +69,7 @@ export const TABLE = {
     'by preset',
     orOff(CLAIM),
   ),
-  generations: derived(
+  generationSource: derived(
     'TILLGATE_GENERATIONS',
     'where floors come from; off: learned from tokens only',
     'embedded in dev, else off',

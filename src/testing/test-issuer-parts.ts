@@ -112,7 +112,7 @@ export function testIssuerParts(
     return written;
   }
 
-  const common = { issuer, audience, generations: generations.source, clock: clock.now, schedule };
+  const common = { issuer, audience, generationSource: generations.source, clock: clock.now, schedule };
   const testIssuer: TestIssuer = {
     issuer,
     audience,

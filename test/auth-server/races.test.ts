@@ -35,7 +35,7 @@ it('a Description change that races token requests: a token dies with the change
     audience: AUDIENCE,
     allowHttp: true,
     keys,
-    generations,
+    generationSource: generations,
     clock: time.clock,
   });
   const app = express().get('/', gate, requireScope('orders:read'), (_req, res) => void res.json({}));

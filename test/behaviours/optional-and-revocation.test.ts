@@ -69,7 +69,7 @@ function source(floors: readonly (readonly [string, number])[], health = { down:
 
 function withSource(generations: GenerationSource, options: GateAppOptions = {}): GateApp {
   const time = fakeTime(NOW_MS);
-  return gateApp({ generations, clock: time.clock, schedule: time.schedule, ...options });
+  return gateApp({ generationSource: generations, clock: time.clock, schedule: time.schedule, ...options });
 }
 
 describe('revocation: the generation of a token', () => {
@@ -151,10 +151,10 @@ describe('revocation: the generation of a token', () => {
 
   it('takes the claim that was chosen, and none where the check is off', async () => {
     const claims = { generation: undefined };
-    await gateApp({ generation: { claim: 'cg' } })
+    await gateApp({ generationClaim: 'cg' })
       .get(token({ claims: { ...claims, cg: 5 } }))
       .expect(200);
-    const response = await gateApp({ generation: false }).get(token({ claims })).expect(200);
+    const response = await gateApp({ generationClaim: false }).get(token({ claims })).expect(200);
     expect(response.body.auth).not.toHaveProperty('generation');
   });
 });

@@ -28,7 +28,7 @@ describe('a process with a gate in it', () => {
     const server = await keyServer(testKey());
     const script = `
       const { authenticate } = require('./src/index');
-      const gate = authenticate(${options({ issuer: server.origin, generations: `${server.origin}/generations` })});
+      const gate = authenticate(${options({ issuer: server.origin, generationSource: `${server.origin}/generations` })});
       const started = Date.now();
       const wait = setInterval(() => {
         const { keys } = gate.status().issuers[0];

@@ -10,6 +10,7 @@ const ALGORITHMS = 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES51
 const PRESETS = 'rfc9068, identityserver, keycloak, auth0, okta, entra, cognito, hydra, openiddict, ping';
 const onlyTls = 'must be https: (http: is accepted on loopback only, or with allowHttp: true), got';
 const AUD = 'the aud of your API: a non-empty string, or an array of them';
+const CLAIM = 'the name of a claim, or false to switch the check off';
 const MAX = Number.MAX_SAFE_INTEGER;
 
 describe('authenticate(): wrong options throw at construction', () => {
@@ -57,35 +58,24 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ algorithms: ['none'] }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got an array of 1`],
     [{ algorithms: [] }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got an empty array`],
     [{ algorithms: 'RS256' }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got "RS256"`],
+    [{ generationClaim: true }, `option "generationClaim" must be ${CLAIM}, got true`],
+    [{ generationClaim: '' }, `option "generationClaim" must be ${CLAIM}, got ""`],
+    [{ generationClaim: { claim: 'iat' } }, `option "generationClaim" must be ${CLAIM}, got an object`],
+    [{ generation: 'iat' }, 'unknown option "generation"; did you mean "generationClaim"?'],
+    [{ generations: 'https://login.test' }, 'unknown option "generations"; did you mean "generationSource"?'],
+    [{ generationSource: 17 }, 'option "generationSource" must be a generation source, or its URL, got 17'],
+    [{ generationSource: {} }, 'option "generationSource" must be a generation source, or its URL, got an object'],
     [
-      { generation: true },
-      'option "generation" must be { claim: "name of the claim" }, or false to switch the check off, got true',
+      { generationSource: 'http://login.test/generations' },
+      `option "generationSource" ${onlyTls} "http://login.test/generations"`,
     ],
     [
-      { generation: 'iat' },
-      'option "generation" must be { claim: "name of the claim" }, or false to switch the check off, got "iat"',
+      { generationSource: 'HTTP://login.test/generations' },
+      `option "generationSource" must be an absolute https: address, got "HTTP://login.test/generations"`,
     ],
     [
-      { generation: { claim: '' } },
-      'option "generation" must be { claim: "name of the claim" }, or false to switch the check off, got an object',
-    ],
-    [
-      { generation: { claim: 'iat', x: 1 } },
-      'option "generation" must be { claim: "name of the claim" }, or false to switch the check off, got an object',
-    ],
-    [{ generations: 17 }, 'option "generations" must be a generation source, or its address, got 17'],
-    [{ generations: {} }, 'option "generations" must be a generation source, or its address, got an object'],
-    [
-      { generations: 'http://login.test/generations' },
-      `option "generations" ${onlyTls} "http://login.test/generations"`,
-    ],
-    [
-      { generations: 'HTTP://login.test/generations' },
-      `option "generations" must be an absolute https: address, got "HTTP://login.test/generations"`,
-    ],
-    [
-      { generations: 'http://tillgate:secret@login.test/g' },
-      `option "generations" ${onlyTls} "http://***@login.test/g"`,
+      { generationSource: 'http://tillgate:secret@login.test/g' },
+      `option "generationSource" ${onlyTls} "http://***@login.test/g"`,
     ],
     [{ maxStalenessMs: NaN }, `option "maxStalenessMs" must be a number of milliseconds from 1 to ${MAX}, got NaN`],
     [

@@ -12,7 +12,7 @@ describe('authenticate(): good options', () => {
       ...good,
       algorithms: ['ES256'],
       audience: [AUDIENCE],
-      generation: { claim: 'generation' },
+      generationClaim: 'generation',
     } as const);
     const before = JSON.stringify(options);
     await gateApp(options).get(token()).expect(200);

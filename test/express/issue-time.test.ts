@@ -14,8 +14,8 @@ async function setUp() {
   const generations = memoryGenerations({ clock: time.clock });
   const gate = authenticate({
     ...issuer.options,
-    generation: { claim: 'iat' },
-    generations,
+    generationClaim: 'iat',
+    generationSource: generations,
     schedule: time.schedule,
     exposeReasons: true,
   });
@@ -28,7 +28,7 @@ async function setUp() {
   return { time, generations, token, call };
 }
 
-describe("generation: { claim: 'iat' }", () => {
+describe("generationClaim: 'iat'", () => {
   it('refuses tokens issued before the change, and in the same second; accepts those of the next one', async () => {
     const { time, generations, token, call } = await setUp();
     const before = token('pos-17');

@@ -73,7 +73,7 @@ describe('verify()', () => {
   });
 
   it('waits for the first read of the generations', async () => {
-    const judging = judgeWith({ generations: source({ down: false }) });
+    const judging = judgeWith({ generationSource: source({ down: false }) });
     const verifying = judging.verify(token());
     expect(verifying).toBeInstanceOf(Promise);
     expect(await verifying).toMatchObject({ clientId: 'pos-17' });
@@ -83,13 +83,13 @@ describe('verify()', () => {
 
   it('waits for a key that has to be fetched, where no generations are checked too', async () => {
     const fetch = (): Promise<Response> => Promise.resolve(Response.json(jwks(testKey())));
-    const judging = judgeWith({ keys: undefined, jwksUri: 'https://login.test/jwks', fetch, generation: false });
+    const judging = judgeWith({ keys: undefined, jwksUri: 'https://login.test/jwks', fetch, generationClaim: false });
     expect(await judging.verify(token())).toMatchObject({ clientId: 'pos-17' });
     await judging.close();
   });
 
   it('tells no generation where the check is off', () => {
-    const auth = judgeWith({ generation: false }).verify(token());
+    const auth = judgeWith({ generationClaim: false }).verify(token());
     expect(auth).toMatchObject({ clientId: 'pos-17', generation: undefined });
   });
 });
@@ -135,7 +135,7 @@ describe('recall()', () => {
   });
 
   it('looks at no generation where the check is off', async () => {
-    const judging = judgeWith({ generation: false });
+    const judging = judgeWith({ generationClaim: false });
     const raw = token();
     const auth = await seen(judging, raw);
     expect(judging.recall(raw)).toBe(auth);
@@ -143,7 +143,7 @@ describe('recall()', () => {
 
   it.each([
     ['with', {}],
-    ['without', { generation: false }],
+    ['without', { generationClaim: false }],
   ])('judges the claims of a refused token anew, %s generations: it may be good by now', async (_what, options) => {
     let nowMs = NOW_MS;
     const judging = judgeWith({ clock: () => nowMs, ...options });
@@ -160,10 +160,10 @@ describe('recall()', () => {
 describe('status(), ready() and close()', () => {
   it.each<[string, object, boolean, object]>([
     ['keys that were given', {}, true, { keys: { state: 'fresh' }, generations: { source: 'none' } }],
-    ['no check of generations', { generation: false }, true, { keys: { state: 'fresh' } }],
+    ['no check of generations', { generationClaim: false }, true, { keys: { state: 'fresh' } }],
     [
       'generations that are not read yet',
-      { generations: source({ down: false }) },
+      { generationSource: source({ down: false }) },
       false,
       { generations: { source: 'starting' } },
     ],
@@ -175,7 +175,7 @@ describe('status(), ready() and close()', () => {
 
   it('are ready with the last issuer, not with the first', async () => {
     const good = { audience: AUDIENCE, keys: jwks(testKey()) };
-    const waiting = { ...good, issuer: OTHER, generations: source({ down: false }) };
+    const waiting = { ...good, issuer: OTHER, generationSource: source({ down: false }) };
     const judging = judgeWith({ issuers: [{ ...good, issuer: ISSUER }, waiting] });
     expect(judging.status().ready).toBe(false);
     await judging.ready();
@@ -186,7 +186,7 @@ describe('status(), ready() and close()', () => {
   it('follow the generations: fresh once they are read, stale when they are too old', async () => {
     const time = fakeTime(NOW_MS);
     const health = { down: false };
-    const judging = judgeWith({ generations: source(health), clock: time.clock, schedule: time.schedule });
+    const judging = judgeWith({ generationSource: source(health), clock: time.clock, schedule: time.schedule });
     await judging.ready();
     expect(judging.status()).toMatchObject({ ready: true, issuers: [{ generations: { source: 'fresh' } }] });
     health.down = true;

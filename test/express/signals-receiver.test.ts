@@ -39,7 +39,7 @@ function setUp(overrides: Partial<SignalsReceiverOptions> = {}) {
     transmitter: 'https://login.test',
     audience: 'https://api.test/events',
     keys: { keys: [jwk] },
-    generations,
+    generationSource: generations,
     clock: () => NOW,
     logger: { info: note, warn: note, error: note },
     ...overrides,
@@ -74,7 +74,7 @@ describe('signalsReceiver()', () => {
   });
 
   it('raises the floor to the end of the second where issue times are compared', async () => {
-    const { deliver, floors } = setUp({ generation: { claim: 'iat' } });
+    const { deliver, floors } = setUp({ generationClaim: 'iat' });
     await deliver(sign(event()));
     expect(await floors()).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000 + 999]]);
   });
@@ -128,7 +128,7 @@ describe('signalsReceiver()', () => {
   it('applies a repeated delivery once', async () => {
     const published: unknown[] = [];
     const publish = (...floor: unknown[]): Promise<void> => Promise.resolve(void published.push(floor));
-    const { deliver } = setUp({ generations: { read: () => Promise.reject(new Error('unused')), publish } });
+    const { deliver } = setUp({ generationSource: { read: () => Promise.reject(new Error('unused')), publish } });
     expect((await deliver(sign(event()))).status).toBe(202);
     expect((await deliver(sign(event()))).status).toBe(202);
     expect(published).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000]]);
@@ -137,7 +137,7 @@ describe('signalsReceiver()', () => {
   it('answers 503 while the floor cannot be published, and applies the repetition', async () => {
     const outcomes = [Promise.reject(new Error('store down')), Promise.resolve()];
     const publish = (): Promise<void> => outcomes.shift() as Promise<void>;
-    const { deliver } = setUp({ generations: { read: () => Promise.reject(new Error('unused')), publish } });
+    const { deliver } = setUp({ generationSource: { read: () => Promise.reject(new Error('unused')), publish } });
     const answer = await deliver(sign(event()));
     expect([answer.status, answer.headers['retry-after'], answer.text]).toEqual([503, '5', '']);
     expect((await deliver(sign(event()))).status).toBe(202);
@@ -151,8 +151,8 @@ describe('signalsReceiver()', () => {
       'signalsReceiver(): option "audience" must be a non-empty string, or an array of them, got an empty array',
     ],
     [
-      { generations: {} },
-      'signalsReceiver(): option "generations" must be a generation source with publish(), got an object',
+      { generationSource: {} },
+      'signalsReceiver(): option "generationSource" must be a generation source with publish(), got an object',
     ],
     [{ keys: undefined, jwksUri: 'http://login.test/jwks' }, /option "jwksUri" must be https:/],
     [{ transmiter: 'x' }, 'signalsReceiver(): unknown option "transmiter"; did you mean "transmitter"?'],

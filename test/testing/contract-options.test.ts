@@ -111,7 +111,7 @@ describe('contractCases() of an app', () => {
 describe('an API that learns late of a change', () => {
   /** Each client's floor is seen with every second request only. */
   function lateApp() {
-    const { floorOf } = issuer.options.generations as unknown as { floorOf(this: void, clientId: string): number };
+    const { floorOf } = issuer.options.generationSource as unknown as { floorOf(this: void, clientId: string): number };
     const asked = new Map<string, number>();
     const generations = {
       floorOf(clientId: string) {

@@ -87,7 +87,7 @@ describe('GET /generations', () => {
 
   it('tells a gate elsewhere, which follows the stream until an outage cuts it', async () => {
     const logger = { info() {}, warn: jest.fn(), error() {} };
-    const gate = authenticate({ ...issuer.options, generations: `${issuer.issuer}/generations`, logger });
+    const gate = authenticate({ ...issuer.options, generationSource: `${issuer.issuer}/generations`, logger });
     await gate.ready();
     const known = floorsOf(gate);
     issuer.bump('elsewhere');

@@ -139,7 +139,7 @@ describe('bump()', () => {
 
   it('needs a newer token where the gate was given no source', async () => {
     const issuer = createTestIssuer();
-    const { verdict } = guardedApp({ ...issuer.options, generations: undefined });
+    const { verdict } = guardedApp({ ...issuer.options, generationSource: undefined });
     const before = issuer.token({ scope });
     expect(await verdict(before)).toBe('200');
     issuer.bump();

@@ -6,7 +6,7 @@ const require = createRequire(import.meta.url);
 export async function mount(app, { issuer, audience, jwksUri, answer }) {
   const { authenticate, requireScope } = require('../../../dist/index.js');
   const { memoryGenerations } = require('../../../dist/generation/index.js');
-  const gate = authenticate({ issuer, audience, jwksUri, generations: memoryGenerations() });
+  const gate = authenticate({ issuer, audience, jwksUri, generationSource: memoryGenerations() });
   app.use('/v1', gate);
   app.get('/v1/orders', requireScope('orders:read'), answer);
   await gate.ready();

@@ -64,7 +64,7 @@ function apiOptions(
   return {
     settings,
     logger,
-    gate: tokens ? { ...gate, generations: tokens.generations } : gate,
+    gate: tokens ? { ...gate, generationSource: tokens.generations } : gate,
     connectToRedis: rateLimitRedis(settings),
   };
 }

@@ -61,12 +61,12 @@ async function withSource(
 function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
   if (given !== undefined) return fromUrl(given, fetch);
   const settings = apiSettings(readSettings(env));
-  if (settings.generations === undefined) {
+  if (settings.generationSource === undefined) {
     const example = 'redis://..., postgres://... or http(s)://...';
     throw new CliError(`give --generations ${example}, or set TILLGATE_GENERATIONS`, EXIT.usage);
   }
   // The admin token belongs to the token server of the settings, and goes nowhere else.
-  return authorizedGenerations(settings, { fetch }) ?? fromUrl(settings.generations, fetch);
+  return authorizedGenerations(settings, { fetch }) ?? fromUrl(settings.generationSource, fetch);
 }
 
 function fromUrl(url: string, fetch: CliIo['fetch']): GenerationSource {

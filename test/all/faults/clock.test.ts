@@ -10,7 +10,7 @@ describe('the clock of the process steps', () => {
   let through: RemoteGate;
   beforeEach(async () => {
     // A generation is a time too, and this is about keys.
-    through = await remoteGate([KEY], { generation: false });
+    through = await remoteGate([KEY], { generationClaim: false });
     await through.gate.ready();
   });
   afterEach(() => through.stop());

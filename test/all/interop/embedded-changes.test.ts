@@ -20,7 +20,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   server = await startEmbeddedServer();
   secret = await server.register({ client_id: CLIENT, description: 'Till 17', scope: SCOPE });
-  api = await guardedApi(server.issuer, { generations: server.generations });
+  api = await guardedApi(server.issuer, { generationSource: server.generations });
 });
 
 afterEach(async () => {

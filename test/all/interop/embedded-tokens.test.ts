@@ -20,7 +20,7 @@ beforeAll(async () => {
   for (const client_id of ['pos-17', ODD_ID]) {
     secrets.set(client_id, await server.register({ client_id, description: 'Till', scope: SCOPE }));
   }
-  api = await guardedApi(server.issuer, { generations: server.generations });
+  api = await guardedApi(server.issuer, { generationSource: server.generations });
 });
 
 afterAll(async () => {

@@ -54,7 +54,7 @@ describe('a client whose generation moves at oidc-provider', () => {
 
   it('loses its tokens at once where the API is told, and a new token is good', async () => {
     const generations = memoryGenerations();
-    api = await guardedApi(provider.issuer, { generations });
+    api = await guardedApi(provider.issuer, { generationSource: generations });
     const earlier = await fetchToken();
     expect(await statusOf(earlier)).toBe(200);
 

@@ -75,7 +75,7 @@ describe('an API behind oidc-provider', () => {
     const { access_token } = await clients.token('openid-client', request);
     expectRefused(await api.get('/orders', access_token), 'generation_missing');
 
-    const unchecked = await guardedApi(provider.issuer, { generation: false });
+    const unchecked = await guardedApi(provider.issuer, { generationClaim: false });
     const response = await unchecked.get('/orders', access_token);
     await unchecked.close();
     expect(response.status).toBe(200);

@@ -29,7 +29,7 @@ const only = (allowed: string) => (name: string) => {
 
 /** As the API connects, with one package installed. */
 function connectTo(generations: string, name: string): RedisCommands {
-  return rateLimitRedis({ generations } as Settings, only(name))!();
+  return rateLimitRedis({ generationSource: generations } as Settings, only(name))!();
 }
 
 describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {

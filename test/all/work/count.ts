@@ -19,7 +19,7 @@ type Workload = readonly (string | undefined)[];
 
 function gated(issuer: ReturnType<typeof createTestIssuer>): App {
   const app = express();
-  app.use('/v1', authenticate({ ...issuer.options, generations: memoryGenerations() }));
+  app.use('/v1', authenticate({ ...issuer.options, generationSource: memoryGenerations() }));
   app.get('/v1/orders', requireScope('orders:read'), (_req, res) => void res.json({ id: 'order-1' }));
   return app;
 }
