@@ -7,7 +7,10 @@ import type { Settings } from '../index';
 const MAX_WAITING = 1_000;
 
 /** How the API connects to where requests are counted: `undefined` unless its generations are in Redis. */
-export function rateLimitRedis({ generationSource: url }: Settings, load = loadPackage): (() => RedisConnection) | undefined {
+export function rateLimitRedis(
+  { generationSource: url }: Settings,
+  load = loadPackage,
+): (() => RedisConnection) | undefined {
   if (url === undefined || !/^rediss?:/i.test(url)) return undefined;
   return () =>
     connectToRedis(url, {

@@ -84,9 +84,11 @@ export function didYouMean(name: string, known: readonly string[]): string {
   return near ? `; did you mean "${near}"?` : `; known are ${known.join(', ')}`;
 }
 
-/** A name whose end was left out: maxTokenAge for maxTokenAgeSeconds. Letter by letter it is far away. */
+/** The shortest name that begins with `name`, such as maxTokenAgeSeconds for maxTokenAge: the edit distance is too large. */
 function startedBy(name: string, known: readonly string[]): string | undefined {
-  return known.find((one) => name.length > 2 && one.toLowerCase().startsWith(name.toLowerCase()));
+  if (name.length < 3) return undefined;
+  const longer = known.filter((one) => one.toLowerCase().startsWith(name.toLowerCase()));
+  return longer.sort((one, other) => one.length - other.length)[0];
 }
 
 function isNear(name: string, candidate: string): boolean {

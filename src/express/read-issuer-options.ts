@@ -134,11 +134,7 @@ function readAlgorithms(read: OptionReader<Key>, algorithms: readonly Algorithm[
   return [...algorithms];
 }
 
-function readGenerationClaim(
-  read: OptionReader<Key>,
-  claim: unknown,
-  preset: Preset,
-): string | undefined {
+function readGenerationClaim(read: OptionReader<Key>, claim: unknown, preset: Preset): string | undefined {
   if (claim === undefined) return preset.generationClaim;
   if (claim === false) return undefined;
   if (typeof claim === 'string' && claim !== '') return claim;

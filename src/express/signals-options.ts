@@ -53,7 +53,8 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
   const transmitter = read.string('transmitter') ?? read.refuse('transmitter', 'the iss of the security event tokens');
   const audiences = readStrings(options.audience) ?? read.refuse('audience', 'a non-empty string, or an array of them');
   const { generationSource } = options;
-  if (typeof generationSource?.publish !== 'function') read.refuse('generationSource', 'a generation source with publish()');
+  if (typeof generationSource?.publish !== 'function')
+    read.refuse('generationSource', 'a generation source with publish()');
   const surroundings = readSurroundings(read, options.logger);
   const checkUrl = urlCheck('signalsReceiver', read.boolean('allowHttp', false));
   const jwksUri = read.string('jwksUri');

@@ -97,7 +97,8 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
   function startApis(keys: Jwks): Readonly<Record<ApiName, Api>> {
     const { schedule } = time;
     const start = (generations?: GenerationSource): Api => {
-      const source = faults.generation === false ? { generationClaim: false as const } : { generationSource: generations };
+      const source =
+        faults.generation === false ? { generationClaim: false as const } : { generationSource: generations };
       const options = { issuer: ISSUER, audience: AUDIENCE, keys, logger: SILENT, clock, schedule };
       return apiOf(authenticate({ ...options, ...source }));
     };

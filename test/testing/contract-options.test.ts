@@ -113,13 +113,13 @@ describe('an API that learns late of a change', () => {
   function lateApp() {
     const { floorOf } = issuer.options.generationSource as unknown as { floorOf(this: void, clientId: string): number };
     const asked = new Map<string, number>();
-    const generations = {
+    const generationSource = {
       floorOf(clientId: string) {
         asked.set(clientId, (asked.get(clientId) ?? 0) + 1);
         return asked.get(clientId)! % 2 === 1 ? 0 : floorOf(clientId);
       },
     };
-    const late = { ...issuer, options: { ...issuer.options, generations } } as unknown as typeof issuer;
+    const late = { ...issuer, options: { ...issuer.options, generationSource } } as unknown as typeof issuer;
     return assemble(sampleParts({ gate: homemadeGate(late), guard: homemadeGuard }));
   }
 

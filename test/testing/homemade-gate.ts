@@ -23,7 +23,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** What a homemade gate looks into. */
 interface Source {
   readonly keys: { readonly keys: readonly (JsonWebKey & { readonly kid?: string })[] };
-  readonly generations: { floorOf(clientId: string): number | undefined };
+  readonly generationSource: { floorOf(clientId: string): number | undefined };
 }
 
 /**
@@ -31,7 +31,7 @@ interface Source {
  * `invalid_token`, and no reason.
  */
 export function homemadeGate(issuer: TestIssuer, ...forgotten: readonly Check[]): RequestHandler {
-  const { keys, generations } = issuer.options as unknown as Source;
+  const { keys, generationSource: floors } = issuer.options as unknown as Source;
   const forgets = (check: Check): boolean => forgotten.includes(check);
 
   function readBearer(headers: readonly string[], query: unknown): string {
@@ -58,11 +58,7 @@ export function homemadeGate(issuer: TestIssuer, ...forgotten: readonly Check[])
       ['issuer', 'wrong_issuer', claims['iss'] === issuer.issuer],
       ['audience', 'wrong_audience', claims['aud'] === issuer.audience],
       ['expiry', 'expired', Number(claims['exp']) * 1000 > issuer.clock.now()],
-      [
-        'generation',
-        'superseded',
-        Number(claims['generation']) >= (generations.floorOf(String(claims['client_id'])) ?? 0),
-      ],
+      ['generation', 'superseded', Number(claims['generation']) >= (floors.floorOf(String(claims['client_id'])) ?? 0)],
     ];
     const failed = checks.find(([check, , holds]) => !holds && !forgets(check));
     if (failed) throw new AuthError(failed[1]);

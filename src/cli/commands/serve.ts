@@ -15,7 +15,11 @@ export async function serve(context: CommandContext): Promise<number> {
   const logger = createLog({ level: settings.logLevel, destination: io.stderr });
   const generations = authorizedGenerations(settings, { fetch: io.fetch, logger });
   try {
-    const gate = { ...authenticateOptions(settings), fetch: io.fetch, ...(generations && { generationSource: generations }) };
+    const gate = {
+      ...authenticateOptions(settings),
+      fetch: io.fetch,
+      ...(generations && { generationSource: generations }),
+    };
     const api = await startApi({ settings, logger, gate, connectToRedis: rateLimitRedis(settings) });
     try {
       print(
