@@ -16,6 +16,7 @@ export type Reason =
   | 'expired'
   | 'not_yet_valid'
   | 'lifetime_too_long'
+  | 'sender_constrained'
   | 'generation_missing'
   | 'generation_invalid'
   | 'superseded'
@@ -74,6 +75,9 @@ export const REASONS = {
   expired: invalidToken('The access token has expired.'),
   not_yet_valid: invalidToken('The access token is not valid yet.'),
   lifetime_too_long: invalidToken('The lifetime of the access token is longer than accepted here.'),
+  sender_constrained: invalidToken(
+    'The access token is bound to a key of its client: a plain bearer token is expected.',
+  ),
   generation_missing: invalidToken('The access token carries no generation of its client credential.'),
   generation_invalid: invalidToken('The generation in the access token is not valid.'),
   superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),

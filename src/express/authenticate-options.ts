@@ -52,6 +52,11 @@ export type IssuerOptions = KeyOptions & {
   readonly clockToleranceSeconds?: number | undefined;
   /** Longest accepted `exp - iat` in seconds. Default 86400. */
   readonly maxTokenAgeSeconds?: number | undefined;
+  /**
+   * Accepts tokens with a `cnf` claim (DPoP, mutual TLS; RFC 7800) as plain bearer tokens, where something before the
+   * gate has checked the proof of possession. Default `false`: they are refused as `sender_constrained`.
+   */
+  readonly acceptSenderConstrained?: boolean | undefined;
 };
 
 /** What one gate does around the verification. */

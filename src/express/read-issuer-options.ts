@@ -29,6 +29,7 @@ export interface IssuerSettings {
   readonly keysStaleMs: number;
   readonly clockToleranceMs: number;
   readonly maxTokenAgeMs: number;
+  readonly acceptSenderConstrained: boolean;
   /** Throws a TypeError when an address is not good enough to be trusted. */
   readonly checkUrl: (url: string, what: string) => void;
 }
@@ -52,6 +53,7 @@ export const ISSUER_KEYS = [
   'keysStaleMs',
   'clockToleranceSeconds',
   'maxTokenAgeSeconds',
+  'acceptSenderConstrained',
 ] as const satisfies readonly (keyof IssuerOptions)[];
 
 type Key = (typeof ISSUER_KEYS)[number];
@@ -101,6 +103,7 @@ export function readIssuer(
     keysStaleMs: read.number('keysStaleMs', 3_600_000, { unit: 'milliseconds', min: 0 }),
     clockToleranceMs: 1000 * read.number('clockToleranceSeconds', 10, { unit: 'seconds', min: 0, max: 300 }),
     maxTokenAgeMs: 1000 * read.number('maxTokenAgeSeconds', 86_400, { unit: 'seconds', min: 1 }),
+    acceptSenderConstrained: read.boolean('acceptSenderConstrained', false),
     checkUrl,
   };
 }

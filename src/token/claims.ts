@@ -1,4 +1,5 @@
 import { AuthError } from '../core/auth-error';
+import { isObject } from '../core/objects';
 import type { Preset } from './presets';
 
 /** What the claims of one issuer's tokens are held against. */
@@ -13,6 +14,8 @@ export interface ClaimRules {
   readonly clockToleranceMs: number;
   /** Longest accepted `exp - iat`. */
   readonly maxTokenAgeMs: number;
+  /** Whether a token with `cnf` is accepted although nothing proves possession of its key. */
+  readonly acceptSenderConstrained: boolean;
 }
 
 /** Claims whose types and presence have been checked. */
@@ -30,7 +33,8 @@ type Claims = Readonly<Record<string, unknown>>;
  * Checks the claims of a token whose signature has been verified (RFC 7519 section 4.1, RFC 9068 section 4): types of
  * all of them, then issuer, audience, times, lifetime.
  *
- * @throws AuthError `invalid_claims`, `wrong_issuer`, `wrong_audience`, `expired`, `not_yet_valid` or `lifetime_too_long`
+ * @throws AuthError `invalid_claims`, `wrong_issuer`, `wrong_audience`, `expired`, `not_yet_valid`,
+ * `lifetime_too_long` or `sender_constrained`
  */
 export function checkClaims(claims: Claims, rules: ClaimRules, nowMs: number): CheckedClaims {
   const { preset, clockToleranceMs } = rules;
@@ -42,6 +46,8 @@ export function checkClaims(claims: Claims, rules: ClaimRules, nowMs: number): C
   const issuedAtMs = time(claims, 'iat') ?? missing('iat');
   const subject = text(claims, 'sub');
   const tokenId = text(claims, 'jti');
+  const confirmation = own(claims, 'cnf');
+  if (confirmation !== undefined && !isObject(confirmation)) throw invalid('cnf is not an object');
   requireClaims(claims, preset);
   const clientId = readClientId(claims, preset);
 
@@ -53,6 +59,9 @@ export function checkClaims(claims: Claims, rules: ClaimRules, nowMs: number): C
   checkTimes({ expiresAtMs, notBeforeMs }, nowMs, clockToleranceMs);
   if (issuedAtMs > nowMs + clockToleranceMs) throw new AuthError('not_yet_valid', { privateDetail: 'iat lies ahead' });
   if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw new AuthError('lifetime_too_long');
+  // DPoP (`jkt`, RFC 9449 section 6) and mutual TLS (`x5t#S256`, RFC 8705 section 3.1): without its proof such a token
+  // is a stolen one, and a confirmation method that is unknown here is no weaker (RFC 7800 section 3.1).
+  if (confirmation && !rules.acceptSenderConstrained) throw new AuthError('sender_constrained');
   return { clientId, subject, tokenId, expiresAtMs, notBeforeMs };
 }
 

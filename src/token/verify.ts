@@ -39,7 +39,8 @@ export interface TokenVerifier {
   /**
    * Checks the claims.
    *
-   * @throws AuthError `invalid_claims`, `wrong_issuer`, `wrong_audience`, `expired`, `not_yet_valid` or `lifetime_too_long`
+   * @throws AuthError `invalid_claims`, `wrong_issuer`, `wrong_audience`, `expired`, `not_yet_valid`,
+   *   `lifetime_too_long` or `sender_constrained`
    */
   verifyClaims(token: SignedToken): VerifiedToken;
   /** Whether a signature that was good still is: its key is in the set. */

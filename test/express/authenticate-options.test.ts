@@ -103,6 +103,7 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ optional: 'yes' }, 'option "optional" must be true or false, got "yes"'],
     [{ exposeReasons: 1 }, 'option "exposeReasons" must be true or false, got 1'],
     [{ allowHttp: 'on' }, 'option "allowHttp" must be true or false, got "on"'],
+    [{ acceptSenderConstrained: 1 }, 'option "acceptSenderConstrained" must be true or false, got 1'],
     [{ realm: '' }, 'option "realm" must be a non-empty string, got ""'],
     [{ realm: 1 }, 'option "realm" must be a non-empty string, got 1'],
     [{ resource: 'api.test' }, 'option "resource" must be an http(s) address, got "api.test"'],

@@ -11,6 +11,7 @@ const RULES: ClaimRules = {
   clientIds: undefined,
   clockToleranceMs: 10_000,
   maxTokenAgeMs: 86_400_000,
+  acceptSenderConstrained: false,
 };
 const KEYCLOAK: Partial<ClaimRules> = { preset: PRESETS.keycloak };
 const COGNITO: Partial<ClaimRules> = { preset: PRESETS.cognito, audiences: false };
@@ -58,6 +59,9 @@ describe('checkClaims', () => {
     ['client_id', undefined, 'client_id is missing'],
     ['client_id', 17, 'client_id is no string'],
     ['client_id', '', 'the client id is empty'],
+    ['cnf', 'jkt', 'cnf is not an object'],
+    ['cnf', null, 'cnf is not an object'],
+    ['cnf', [{ jkt: 'x' }], 'cnf is not an object'],
     ['aud', undefined, 'aud is missing'],
     ['aud', 17, 'aud is neither a string nor an array of strings'],
     ['aud', null, 'aud is neither a string nor an array of strings'],
@@ -117,6 +121,24 @@ describe('checkClaims', () => {
     ['an nbf ahead', { nbf: NOW + 10.001 }, {}, 'not_yet_valid', undefined],
     ['an exp behind', { exp: NOW - 10 }, {}, 'expired', undefined],
     ['a long life', { iat: NOW, exp: NOW + 86_400.001 }, {}, 'lifetime_too_long', undefined],
+    [
+      'a long life that begins with an nbf',
+      { iat: NOW, nbf: NOW, exp: NOW + 86_400.001 },
+      {},
+      'lifetime_too_long',
+      undefined,
+    ],
+    ['a token bound to a DPoP key (RFC 9449)', { cnf: { jkt: 'x' } }, {}, 'sender_constrained', undefined],
+    ['a token bound to a certificate (RFC 8705)', { cnf: { 'x5t#S256': 'x' } }, {}, 'sender_constrained', undefined],
+    ['a token bound to a key by its kid (RFC 7800)', { cnf: { kid: 'x' } }, {}, 'sender_constrained', undefined],
+    ['a token bound in a way that is unknown here', { cnf: {} }, {}, 'sender_constrained', undefined],
+    [
+      'an expired token for that first, also where it is bound',
+      { exp: NOW - 10, cnf: { jkt: 'x' } },
+      {},
+      'expired',
+      undefined,
+    ],
   ])('refuses %s', (_what, changes, rules, reason, privateDetail) => {
     expect(outcome(changes, rules)).toEqual([reason, privateDetail]);
   });
@@ -127,6 +149,7 @@ describe('checkClaims', () => {
     ['one audience of two', { aud: ['x', AUDIENCE] }, {}],
     ['a client that is accepted', {}, { clientIds: ['x', 'pos-17'] }],
     ['an iat at the tolerance', { iat: NOW + 10 }, {}],
+    ['a bound token where the option says so', { cnf: { jkt: 'x' } }, { acceptSenderConstrained: true }],
     ['the longest life', { iat: NOW, exp: NOW + 86_400 }, {}],
   ])('accepts %s', (_what, changes, rules) => {
     expect(outcome(changes, rules)).toMatchObject({ clientId: 'pos-17' });

@@ -19,6 +19,7 @@ function verifier(options: Partial<VerifierOptions> = {}): TokenVerifier {
     clientIds: undefined,
     clockToleranceMs: 10_000,
     maxTokenAgeMs: 86_400_000,
+    acceptSenderConstrained: false,
   };
   return tokenVerifier({ rules, algorithms: ['ES256'], keys, clock: () => NOW_MS, ...options });
 }

@@ -1,4 +1,5 @@
 import { AUDIENCE, GENERATION, goodClaims, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
+import { testKey } from '../../support/keys';
 import { harmless, refused } from '../support/attack';
 import type { Attack, Expected } from '../support/attack';
 import { signed } from '../support/forge';
@@ -165,4 +166,30 @@ const PROTOTYPES: readonly Attack[] = [
   ),
 ];
 
-export const CLAIM_ATTACKS: readonly Attack[] = [...TEXTS, ...TIMES, ...SCOPES, ...GENERATIONS, ...PROTOTYPES];
+const BOUND = refused('sender_constrained');
+
+/** A stolen token of a client that proves possession of a key is worth nothing without the proof. */
+const CONFIRMATIONS: readonly Attack[] = [
+  claim('cnf', 'a DPoP key', { jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' }, BOUND, 'RFC 9449 section 7.1'),
+  claim(
+    'cnf',
+    'a client certificate',
+    { 'x5t#S256': 'bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2' },
+    BOUND,
+    'RFC 8705',
+  ),
+  claim('cnf', 'a key', { jwk: testKey().jwk }, BOUND, 'RFC 7800 section 3.2'),
+  claim('cnf', 'an unknown method', { x: 1 }, BOUND, 'RFC 7800 section 3.1'),
+  ...NO_TEXTS.filter(([what]) => what !== 'an object').map(([what, value]) =>
+    claim('cnf', what, value, INVALID, 'RFC 7800 section 3.1: a JSON object'),
+  ),
+];
+
+export const CLAIM_ATTACKS: readonly Attack[] = [
+  ...TEXTS,
+  ...TIMES,
+  ...SCOPES,
+  ...GENERATIONS,
+  ...PROTOTYPES,
+  ...CONFIRMATIONS,
+];

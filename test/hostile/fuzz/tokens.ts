@@ -98,7 +98,13 @@ type Members = Record<string, unknown>;
 
 function isRight(header: unknown, claims: unknown): boolean {
   return (
-    isObject(header) && isObject(claims) && isRightHeader(header) && areRightTimes(claims) && areRightNames(claims)
+    isObject(header) &&
+    isObject(claims) &&
+    isRightHeader(header) &&
+    areRightTimes(claims) &&
+    areRightNames(claims) &&
+    // Bound to a key whose possession nobody has proved.
+    claims['cnf'] === undefined
   );
 }
 
