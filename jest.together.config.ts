@@ -2,7 +2,7 @@
 import type { Config } from 'jest';
 import base from './jest.config';
 
-/** `npm test`: each folder of suites in one file, in half of the time. A single suite: `npx jest test/token/bearer`. */
+/** `npm test`: each folder of suites in one file, in three quarters of the time. A single suite: `npx jest test/token/bearer`. */
 const config: Config = {
   ...base,
   testPathIgnorePatterns: ['/node_modules/'],

@@ -1,5 +1,5 @@
-// What comes with the package must be free to use and must not run anything when it is installed: looks at every
-// installed production dependency.
+// What comes with the package, or is installed for its scaffold, must be free to use and must not run anything when it
+// is installed: checks every dependency and peer, and what those depend on.
 import { existsSync, readFileSync } from 'node:fs';
 
 const ALLOWED = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'BlueOak-1.0.0'];
@@ -13,18 +13,35 @@ const READ = {
 const RUN_BY_INSTALL = ['preinstall', 'install', 'postinstall'];
 
 const read = (path) => JSON.parse(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8'));
-// Packages of other platforms are in the lock file, but not installed.
-const production = Object.entries(read('package-lock.json').packages)
-  .filter(([path, { dev }]) => path !== '' && !dev && existsSync(new URL(`../${path}/package.json`, import.meta.url)))
-  .map(([path, { hasInstallScript }]) => ({ ...read(`${path}/package.json`), hasInstallScript }));
+const lock = read('package-lock.json').packages;
+const manifests = [...comingWith('')]
+  // Packages of other platforms are in the lock file, but not installed.
+  .filter((path) => existsSync(new URL(`../${path}/package.json`, import.meta.url)))
+  .map((path) => ({ ...read(`${path}/package.json`), hasInstallScript: lock[path].hasInstallScript }));
 
-const problems = [
-  ...production.flatMap(problemsOf),
-  ...scriptsOf(read('package.json'), [...RUN_BY_INSTALL, 'prepare']),
-];
+const problems = [...manifests.flatMap(problemsOf), ...scriptsOf(read('package.json'), [...RUN_BY_INSTALL, 'prepare'])];
 for (const problem of problems) console.error(problem);
-console.log(`${production.length} production dependencies looked at, ${problems.length} problems`);
-process.exitCode = problems.length > 0 || production.length === 0 ? 1 : 0;
+console.log(`${manifests.length} dependencies checked, ${problems.length} problems`);
+process.exitCode = problems.length > 0 || manifests.length === 0 ? 1 : 0;
+
+/** Paths in the lock file of what a package depends on, directly or not. */
+function comingWith(path, seen = new Set()) {
+  const { dependencies, optionalDependencies, peerDependencies } = lock[path];
+  for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+    const found = resolvedFrom(path, name);
+    // An optional peer need not be installed.
+    if (found === undefined || seen.has(found)) continue;
+    comingWith(found, seen.add(found));
+  }
+  return seen;
+}
+
+/** Node's lookup: the nearest node_modules that has it. */
+function resolvedFrom(path, name) {
+  const candidate = `${path}${path === '' ? '' : '/'}node_modules/${name}`;
+  if (candidate in lock) return candidate;
+  return path === '' ? undefined : resolvedFrom(path.slice(0, Math.max(0, path.lastIndexOf('/node_modules/'))), name);
+}
 
 function problemsOf(manifest) {
   const name = `${manifest.name}@${manifest.version}`;

@@ -1,4 +1,4 @@
-// Prints what comes with the package as a CycloneDX document. `npm sbom --omit dev` leaves out what a development
+// Prints what comes with the package, without the peers of whoever installs it, as a CycloneDX document. `npm sbom --omit dev` leaves out what a development
 // dependency needs as well, so it is asked about the production half of the lock file alone.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../${name}`, import.meta.url), 'utf8'));
-const { devDependencies: _development, ...manifest } = read('package.json');
+const { devDependencies: _development, peerDependencies: _peers, ...manifest } = read('package.json');
 const lock = read('package-lock.json');
 lock.packages = Object.fromEntries(Object.entries(lock.packages).filter(([, { dev }]) => !dev));
 delete lock.packages[''].devDependencies;
+delete lock.packages[''].peerDependencies;
 
 const scratch = mkdtempSync(join(tmpdir(), 'tillgate-sbom-'));
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));

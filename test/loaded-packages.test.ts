@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dependencies, peerDependencies } from '../package.json';
+import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../src/core/required-packages';
 import { loadedPackages } from './support/loaded-packages';
 
 /** What comes with passport, which is on every request's way. */
@@ -37,11 +38,12 @@ describe('a process that loads', () => {
     expect(loadedPackages(`await ${help}`)).toEqual(['commander']);
   });
 
-  it('the scaffold gets what Tillgate depends on, once it is ready, and no optional package', () => {
+  it('the scaffold gets what it says that it needs, once it is ready, and no client of a store', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-loaded-'));
     const loaded = loadedPackages(scaffold(dataDir));
     rmSync(dataDir, { recursive: true, force: true });
     const known = Object.keys({ ...dependencies, ...peerDependencies });
-    expect(loaded.filter((name) => known.includes(name))).toEqual(Object.keys(dependencies).sort());
+    const needed = new Set([...Object.keys(dependencies), ...APP_PACKAGES, ...AUTH_SERVER_PACKAGES]);
+    expect(loaded.filter((name) => known.includes(name))).toEqual([...needed].sort());
   });
 });

@@ -1,3 +1,4 @@
+import './required';
 export { createAdminApp } from './admin';
 export type { AdminOptions } from './admin';
 export { createApp } from './create-app';

@@ -1,3 +1,4 @@
+import './required';
 export { createAuthServer } from './auth-server';
 export type { AuthServer, ClientRegistration } from './auth-server';
 export type { ClientResource, ClientWithSecret } from './client-resource';

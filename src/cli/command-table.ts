@@ -1,4 +1,5 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- every command loads its module when it is called: help must be quick */
+import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../core/required-packages';
 import type { CommandEntry, CommandGroup } from './command';
 import type * as callCommand from './commands/call';
 import type * as checkCommand from './commands/check';
@@ -98,11 +99,13 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
   {
     usage: 'dev',
     about: 'start the API and the embedded token server, for development',
+    needs: [...APP_PACKAGES, ...AUTH_SERVER_PACKAGES],
     run: (context) => load.dev().dev(context),
   },
   {
     usage: 'serve',
     about: 'start the API alone, with your authorization server',
+    needs: APP_PACKAGES,
     run: (context) => load.serve().serve(context),
   },
   {

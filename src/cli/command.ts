@@ -33,6 +33,8 @@ export interface CommandEntry {
   readonly usage: string;
   readonly about: string;
   readonly options?: readonly (readonly [flags: string, about: string])[];
+  /** Optional peers that it cannot run without. */
+  readonly needs?: readonly string[];
   /** Does the work and answers the exit code. Loads its module only when it is called, so that help is quick. */
   readonly run: (context: CommandContext, options: CommandOptions, ...args: string[]) => Promise<number>;
 }

@@ -1,3 +1,4 @@
+import { installedVersion } from '../core/required-packages';
 import { contractProblems } from './contract-problems';
 
 /** One line of the doctor's report. */
@@ -19,8 +20,12 @@ export function failed(check: string, detail: string, fix: string): Finding {
   return { check, ok: false, detail, fix };
 }
 
+const CONTRACT_PACKAGES = ['express', 'js-yaml'];
+
 /** Whether the routes, their scopes and openapi.yaml agree. */
 export function contractFinding(): Finding {
+  if (CONTRACT_PACKAGES.some((name) => installedVersion(name) === undefined))
+    return passed('contract', 'not checked: the scaffold is not in use');
   const problems = contractProblems();
   if (problems.length === 0) return passed('contract', 'routes, scopes and openapi.yaml agree');
   return failed(

@@ -1,7 +1,9 @@
+import { APP_PACKAGES, AUTH_SERVER_PACKAGES, ownManifest } from '../core/required-packages';
+
 /** Files of a small project behind the gate, by path. `name` is the name of its directory. */
-export function projectFiles(name: string, version: string): Readonly<Record<string, string>> {
+export function projectFiles(name: string): Readonly<Record<string, string>> {
   return {
-    'package.json': packageJson(name, version),
+    'package.json': packageJson(name),
     'app.js': APP,
     'server.js': SERVER,
     'test/orders.test.js': TEST,
@@ -10,7 +12,9 @@ export function projectFiles(name: string, version: string): Readonly<Record<str
   };
 }
 
-function packageJson(name: string, version: string): string {
+function packageJson(name: string): string {
+  const { version = '0.1.0', peerDependencies = {} } = ownManifest() ?? {};
+  const scaffold = [...APP_PACKAGES, ...AUTH_SERVER_PACKAGES].filter((peer) => peer !== 'express');
   const manifest = {
     name:
       name
@@ -22,7 +26,11 @@ function packageJson(name: string, version: string): string {
     engines: { node: '^20.19.0 || ^22.12.0 || >=24.0.0' },
     scripts: { start: 'node --env-file=.env server.js', test: 'node --test' },
     dependencies: { express: '^5.3.0', tillgate: `^${version}` },
-    devDependencies: { supertest: '^7.3.2' },
+    // What `tillgate dev` needs: nothing that the API itself loads.
+    devDependencies: {
+      ...Object.fromEntries(scaffold.map((peer) => [peer, peerDependencies[peer]])),
+      supertest: '^7.3.2',
+    },
   };
   return `${JSON.stringify(manifest, undefined, 2)}\n`;
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as jsYaml from 'js-yaml';
 import { ConfigurationError } from '../core/configuration-error';
+import { requirePackages } from '../core/required-packages';
 import type { ContractDocument } from './document';
 
 /** Two levels up from src/openapi and from dist/openapi alike: the root of the package. */
@@ -35,9 +36,10 @@ function requireDocument(document: unknown, name: string, version: string): Cont
   throw new ConfigurationError([`${name}: expected an OpenAPI ${version} document with "${member}" and "paths"`]);
 }
 
-/** Loaded here: who imports the testing kit may read no document at all. */
+/** An optional peer, loaded when the first document is read. */
 function yaml(): typeof jsYaml {
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it at once
+  requirePackages('reading an OpenAPI document', ['js-yaml']);
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it immediately
   return require('js-yaml') as typeof jsYaml;
 }
 

@@ -3,14 +3,13 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { print } from '../answer';
 import type { CommandContext } from '../command';
 import { CliError, EXIT } from '../exit';
-import { packageVersion } from '../package-version';
 import { projectFiles } from '../project-files';
 
 /** `tillgate init <directory>`: writes a small project to start from; never over something that is there. */
 export async function init(context: CommandContext, directory: string): Promise<number> {
   const root = resolve(directory);
   await requireEmpty(root, directory);
-  const files = projectFiles(basename(root), packageVersion());
+  const files = projectFiles(basename(root));
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(root, path)), { recursive: true });
     await writeFile(join(root, path), text, { flag: 'wx' });

@@ -1,3 +1,4 @@
+import { requirePackages } from '../../core/required-packages';
 import type { LocatedOperation } from '../../openapi/document';
 import type { answerSchemas, Validate } from './answer-schemas';
 import type { Answer } from './client';
@@ -23,7 +24,8 @@ export function documentedAnswers(
   let validatorOf: ((names: readonly string[]) => Validate) | undefined;
 
   function schema(names: readonly string[]): Validate {
-    // Whoever only lists cases, or uses something else of this entry, does without ajv.
+    // Optional peers, loaded when the first body is compared with a schema.
+    requirePackages('contractCases()', ['ajv', 'ajv-formats']);
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     const load = (): { answerSchemas: typeof answerSchemas } => require('./answer-schemas') as never;
     validatorOf ??= load().answerSchemas(document);

@@ -26,9 +26,8 @@ export function install(folder: string, tarball: string): Promise<Ended> {
   return npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', tarball);
 }
 
-/** Version of a package as the project resolves it; `inside` names the package that asks for it. */
-export async function versionOf(consumer: Consumer, name: string, inside?: string): Promise<string> {
-  const nested = inside ? join('node_modules', inside) : '.';
-  const manifest = join(consumer.folder, nested, 'node_modules', name, 'package.json');
+/** Version of a package as the project resolves it. */
+export async function versionOf(consumer: Consumer, name: string): Promise<string> {
+  const manifest = join(consumer.folder, 'node_modules', name, 'package.json');
   return (JSON.parse(await readFile(manifest, 'utf8')) as { version: string }).version;
 }
