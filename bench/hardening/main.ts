@@ -11,6 +11,7 @@ import { rotation } from './rotation';
 import { stop } from './stop';
 import type { Suite } from './suite';
 import { uniqueTokens } from './unique-tokens';
+import { validation } from './validation';
 import { wrongSecrets } from './wrong-secrets';
 
 const SUITES: Readonly<Record<string, Suite>> = {
@@ -23,6 +24,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
   stop,
   secrets: wrongSecrets,
   'half-open': halfOpen,
+  validation,
 };
 
 async function main([name, ...given]: readonly string[]): Promise<void> {

@@ -179,4 +179,26 @@ const GUARDED: readonly Attack[] = ['/v1/orders/', '/V1/ORDERS', '/v1/orders#x',
   }),
 );
 
-export const PATH_ATTACKS: readonly Attack[] = [...TARGETS, ...FORMS, ...METHOD_ROWS, ...OVERRIDES, ...GUARDED];
+const WRITER = token({ claims: { scope: 'orders:write' } });
+
+/** Bodies of nearly 100 kB that are wrong everywhere: an array of mistakes must not cost the square of its length. */
+const BODIES: readonly Attack[] = [
+  ['33,000 items without members', `{"lines":[${'{},'.repeat(33_000)}{}]}`],
+  ['50,000 items of the wrong type', `{"lines":[${'0,'.repeat(50_000)}0]}`],
+  ['9,000 unknown members', `{${Array.from({ length: 9_000 }, (_, index) => `"m${index}":0`).join()}}`],
+  ['50,000 arrays in each other', '['.repeat(50_000) + ']'.repeat(50_000)],
+].map(([what = '', body = '']) => ({
+  name: `a body of ${what}`,
+  source: 'CWE-407 (inefficient algorithmic complexity)',
+  input: { request: post('application/json', body, `Authorization: Bearer ${WRITER}`) },
+  expected: problem(400, 'invalid_request'),
+}));
+
+export const PATH_ATTACKS: readonly Attack[] = [
+  ...TARGETS,
+  ...FORMS,
+  ...METHOD_ROWS,
+  ...OVERRIDES,
+  ...GUARDED,
+  ...BODIES,
+];
