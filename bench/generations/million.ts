@@ -65,7 +65,8 @@ function track(url: string): GenerationTracker {
     issuer: 'https://login.test',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
-    source: generationsFromUrl(url),
+    // What fills the store writes no sentinel.
+    source: { ...generationsFromUrl(url), sentinel: undefined },
     ownsSource: true,
     maxTokenAgeMs: 86_400_000,
     skewMs: 10_000,

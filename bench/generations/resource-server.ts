@@ -16,7 +16,7 @@ const source = generationsFromUrl(url);
 const gate = authenticate({
   ...(JSON.parse(options) as AuthenticateOptions),
   // Without `watch` polling alone is left, as when the hint channel is cut off.
-  generationSource: hints === 'on' ? source : { read: (sinceMs) => source.read(sinceMs) },
+  generationSource: hints === 'on' ? { ...source, sentinel: undefined } : { read: (sinceMs) => source.read(sinceMs) },
   pollMs: Number(pollMs),
   unguarded: 'allow',
   logger: { info() {}, warn: console.error, error: console.error },

@@ -90,6 +90,7 @@ export class Follower {
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
+    this.#reader.close();
     this.#watcher.close();
   }
 

@@ -9,4 +9,4 @@ export { postgresSchema } from './postgres-table';
 export { redisGenerations } from './redis';
 export type { RedisGenerationsOptions } from './redis';
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client';
-export type { Floor, GenerationSnapshot, GenerationSource } from './source';
+export type { Floor, GenerationSentinel, GenerationSnapshot, GenerationSource, PublishingSource } from './source';

@@ -2,7 +2,7 @@ import { systemClock } from '../core/clock';
 import type { Clock } from '../core/clock';
 import { readOptions } from '../core/options';
 import { requireFloor } from './require-floor';
-import type { Floor, GenerationSource } from './source';
+import type { Floor, PublishingSource } from './source';
 
 /** Options of `memoryGenerations()`. */
 export interface MemoryGenerationsOptions {
@@ -30,7 +30,7 @@ interface Change {
  * void generations.publish('pos-terminal', Date.now());
  * ```
  */
-export function memoryGenerations(options: MemoryGenerationsOptions = {}): Required<GenerationSource> {
+export function memoryGenerations(options: MemoryGenerationsOptions = {}): PublishingSource {
   const clock = readOptions('memoryGenerations', options, ['clock']).callable('clock', systemClock);
   const changes = new Map<string, Change>();
   const watchers = new Set<() => void>();

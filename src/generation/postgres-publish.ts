@@ -1,8 +1,8 @@
 import type { PostgresSessions } from './postgres-pool';
-import { upsertOf } from './postgres-table';
+import { SENTINEL, upsertOf } from './postgres-table';
 import type { PostgresTable } from './postgres-table';
 import { requireFloor } from './require-floor';
-import type { GenerationSource } from './source';
+import type { GenerationSentinel, GenerationSource } from './source';
 
 /** Where floors are published to. */
 export interface PostgresPublisherOptions {
@@ -27,5 +27,15 @@ export function postgresPublisher(options: PostgresPublisherOptions): NonNullabl
     }
     await prepare();
     await sessions.use((query) => query(upsert, [clientId, generation]));
+  };
+}
+
+/** Makes the `write` of the sentinel. */
+export function sentinelWriter({ sessions, table, prepare }: PostgresPublisherOptions): GenerationSentinel['write'] {
+  const upsert = upsertOf(table);
+
+  return async function write(generation) {
+    await prepare();
+    await sessions.use((query) => query(upsert, [SENTINEL, generation]));
   };
 }

@@ -2,9 +2,9 @@ import { FloorList } from './floor-list';
 import { isGeneration } from './generation';
 import { EVERYTHING, Horizons } from './postgres-horizons';
 import type { PostgresQuery, PostgresSessions } from './postgres-pool';
-import { STAMP_TRIGGER } from './postgres-table';
+import { SENTINEL, STAMP_TRIGGER } from './postgres-table';
 import type { PostgresTable } from './postgres-table';
-import type { GenerationSnapshot } from './source';
+import type { GenerationSentinel, GenerationSnapshot } from './source';
 import { SourceError } from './source-error';
 
 /** Where floors are read from. */
@@ -78,6 +78,18 @@ async function readHead(query: PostgresQuery, table: PostgresTable): Promise<Hea
   return { horizon: BigInt(horizon), nowMs };
 }
 
+/** Makes the `read` of the sentinel. */
+export function sentinelReader(options: PostgresReaderOptions): GenerationSentinel['read'] {
+  const { sessions, table, prepare } = options;
+  const select = `SELECT generation::text AS generation FROM ${table.quoted} WHERE client_id = $1`;
+
+  return async function read() {
+    await prepare();
+    const [row] = await sessions.use((query) => query(select, [SENTINEL]));
+    return decimal((row as Record<string, unknown> | undefined)?.['generation']);
+  };
+}
+
 /** A cursor: one pass over the rows, however many they are, in pages that do not hold the process up. */
 async function declare(query: PostgresQuery, { quoted }: PostgresTable, from: bigint, sinceMs: number): Promise<void> {
   const cursor = `DECLARE floors NO SCROLL CURSOR FOR SELECT client_id, generation::text AS generation FROM ${quoted}`;
@@ -102,7 +114,7 @@ function addFloor(floors: FloorList, row: unknown): void {
   const { client_id, generation } = (row ?? {}) as Record<string, unknown>;
   const number = decimal(generation);
   if (typeof client_id !== 'string' || number === undefined) throw failure('the table has a row that is no floor');
-  floors.add(client_id, number);
+  if (client_id !== SENTINEL) floors.add(client_id, number);
 }
 
 /** A bigint comes as text: a double would lose digits silently. */

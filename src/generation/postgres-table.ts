@@ -13,6 +13,9 @@ export interface PostgresTable {
 /** The trigger that makes `changed_in` and `changed_at` true, whoever writes. */
 export const STAMP_TRIGGER = 'tillgate_stamp';
 
+/** The client id of the sentinel's row: no client has it. */
+export const SENTINEL = '';
+
 /** PostgreSQL cuts names at 63 bytes; this leaves room for what is made from the name. */
 const PART = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 
@@ -52,11 +55,12 @@ export function postgresSchema(table = 'tillgate_generations'): string {
   const notify = quoted.replace(/"$/, '_notify"');
   return `\
 CREATE TABLE ${quoted} (
-  client_id text COLLATE "C" PRIMARY KEY CHECK (client_id <> ''),
+  client_id text COLLATE "C" PRIMARY KEY,
   generation bigint NOT NULL CHECK (generation BETWEEN 0 AND 9007199254740991),
   changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   changed_in xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
+-- The row with an empty client id is the sentinel: the highest generation that the publisher has written completely.
 CREATE INDEX ON ${quoted} (changed_at);
 CREATE INDEX ON ${quoted} (changed_in);
 
@@ -74,7 +78,7 @@ BEGIN
   RETURN NULL;
 END $$;
 CREATE TRIGGER ${STAMP_TRIGGER} BEFORE INSERT OR UPDATE ON ${quoted} FOR EACH ROW EXECUTE FUNCTION ${stamp}();
-CREATE TRIGGER tillgate_notify AFTER INSERT OR UPDATE ON ${quoted} FOR EACH ROW EXECUTE FUNCTION ${notify}();
+CREATE TRIGGER tillgate_notify AFTER INSERT OR UPDATE ON ${quoted} FOR EACH ROW WHEN (NEW.client_id <> '') EXECUTE FUNCTION ${notify}();
 `;
 }
 

@@ -4,7 +4,8 @@ import type { Logger } from '../core/logger';
 import { loadIfInstalled, loadPackage } from './optional-package';
 import type { Load } from './optional-package';
 import { postgresGenerations } from './postgres';
-import type { GenerationSource } from './source';
+import { readSentinelParameter } from './sentinel-parameter';
+import type { PublishingSource } from './source';
 
 /** What a source that is made from an address may be given. */
 export interface PostgresUrlDependencies {
@@ -25,9 +26,9 @@ const KEEP_ALIVE_MS = 10_000;
  *
  * @throws TypeError when the address is wrong or pg is not installed; the message does not repeat the address.
  */
-export function postgresFromUrl(url: string, dependencies: PostgresUrlDependencies): Required<GenerationSource> {
+export function postgresFromUrl(url: string, dependencies: PostgresUrlDependencies): PublishingSource {
   const { schedule, logger, load = loadPackage } = dependencies;
-  const { connectionString, table } = readAddress(url);
+  const { connectionString, table, sentinel } = readAddress(url);
   const pg = loadIfInstalled(load, 'pg') as typeof Pg | undefined;
   if (!pg) {
     throw new TypeError(
@@ -42,7 +43,7 @@ export function postgresFromUrl(url: string, dependencies: PostgresUrlDependenci
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'tillgate',
   });
-  const source = postgresGenerations({ pool, table, createTable: true, schedule, logger });
+  const source = postgresGenerations({ pool, table, sentinel, createTable: true, schedule, logger });
   return {
     ...source,
     async close() {
@@ -52,12 +53,15 @@ export function postgresFromUrl(url: string, dependencies: PostgresUrlDependenci
   };
 }
 
-function readAddress(url: string): { connectionString: string; table: string | undefined } {
+function readAddress(url: string): { connectionString: string; table: string | undefined; sentinel: boolean } {
   // Node's error repeats its input, and with it the password.
-  if (!URL.canParse(url)) throw new TypeError('generations: the postgres: address is not a valid URL');
+  if (!URL.canParse(url)) throw new TypeError('generations: the postgres: URL is not valid');
   const address = new URL(url);
   const table = address.searchParams.get('table') ?? undefined;
-  // pg would take it for an option of its own.
+  const sentinel = readSentinelParameter(address.searchParams);
+  if (table === undefined && !address.searchParams.has('sentinel')) return { connectionString: url, table, sentinel };
+  // pg would take them for options of its own.
   address.searchParams.delete('table');
-  return { connectionString: table === undefined ? url : address.href, table };
+  address.searchParams.delete('sentinel');
+  return { connectionString: address.href, table, sentinel };
 }

@@ -7,12 +7,12 @@ import type { OptionReader } from '../core/options';
 import { postgresPreparation } from './postgres-prepare';
 import { PostgresSessions } from './postgres-pool';
 import type { PostgresPool } from './postgres-pool';
-import { postgresPublisher } from './postgres-publish';
-import { postgresReader } from './postgres-read';
+import { postgresPublisher, sentinelWriter } from './postgres-publish';
+import { postgresReader, sentinelReader } from './postgres-read';
 import { postgresTable } from './postgres-table';
 import { postgresWatch } from './postgres-watch';
 import { describeFailure } from './source-error';
-import type { GenerationSource } from './source';
+import type { PublishingSource } from './source';
 
 /** Options of `postgresGenerations()`. */
 export interface PostgresGenerationsOptions {
@@ -25,6 +25,11 @@ export interface PostgresGenerationsOptions {
   readonly table?: string | undefined;
   /** Creates the table before its first use if it does not exist. Default `false`: see `postgresSchema()`. */
   readonly createTable?: boolean | undefined;
+  /**
+   * Refuses all tokens after a start until the publisher's sentinel is in the table. `false` for publishers that write
+   * none. Default `true`.
+   */
+  readonly sentinel?: boolean | undefined;
   /** Longest time for one statement, in ms. Default 5000. */
   readonly timeoutMs?: number | undefined;
   /** Pause between two checks of the connection that listens, in ms. Default 15000. */
@@ -35,7 +40,7 @@ export interface PostgresGenerationsOptions {
 
 type Key = keyof PostgresGenerationsOptions;
 
-const OPTIONS = ['pool', 'table', 'createTable', 'timeoutMs', 'heartbeatMs', 'schedule', 'logger'] as const;
+const OPTIONS = ['pool', 'table', 'createTable', 'sentinel', 'timeoutMs', 'heartbeatMs', 'schedule', 'logger'] as const;
 
 /**
  * Floors in one table of PostgreSQL (13 or later), for reading and for publishing; LISTEN is the hint.
@@ -50,7 +55,7 @@ const OPTIONS = ['pool', 'table', 'createTable', 'timeoutMs', 'heartbeatMs', 'sc
  * const generations = postgresGenerations({ pool, createTable: true });
  * ```
  */
-export function postgresGenerations(options: PostgresGenerationsOptions): Required<GenerationSource> {
+export function postgresGenerations(options: PostgresGenerationsOptions): PublishingSource {
   const given = readOptions<Key>('postgresGenerations', options, OPTIONS);
   const pool = requirePool(given, options.pool);
   const table = postgresTable(options.table ?? 'tillgate_generations');
@@ -72,7 +77,13 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Requir
     logger.info({ table: table.name, detail: describeFailure(error) }, 'an idle connection to PostgreSQL is lost');
   });
 
+  const sentinel = {
+    read: sentinelReader({ sessions, table, prepare }),
+    write: sentinelWriter({ sessions, table, prepare }),
+  };
+
   return {
+    ...(given.boolean('sentinel', true) && { sentinel }),
     read: postgresReader({ sessions, table, prepare }),
     watch: postgresWatch({ sessions, table, prepare, heartbeatMs, schedule }),
     publish: postgresPublisher({ sessions, table, prepare }),

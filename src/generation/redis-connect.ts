@@ -32,7 +32,7 @@ const KEEP_ALIVE_MS = 10_000;
  */
 export function connectToRedis(url: string, purpose: RedisPurpose): RedisConnection {
   const { name, needs, load } = purpose;
-  const address = withoutKey(url);
+  const address = withoutOurs(url);
   const ioredis = loadIfInstalled(load, 'ioredis') as typeof Ioredis | undefined;
   if (ioredis) {
     const options = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: KEEP_ALIVE_MS, connectionName: name };
@@ -55,9 +55,10 @@ function listenedTo(client: RedisClient): RedisConnection {
   return redisConnection(client);
 }
 
-/** `key` names the sorted set of the generations; the clients would take it for an option of theirs. */
-function withoutKey(url: string): string {
+/** `key` and `sentinel` are ours; the clients would take them for options of theirs. */
+function withoutOurs(url: string): string {
   const address = new URL(url);
   address.searchParams.delete('key');
+  address.searchParams.delete('sentinel');
   return address.href;
 }

@@ -20,6 +20,17 @@ export async function requirePrimary(commands: RedisCommands): Promise<void> {
   throw new SourceError('Redis: this server is a replica; use the address of the primary');
 }
 
+/** The sentinel is the member without a name: no client id is empty, and whoever loses the set loses it too. */
+export const SENTINEL = '';
+
+/** Reads the sentinel. @throws SourceError */
+export async function readSentinel(commands: RedisCommands, key: string): Promise<number | undefined> {
+  const answer = await commands.run('ZMSCORE', key, SENTINEL);
+  const [score] = Array.isArray(answer) ? (answer as unknown[]) : [];
+  if (score === null || score === undefined) return undefined;
+  return requireScore(score);
+}
+
 /** How many floors there are. @throws SourceError */
 export async function countFloors(commands: RedisCommands, key: string): Promise<number> {
   const count = Number(await commands.run('ZCARD', key));
@@ -66,7 +77,12 @@ export async function floorsOf(commands: RedisCommands, key: string, clientIds: 
 }
 
 function addFloor(floors: FloorList, clientId: unknown, score: unknown): void {
+  const generation = requireScore(score);
+  if (clientId !== SENTINEL) floors.add(String(clientId), generation);
+}
+
+function requireScore(score: unknown): number {
   const generation = Number(score);
   if (!isGeneration(generation)) throw new SourceError('Redis: the set has a member whose score is no generation');
-  floors.add(String(clientId), generation);
+  return generation;
 }

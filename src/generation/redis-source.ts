@@ -4,8 +4,9 @@ import type { RedisConnection } from './redis-client';
 import { RedisCommands } from './redis-commands';
 import { RedisHints } from './redis-hints';
 import { redisReader } from './redis-read';
+import { SENTINEL, readSentinel } from './redis-floors';
 import { requireFloor } from './require-floor';
-import type { GenerationSource } from './source';
+import type { GenerationSentinel, PublishingSource } from './source';
 
 /** One sorted set behind one connection. */
 export interface RedisSourceOptions {
@@ -15,13 +16,15 @@ export interface RedisSourceOptions {
   readonly key: string;
   readonly timeoutMs: number;
   readonly wholeEveryMs: number;
+  /** Whether the store carries a sentinel. */
+  readonly sentinel: boolean;
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly logger: Logger;
 }
 
 /** Makes the source of a connection, whichever client it comes from. */
-export function redisSource(options: RedisSourceOptions): Required<GenerationSource> {
+export function redisSource(options: RedisSourceOptions): PublishingSource {
   const { key, timeoutMs, schedule } = options;
   const subscriptions = new Set<RedisHints>();
   const now = strictly(options.clock);
@@ -55,7 +58,15 @@ export function redisSource(options: RedisSourceOptions): Required<GenerationSou
     };
   }
 
+  const sentinel: GenerationSentinel = {
+    read: () => readSentinel(commands, key),
+    async write(generation) {
+      await commands.run('ZADD', key, 'GT', String(generation), SENTINEL);
+    },
+  };
+
   return {
+    ...(options.sentinel && { sentinel }),
     read: redisReader({ ...options, commands, subscriptions, now }),
     watch,
     async publish(clientId, generation) {

@@ -6,6 +6,7 @@ import { loadPackage } from './optional-package';
 import type { Load } from './optional-package';
 import { DEFAULT_KEY, TIMEOUT_MS, WHOLE_EVERY_MS } from './redis';
 import { connectToRedis } from './redis-connect';
+import { readSentinelParameter } from './sentinel-parameter';
 import { redisSource } from './redis-source';
 import type { GenerationSource } from './source';
 
@@ -20,12 +21,13 @@ export interface RedisUrlDependencies {
 
 /**
  * Makes the source for a `redis://` or, with TLS, `rediss://` address: `rediss://user:password@host:6379/0?key=name`,
- * where `key` names the sorted set. ioredis makes the connection, or redis (node-redis), whichever is installed.
+ * where `key` names the sorted set and `sentinel=off` does
+ * without a sentinel. ioredis makes the connection, or redis (node-redis), whichever is installed.
  *
  * @throws TypeError when the address is wrong or neither is installed; the message does not repeat the address.
  */
 export function redisFromUrl(url: string, dependencies: RedisUrlDependencies): GenerationSource {
-  const key = readKey(url);
+  const { key, sentinel } = readAddress(url);
   const { clock, schedule, logger, load = loadPackage } = dependencies;
   return redisSource({
     connection: connectToRedis(url, { name: 'tillgate', needs: 'generations: a redis: address needs', load }),
@@ -33,14 +35,16 @@ export function redisFromUrl(url: string, dependencies: RedisUrlDependencies): G
     key: key ?? DEFAULT_KEY,
     timeoutMs: TIMEOUT_MS,
     wholeEveryMs: WHOLE_EVERY_MS,
+    sentinel,
     clock: clock ?? systemClock,
     schedule: schedule ?? systemSchedule,
     logger: logger ?? consoleLogger,
   });
 }
 
-function readKey(url: string): string | undefined {
+function readAddress(url: string): { key: string | undefined; sentinel: boolean } {
   // Node's error repeats its input, and with it the password.
-  if (!URL.canParse(url)) throw new TypeError('generations: the redis: address is not a valid URL');
-  return new URL(url).searchParams.get('key') || undefined;
+  if (!URL.canParse(url)) throw new TypeError('generations: the redis: URL is not valid');
+  const { searchParams } = new URL(url);
+  return { key: searchParams.get('key') || undefined, sentinel: readSentinelParameter(searchParams) };
 }

@@ -6,7 +6,7 @@ import { readOptions } from '../core/options';
 import { redisConnection } from './redis-client';
 import type { RedisClient } from './redis-client';
 import { redisSource } from './redis-source';
-import type { GenerationSource } from './source';
+import type { PublishingSource } from './source';
 
 /** Options of `redisGenerations()`. */
 export interface RedisGenerationsOptions {
@@ -24,6 +24,11 @@ export interface RedisGenerationsOptions {
   readonly timeoutMs?: number | undefined;
   /** Longest pause between two reads of the whole set while a watch stands, in ms. Default 60000. */
   readonly wholeEveryMs?: number | undefined;
+  /**
+   * Refuses all tokens after a start until the publisher's sentinel is in the set. `false` for publishers that write
+   * none. Default `true`.
+   */
+  readonly sentinel?: boolean | undefined;
   /** Milliseconds since the epoch. Default: the system's clock. */
   readonly clock?: Clock | undefined;
   readonly schedule?: Schedule | undefined;
@@ -37,7 +42,7 @@ export const TIMEOUT_MS = 5_000;
 /** Longest pause between two reads of the whole set, in ms. */
 export const WHOLE_EVERY_MS = 60_000;
 
-const OPTIONS = ['client', 'key', 'timeoutMs', 'wholeEveryMs', 'clock', 'schedule', 'logger'] as const;
+const OPTIONS = ['client', 'key', 'timeoutMs', 'wholeEveryMs', 'sentinel', 'clock', 'schedule', 'logger'] as const;
 
 /**
  * Floors in a sorted set of Redis (6.2 or later), for reading and for publishing; its pub/sub channel is the hint. The
@@ -53,7 +58,7 @@ const OPTIONS = ['client', 'key', 'timeoutMs', 'wholeEveryMs', 'clock', 'schedul
  * const generations = redisGenerations({ client: new Redis('rediss://redis.example.com') });
  * ```
  */
-export function redisGenerations(options: RedisGenerationsOptions): Required<GenerationSource> {
+export function redisGenerations(options: RedisGenerationsOptions): PublishingSource {
   const given = readOptions('redisGenerations', options, OPTIONS);
   return redisSource({
     connection: redisConnection(options.client),
@@ -61,6 +66,7 @@ export function redisGenerations(options: RedisGenerationsOptions): Required<Gen
     key: given.string('key') ?? DEFAULT_KEY,
     timeoutMs: given.number('timeoutMs', TIMEOUT_MS, { unit: 'ms', min: 1, max: 600_000 }),
     wholeEveryMs: given.number('wholeEveryMs', WHOLE_EVERY_MS, { unit: 'ms', min: 1_000, max: 86_400_000 }),
+    sentinel: given.boolean('sentinel', true),
     clock: given.callable('clock', systemClock),
     schedule: given.callable('schedule', systemSchedule),
     logger: options.logger ?? consoleLogger,

@@ -1,6 +1,7 @@
 import { withTimeLimit } from '../core/time-limit';
 import type { Schedule } from '../core/clock';
 import type { Floors } from './floors';
+import { SentinelCheck } from './sentinel-check';
 import type { GenerationSnapshot, GenerationSource } from './source';
 import { SourceError, noResponse } from './source-error';
 
@@ -22,9 +23,17 @@ export class SourceReader {
   readonly #options: SourceReaderOptions;
   #sinceMs = 0;
   #counters = false;
+  /** Until the first complete read. */
+  #sentinel: SentinelCheck | undefined;
 
   constructor(options: SourceReaderOptions) {
     this.#options = options;
+    const { sentinel } = options.source;
+    this.#sentinel = sentinel && new SentinelCheck({ ...options, sentinel });
+  }
+
+  close(): void {
+    this.#sentinel?.close();
   }
 
   /** Makes the next read ask for everything. */
@@ -38,6 +47,17 @@ export class SourceReader {
    * @throws SourceError or whatever the source rejects with: the read was not complete.
    */
   async read(): Promise<void> {
+    const sentinel = this.#sentinel;
+    if (sentinel && !(await sentinel.hasMoved())) {
+      // The whole store is read while its publisher looks at it; then only what has moved in the meantime.
+      await this.#readSince();
+      await sentinel.wait();
+    }
+    await this.#readSince();
+    this.#sentinel = undefined;
+  }
+
+  async #readSince(): Promise<void> {
     const sinceMs = this.#sinceMs;
     let snapshot = await this.#ask(sinceMs);
     // The source's clock has stepped back behind the time we asked from: what moved before it would be missing.

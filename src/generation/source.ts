@@ -32,6 +32,35 @@ export interface GenerationSource {
   watch?(wake: () => void, lost?: (error: unknown) => void): Promise<() => void>;
   /** Publishes a floor, durably: once resolved, every later `read` has it. A lower number than the known one changes nothing. */
   publish?(clientId: string, generation: number): Promise<void>;
+  /**
+   * Proof that a store which can lose data holds every floor. With it, a process that starts refuses all tokens until
+   * the sentinel is there. Left out by sources that cannot lose anything, and where no publisher writes one.
+   */
+  readonly sentinel?: GenerationSentinel | undefined;
   /** Releases connections and timers. */
   close?(): Promise<void>;
 }
+
+/**
+ * The highest generation that the publisher has written completely, kept in the store next to the floors, so that it is
+ * lost and restored together with them.
+ *
+ * The publisher of a store, one per store, does this every second while none of its floors is pending:
+ *
+ * 1. `read()`. If the sentinel is missing or lower than the one written last, the store was wiped, restored or failed
+ *    over: publish again every floor that moved since then (every floor if it is missing).
+ * 2. `write(next)` with `next = max(last + 1, now in ms)`.
+ *
+ * A process that starts reads the whole store and then waits until the sentinel has moved once, which proves that the
+ * publisher has looked at the store in the meantime. A sentinel that stands still is accepted after 2.5 s: then the
+ * publisher is not running, and nothing can change.
+ */
+export interface GenerationSentinel {
+  /** Resolves with the sentinel; `undefined` if the store has none. */
+  read(): Promise<number | undefined>;
+  /** Raises the sentinel, durably. A lower number than the stored one changes nothing. */
+  write(generation: number): Promise<void>;
+}
+
+/** A source with every optional method, as `memoryGenerations()`, `redisGenerations()` and `postgresGenerations()` make it. */
+export type PublishingSource = GenerationSource & Required<Pick<GenerationSource, 'watch' | 'publish' | 'close'>>;

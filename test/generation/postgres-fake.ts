@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { postgresGenerations } from '../../src/generation/postgres';
 import type { PostgresGenerationsOptions } from '../../src/generation/postgres';
 import type { PostgresClient, PostgresPool, PostgresResult } from '../../src/generation/postgres-pool';
-import type { GenerationSource } from '../../src/generation/source';
+import type { PublishingSource } from '../../src/generation/source';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
@@ -70,7 +70,7 @@ export const HEALTHY: Script = {
 
 /** A source on a fake pool and fake time. */
 export interface FakeSource {
-  readonly source: Required<GenerationSource>;
+  readonly source: PublishingSource;
   readonly pool: FakePool;
   readonly time: FakeTime;
   readonly log: RecordingLogger;

@@ -146,7 +146,7 @@ describe('a postgres: address', () => {
     const source = postgresFromUrl(UNREACHABLE, { load });
     await expect(source.read(0)).rejects.toThrow(/^PostgreSQL: Error$/);
     expect(messageOf(() => postgresFromUrl('postgres://pos:hunter2@[', { load }))).toBe(
-      'generations: the postgres: address is not a valid URL',
+      'generations: the postgres: URL is not valid',
     );
   });
 });

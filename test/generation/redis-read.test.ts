@@ -10,7 +10,7 @@ function open() {
   const log = keptLog();
   const client = redis.connect();
   const { clock, schedule } = time;
-  const source = redisGenerations({ client, clock, schedule, logger: log });
+  const source = redisGenerations({ client, sentinel: false, clock, schedule, logger: log });
   const read = async (sinceMs: number): Promise<{ floors: Floor[]; nowMs: number }> => {
     const { floors, nowMs } = await source.read(sinceMs);
     return { floors: [...floors], nowMs };

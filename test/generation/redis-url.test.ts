@@ -89,7 +89,7 @@ describe('a redis: address', () => {
 
   it('is refused without being repeated when it is no URL', () => {
     expect(() => generationsFromUrl('redis://pos:hunter2@[::')).toThrow(
-      new TypeError('generations: the redis: address is not a valid URL'),
+      new TypeError('generations: the redis: URL is not valid'),
     );
   });
 });

@@ -1,7 +1,7 @@
 import { Pool } from 'pg';
 import type { PoolConfig } from 'pg';
 import { postgresGenerations } from '../../../src/generation';
-import type { GenerationSource, PostgresGenerationsOptions } from '../../../src/generation';
+import type { GenerationSource, PublishingSource, PostgresGenerationsOptions } from '../../../src/generation';
 import { AuthError } from '../../../src/core/auth-error';
 import { systemClock, systemSchedule } from '../../../src/core/clock';
 import { trackGenerations } from '../../../src/generation/tracker';
@@ -11,7 +11,7 @@ import type { RecordingLogger } from '../../support/log';
 
 /** A source with the pool that it uses. */
 export interface OpenSource {
-  readonly source: Required<GenerationSource>;
+  readonly source: PublishingSource;
   readonly pool: Pool;
   readonly log: RecordingLogger;
   close(): Promise<void>;
@@ -24,7 +24,7 @@ export function openSource(
 ): OpenSource {
   const log = recordingLogger();
   const pool = new Pool({ max: 4, connectionTimeoutMillis: 500, ...config });
-  const source = postgresGenerations({ pool, createTable: true, logger: log, ...options });
+  const source = postgresGenerations({ pool, createTable: true, sentinel: false, logger: log, ...options });
   return {
     source,
     pool,

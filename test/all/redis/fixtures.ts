@@ -3,7 +3,7 @@ import { createClient } from 'redis';
 import { AuthError } from '../../../src/core/auth-error';
 import { systemClock, systemSchedule } from '../../../src/core/clock';
 import { redisGenerations } from '../../../src/generation';
-import type { GenerationSource, RedisClient, RedisGenerationsOptions } from '../../../src/generation';
+import type { GenerationSource, PublishingSource, RedisClient, RedisGenerationsOptions } from '../../../src/generation';
 import { trackGenerations } from '../../../src/generation/tracker';
 import type { GenerationTracker, TrackerOptions } from '../../../src/generation/tracker';
 import { recordingLogger } from '../../support/log';
@@ -36,7 +36,7 @@ export const byNodeRedis =
 
 /** A source with the client that it uses, as one process has them. */
 export interface OpenSource {
-  readonly source: Required<GenerationSource>;
+  readonly source: PublishingSource;
   readonly log: RecordingLogger;
   close(): Promise<void>;
 }
@@ -48,7 +48,7 @@ export async function openSource(
 ): Promise<OpenSource> {
   const log = recordingLogger();
   const { client, end } = await connect(url, options.key ?? 'test');
-  const source = redisGenerations({ client, logger: log, ...options });
+  const source = redisGenerations({ client, sentinel: false, logger: log, ...options });
   return {
     source,
     log,
