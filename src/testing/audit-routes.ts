@@ -8,30 +8,30 @@ import { loadDocument } from '../openapi/load';
 
 /** Options of {@link auditRoutes}. */
 export interface AuditRoutesOptions {
-  /** What stands before every path of the document. Default: the path of its first server. */
+  /** Prefix of every path of the document. Default: the path of its first server. */
   readonly basePath?: string | undefined;
-  /** Where a router is mounted that is audited by itself: `/v1`. Default: at the root. */
+  /** Mount path of a router that is audited alone: `/v1`. Default: the root. */
   readonly mountedAt?: string | undefined;
-  /** Whether somebody else mounts `authenticate()` in front of it. Default: false. */
+  /** Whether `authenticate()` is mounted elsewhere, before this app or router. Default: false. */
   readonly behindGate?: boolean | undefined;
-  /** Paths to pass over, as findings write them; `/docs/*` for all below. Default: none. */
+  /** Paths to skip, as findings write them; `/docs/*` for everything below. Default: none. */
   readonly ignore?: readonly string[] | undefined;
 }
 
 /**
- * Holds the routes of an Express 4 or 5 app against its OpenAPI 3 document: routes that are not documented, operations
- * without a route, guards that ask for something else than the operation's `security`, guards that are missing, too
- * many, behind the handler or without `authenticate()` before them, and scopes that nobody requires or may have.
- * Nothing is called: routers are read, nested ones and those with parameters in their path too.
+ * Compares the routes of an Express 4 or 5 app with its OpenAPI 3 document: undocumented routes, operations without a
+ * route, guards whose requirement differs from the operation's `security`, missing and superfluous guards, guards after
+ * the handler or without `authenticate()` before them, and scopes that no route requires or no client can have. It reads
+ * routers, including nested ones and those with parameters in their path, and calls nothing.
  *
- * Operations with `servers` of their own are served elsewhere and passed over. What is protected by another scheme than
- * bearer tokens is looked for, its guards are not judged. `all()` on every path is taken for the answer to what does not
- * exist, and `all()` beside single methods for their prelude. What a plain middleware answers cannot be seen.
+ * Skips operations with `servers` of their own. Operations protected by another scheme than bearer tokens need a route,
+ * but their guards are not checked. `all()` on every path is taken for the 404 handler, `all()` along with single
+ * methods for a preparation of their handlers. Responses of plain middleware cannot be seen.
  *
  * @param app - an app, or a router
- * @param openapi - the document: a file of YAML or JSON, or what was read from one
- * @returns what is wrong, in an order that does not depend on the order of routes; empty when all is well
- * @throws TypeError when it is no app and no router, or an option is wrong
+ * @param openapi - the document: a YAML or JSON file, or its parsed content
+ * @returns the findings, in an order that does not depend on the order of routes; empty when there are none
+ * @throws TypeError when `app` is neither an app nor a router, or an option is wrong
  * @throws ConfigurationError when the document cannot be read
  *
  * @example

@@ -1,12 +1,12 @@
 import { contractCases, createTestIssuer } from '../../src/testing';
-import { ANSWER_BUGS, GUARD_BUGS, TOKEN_BUGS } from './contract-mutants';
+import { RESPONSE_BUGS, GUARD_BUGS, TOKEN_BUGS } from './contract-mutants';
 import type { Plant } from './contract-mutants';
 import { homemadeGate, homemadeGuard } from './homemade-gate';
 import { assemble, SAMPLE_DOCUMENT, sampleParts, tillgate } from './sample-app';
 
-const BUGS: Readonly<Record<string, Plant>> = { ...GUARD_BUGS, ...TOKEN_BUGS, ...ANSWER_BUGS };
+const BUGS: Readonly<Record<string, Plant>> = { ...GUARD_BUGS, ...TOKEN_BUGS, ...RESPONSE_BUGS };
 
-/** The first case that fails, and the first thing that it says. */
+/** The first case that fails, and the first line of its message. */
 const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> = {
   'a guard is missing': ['GET /api/orders refuses a token without scopes', 'status: expected 403, got 200'],
   'a guard asks for the wrong scope': [
@@ -18,26 +18,26 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
     'status: expected 403, got 201',
   ],
   'a guard wants all scopes where one is enough': [
-    'DELETE /api/orders/{id} lets a token with orders:remove alone pass',
-    'status: expected the answer of the handler, got 403, refused by the gate',
+    'DELETE /api/orders/{id} accepts a token with only orders:remove',
+    'status: expected the response of the handler, got 403 insufficient_scope, refused by the gate',
   ],
-  'a guard stands behind the handler': [
+  'a guard runs after the handler': [
     'GET /api/orders/{id} refuses a token without scopes',
     'status: expected 403, got 200',
   ],
-  'a guard stands behind a handler with side effects only': [
+  'a guard runs after a handler that has only side effects': [
     'POST /api/orders refuses a token without scopes',
     'handlers reached: expected none, got saveOrder',
   ],
-  'a guard refuses and lets the handler run': [
+  'a guard refuses and calls next()': [
     'GET /api/orders/{id} refuses a token without scopes',
     'handlers reached: expected none, got refuseAndGoOn, (a function without a name)',
   ],
   'a guard compares parts of scopes': [
-    'GET /api/orders refuses a token with names like orders:read',
+    'GET /api/orders refuses a token with names similar to orders:read',
     'status: expected 403, got 200',
   ],
-  'a route stands before the gate': [
+  'a route runs before the gate': [
     'GET /api/whoami refuses a request without a token',
     'status: expected 401, got 200',
   ],
@@ -65,21 +65,15 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
     'GET /api/orders refuses two Authorization headers',
     'status: expected 400, got 200',
   ],
-  'a malformed token is answered 500': ['GET /api/orders refuses a malformed token', 'status: expected 401, got 500'],
-  'one kind of bad token is answered 500': [
-    'GET /api/orders refuses an expired token',
-    'status: expected 401, got 500',
-  ],
+  'a malformed token gets a 500': ['GET /api/orders refuses a malformed token', 'status: expected 401, got 500'],
+  'one kind of bad token gets a 500': ['GET /api/orders refuses an expired token', 'status: expected 401, got 500'],
   'a 401 has no challenge': [
     'GET /api/orders refuses a request without a token',
     'challenge: expected Bearer, got none',
   ],
   'a 403 has no challenge': ['GET /api/orders refuses a token without scopes', 'challenge: expected Bearer, got none'],
-  'a 401 is answered instead of a 403': [
-    'GET /api/orders refuses a token without scopes',
-    'status: expected 403, got 401',
-  ],
-  'a 403 is answered instead of a 401': ['GET /api/orders refuses an expired token', 'status: expected 401, got 403'],
+  'a 401 is sent instead of a 403': ['GET /api/orders refuses a token without scopes', 'status: expected 403, got 401'],
+  'a 403 is sent instead of a 401': ['GET /api/orders refuses an expired token', 'status: expected 401, got 403'],
   'a challenge names the wrong scope': [
     'GET /api/orders refuses a token without scopes',
     'scope of the challenge: expected orders:read, got admin:all',
@@ -92,38 +86,38 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
     'GET /api/orders refuses a request without a token',
     'error of the challenge: expected none, got invalid_token',
   ],
-  'an error is no problem+json': [
+  'an error is not problem+json': [
     'GET /api/orders refuses a token without scopes',
     'content type: expected application/problem+json, got text/plain',
   ],
-  'one answer hides its reason, the others do not': [
+  'one response hides its reason, the others do not': [
     'GET /api/orders refuses an expired token',
     'code: expected expired, got invalid_token',
   ],
-  'the status in a body is another one': [
+  'the status in a body differs': [
     'GET /api/orders refuses a token without scopes',
     'status in the body: expected 403, got 401',
   ],
   'a body breaks its schema': [
-    'GET /api/orders/{id} lets a token with orders:read alone pass',
+    'GET /api/orders/{id} accepts a token with only orders:read',
     'body of a 200: expected its schema, got /quantity must be integer',
   ],
   'a status is not documented': [
-    'GET /api/whoami lets a token without scopes pass',
+    'GET /api/whoami accepts a token without scopes',
     'documented status: expected 200, 4XX, got 202',
   ],
   'a content type is not documented': [
-    'GET /api/whoami lets a token without scopes pass',
+    'GET /api/whoami accepts a token without scopes',
     'documented content type: expected application/json, got text/plain',
   ],
-  'a good request is answered 500': [
-    'GET /api/whoami lets a token without scopes pass',
+  'a good request gets a 500': [
+    'GET /api/whoami accepts a token without scopes',
     'status: expected below 500, got 500',
   ],
-  'a body is no JSON': ['GET /api/whoami lets a token without scopes pass', 'body: expected JSON, got no JSON'],
-  'a good request is turned away for its rate': [
-    'GET /api/whoami lets a token without scopes pass',
-    'status: expected an answer; raise the rate limit for tests, got 429',
+  'a body is invalid JSON': ['GET /api/whoami accepts a token without scopes', 'body: expected JSON, got invalid JSON'],
+  'a good request exceeds the rate limit': [
+    'GET /api/whoami accepts a token without scopes',
+    'status: expected any other; raise the rate limit for tests, got 429',
   ],
   'a route is not documented': [
     'The app has no route that sample-openapi.yaml does not document',
@@ -132,7 +126,7 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
   'an operation has no route': ['GET /api/orders/{id} refuses a token without scopes', 'status: expected 403, got 404'],
 };
 
-/** Runs the cases one after the other until one fails. */
+/** Runs the cases in order until one fails. */
 async function firstFailure(plant: Plant): Promise<readonly string[]> {
   const issuer = createTestIssuer();
   const cases = contractCases({ app: assemble(plant(issuer)), openapi: SAMPLE_DOCUMENT, issuer });
@@ -159,11 +153,11 @@ describe('contractCases()', () => {
     expect(await firstFailure(plant)).toEqual([]);
   });
 
-  it.each(Object.entries(FOUND))('finds it when %s', async (bug, expected) => {
+  it.each(Object.entries(FOUND))('notices when %s', async (bug, expected) => {
     expect(await firstFailure(BUGS[bug] as Plant)).toEqual(expected);
   });
 
-  it('has looked for every bug that is planted', () => {
+  it('is tested with every planted bug', () => {
     expect(Object.keys(FOUND)).toEqual(Object.keys(BUGS));
   });
 });

@@ -3,10 +3,10 @@ import { AuthError, requireScope, sendProblem } from '../../src';
 import type { TestIssuer } from '../../src/testing';
 import { homemadeGate, homemadeGuard } from './homemade-gate';
 import type { Check } from './homemade-gate';
-import { answerOrder, answerOrders, answerPlaced, sampleParts, tillgate } from './sample-app';
+import { sendOrder, sendOrders, sendPlaced, sampleParts, tillgate } from './sample-app';
 import type { SampleParts } from './sample-app';
 
-/** A bug, as it is planted into the sample app. */
+/** Plants a bug into the sample app. */
 export type Plant = (issuer: TestIssuer) => SampleParts;
 
 const sideEffect: RequestHandler = function saveOrder(_req, _res, next) {
@@ -15,19 +15,19 @@ const sideEffect: RequestHandler = function saveOrder(_req, _res, next) {
 
 /** Bugs in routes and guards. */
 export const GUARD_BUGS: Readonly<Record<string, Plant>> = {
-  'a guard is missing': replace({ listOrders: [answerOrders] }),
-  'a guard asks for the wrong scope': replace({ getOrder: [requireScope('orders:write'), answerOrder] }),
+  'a guard is missing': replace({ listOrders: [sendOrders] }),
+  'a guard asks for the wrong scope': replace({ getOrder: [requireScope('orders:write'), sendOrder] }),
   'a guard takes one scope where all are needed': replace({
-    placeOrder: [requireScope({ anyOf: ['orders:write', 'items:read'] }), answerPlaced],
+    placeOrder: [requireScope({ anyOf: ['orders:write', 'items:read'] }), sendPlaced],
   }),
   'a guard wants all scopes where one is enough': replace({
     removeOrder: [requireScope('orders:remove', 'admin'), (_req, res) => void res.sendStatus(204)],
   }),
-  'a guard stands behind the handler': replace({ getOrder: [answerOrder, requireScope('orders:read')] }),
-  'a guard stands behind a handler with side effects only': replace({
-    placeOrder: [sideEffect, requireScope('orders:write', 'items:read'), answerPlaced],
+  'a guard runs after the handler': replace({ getOrder: [sendOrder, requireScope('orders:read')] }),
+  'a guard runs after a handler that has only side effects': replace({
+    placeOrder: [sideEffect, requireScope('orders:write', 'items:read'), sendPlaced],
   }),
-  'a guard refuses and lets the handler run': replace({
+  'a guard refuses and calls next()': replace({
     getOrder: [
       function refuseAndGoOn(req, res, next) {
         requireScope('orders:read')(req, res, () => {});
@@ -42,10 +42,10 @@ export const GUARD_BUGS: Readonly<Record<string, Plant>> = {
         const isEnough = String(req.auth?.scopes.join(' ')).includes('orders:read');
         next(isEnough ? undefined : new AuthError('insufficient_scope', { requiredScopes: ['orders:read'] }));
       },
-      answerOrders,
+      sendOrders,
     ],
   }),
-  'a route stands before the gate': replace({
+  'a route runs before the gate': replace({
     first(req, res, next) {
       if (req.path === '/api/whoami') res.json({ client: 'anybody' });
       else next();
@@ -64,25 +64,25 @@ export const TOKEN_BUGS: Readonly<Record<string, Plant>> = {
   'the generation is not checked': forget('generation'),
   'a token in the query is accepted': forget('query'),
   'two Authorization headers are accepted': forget('one header'),
-  'a malformed token is answered 500': forget('malformed'),
-  'one kind of bad token is answered 500': answerDifferently(401, 'expired', (res) => (res.statusCode = 500)),
+  'a malformed token gets a 500': forget('malformed'),
+  'one kind of bad token gets a 500': tamperWith(401, 'expired', (res) => (res.statusCode = 500)),
 };
 
-/** Bugs in what callers are told. */
-export const ANSWER_BUGS: Readonly<Record<string, Plant>> = {
-  'a 401 has no challenge': answerDifferently(401, '', (res) => res.removeHeader('WWW-Authenticate')),
-  'a 403 has no challenge': answerDifferently(403, '', (res) => res.removeHeader('WWW-Authenticate')),
-  'a 401 is answered instead of a 403': answerDifferently(403, '', (res) => (res.statusCode = 401)),
-  'a 403 is answered instead of a 401': answerDifferently(401, 'expired', (res) => (res.statusCode = 403)),
+/** Bugs in responses. */
+export const RESPONSE_BUGS: Readonly<Record<string, Plant>> = {
+  'a 401 has no challenge': tamperWith(401, '', (res) => res.removeHeader('WWW-Authenticate')),
+  'a 403 has no challenge': tamperWith(403, '', (res) => res.removeHeader('WWW-Authenticate')),
+  'a 401 is sent instead of a 403': tamperWith(403, '', (res) => (res.statusCode = 401)),
+  'a 403 is sent instead of a 401': tamperWith(401, 'expired', (res) => (res.statusCode = 403)),
   'a challenge names the wrong scope': rewriteChallenge(/scope="[^"]*"/, 'scope="admin:all"'),
   'a challenge lacks its error': rewriteChallenge(/error="invalid_token", /, ''),
   'a challenge has an error where no token came': rewriteChallenge(
     /realm="api"$/,
     'realm="api", error="invalid_token"',
   ),
-  'an error is no problem+json': answerDifferently(403, '', (res) => res.setHeader('Content-Type', 'text/plain')),
-  'one answer hides its reason, the others do not': rewriteBody('"code":"expired"', '"code":"invalid_token"'),
-  'the status in a body is another one': rewriteBody('"status":403', '"status":401'),
+  'an error is not problem+json': tamperWith(403, '', (res) => res.setHeader('Content-Type', 'text/plain')),
+  'one response hides its reason, the others do not': rewriteBody('"code":"expired"', '"code":"invalid_token"'),
+  'the status in a body differs': rewriteBody('"status":403', '"status":401'),
   'a body breaks its schema': replace({
     getOrder: [
       requireScope('orders:read'),
@@ -95,15 +95,15 @@ export const ANSWER_BUGS: Readonly<Record<string, Plant>> = {
   'a content type is not documented': replace({
     whoAmI: [(_req, res) => void res.type('text/plain').send('sample')],
   }),
-  'a good request is answered 500': replace({
+  'a good request gets a 500': replace({
     whoAmI: [(req, res) => sendProblem(req, res, { status: 500, code: 'internal_error' })],
   }),
-  'a body is no JSON': replace({ whoAmI: [(_req, res) => void res.type('application/json').send('{')] }),
-  'a good request is turned away for its rate': replace({
+  'a body is invalid JSON': replace({ whoAmI: [(_req, res) => void res.type('application/json').send('{')] }),
+  'a good request exceeds the rate limit': replace({
     whoAmI: [(req, res) => sendProblem(req, res, { status: 429, code: 'rate_limited' })],
   }),
   'a route is not documented': replace({
-    more: (router) => void router.get('/internal/orders', requireScope('orders:read'), answerOrders),
+    more: (router) => void router.get('/internal/orders', requireScope('orders:read'), sendOrders),
   }),
   'an operation has no route': replace({ getOrder: [] }),
 };
@@ -116,8 +116,8 @@ function forget(check: Check): Plant {
   return (issuer) => sampleParts({ gate: homemadeGate(issuer, check), guard: homemadeGuard });
 }
 
-/** Changes answers with a status whose body contains a text, right before they are sent. */
-function answerDifferently(status: number, text: string, change: (res: Response) => unknown): Plant {
+/** Changes responses of a status whose body contains a text, before they are sent. */
+function tamperWith(status: number, text: string, change: (res: Response) => unknown): Plant {
   return replace({
     first: beforeSending((res, body) => {
       if (res.statusCode === status && body.includes(text)) change(res);

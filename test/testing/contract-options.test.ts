@@ -9,7 +9,7 @@ import { contractCases, createTestIssuer, startTestIssuer } from '../../src/test
 import type { ContractCases } from '../../src/testing';
 import { GUARD_BUGS } from './contract-mutants';
 import { homemadeGate, homemadeGuard } from './homemade-gate';
-import { answerOrder, assemble, SAMPLE_DOCUMENT, sampleParts, silent, tillgate } from './sample-app';
+import { sendOrder, assemble, SAMPLE_DOCUMENT, sampleParts, silent, tillgate } from './sample-app';
 import type { SampleParts } from './sample-app';
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports
@@ -18,7 +18,7 @@ const issuer = createTestIssuer();
 const openapi = SAMPLE_DOCUMENT;
 const appWith = (bug: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...bug });
 
-/** The first line of every failure. */
+/** The message of every failure. */
 async function failuresOf(cases: ContractCases): Promise<readonly string[]> {
   const failures: string[] = [];
   for (const { run } of cases) await run().catch((error: Error) => failures.push(error.message));
@@ -26,21 +26,21 @@ async function failuresOf(cases: ContractCases): Promise<readonly string[]> {
 }
 
 describe('contractCases() over HTTP', () => {
-  it('holds whatever listens at an address to the document, its superseded tokens too', async () => {
+  it('tests a server by its URL, with superseded tokens', async () => {
     const remote = await startTestIssuer();
     const server = await listen(createServer(assemble(sampleParts(tillgate(remote as never)))));
     const { port } = server.address() as AddressInfo;
     const cases = contractCases({ url: `http://127.0.0.1:${port}/api/`, openapi, issuer: remote });
 
     expect(await failuresOf(cases)).toEqual([]);
-    expect(cases.report()).toMatchObject({ notCalled: [], withoutSuccess: [], answersNotSeen: [] });
+    expect(cases.report()).toMatchObject({ notCalled: [], withoutSuccess: [], responsesNotSeen: [] });
     expect(cases.map(({ name }) => name).filter((name) => name.startsWith('The app'))).toEqual([]);
 
     await new Promise((resolve) => server.close(resolve).closeAllConnections());
     await remote.close();
   });
 
-  it('says when nothing listens', async () => {
+  it('reports a server that does not listen', async () => {
     const server = await listen(createServer());
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
@@ -51,25 +51,25 @@ describe('contractCases() over HTTP', () => {
 });
 
 describe('contractCases() of an app', () => {
-  it('calls a function that is no Express app, and leaves out what only routes can say', async () => {
+  it('calls a function that is not an Express app, without the cases that need its routes', async () => {
     const app = appWith();
     const cases = contractCases({ app: (req, res) => void app(req, res), openapi, issuer });
 
     expect(await failuresOf(cases)).toEqual([]);
-    expect(cases).toHaveLength(contractCases({ app, openapi, issuer }).length - 2);
+    expect(cases).toHaveLength(contractCases({ app, openapi, issuer }).length - 3);
   });
 
-  it('sees the handlers of an Express 4 app as well', async () => {
+  it('spies on the handlers of an Express 4 app too', async () => {
     const correct = sampleParts(tillgate(issuer));
     const first = (parts: SampleParts) =>
       failuresOf(contractCases({ app: assemble(parts, express4), openapi, issuer }));
 
     expect(await first(correct)).toEqual([]);
-    const [found] = await first(GUARD_BUGS['a guard stands behind a handler with side effects only']!(issuer));
+    const [found] = await first(GUARD_BUGS['a guard runs after a handler that has only side effects']!(issuer));
     expect(found).toContain('handlers reached: expected none, got saveOrder');
   });
 
-  it('can run its cases side by side', async () => {
+  it('can run its cases concurrently', async () => {
     const cases = contractCases({ app: appWith(), openapi, issuer });
 
     await Promise.all(cases.map(({ run }) => run()));
@@ -77,7 +77,7 @@ describe('contractCases() of an app', () => {
     expect(cases.report().notCalled).toEqual([]);
   });
 
-  it('leaves the handlers as they were', async () => {
+  it('restores the handlers', async () => {
     const app = appWith();
     const before = handlersOf(layersOf(app));
     await failuresOf(contractCases({ app, openapi, issuer }));
@@ -86,7 +86,7 @@ describe('contractCases() of an app', () => {
     expect(handlersOf(layersOf(app))).toEqual(before);
   });
 
-  it('lets functions run before a guard that are said to do no harm, by name or as they are', async () => {
+  it('allows functions of beforeGuard to run before a guard, by name or by reference', async () => {
     function loadTable(_req: unknown, _res: unknown, next: () => void): void {
       next();
     }
@@ -100,7 +100,7 @@ describe('contractCases() of an app', () => {
     expect(await failuresOf(contractCases({ app, openapi, issuer, beforeGuard: [loadTable] }))).toEqual([]);
   });
 
-  it('passes over paths that it is told to ignore', () => {
+  it('skips ignored paths', () => {
     const cases = contractCases({ app: appWith(), openapi, issuer, ignore: ['/api/orders', '/api/orders/*'] });
     const called = cases.map(({ name }) => name.split(' ')[1]).filter((path) => path?.startsWith('/'));
 
@@ -109,7 +109,7 @@ describe('contractCases() of an app', () => {
 });
 
 describe('an API that learns late of a change', () => {
-  /** Each client's floor is seen with every second request only. */
+  /** Only every second request sees the floor of its client. */
   function lateApp() {
     const { floorOf } = issuer.options.generationSource as unknown as { floorOf(this: void, clientId: string): number };
     const asked = new Map<string, number>();
@@ -123,12 +123,12 @@ describe('an API that learns late of a change', () => {
     return assemble(sampleParts({ gate: homemadeGate(late), guard: homemadeGuard }));
   }
 
-  it('has the time that it is given', async () => {
+  it('passes within propagationMs', async () => {
     const cases = contractCases({ app: lateApp(), openapi, issuer, propagationMs: 5_000 });
     expect(await failuresOf(cases)).toEqual([]);
   });
 
-  it('is found when it is given none', async () => {
+  it('fails without propagationMs', async () => {
     const cases = contractCases({ app: lateApp(), openapi, issuer });
     expect((await failuresOf(cases))[0]).toContain('refuses a superseded token\n  status: expected 401, got 200');
   });
@@ -142,7 +142,7 @@ describe('operations of other kinds', () => {
     components: { securitySchemes: { key: { type: 'apiKey' }, oauth2: { type: 'oauth2' } } },
   });
 
-  it('have no body in their refusals when they are HEAD', async () => {
+  it('have refusals without a body when they are HEAD', async () => {
     const app = express();
     app.use(authenticate({ ...issuer.options, logger: silent }));
     app.head('/orders', requireScope('orders:read'), (_req, res) => void res.end());
@@ -151,21 +151,21 @@ describe('operations of other kinds', () => {
     expect(await failuresOf(contractCases({ app, openapi: head, issuer }))).toEqual([]);
   });
 
-  it('are left to others when a key protects them', () => {
+  it('have no cases when an API key protects them', () => {
     const keyed = oneOperation('get', { security: [{ key: [] }] });
     const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: keyed, issuer });
 
     expect(cases).toHaveLength(0);
-    expect(cases.report().notJudged).toEqual(['GET /orders']);
+    expect(cases.report().notTested).toEqual(['GET /orders']);
   });
 
-  it('show more with a scope that is optional, which is called as well', () => {
+  it('are called with their optional scopes too', () => {
     const optional = oneOperation('get', { security: [{ oauth2: ['a'] }], 'x-optional-scopes': ['b'] });
     const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: optional, issuer });
 
     expect(cases.map(({ name }) => name).slice(-2)).toEqual([
-      'GET /orders lets a token with a alone pass',
-      'GET /orders lets a token with a and b alone pass',
+      'GET /orders accepts a token with only a',
+      'GET /orders accepts a token with only a and b',
     ]);
   });
 });
@@ -175,34 +175,34 @@ describe('reasons in 401s', () => {
   const failing = (app: typeof opaque, exposeReasons?: boolean) =>
     failuresOf(contractCases({ app, openapi, issuer, exposeReasons }));
 
-  it('may be named or not, as long as all 401s do the same', async () => {
+  it('may be named or hidden, as long as all 401s do the same', async () => {
     expect(await failing(opaque)).toEqual([]);
     expect(await failing(appWith())).toEqual([]);
   });
 
-  it('have to be named, or hidden, when that is said', async () => {
+  it('must be named or hidden as exposeReasons says', async () => {
     expect((await failing(opaque, true))[0]).toContain('code: expected malformed_token, got invalid_token');
     expect((await failing(appWith(), false))[0]).toContain('code: expected invalid_token, got malformed_token');
   });
 });
 
 describe('report()', () => {
-  it('says what has not been called yet', () => {
-    const { notCalled, withoutSuccess, answersNotSeen } = contractCases({ app: appWith(), openapi, issuer }).report();
+  it('lists what has not been called yet', () => {
+    const { notCalled, withoutSuccess, responsesNotSeen } = contractCases({ app: appWith(), openapi, issuer }).report();
 
     expect(notCalled).toContain('DELETE /api/orders/{id}');
     expect(notCalled).toHaveLength(6);
     expect(withoutSuccess).toEqual([]);
-    expect(answersNotSeen).toContain('DELETE /api/orders/{id} 4XX');
+    expect(responsesNotSeen).toContain('DELETE /api/orders/{id} 4XX');
   });
 
-  it('says which operations let good tokens pass to something else than a 2xx', async () => {
+  it('lists operations that responded to good tokens with something else than a 2xx', async () => {
     const [guard] = sampleParts(tillgate(issuer)).getOrder;
     const app = appWith({
       getOrder: [
         guard!,
         (req, res, next) => {
-          if (req.params['id'] === 'o-7') answerOrder(req, res, next);
+          if (req.params['id'] === 'o-7') sendOrder(req, res, next);
           else sendProblem(req, res, { status: 404, code: 'not_found' });
         },
       ],
@@ -211,8 +211,8 @@ describe('report()', () => {
     const named = contractCases({ app, openapi, issuer, requests: { getOrder: { path: { id: 'o-7' } } } });
 
     expect(await failuresOf(missing)).toEqual([]);
-    expect(missing.report().withoutSuccess).toEqual(['GET /api/orders/{id} answered 404']);
-    expect(String(missing.report())).toContain('Operations without a 2xx: 1\n  GET /api/orders/{id} answered 404');
+    expect(missing.report().withoutSuccess).toEqual(['GET /api/orders/{id} responded 404']);
+    expect(String(missing.report())).toContain('Operations without a 2xx: 1\n  GET /api/orders/{id} responded 404');
     expect(await failuresOf(named)).toEqual([]);
     expect(named.report().withoutSuccess).toEqual([]);
   });
@@ -222,7 +222,7 @@ function listen(server: Server): Promise<Server> {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
-/** Every function that stands in a route. */
+/** Every handler of every route. */
 function handlersOf(layers: readonly Layer[] = []): readonly object[] {
   return layers.flatMap(({ route, handle }) => route?.stack.map((one) => one.handle) ?? handlersOf(layersOf(handle)));
 }

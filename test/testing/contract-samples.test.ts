@@ -1,6 +1,6 @@
 import type { LocatedOperation } from '../../src/openapi/document';
-import { answerSchemas } from '../../src/testing/contract-cases/answer-schemas';
-import { bearerChallenge } from '../../src/testing/bearer-challenge';
+import { schemaValidators } from '../../src/testing/contract-cases/documented-responses';
+import { bearerChallenge } from '../../src/testing/matchers/expectations';
 import { prepareRequest } from '../../src/testing/contract-cases/sample-request';
 import type { SampleRequest } from '../../src/testing/contract-cases/sample-request';
 import { sampleOf } from '../../src/testing/contract-cases/sample-value';
@@ -25,11 +25,11 @@ describe('sampleOf()', () => {
     ['a default', { type: 'integer', default: 20 }, 20],
     ['a constant', { const: 'ok' }, 'ok'],
     ['the first choice', { enum: ['open', 'closed'] }, 'open'],
-    ['what a reference leads to', { $ref: '#/components/schemas/Alias' }, 'itm_0001'],
+    ['the target of a reference', { $ref: '#/components/schemas/Alias' }, 'itm_0001'],
     ['a format', { type: 'string', format: 'date-time' }, '2026-01-01T12:00:00Z'],
-    ['a text of some length', { type: 'string', minLength: 8, maxLength: 9 }, 'sampleaa'],
-    ['a short text', { type: 'string', maxLength: 2 }, 'sa'],
-    ['a text of a pattern', { type: 'string', pattern: '^[A-Z]{3}$' }, 'AAA'],
+    ['a string of a length', { type: 'string', minLength: 8, maxLength: 9 }, 'sampleaa'],
+    ['a short string', { type: 'string', maxLength: 2 }, 'sa'],
+    ['a string of a pattern', { type: 'string', pattern: '^[A-Z]{3}$' }, 'AAA'],
     ['a time of a pattern', { type: 'string', pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' }, '12:00'],
     ['the least integer', { type: 'integer', minimum: 5 }, 5],
     ['an integer above a limit', { type: 'integer', exclusiveMinimum: 5 }, 6],
@@ -38,16 +38,16 @@ describe('sampleOf()', () => {
     ['a number between', { type: 'number', minimum: 0, maximum: 1 }, 0.5],
     ['the first type that is not null', { type: ['null', 'boolean'] }, true],
     ['null', { type: 'null' }, null],
-    ['as many items as needed', { type: 'array', minItems: 2, items: { const: 1 } }, [1, 1]],
+    ['as many items as required', { type: 'array', minItems: 2, items: { const: 1 } }, [1, 1]],
     ['no items', { type: 'array', items: { const: 1 } }, []],
     [
-      'what is required and nothing more',
+      'only required members',
       { type: 'object', required: ['a'], properties: { a: { const: 1 }, b: { const: 2 } } },
       { a: 1 },
     ],
     ['enough members', { minProperties: 1, type: 'object', properties: { a: { const: 1 } } }, { a: 1 }],
     [
-      'all parts of one schema',
+      'all parts of allOf',
       {
         allOf: [
           { required: ['a'], properties: { a: { const: 1 } } },
@@ -56,17 +56,21 @@ describe('sampleOf()', () => {
       },
       { a: 1, b: 2 },
     ],
-    ['the first of some alternatives', { oneOf: [{ const: 'left' }, { const: 'right' }] }, 'left'],
+    ['the first alternative', { oneOf: [{ const: 'left' }, { const: 'right' }] }, 'left'],
   ])('makes %s', (_what, schema, expected) => {
     expect(sampleOf(document, schema)).toEqual(expected);
   });
 
   it.each([
-    ['a pattern that it knows no text for', { type: 'string', pattern: '^x{3}y{2}$' }, 'a text of the pattern'],
+    [
+      'a pattern without a known string',
+      { type: 'string', pattern: '^x{3}y{2}$' },
+      'no known string matches the pattern',
+    ],
     ['a schema that requires itself', { $ref: '#/components/schemas/Tree' }, 'a schema that requires itself'],
     ['a circle', { $ref: '#/components/schemas/Circle' }, 'leads in a circle'],
     ['another file', { $ref: 'other.yaml#/a' }, 'bundle the document first'],
-  ])('says that it cannot think of %s', (_what, schema, message) => {
+  ])('throws for %s', (_what, schema, message) => {
     expect(() => sampleOf(document, schema)).toThrow(message);
   });
 });
@@ -88,7 +92,7 @@ describe('prepareRequest()', () => {
   } as unknown as LocatedOperation;
   const prepare = (given: SampleRequest = {}) => prepareRequest(document, at, given);
 
-  it('takes what the document says', () => {
+  it('takes values of the document', () => {
     expect(prepare()).toEqual({
       method: 'POST',
       target: '/lists/7/items/itm_0001?tag=a%26b&tag=a%26b',
@@ -97,7 +101,7 @@ describe('prepareRequest()', () => {
     });
   });
 
-  it('takes what the user says instead', () => {
+  it('prefers given values', () => {
     const given = { path: { id: 'a/b' }, query: { tag: 'x', limit: 3 }, headers: { 'X-Kind': 'dining' }, body: 'raw' };
     expect(prepare(given)).toEqual({
       method: 'POST',
@@ -118,19 +122,20 @@ describe('prepareRequest()', () => {
     expect(body).toBe('a=x+y&b=1');
   });
 
-  it('says which value it cannot think of', () => {
+  it('names the value that it cannot generate', () => {
     const parameters = [{ name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^x{3}y$' } }];
-    const message = 'cannot think of a value for id (a text of the pattern ^x{3}y$); give one in "requests"';
+    const message =
+      'cannot generate a value for id (no known string matches the pattern ^x{3}y$); give one in "requests"';
     expect(() => prepareRequest(document, { ...at, parameters }, {})).toThrow(message);
   });
 });
 
 describe('sets of scopes', () => {
-  it('are each alternative alone where they are enough', () => {
+  it('are each alternative alone when they are sufficient', () => {
     expect(sufficientSets([['a', 'b'], ['c']]).map(({ scopes }) => scopes)).toEqual([['a', 'b'], ['c']]);
   });
 
-  it('leave out each scope in turn, and one of each alternative, where they are not', () => {
+  it('leave out each scope in turn, and one of each alternative, when they are insufficient', () => {
     const sets = insufficientSets([['aa', 'bb'], ['cc']], ['aa', 'bb', 'cc', 'dd']);
     expect(sets.map(({ scopes }) => scopes.join(' '))).toEqual([
       '',
@@ -142,15 +147,15 @@ describe('sets of scopes', () => {
     ]);
   });
 
-  it('are never too few where no scope is needed', () => {
+  it('are never insufficient when no scope is required', () => {
     expect(insufficientSets([[]], ['aa'])).toEqual([]);
   });
 });
 
-describe('answerSchemas()', () => {
+describe('schemaValidators()', () => {
   const schema = { type: 'number', minimum: 0, exclusiveMinimum: true, nullable: true };
   const old = { openapi: '3.0.3', components: { schemas: { Price: schema } } };
-  const validate = answerSchemas(old)(['components', 'schemas', 'Price']);
+  const validate = schemaValidators(old)(['components', 'schemas', 'Price']);
 
   it.each([
     [1, undefined],

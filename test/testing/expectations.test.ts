@@ -1,6 +1,6 @@
 import { expectChallenge, expectProblem } from '../../src/testing/index';
 
-const answer = {
+const response = {
   status: 401,
   headers: {
     'www-authenticate': 'Bearer realm="a \\"b\\"", error="invalid_token", error_description="It has expired."',
@@ -8,51 +8,51 @@ const answer = {
   },
   body: { status: 401, code: 'expired', request_id: '7' },
 };
-const fetched = new Response(JSON.stringify(answer.body), answer);
+const fetched = new Response(JSON.stringify(response.body), response);
 
 describe('expectChallenge() and expectProblem()', () => {
   it.each<[string, () => void]>([
-    ['read quoted strings', () => expectChallenge(answer, { realm: 'a "b"', error: 'invalid_token' })],
-    ['look at a description when it is named', () => expectDescription('It has expired.')],
-    ['take what fetch() answers', () => expectChallenge(fetched, { error: 'invalid_token' })],
+    ['read quoted strings', () => expectChallenge(response, { realm: 'a "b"', error: 'invalid_token' })],
+    ['compare a description when it is named', () => expectDescription('It has expired.')],
+    ['accept a response of fetch()', () => expectChallenge(fetched, { error: 'invalid_token' })],
     [
       'find Bearer among other schemes',
-      () => expectChallenge({ ...answer, headers: several }, { error: 'x', scope: 'a' }),
+      () => expectChallenge({ ...response, headers: several }, { error: 'x', scope: 'a' }),
     ],
-    ['look at status and code', () => expectProblem(answer, { status: 401, code: 'expired' })],
+    ['compare status and code', () => expectProblem(response, { status: 401, code: 'expired' })],
     [
-      'look at other members when named',
-      () => expectProblem(answer, { status: 401, code: 'expired', request_id: '7' }),
+      'compare other members when named',
+      () => expectProblem(response, { status: 401, code: 'expired', request_id: '7' }),
     ],
-    ['look into headers of fetch()', () => expectProblem({ ...answer, headers: fetched.headers }, answer.body)],
+    ['read headers of fetch()', () => expectProblem({ ...response, headers: fetched.headers }, response.body)],
   ])('%s', (_name, expectation) => {
     expect(expectation).not.toThrow();
   });
 
   it.each<[string, () => void]>([
-    ['another error', () => expectChallenge(answer, { error: 'invalid_request' })],
-    ['an error where none is expected', () => expectChallenge(answer, {})],
+    ['another error', () => expectChallenge(response, { error: 'invalid_request' })],
+    ['an error where none is expected', () => expectChallenge(response, {})],
     ['another description', () => expectDescription('It is too long.')],
-    ['no challenge at all', () => expectChallenge({ ...answer, headers: {} }, { error: 'invalid_token' })],
-    ['a challenge of another scheme', () => expectChallenge({ ...answer, headers: basic }, {})],
-    ['another code', () => expectProblem(answer, { status: 401, code: 'superseded' })],
-    ['another member', () => expectProblem(answer, { status: 401, code: 'expired', request_id: '8' })],
-    ['a body that disagrees', () => expectProblem({ ...answer, status: 403 }, { status: 403, code: 'expired' })],
-    ['another media type', () => expectProblem({ ...answer, headers: {} }, { status: 401, code: 'expired' })],
-    ['a body that is none', () => expectProblem({ status: 401, headers: {} }, { status: 401, code: 'expired' })],
+    ['no challenge at all', () => expectChallenge({ ...response, headers: {} }, { error: 'invalid_token' })],
+    ['a challenge of another scheme', () => expectChallenge({ ...response, headers: basic }, {})],
+    ['another code', () => expectProblem(response, { status: 401, code: 'superseded' })],
+    ['another member', () => expectProblem(response, { status: 401, code: 'expired', request_id: '8' })],
+    ['a body that disagrees', () => expectProblem({ ...response, status: 403 }, { status: 403, code: 'expired' })],
+    ['another media type', () => expectProblem({ ...response, headers: {} }, { status: 401, code: 'expired' })],
+    ['a missing body', () => expectProblem({ status: 401, headers: {} }, { status: 401, code: 'expired' })],
   ])('fail for %s', (_name, expectation) => {
     expect(expectation).toThrow(expect.objectContaining({ name: 'AssertionError' }));
   });
 
-  it('say what to do with a body that was not read', () => {
+  it('explain a body that was not read', () => {
     expect(() => expectProblem(fetched, { status: 401, code: 'expired' })).toThrow(
       new TypeError(
-        'the body of the answer is not parsed, got an object; pass { status, headers, body: await answer.json() }',
+        'the body of the response is not parsed, got an object; pass { status, headers, body: await response.json() }',
       ),
     );
   });
 
-  it.each([undefined, null, 'answer', Promise.resolve(answer), { status: 200 }, { headers: {} }])(
+  it.each([undefined, null, 'response', Promise.resolve(response), { status: 200 }, { headers: {} }])(
     'refuse %p',
     (wrong) => {
       expect(() => expectChallenge(wrong as never, {})).toThrow(TypeError);
@@ -65,5 +65,5 @@ const basic = { 'www-authenticate': 'Basic realm="token"' };
 const several = { 'www-authenticate': 'DPoP algs="ES256", Bearer error="x", scope="a", Basic realm="token"' };
 
 function expectDescription(error_description: string): void {
-  expectChallenge(answer, { error: 'invalid_token', error_description });
+  expectChallenge(response, { error: 'invalid_token', error_description });
 }

@@ -3,12 +3,12 @@ import { generationSourceCases } from '../../src/testing/index';
 import { planted } from './planted-source';
 import type { PlantedSource } from './planted-source';
 
-/** What close() rejects with comes out as it is. */
+/** Rejections of close() are passed on unchanged. */
 const CLOSE = 'close() can be repeated';
 
 type Plant = (source: PlantedSource) => void;
 
-/** A fault, how it is planted, and words of the case that must find it. */
+/** A fault, how to plant it, and part of the name of the case that must notice it. */
 const FAULTS: readonly [fault: string, plant: Plant, foundBy: string][] = [
   ['the last write wins', (source) => void (source.isHigher = () => true), 'a lower number changes nothing'],
   [
@@ -21,14 +21,14 @@ const FAULTS: readonly [fault: string, plant: Plant, foundBy: string][] = [
     'publishes of one client at the same time',
   ],
   [
-    'what moved at the very time is left out',
+    'a move at exactly the requested time is left out',
     (source) => void (source.hasMoved = ({ changedMs }, sinceMs) => sinceMs === 0 || changedMs > sinceMs),
-    'a read from a time on',
+    'a read since a time',
   ],
   [
     'numbers are taken for the times of changes',
     (source) => void (source.hasMoved = ({ generation }, sinceMs) => generation >= sinceMs),
-    'a read from a time on',
+    'a read since a time',
   ],
   [
     'a watch makes reads forget',
@@ -36,26 +36,26 @@ const FAULTS: readonly [fault: string, plant: Plant, foundBy: string][] = [
       const hasMoved = source.hasMoved;
       source.hasMoved = (change, sinceMs) => sinceMs === 0 || (source.wakes.size === 0 && hasMoved(change, sinceMs));
     },
-    'a watched source answers everything',
+    'a watched source returns everything',
   ],
   [
-    'read(0) answers what is new since the last read',
+    'read(0) returns only what is new since the last read',
     (source) => {
       const told = new Map<string, number>();
       source.hasMoved = (change, sinceMs) => sinceMs > 0 || !told.has(`${change.generation}`);
-      const answer = source.answer;
-      source.answer = (floors, sinceMs) => {
+      const snapshot = source.snapshot;
+      source.snapshot = (floors, sinceMs) => {
         floors.forEach(([, generation]) => told.set(`${generation}`, sinceMs));
-        return answer(floors, sinceMs);
+        return snapshot(floors, sinceMs);
       };
     },
     'read(0) is complete',
   ],
-  ['nowMs is no number', (source) => void (source.nowMs = NaN), 'nowMs is a time in ms'],
+  ['nowMs is not a number', (source) => void (source.nowMs = NaN), 'nowMs is a time in ms'],
   ['nowMs is in seconds', (source) => void (source.nowMs = 1_800_000_000), 'nowMs is a time in ms'],
   [
     'nowMs steps back',
-    (source) => void (source.answer = (floors) => ({ floors, nowMs: source.nowMs-- })),
+    (source) => void (source.snapshot = (floors) => ({ floors, nowMs: source.nowMs-- })),
     'nowMs is a time in ms that never steps back',
   ],
   [
@@ -85,20 +85,20 @@ const FAULTS: readonly [fault: string, plant: Plant, foundBy: string][] = [
   [
     'client ids are keys of an object',
     (source) => {
-      const answer = source.answer;
-      source.answer = (floors, sinceMs) => {
+      const snapshot = source.snapshot;
+      source.snapshot = (floors, sinceMs) => {
         const object: Record<string, number> = {};
         for (const [clientId, generation] of floors) object[clientId] = generation;
-        return answer(Object.entries(object), sinceMs);
+        return snapshot(Object.entries(object), sinceMs);
       };
     },
     'odd client ids',
   ],
   [
-    'an answer ends after 5,000 floors',
+    'a read ends after 5,000 floors',
     (source) => {
-      const answer = source.answer;
-      source.answer = (floors, sinceMs) => answer(floors.slice(0, 5_000), sinceMs);
+      const snapshot = source.snapshot;
+      source.snapshot = (floors, sinceMs) => snapshot(floors.slice(0, 5_000), sinceMs);
     },
     '10000 changes arrive complete',
   ],
@@ -110,8 +110,12 @@ const FAULTS: readonly [fault: string, plant: Plant, foundBy: string][] = [
     },
     'a floor whose publish has resolved',
   ],
-  ['publish takes anything', (source) => void (source.check = () => undefined), 'publish refuses what is no floor'],
-  ['a watch never wakes', (source) => void (source.hint = () => undefined), 'a watch that stands wakes'],
+  [
+    'publish accepts anything',
+    (source) => void (source.check = () => undefined),
+    'publish refuses anything but a floor',
+  ],
+  ['a watch never wakes', (source) => void (source.hint = () => undefined), 'an established watch wakes'],
   [
     'a watch wakes once and then never again',
     (source) => {
@@ -121,7 +125,7 @@ const FAULTS: readonly [fault: string, plant: Plant, foundBy: string][] = [
         source.wakes.clear();
       };
     },
-    'a watch that stands wakes',
+    'an established watch wakes',
   ],
   ['a watch cannot be stopped', (source) => void (source.stop = () => undefined), 'a watch that was stopped'],
   ['stopping one watch stops all', (source) => void (source.stop = () => source.wakes.clear()), 'the others go on'],
@@ -136,23 +140,23 @@ const FAULTS: readonly [fault: string, plant: Plant, foundBy: string][] = [
     CLOSE,
   ],
   [
-    'after a cut an answer is empty',
+    'a read after a cut is empty',
     (source) => {
       source.cut = () => {
-        source.answer = (_, sinceMs) => ({ floors: [], nowMs: source.nowMs + sinceMs * 0 });
+        source.snapshot = (_, sinceMs) => ({ floors: [], nowMs: source.nowMs + sinceMs * 0 });
         return Promise.resolve();
       };
     },
     'a source that was cut off',
   ],
   [
-    'a cut ends the watch without a word',
+    'a cut ends the watch silently',
     (source) => void (source.cut = () => Promise.resolve(source.wakes.clear())),
     'a source that was cut off',
   ],
 ];
 
-/** Runs the cases whose name has these words, and answers how they failed. */
+/** Runs the cases whose name contains a text, and returns their failures. */
 async function failuresOf(plant: Plant, words = ''): Promise<unknown[]> {
   const failures: unknown[] = [];
   const cases = generationSourceCases({ create: () => Promise.resolve(planted(plant)), timeoutMs: 30 });
@@ -163,11 +167,11 @@ async function failuresOf(plant: Plant, words = ''): Promise<unknown[]> {
 }
 
 describe('generationSourceCases()', () => {
-  it('finds nothing wrong with a plain, correct source', async () => {
+  it('passes for a plain, correct source', async () => {
     expect(await failuresOf(() => undefined)).toEqual([]);
   });
 
-  it.each(FAULTS)('finds that %s', async (_, plant, foundBy) => {
+  it.each(FAULTS)('notices that %s', async (_, plant, foundBy) => {
     const [failure] = await failuresOf(plant, foundBy);
     expect(failure).toHaveProperty('message');
     if (foundBy !== CLOSE) expect(failure).toBeInstanceOf(AssertionError);

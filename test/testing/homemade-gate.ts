@@ -20,15 +20,15 @@ export type Check =
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What a homemade gate looks into. */
+/** The options of the issuer that a homemade gate reads. */
 interface Source {
   readonly keys: { readonly keys: readonly (JsonWebKey & { readonly kid?: string })[] };
   readonly generationSource: { floorOf(clientId: string): number | undefined };
 }
 
 /**
- * A gate as somebody could write it, correct but for the checks that it forgets. Like a gate in production it says
- * `invalid_token`, and no reason.
+ * A handwritten gate, correct except for the checks that it forgets. Like a gate in production it sends `invalid_token`
+ * instead of the reason.
  */
 export function homemadeGate(issuer: TestIssuer, ...forgotten: readonly Check[]): RequestHandler {
   const { keys, generationSource: floors } = issuer.options as unknown as Source;
@@ -77,7 +77,7 @@ export function homemadeGate(issuer: TestIssuer, ...forgotten: readonly Check[])
   };
 }
 
-/** The guard that goes with it. */
+/** The guard of this gate. */
 export function homemadeGuard(need: ScopeRequirement): RequestHandler {
   const requiredScopes = 'anyOf' in need ? need.anyOf : need.allOf;
   return function checkScopes(req, _res, next) {

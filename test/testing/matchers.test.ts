@@ -1,9 +1,9 @@
 import { matchers } from '../../src/testing/index';
-import type { AnswerLike } from '../../src/testing/index';
+import type { ResponseLike } from '../../src/testing/index';
 import '../../src/testing/jest';
 import { matchers as forVitest } from '../../src/testing/vitest';
 
-const refused: AnswerLike = {
+const refused: ResponseLike = {
   status: 403,
   headers: {
     'www-authenticate': 'Bearer realm="api", error="insufficient_scope", scope="a b"',
@@ -16,34 +16,34 @@ const refused: AnswerLike = {
     detail: 'The access token lacks a scope.',
   },
 };
-const ok: AnswerLike = { status: 200, headers: { 'content-type': 'application/json' }, body: [] };
+const ok: ResponseLike = { status: 200, headers: { 'content-type': 'application/json' }, body: [] };
 
-/** The message of the matcher that fails. */
+/** The message of a failing matcher. */
 function failureOf(expectation: () => void): string {
   try {
     expectation();
   } catch (error) {
     return (error as Error).message;
   }
-  throw new Error('it passed');
+  throw new Error('the matcher passed');
 }
 
 describe('toHaveChallenge()', () => {
-  it('holds for exactly these parameters, and for any challenge', () => {
+  it('passes for exactly these parameters, and for any challenge', () => {
     expect(refused).toHaveChallenge({ error: 'insufficient_scope', scope: 'a b' });
     expect(refused).toHaveChallenge({ error: 'insufficient_scope', scope: 'a b', realm: 'api' });
     expect(refused).toHaveChallenge({ error: 'insufficient_scope', scope: expect.stringContaining('b') });
     expect(refused).toHaveChallenge();
   });
 
-  it('does not hold for others, or where there is none', () => {
+  it('fails for other parameters, and without a challenge', () => {
     expect(refused).not.toHaveChallenge({ error: 'insufficient_scope' });
     expect(refused).not.toHaveChallenge({ error: 'insufficient_scope', scope: 'a b', realm: 'other' });
     expect(ok).not.toHaveChallenge({});
     expect(ok).not.toHaveChallenge();
   });
 
-  it('says what was expected and what was got', () => {
+  it('reports what was expected and received', () => {
     expect(failureOf(() => expect(refused).toHaveChallenge({ error: 'invalid_token' }))).toBe(
       "expected the challenge { error: 'invalid_token' }\n" +
         'got 403 with WWW-Authenticate: Bearer realm="api", error="insufficient_scope", scope="a b"',
@@ -58,13 +58,13 @@ describe('toHaveChallenge()', () => {
 });
 
 describe('toBeProblem()', () => {
-  it('holds for status, code, and whatever else is named', () => {
+  it('passes for the same status, code and other named members', () => {
     expect(refused).toBeProblem({ status: 403, code: 'insufficient_scope' });
     expect(refused).toBeProblem({ status: 403, code: 'insufficient_scope', required_scopes: ['a', 'b'] });
     expect(refused).toBeProblem({ status: 403, code: expect.any(String), detail: expect.stringMatching(/lacks/) });
   });
 
-  it('does not hold for another status, code or member, or for what is no problem', () => {
+  it('fails for another status, code or member, and for a body that is not a problem', () => {
     expect(refused).not.toBeProblem({ status: 401, code: 'insufficient_scope' });
     expect(refused).not.toBeProblem({ status: 403, code: 'claim_refused' });
     expect(refused).not.toBeProblem({ status: 403, code: 'insufficient_scope', required_scopes: ['a'] });
@@ -73,7 +73,7 @@ describe('toBeProblem()', () => {
     expect(ok).not.toBeProblem({ status: 200, code: 'insufficient_scope' });
   });
 
-  it('says what was expected and what was got', () => {
+  it('reports what was expected and received', () => {
     expect(failureOf(() => expect(refused).toBeProblem({ status: 401, code: 'expired' }))).toBe(
       "expected the problem { status: 401, code: 'expired' }\n" +
         "got {\n  status: 403,\n  type: 'application/problem+json',\n  body: { status: 403, code: 'insufficient_scope' }\n}",
@@ -85,27 +85,27 @@ describe('toBeProblem()', () => {
 });
 
 describe('both', () => {
-  const forgotten = Promise.resolve(refused) as unknown as AnswerLike;
+  const forgotten = Promise.resolve(refused) as unknown as ResponseLike;
 
   it.each<[string, () => void]>([
     ['toHaveChallenge()', () => expect(forgotten).toHaveChallenge()],
     ['not.toHaveChallenge()', () => expect(forgotten).not.toHaveChallenge()],
     ['toBeProblem()', () => expect(forgotten).toBeProblem({ status: 403, code: 'expired' })],
     ['not.toBeProblem()', () => expect(forgotten).not.toBeProblem({ status: 403, code: 'expired' })],
-  ])('notice an await that is missing: %s', (_name, expectation) => {
+  ])('notice a missing await: %s', (_name, expectation) => {
     expect(expectation).toThrow(
-      new TypeError('expected an answer with status and headers, got an object; is an await missing?'),
+      new TypeError('expected a response with status and headers, got an object; is an await missing?'),
     );
   });
 
-  it('wait for what resolves', async () => {
+  it('work with resolves', async () => {
     await expect(Promise.resolve(refused)).resolves.toHaveChallenge();
     await expect(Promise.resolve(refused)).resolves.toBeProblem({ status: 403, code: 'insufficient_scope' });
   });
 
   it('are the same for Vitest', () => expect(forVitest).toBe(matchers));
 
-  it('show Vitest a difference where there is one', () => {
+  it('give Vitest the difference of a failure', () => {
     const context = { equals: (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b) };
     expect(matchers.toHaveChallenge.call(context, refused, { error: 'invalid_token' })).toMatchObject({
       pass: false,

@@ -7,19 +7,19 @@ interface Change {
   changedMs: number;
 }
 
-/** A plain, correct source on a clock that stands still; a fault is planted by replacing one of its parts. */
+/** A plain, correct source on a stopped clock; a test plants a fault by replacing one of its parts. */
 export class PlantedSource implements GenerationSource {
   readonly changes = new Map<string, Change>();
   readonly wakes = new Set<() => void>();
   nowMs = 1_800_000_000_000;
 
-  // The parts that faults replace.
+  // The replaceable parts.
   check: (clientId: string, generation: number) => void = requireFloor;
   isHigher = (generation: number, known: number): boolean => generation > known;
   keep = (clientId: string, generation: number): void =>
     void this.changes.set(clientId, { generation, changedMs: this.nowMs });
   hasMoved = ({ changedMs }: Change, sinceMs: number): boolean => changedMs >= sinceMs;
-  answer = (floors: Floor[], _sinceMs: number): GenerationSnapshot => ({ floors, nowMs: this.nowMs });
+  snapshot = (floors: Floor[], _sinceMs: number): GenerationSnapshot => ({ floors, nowMs: this.nowMs });
   hint = (): void => this.wakes.forEach((wake) => wake());
   stop = (wake: () => void): void => void this.wakes.delete(wake);
   end = (): Promise<void> => Promise.resolve(this.wakes.clear());
@@ -28,7 +28,7 @@ export class PlantedSource implements GenerationSource {
   read(sinceMs: number): Promise<GenerationSnapshot> {
     const moved = [...this.changes].filter(([, change]) => this.hasMoved(change, sinceMs));
     const floors = moved.map(([clientId, { generation }]): Floor => [clientId, generation]);
-    return Promise.resolve(this.answer(floors, sinceMs));
+    return Promise.resolve(this.snapshot(floors, sinceMs));
   }
 
   watch(wake: () => void): Promise<() => void> {

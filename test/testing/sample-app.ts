@@ -8,9 +8,9 @@ import type { TestIssuer } from '../../src/testing';
 /** The document of the sample app. */
 export const SAMPLE_DOCUMENT = join(__dirname, 'sample-openapi.yaml');
 
-/** What the sample app is assembled from: a bug takes the place of one of these. */
+/** The parts of the sample app; a bug replaces one of them. */
 export interface SampleParts {
-  /** Stands before everything. */
+  /** Runs before everything else. */
   readonly first: RequestHandler;
   readonly gate: RequestHandler;
   readonly listOrders: readonly RequestHandler[];
@@ -18,33 +18,33 @@ export interface SampleParts {
   readonly getOrder: readonly RequestHandler[];
   readonly removeOrder: readonly RequestHandler[];
   readonly whoAmI: readonly RequestHandler[];
-  /** Adds routes behind the gate. */
+  /** Adds routes after the gate. */
   readonly more: (router: Router) => void;
   readonly errors: ErrorRequestHandler;
 }
 
 const ORDER = { id: 'o-1', item: 'itm_0001', quantity: 1 };
 
-/** Answers with one order. */
-export const answerOrder: RequestHandler = function answerOrder(_req, res) {
+/** Sends one order. */
+export const sendOrder: RequestHandler = function sendOrder(_req, res) {
   res.json(ORDER);
 };
 
-/** Answers with a list of orders. */
-export const answerOrders: RequestHandler = function answerOrders(_req, res) {
+/** Sends a list of orders. */
+export const sendOrders: RequestHandler = function sendOrders(_req, res) {
   res.json([ORDER]);
 };
 
-/** Answers that an order has been placed. */
-export const answerPlaced: RequestHandler = function answerPlaced(_req, res) {
+/** Sends a created order. */
+export const sendPlaced: RequestHandler = function sendPlaced(_req, res) {
   res.status(201).json(ORDER);
 };
 
-const answerRemoved: RequestHandler = function answerRemoved(_req, res) {
+const sendRemoved: RequestHandler = function sendRemoved(_req, res) {
   res.sendStatus(204);
 };
 
-/** Who checks tokens and scopes. */
+/** The gate and guards of the sample app. */
 export interface SampleGuards {
   readonly gate: RequestHandler;
   readonly guard: (need: ScopeRequirement) => RequestHandler;
@@ -63,10 +63,10 @@ export function sampleParts({ gate, guard }: SampleGuards): SampleParts {
   return {
     first: (_req, _res, next) => next(),
     gate,
-    listOrders: [guard({ allOf: ['orders:read'] }), answerOrders],
-    placeOrder: [express.json(), guard({ allOf: ['orders:write', 'items:read'] }), answerPlaced],
-    getOrder: [guard({ allOf: ['orders:read'] }), answerOrder],
-    removeOrder: [guard({ anyOf: ['orders:remove', 'admin'] }), answerRemoved],
+    listOrders: [guard({ allOf: ['orders:read'] }), sendOrders],
+    placeOrder: [express.json(), guard({ allOf: ['orders:write', 'items:read'] }), sendPlaced],
+    getOrder: [guard({ allOf: ['orders:read'] }), sendOrder],
+    removeOrder: [guard({ anyOf: ['orders:remove', 'admin'] }), sendRemoved],
     whoAmI: [(req, res) => void res.json({ client: req.auth?.clientId })],
     more: () => {},
     errors: problemHandler({ logger: silent }),
@@ -95,5 +95,5 @@ export function assemble(
   return app;
 }
 
-/** A logger that says nothing. */
+/** A logger without output. */
 export const silent: Logger = { info() {}, warn() {}, error() {} };

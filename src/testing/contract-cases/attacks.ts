@@ -1,27 +1,27 @@
 import type { Reason } from '../../core/reasons';
-import type { TestToken } from '../test-issuer-token';
-import type { SentHeaders } from './client';
-import type { Refusal } from './refusal';
+import type { TestToken } from '../test-issuer/token';
+import type { SentHeaders } from './http-client';
+import type { ExpectedRefusal } from './refusals';
 
-/** What a contract test needs of an issuer. */
+/** The part of a test issuer that contract cases need. */
 export interface TokenSource {
-  /** Signs a token (RFC 9068), a good one unless told otherwise. */
+  /** Signs a token (RFC 9068), a good one by default. */
   token(this: void, token?: TestToken): string;
 }
 
-/** One way to send a token, or none, that every gate refuses. */
+/** One way to send a bad token, or none: every gate refuses it. */
 export interface Attack {
   /** `refuses ...` */
   readonly name: string;
-  readonly accepted: readonly Refusal[];
-  /** Whether it is about a change that the API may learn of later. */
+  readonly accepted: readonly ExpectedRefusal[];
+  /** Whether the API may learn late of the change that makes the token bad. */
   readonly isChange?: boolean;
-  /** What is added to a good request; `scope` would be enough. */
-  build(issuer: TokenSource, scope: string): Addition;
+  /** Makes the bad token of a request that is good otherwise; `scope` is sufficient. */
+  build(issuer: TokenSource, scope: string): TokenTransport;
 }
 
-/** What carries a token. */
-export interface Addition {
+/** How a request carries its token. */
+export interface TokenTransport {
   readonly headers?: SentHeaders;
   /** Added to the query. */
   readonly query?: string;
@@ -30,35 +30,35 @@ export interface Addition {
 const NOT_A_TOKEN = 'not-a-token';
 const ELSEWHERE = 'elsewhere.example';
 
-/** Its tokens die, so nobody else may use it. */
+/** Used by one attack only: all of its earlier tokens are superseded. */
 const SUPERSEDED_CLIENT = 'contract-cases-superseded';
 
-const NO_TOKEN: Refusal = { status: 401, codes: ['missing_token'] };
-const TWO_WAYS: Refusal = { status: 400, error: 'invalid_request', codes: ['token_in_query'] };
+const NO_TOKEN: ExpectedRefusal = { status: 401, codes: ['missing_token'] };
+const TOKEN_IN_QUERY: ExpectedRefusal = { status: 400, error: 'invalid_request', codes: ['token_in_query'] };
 
-/** Every way, in the order in which a gate finds them. */
+/** All attacks, in the order in which a gate checks for them. */
 export const ATTACKS: readonly Attack[] = [
   { name: 'a request without a token', accepted: [NO_TOKEN], build: () => ({}) },
   {
     name: 'two Authorization headers',
     accepted: [{ status: 400, error: 'invalid_request', codes: ['malformed_authorization'] }],
-    build: (issuer: TokenSource, scope: string): Addition => {
+    build: (issuer, scope) => {
       const authorization = bearer(issuer.token({ scope }));
       return { headers: { authorization: [authorization, authorization] } };
     },
   },
   {
     name: 'a token in the header and in the query',
-    accepted: [TWO_WAYS],
-    build: (issuer: TokenSource, scope: string): Addition => {
+    accepted: [TOKEN_IN_QUERY],
+    build: (issuer, scope) => {
       const token = issuer.token({ scope });
       return { headers: { authorization: bearer(token) }, query: `access_token=${token}` };
     },
   },
   {
     name: 'a token in the query',
-    // An API that knows nothing of such tokens has not been given any (RFC 9700 section 4.3.2).
-    accepted: [TWO_WAYS, NO_TOKEN],
+    // An API may ignore the query: then the request has no token (RFC 9700 section 4.3.2).
+    accepted: [TOKEN_IN_QUERY, NO_TOKEN],
     build: (issuer, scope) => ({ query: `access_token=${issuer.token({ scope })}` }),
   },
   {
@@ -66,7 +66,7 @@ export const ATTACKS: readonly Attack[] = [
     accepted: [invalidToken(['malformed_token'])],
     build: () => ({ headers: { authorization: bearer(NOT_A_TOKEN) } }),
   },
-  // It has no signature either, and a gate may look at that first.
+  // A gate may check first that there is a signature.
   badToken('an unsigned token (alg none)', ['algorithm_not_allowed', 'malformed_token'], { algorithm: 'none' }),
   badToken('a token signed with the public key (HS256)', ['algorithm_not_allowed'], { algorithm: 'HS256' }),
   badToken('a token signed with a foreign key', ['bad_signature'], { foreignKey: true }),
@@ -92,6 +92,6 @@ function badToken(name: string, codes: readonly Reason[], token: TestToken): Att
   };
 }
 
-function invalidToken(codes: readonly Reason[]): Refusal {
+function invalidToken(codes: readonly Reason[]): ExpectedRefusal {
   return { status: 401, error: 'invalid_token', codes };
 }

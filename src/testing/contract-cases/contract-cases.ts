@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { didYouMean } from '../../core/options';
 import { layersOf } from '../../openapi/express-layer';
 import { allOperations, basePathOf, declaredScopes } from '../../openapi/document';
@@ -8,32 +9,36 @@ import type { RouteFindingKind } from '../../openapi/finding';
 import { ignoredPaths } from '../../openapi/ignored-paths';
 import { loadDocument } from '../../openapi/load';
 import { auditRoutes } from '../audit-routes';
-import { appTarget, urlTarget } from './app-target';
-import { assertNone } from './deviation';
-import { documentedAnswers } from './documented-answers';
-import { operationCases } from './operation-cases';
-import type { ContractCase } from './operation-cases';
+import { documentedResponses } from './documented-responses';
+import { assertNoMismatch } from './mismatch';
+import { acceptanceCase, operationCases } from './operation-cases';
+import type { CaseContext, ContractCase, Refused } from './operation-cases';
 import { readContractOptions } from './options';
 import type { ContractCasesOptions, ContractSettings } from './options';
-import { refusals } from './refusal';
+import { refusalRules } from './refusals';
 import { coverage, nameOf } from './report';
 import type { ContractReport } from './report';
 import { prepareRequest } from './sample-request';
+import { appTarget, urlTarget } from './target';
+import type { Target } from './target';
 
 /** The cases of one API. */
 export interface ContractCases extends ReadonlyArray<ContractCase> {
-  /** What the cases that have run so far did not reach. */
+  /** Says what the cases that have run so far did not reach. */
   report(this: void): ContractReport;
 }
 
-/** Reads come first and removals last, so that what one case needs another has not removed. */
+/** Reads first, removals last, so that no case removes what a later one needs. */
 const ORDER = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
+/** How long the last case waits for late handlers, in ms. */
+const LATE_MS = 100;
+
 /**
- * Makes the contract tests of an API from its OpenAPI 3 document. For every operation: no token, every kind of bad one,
- * too many of them, too few scopes, and each set of scopes that is enough; status, challenge and problem body (RFC 6750,
- * RFC 9457), that the handler is not reached, and that every answer is as documented. Of an Express app also that it has
- * the routes of the document and no other. It needs no test framework.
+ * Makes the contract tests of an API from its OpenAPI 3 document. Each operation gets requests without a token, with bad
+ * tokens, with two of them, with insufficient and with sufficient scopes. The cases check status, challenge and problem
+ * body (RFC 6750, RFC 9457), that a refused request reaches no handler, and that every response is as documented; for an
+ * Express app also that its routes are those of the document. They need no test framework.
  *
  * @throws TypeError when an option is wrong
  * @throws ConfigurationError when the document cannot be read
@@ -49,30 +54,41 @@ const ORDER = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'POST', 'PUT', 'PATCH', 'DELET
  */
 export function contractCases(options: ContractCasesOptions): ContractCases {
   const settings = readContractOptions(options);
-  const { app, url, beforeGuard, requestOf } = settings;
   const document = loadDocument(settings.openapi);
   const basePath = settings.basePath ?? basePathOf(document);
   const operations = operationsOf(allOperations(document, basePath), settings.ignore);
   refuseUnknown(options.requests, operations);
-  const judged = operations.filter(({ access }) => access !== 'other');
-  const notJudged = operations.filter(({ access }) => access === 'other').map(nameOf);
+  const tested = operations.filter(({ access }) => access !== 'other');
+  const notTested = operations.filter(({ access }) => access === 'other').map(nameOf);
 
-  const answersOf = documentedAnswers(document, basePath);
-  const reached = coverage(judged, answersOf, notJudged);
+  const responsesOf = documentedResponses(document, basePath);
+  const reached = coverage(tested, responsesOf, notTested);
+  const target = targetOf(settings);
+  const refused: Refused[] = [];
   const common = {
     settings,
-    call: app ? appTarget(app, beforeGuard) : urlTarget(url as URL),
+    call: target.call,
     coverage: reached,
-    compareRefusal: refusals(settings),
+    refused,
+    compareRefusal: refusalRules(settings),
     declaredScopes: declaredScopes(document),
   };
-  const cases = judged.flatMap((operation) => {
+  const contexts = tested.map((operation): CaseContext => {
     const { method, path } = operation;
-    const given = requestOf({ operationId: operation.operation.operationId, method, path });
+    const given = settings.requestOf({ operationId: operation.operation.operationId, method, path });
     const prepare = once(() => prepareRequest(document, operation, given));
-    return operationCases(operation, { ...common, answers: answersOf(operation), prepare });
+    return { ...common, operation, documented: responsesOf(operation), prepare };
   });
-  return Object.assign([...cases, ...routeCases(settings, basePath)], { report: reached.report });
+  const cases = [
+    ...acceptanceCase(contexts),
+    ...contexts.flatMap(operationCases),
+    ...appCases(settings, basePath, target, refused),
+  ];
+  return Object.assign(cases, { report: reached.report });
+}
+
+function targetOf({ app, url, beforeGuard }: ContractSettings): Target {
+  return app ? appTarget(app, beforeGuard) : urlTarget(url as URL);
 }
 
 function operationsOf(all: readonly LocatedOperation[], ignore: readonly string[]): readonly LocatedOperation[] {
@@ -81,33 +97,56 @@ function operationsOf(all: readonly LocatedOperation[], ignore: readonly string[
   return all.filter(({ path }) => !isIgnored(path)).sort((a, b) => rank(a) - rank(b));
 }
 
-/** A misspelt name would leave its request as it was, and say nothing. */
+/** A misspelt name would have no effect, silently. */
 function refuseUnknown(requests: ContractCasesOptions['requests'], operations: readonly LocatedOperation[]): void {
   if (typeof requests !== 'object') return;
   const known = operations.flatMap((one) => [one.operation.operationId ?? nameOf(one), nameOf(one)]);
   const unknown = Object.keys(requests).find((name) => !known.includes(name));
   if (unknown === undefined) return;
   throw new TypeError(
-    `contractCases(): "requests" names ${unknown}, which is no operation${didYouMean(unknown, known)}`,
+    `contractCases(): "requests" names ${unknown}, which is not an operation${didYouMean(unknown, known)}`,
   );
 }
 
-/** Only an Express app says which routes it has. */
-function routeCases({ app, openapi, ignore }: ContractSettings, basePath: string): readonly ContractCase[] {
+/** Cases that need the routes of an Express app. */
+function appCases(
+  { app, openapi, ignore }: ContractSettings,
+  basePath: string,
+  target: Target,
+  refused: readonly Refused[],
+): readonly ContractCase[] {
   if (!app || layersOf(app) === undefined) return [];
   const document = typeof openapi === 'string' ? basename(openapi) : 'the document';
-  const cases: readonly (readonly [string, RouteFindingKind])[] = [
+  const routeCases: readonly (readonly [string, RouteFindingKind])[] = [
     [`The app has no route that ${document} does not document`, 'undocumented-route'],
     [`The app has a route for every operation of ${document}`, 'missing-route'],
   ];
-  return cases.map(([name, kind]) => {
-    function check(): void {
-      const findings = auditRoutes(app as object, openapi, { basePath: basePath === '' ? '/' : basePath, ignore });
-      const got = findings.filter((finding) => finding.kind === kind).map(describeFinding);
-      assertNone(name, got.length === 0 ? [] : [{ what: 'routes', got, expected: [] }]);
-    }
-    return { name, run: () => Promise.resolve().then(check) };
-  });
+  return [
+    ...routeCases.map(([name, kind]) => {
+      function check(): void {
+        const findings = auditRoutes(app as object, openapi, { basePath: basePath === '' ? '/' : basePath, ignore });
+        const got = findings.filter((finding) => finding.kind === kind).map(describeFinding);
+        assertNoMismatch(name, got.length === 0 ? [] : [{ what: 'routes', got, expected: [] }]);
+      }
+      return { name, run: () => Promise.resolve().then(check) };
+    }),
+    lateHandlerCase(target, refused),
+  ];
+}
+
+/** A guard may refuse and still call `next()` when the response is already sent. */
+function lateHandlerCase(target: Target, refused: readonly Refused[]): ContractCase {
+  const name = 'The app calls no handler after it has refused a request';
+  return {
+    name,
+    async run() {
+      if (refused.length > 0) await wait(LATE_MS);
+      target.stop();
+      const late = refused.filter(({ reached, checked }) => reached.length > checked);
+      const got = late.map((one) => `${one.reached.slice(one.checked).join(', ')} (${one.name})`);
+      assertNoMismatch(name, got.length === 0 ? [] : [{ what: 'handlers reached later', got, expected: 'none' }]);
+    },
+  };
 }
 
 function once<Value extends object>(make: () => Value): () => Value {

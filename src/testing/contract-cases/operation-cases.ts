@@ -1,87 +1,124 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { isObject } from '../../core/objects';
 import type { LocatedOperation } from '../../openapi/document';
-import type { Call } from './app-target';
 import { ATTACKS, bearer } from './attacks';
-import type { Addition } from './attacks';
-import type { Answer, Outgoing } from './client';
-import { assertNone } from './deviation';
-import type { Deviation } from './deviation';
-import type { DocumentedAnswers } from './documented-answers';
+import type { TokenTransport } from './attacks';
+import type { DocumentedResponses } from './documented-responses';
+import type { ApiRequest, ApiResponse } from './http-client';
+import { assertNoMismatch } from './mismatch';
+import type { Mismatch } from './mismatch';
 import type { ContractSettings } from './options';
-import type { CompareRefusal, Refusal } from './refusal';
+import type { CompareRefusal, ExpectedRefusal } from './refusals';
 import { nameOf } from './report';
 import type { Coverage } from './report';
 import type { PreparedRequest } from './sample-request';
 import { insufficientSets, sufficientSets } from './scope-sets';
+import type { Target } from './target';
 
-/** One sentence about an API, with the test that holds it to it. */
+/** One requirement on an API, with its test. */
 export interface ContractCase {
   readonly name: string;
-  /** Rejects with an AssertionError (node:assert) when the API breaks the sentence. */
+  /** Rejects with an AssertionError (node:assert) when the API does not meet the requirement. */
   readonly run: () => Promise<void>;
 }
 
+/** A refused request whose handlers may still be called. */
+export interface Refused {
+  /** Name of the case. */
+  readonly name: string;
+  readonly reached: readonly string[];
+  /** How many entries of `reached` the case has checked itself. */
+  readonly checked: number;
+}
+
 /** What the cases of one operation are made from. */
-export interface Bench {
+export interface CaseContext {
+  readonly operation: LocatedOperation;
   readonly settings: ContractSettings;
-  readonly call: Call;
+  readonly call: Target['call'];
   readonly coverage: Coverage;
+  /** Collects what was refused. */
+  readonly refused: Refused[];
   readonly compareRefusal: CompareRefusal;
   readonly declaredScopes: readonly string[];
-  readonly answers: DocumentedAnswers;
+  readonly documented: DocumentedResponses;
   /** Made when it is first needed. */
   prepare(): PreparedRequest;
 }
 
 const RETRY_MS = 50;
 
+/**
+ * Makes the case that comes first: whether the API trusts the issuer at all. Without that every other case fails, for a
+ * reason that none of them can name. Calls one operation after the other until one accepts a good token.
+ */
+export function acceptanceCase(contexts: readonly CaseContext[]): readonly ContractCase[] {
+  const needToken = contexts.filter(({ operation }) => operation.access === 'token');
+  if (needToken.length === 0) return [];
+  const name = 'The API accepts tokens of the test issuer';
+
+  async function run(): Promise<void> {
+    const refusals: string[] = [];
+    for (const context of needToken) {
+      const { operation, settings } = context;
+      const { response } = await send(context, tokenWith(settings, operation.security[0] ?? []));
+      if (response.status !== 401) return;
+      refusals.push(`${nameOf(operation)} responded ${describeRefusal(response)}`);
+    }
+    const [first = '', ...others] = refusals;
+    const more = others.length === 0 ? '' : ` (so did ${others.length} more)`;
+    const hint = 'give authenticate() the options of the issuer, or configure its issuer, audience and keys';
+    const message = `none of this issuer's tokens is accepted: ${first}${more}; ${hint}`;
+    assertNoMismatch(name, [{ what: 'tokens of the issuer', got: message, expected: 'at least one is accepted' }]);
+  }
+  return [{ name, run }];
+}
+
 /** Lists the cases of one operation. */
-export function operationCases(operation: LocatedOperation, bench: Bench): readonly ContractCase[] {
-  const { settings, coverage, answers } = bench;
-  const { issuer } = settings;
-  const alternatives = operation.security;
+export function operationCases(context: CaseContext): readonly ContractCase[] {
+  const { operation, settings, coverage, documented } = context;
+  const { security: alternatives } = operation;
 
   function toCase(sentence: string, test: (name: string) => Promise<void>): ContractCase {
     const name = `${nameOf(operation)} ${sentence}`;
     return { name, run: () => test(name) };
   }
 
-  async function call(addition: Addition) {
-    const result = await bench.call(add(bench.prepare(), addition));
-    coverage.saw(operation, result.answer);
-    return result;
-  }
-
-  async function refuse(addition: Addition, accepted: readonly Refusal[]): Promise<readonly Deviation[]> {
-    const { answer, reached } = await call(addition);
-    const deviations = bench.compareRefusal(answer, accepted, operation.method !== 'HEAD');
-    return [...deviations, ...compareReached(reached), ...answers.compare(answer)];
-  }
-
-  async function refuseSoon(addition: Addition, accepted: readonly Refusal[], forMs: number) {
-    const deadlineMs = performance.now() + forMs;
-    let deviations = await refuse(addition, accepted);
-    while (deviations.length > 0 && performance.now() < deadlineMs) {
+  /** Sends a request that must be refused, again and again while the API may not have learned of a change. */
+  async function refuse(
+    name: string,
+    transport: TokenTransport,
+    accepted: readonly ExpectedRefusal[],
+    retryForMs = 0,
+  ): Promise<void> {
+    const deadlineMs = performance.now() + retryForMs;
+    for (;;) {
+      const { response, reached } = await send(context, transport);
+      const mismatches = [
+        ...context.compareRefusal(response, accepted, operation.method !== 'HEAD'),
+        ...compareReached(reached),
+        ...documented.compare(response),
+      ];
+      if (mismatches.length === 0) context.refused.push({ name, reached, checked: reached.length });
+      if (mismatches.length === 0 || performance.now() >= deadlineMs) return assertNoMismatch(name, mismatches);
       await wait(RETRY_MS);
-      deviations = await refuse(addition, accepted);
     }
-    return deviations;
   }
 
-  async function pass(name: string, addition: Addition): Promise<void> {
-    const { answer } = await call(addition);
-    const deviations = [...comparePassage(answer), ...answers.compare(answer)];
-    if (deviations.length === 0) coverage.passed(operation, answer);
-    assertNone(name, deviations);
+  async function accept(name: string, transport: TokenTransport): Promise<void> {
+    const { response } = await send(context, transport);
+    const mismatches = [...compareAccepted(response), ...documented.compare(response)];
+    if (mismatches.length === 0) coverage.accepted(operation, response.status);
+    assertNoMismatch(name, mismatches);
   }
 
   if (operation.access === 'anybody') {
-    return [toCase('answers without a token, as documented', (name) => pass(name, {}))];
+    return [toCase('responds without a token as documented', (name) => accept(name, {}))];
   }
-  const enough = (alternatives[0] ?? []).join(' ');
+  const sufficient = (alternatives[0] ?? []).join(' ');
   const { 'x-optional-scopes': optional = [] } = operation.operation;
   const withOptional = optional.length === 0 ? [] : alternatives.map((scopes) => [...scopes, ...optional]);
-  const lacking: Refusal = {
+  const insufficientScope: ExpectedRefusal = {
     status: 403,
     error: 'insufficient_scope',
     codes: ['insufficient_scope'],
@@ -89,47 +126,58 @@ export function operationCases(operation: LocatedOperation, bench: Bench): reado
   };
   return [
     ...ATTACKS.filter(({ isChange = false }) => settings.generations || !isChange).map((attack) =>
-      toCase(`refuses ${attack.name}`, async (name) => {
-        const patienceMs = attack.isChange ? settings.propagationMs : 0;
-        assertNone(name, await refuseSoon(attack.build(issuer, enough), attack.accepted, patienceMs));
+      toCase(`refuses ${attack.name}`, (name) => {
+        const transport = attack.build(settings.issuer, sufficient);
+        return refuse(name, transport, attack.accepted, attack.isChange ? settings.propagationMs : 0);
       }),
     ),
-    ...insufficientSets(alternatives, bench.declaredScopes).map((set) =>
-      toCase(`refuses ${set.name}`, async (name) => assertNone(name, await refuse(tokenWith(set.scopes), [lacking]))),
+    ...insufficientSets(alternatives, context.declaredScopes).map((set) =>
+      toCase(`refuses ${set.name}`, (name) => refuse(name, tokenWith(settings, set.scopes), [insufficientScope])),
     ),
     ...sufficientSets([...alternatives, ...withOptional]).map((set) =>
-      toCase(`lets ${set.name} pass`, (name) => pass(name, tokenWith(set.scopes))),
+      toCase(`accepts ${set.name}`, (name) => accept(name, tokenWith(settings, set.scopes))),
     ),
   ];
-
-  function tokenWith(scopes: readonly string[]): Addition {
-    const scope = scopes.length === 0 ? undefined : scopes.join(' ');
-    return { headers: { authorization: bearer(issuer.token({ scope })) } };
-  }
 }
 
-function add({ method, target, headers, body }: PreparedRequest, addition: Addition): Outgoing {
-  const { query } = addition;
-  const separator = target.includes('?') ? '&' : '?';
-  return {
-    method,
-    target: query === undefined ? target : target + separator + query,
-    headers: { ...headers, ...addition.headers },
-    body,
+async function send(context: CaseContext, { headers, query }: TokenTransport) {
+  const { prepare, call, coverage, operation } = context;
+  const prepared = prepare();
+  const separator = prepared.target.includes('?') ? '&' : '?';
+  const request: ApiRequest = {
+    ...prepared,
+    target: query === undefined ? prepared.target : prepared.target + separator + query,
+    headers: { ...prepared.headers, ...headers },
   };
+  const result = await call(request);
+  coverage.received(operation, result.response.status);
+  return result;
 }
 
-function compareReached(reached: readonly string[]): readonly Deviation[] {
+function tokenWith({ issuer }: ContractSettings, scopes: readonly string[]): TokenTransport {
+  const scope = scopes.length === 0 ? undefined : scopes.join(' ');
+  return { headers: { authorization: bearer(issuer.token({ scope })) } };
+}
+
+function compareReached(reached: readonly string[]): readonly Mismatch[] {
   if (reached.length === 0) return [];
   return [{ what: 'handlers reached', got: [...new Set(reached)].join(', '), expected: 'none' }];
 }
 
-/** What a token that is good enough cannot be answered; everything else is for the document to say. */
-function comparePassage({ status, headers }: Answer): readonly Deviation[] {
+/** What no response to a good token may be; the rest is up to the document. */
+function compareAccepted(response: ApiResponse): readonly Mismatch[] {
+  const { status, headers } = response;
   const isRefused = status === 401 || status === 403 || headers['www-authenticate'] !== undefined;
   if (isRefused) {
-    return [{ what: 'status', got: `${status}, refused by the gate`, expected: 'the answer of the handler' }];
+    const got = `${describeRefusal(response)}, refused by the gate`;
+    return [{ what: 'status', got, expected: 'the response of the handler' }];
   }
-  if (status === 429) return [{ what: 'status', got: 429, expected: 'an answer; raise the rate limit for tests' }];
+  if (status === 429) return [{ what: 'status', got: 429, expected: 'any other; raise the rate limit for tests' }];
   return status >= 500 ? [{ what: 'status', got: status, expected: 'below 500' }] : [];
+}
+
+/** The status with the `code` of the problem body, if any. */
+function describeRefusal({ status, body }: ApiResponse): string {
+  const code = isObject(body) ? body['code'] : undefined;
+  return typeof code === 'string' ? `${status} ${code}` : String(status);
 }

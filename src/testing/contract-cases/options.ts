@@ -2,10 +2,10 @@ import type { RequestListener } from 'node:http';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import type { TokenSource } from './attacks';
+import type { BeforeGuard } from './handler-spy';
 import type { SampleRequest } from './sample-request';
-import type { Harmless } from './witness';
 
-/** Which operation is meant. */
+/** Identifies an operation. */
 export interface OperationName {
   readonly operationId: string | undefined;
   /** `GET` */
@@ -14,23 +14,23 @@ export interface OperationName {
   readonly path: string;
 }
 
-/** What every kind of API under test has in common. */
+/** Options for every kind of API under test. */
 export interface CommonContractOptions {
-  /** The document: a file of YAML or JSON, or what was read from one. */
+  /** The document: a YAML or JSON file, or its parsed content. */
   readonly openapi: string | object;
   /** A test issuer that the API trusts. */
   readonly issuer: TokenSource;
   /**
-   * Values for requests, where those of the document lead to nothing: by operationId or `GET /orders/{id}`, or a
-   * function. Default: examples of the document, else small values that its schemas allow.
+   * Values for requests where those of the document do not lead to a success: by operationId or `GET /orders/{id}`, or
+   * a function. Default: examples of the document, else small values that its schemas allow.
    */
   readonly requests?:
     Readonly<Record<string, SampleRequest>> | ((operation: OperationName) => SampleRequest | undefined) | undefined;
-  /** What stands before every path of the document. Default: the path of `url` or of the document's first server. */
+  /** Prefix of every path of the document. Default: the path of `url` or of the document's first server. */
   readonly basePath?: string | undefined;
-  /** Paths to pass over, with their base path; `/docs/*` for all below. Default: none. */
+  /** Paths to skip, with their base path; `/docs/*` for everything below. Default: none. */
   readonly ignore?: readonly string[] | undefined;
-  /** Whether 401s name their reason, not just `invalid_token`. Default: either, but all alike. */
+  /** Whether 401s name their reason, not just `invalid_token`. Default: either, but the same for all. */
   readonly exposeReasons?: boolean | undefined;
   /** Whether refusals must be problem bodies with a `code` (RFC 9457). Default: true. */
   readonly problems?: boolean | undefined;
@@ -42,16 +42,16 @@ export interface CommonContractOptions {
 
 /** Options of `contractCases()` for an app in this process. */
 export interface AppContractOptions extends CommonContractOptions {
-  /** An Express 4 or 5 app. Any other `(req, res)` function is called as well; its routes cannot be seen. */
+  /** An Express 4 or 5 app. Any other `(req, res)` function works too, but its routes cannot be seen. */
   readonly app: RequestListener;
   readonly url?: undefined;
-  /** Functions that routes call before their guard and that do no harm, or their names. Default: body parsers. */
-  readonly beforeGuard?: Harmless | undefined;
+  /** Harmless functions that routes call before their guard, or their names. Default: body parsers. */
+  readonly beforeGuard?: BeforeGuard | undefined;
 }
 
-/** Options of `contractCases()` for whatever listens somewhere. */
+/** Options of `contractCases()` for a server, in any language. */
 export interface UrlContractOptions extends CommonContractOptions {
-  /** Where it listens: `http://127.0.0.1:3000`. */
+  /** URL of the server: `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly app?: undefined;
   readonly beforeGuard?: undefined;
@@ -71,7 +71,7 @@ export interface ContractSettings {
   readonly problems: boolean;
   readonly generations: boolean;
   readonly propagationMs: number;
-  readonly beforeGuard: Harmless;
+  readonly beforeGuard: BeforeGuard;
   readonly ignore: readonly string[];
   requestOf(this: void, operation: OperationName): SampleRequest;
 }
@@ -132,7 +132,7 @@ function readUrl(read: OptionReader<(typeof KEYS)[number]>): URL | undefined {
   const text = read.string('url');
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url && /^https?:$/.test(url.protocol) ? url : read.refuse('url', 'an http: or https: address');
+  return url && /^https?:$/.test(url.protocol) ? url : read.refuse('url', 'an http: or https: URL');
 }
 
 function readRequests(

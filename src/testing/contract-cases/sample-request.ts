@@ -1,19 +1,20 @@
+import { isObject } from '../../core/objects';
 import type { LocatedOperation } from '../../openapi/document';
-import { dereference, isRecord } from './reference';
+import { dereference } from './references';
 import { sampleOf } from './sample-value';
 
-/** Values of one request that are better than generated ones: an id that is there, a body that makes sense. */
+/** Values of one request, used instead of generated ones: an existing id, a meaningful body. */
 export interface SampleRequest {
   /** Parameters of the path, by name. */
   readonly path?: Readonly<Record<string, string | number>> | undefined;
-  /** Parameters of the query, by name. Those that the document does not require are sent only when named here. */
+  /** Parameters of the query, by name. Optional ones are sent only when named here. */
   readonly query?: Readonly<Record<string, string | number | boolean>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as JSON, or as a form where the document has no JSON; a text is sent as it is. */
+  /** Sent as JSON, or as a form where the document has no JSON; a string is sent as it is. */
   readonly body?: unknown;
 }
 
-/** A request that a good token makes a good one. */
+/** A request that is good except for its missing token. */
 export interface PreparedRequest {
   readonly method: string;
   /** With its query. */
@@ -31,17 +32,17 @@ interface Media {
 const FORM = 'application/x-www-form-urlencoded';
 
 /**
- * Makes the request of an operation: from what the user gave, else from examples and schemas of the document.
+ * Makes the request of an operation from the given values, else from examples and schemas of the document.
  *
- * @throws TypeError when no value can be thought of; it names the parameter or the body
+ * @throws TypeError when no value can be generated; it names the parameter or the body
  */
 export function prepareRequest(document: object, at: LocatedOperation, given: SampleRequest): PreparedRequest {
-  // What an operation says of a parameter replaces what its path says.
+  // A parameter of an operation replaces that of its path.
   const parameters = [...new Map(at.parameters.map((one) => [`${one.in} ${one.name}`, one])).values()];
 
   function valuesOf(place: 'path' | 'query' | 'header', own: Readonly<Record<string, unknown>> = {}) {
     const here = parameters.filter((one) => one.in === place && one.required && !(one.name in own));
-    const samples = here.map((one) => [one.name, orExplain(one.name, () => exampleOf(document, one))] as const);
+    const samples = here.map((one) => [one.name, orThrow(one.name, () => exampleOf(document, one))] as const);
     return { ...Object.fromEntries(samples), ...own };
   }
 
@@ -62,35 +63,35 @@ export function prepareRequest(document: object, at: LocatedOperation, given: Sa
 
 function bodyOf(document: object, { operation }: LocatedOperation, given: SampleRequest) {
   const requestBody = dereference(document, operation.requestBody);
-  if (!isRecord(requestBody) || !isRecord(requestBody['content'])) {
+  if (!isObject(requestBody) || !isObject(requestBody['content'])) {
     return { type: undefined, body: given.body === undefined ? undefined : JSON.stringify(given.body) };
   }
   const types = Object.keys(requestBody['content']);
   const type = types.find((name) => /^application\/(.+\+)?json$/.test(name)) ?? types[0] ?? 'application/json';
   const media = dereference(document, requestBody['content'][type]);
-  const value = 'body' in given ? given.body : orExplain('the body', () => exampleOf(document, media as Media));
+  const value = 'body' in given ? given.body : orThrow('the body', () => exampleOf(document, media as Media));
   if (value === undefined) return { type: undefined, body: undefined };
   if (typeof value === 'string') return { type, body: value };
   return { type, body: type === FORM ? new URLSearchParams(texts(value)).toString() : JSON.stringify(value) };
 }
 
-/** OpenAPI 3.1 sections 4.8.12 and 4.8.14: its example, the first of its examples, else what the schema allows. */
+/** OpenAPI 3.1 sections 4.8.12 and 4.8.14: the example, the first of the examples, else a value of the schema. */
 function exampleOf(document: object, { example, examples, schema }: Media): unknown {
   if (example !== undefined) return example;
-  const [named] = isRecord(examples) ? Object.values(examples) : [];
+  const [named] = isObject(examples) ? Object.values(examples) : [];
   const shown = dereference(document, named);
-  return isRecord(shown) && 'value' in shown ? shown['value'] : sampleOf(document, schema);
+  return isObject(shown) && 'value' in shown ? shown['value'] : sampleOf(document, schema);
 }
 
 function texts(values: unknown): Record<string, string> {
-  return isRecord(values) ? Object.fromEntries(Object.entries(values).map(([name, one]) => [name, String(one)])) : {};
+  return isObject(values) ? Object.fromEntries(Object.entries(values).map(([name, one]) => [name, String(one)])) : {};
 }
 
-function orExplain(what: string, make: () => unknown): unknown {
+function orThrow(what: string, make: () => unknown): unknown {
   try {
     return make();
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error);
-    throw new TypeError(`cannot think of a value for ${what} (${found}); give one in "requests"`, { cause: error });
+    throw new TypeError(`cannot generate a value for ${what} (${found}); give one in "requests"`, { cause: error });
   }
 }

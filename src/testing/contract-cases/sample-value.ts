@@ -1,10 +1,11 @@
-import { dereference, isRecord } from './reference';
+import { isObject } from '../../core/objects';
+import { dereference } from './references';
 
-/** A schema of JSON Schema, as far as samples need it. */
+/** A JSON Schema. */
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Required members that contain themselves have no end. */
-const DEEPEST = 24;
+/** Deeper schemas are taken to require themselves. */
+const MAX_DEPTH = 24;
 
 const FORMATS: Readonly<Record<string, string>> = {
   date: '2026-01-01',
@@ -20,7 +21,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000001',
 };
 
-/** What patterns mostly want: some letters or digits of one kind, a time, a number with its prefix. */
+/** Tried for a pattern: a word, a time, a date, an id, a color, a phone number, a version. */
 const TEXTS = [
   'sample',
   '12:00',
@@ -37,28 +38,28 @@ const LETTERS = ['a', 'A', '1', '0'];
 const LONGEST_RUN = 40;
 
 /**
- * Makes a small value that a schema allows, the same at every call: its example, default, constant or first choice,
- * else what is required and nothing more.
+ * Generates a small value that a schema allows, the same on every call: its example, default, constant or first choice,
+ * else only what is required.
  *
- * @throws TypeError when it cannot think of one
+ * @throws TypeError when it finds none
  */
 export function sampleOf(document: object, schema: unknown): unknown {
   return sample(schema, 0);
 
   function sample(unresolved: unknown, depth: number): unknown {
-    if (depth > DEEPEST) throw new TypeError('a schema that requires itself');
+    if (depth > MAX_DEPTH) throw new TypeError('a schema that requires itself');
     const given = merge(dereference(document, unresolved), depth);
     const { example, examples, default: fallback, const: constant, enum: choices } = given;
     const named = [example, first(examples), fallback, constant, first(choices)].find((value) => value !== undefined);
     return named === undefined ? make(given, depth) : named;
   }
 
-  /** One schema of all that has to hold: of alternatives the first is taken. */
+  /** Merges `allOf` and the first alternatives of `oneOf` and `anyOf` into one schema. */
   function merge(schema: unknown, depth: number): Schema {
-    if (!isRecord(schema)) return {};
+    if (!isObject(schema)) return {};
     const { allOf, oneOf, anyOf, ...own } = schema;
     const parts = [...list(allOf), ...list(oneOf).slice(0, 1), ...list(anyOf).slice(0, 1)];
-    if (depth > DEEPEST) throw new TypeError('a schema that requires itself');
+    if (depth > MAX_DEPTH) throw new TypeError('a schema that requires itself');
     return parts
       .map((part) => merge(dereference(document, part), depth + 1))
       .reduce(
@@ -128,7 +129,7 @@ function makeText({ format, pattern, minLength, maxLength }: Schema): string {
   const found = [...(known === undefined ? [] : [known]), padded, ...TEXTS, ...runs].find((text) => {
     return expression.test(text) && text.length >= shortest && text.length <= longest;
   });
-  if (found === undefined) throw new TypeError(`a text of the pattern ${pattern}`);
+  if (found === undefined) throw new TypeError(`no known string matches the pattern ${pattern}`);
   return found;
 }
 
@@ -141,7 +142,7 @@ function list(value: unknown): readonly unknown[] {
 }
 
 function record(value: unknown): Schema {
-  return isRecord(value) ? value : {};
+  return isObject(value) ? value : {};
 }
 
 function number(value: unknown, fallback: number): number {

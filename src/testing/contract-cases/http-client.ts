@@ -1,13 +1,12 @@
 import { Agent, request as requestHttp } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
-import { isJson, mediaTypeOf } from './media-type';
 
 /** Headers to send; a list is a header that is sent more than once. */
 export type SentHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 /** A request to the API under test. */
-export interface Outgoing {
+export interface ApiRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
@@ -15,25 +14,24 @@ export interface Outgoing {
   readonly body: string | undefined;
 }
 
-/** What came back. */
-export interface Answer {
+/** A response of the API under test. */
+export interface ApiResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The parsed body, where it is JSON. */
+  /** The parsed body, when it is JSON. */
   readonly body: unknown;
-  /** Port of this side of the connection. */
+  /** Client port of the connection. */
   readonly localPort: number | undefined;
 }
 
 /** Sends requests to one server. */
-export type Send = (request: Outgoing) => Promise<Answer>;
+export type Send = (request: ApiRequest) => Promise<ApiResponse>;
 
-/** A server that says nothing for so long hangs, in ms. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
-/** Makes a client that keeps its connections; they hold no process up. */
-export function client(origin: URL): Send {
+/** Makes a client with keep-alive connections that do not keep the process alive. */
+export function httpClient(origin: URL): Send {
   const secure = origin.protocol === 'https:';
   const agent = secure ? new SecureAgent({ keepAlive: true }) : new Agent({ keepAlive: true });
   const open = secure ? requestHttps : requestHttp;
@@ -41,28 +39,37 @@ export function client(origin: URL): Send {
   return function send({ method, target, headers, body }) {
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
-      const options = { agent, method, headers: { ...headers, ...length }, timeout: PATIENCE_MS };
+      const options = { agent, method, headers: { ...headers, ...length }, timeout: TIMEOUT_MS };
       const request = open(new URL(target, origin), options, (response) => {
-        const { statusCode = 0, socket } = response;
-        const { localPort } = socket;
+        const { statusCode: status = 0, headers: received } = response;
+        const { localPort } = response.socket;
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.once('error', reject);
         response.once('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
-          const { headers: received } = response;
-          resolve({ status: statusCode, headers: received, text, body: parse(received, text), localPort });
+          resolve({ status, headers: received, text, body: parseJson(received['content-type'], text), localPort });
         });
       });
-      request.once('timeout', () => request.destroy(new Error(`no response within ${PATIENCE_MS} ms`)));
+      request.once('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
       request.once('error', reject);
       request.end(body);
     });
   };
 }
 
-function parse({ 'content-type': type = '' }: IncomingHttpHeaders, text: string): unknown {
-  if (!isJson(mediaTypeOf(type))) return undefined;
+/** The media type of a Content-Type: without parameters, in lower case (RFC 9110 section 8.3.1). */
+export function mediaTypeOf(contentType: string | undefined): string {
+  return contentType === undefined ? 'none' : (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+}
+
+/** Whether a media type is JSON (RFC 6839 section 3.1). */
+export function isJson(mediaType: string): boolean {
+  return /[/+]json$/.test(mediaType);
+}
+
+function parseJson(contentType: string | undefined, text: string): unknown {
+  if (!isJson(mediaTypeOf(contentType))) return undefined;
   try {
     return JSON.parse(text) as unknown;
   } catch {

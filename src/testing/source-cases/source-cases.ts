@@ -1,9 +1,7 @@
-import { readOptions } from '../core/options';
-import { failureCases } from './source-failure-cases';
-import { benchOf } from './source-fixture';
-import type { GenerationSourceFixture } from './source-fixture';
-import { floorCases } from './source-floor-cases';
-import { hintCases } from './source-hint-cases';
+import { readOptions } from '../../core/options';
+import { floorCases } from './floor-cases';
+import type { GenerationSourceFixture, SourceContext } from './harness';
+import { watchCases } from './watch-cases';
 
 /** Options of `generationSourceCases()`. */
 export interface GenerationSourceCasesOptions {
@@ -13,19 +11,19 @@ export interface GenerationSourceCasesOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** One sentence about sources, with the test that holds a source to it. */
+/** One requirement on sources, with its test. */
 export interface GenerationSourceCase {
   readonly name: string;
-  /** Rejects with an AssertionError (node:assert) when the source breaks the sentence. */
+  /** Rejects with an AssertionError (node:assert) when the source does not meet the requirement. */
   readonly run: () => Promise<void>;
 }
 
 /**
- * The conformance suite of the extension point `GenerationSource`: what passes can be given to `authenticate()`.
- * It needs no test framework. A case about something that is optional (`watch`, `publish` of the source; `another`,
- * `disconnect` of the fixture) passes where it is not offered.
+ * The conformance suite of the extension point `GenerationSource`: a source that passes can be given to
+ * `authenticate()`. It needs no test framework. A case about an optional member (`watch`, `publish` of the source;
+ * `another`, `disconnect` of the fixture) passes when that member is missing.
  *
- * @throws TypeError when an option is wrong.
+ * @throws TypeError when an option is wrong
  * @example
  * ```ts
  * import { test } from 'node:test';
@@ -43,15 +41,26 @@ export function generationSourceCases(options: GenerationSourceCasesOptions): Ge
   const given = readOptions('generationSourceCases', options, ['create', 'timeoutMs']);
   const create = given.callable('create', options.create);
   const timeoutMs = given.number('timeoutMs', 2_000, { unit: 'ms', min: 1, max: 600_000 });
-  return [...floorCases, ...hintCases, ...failureCases].map(({ name, test }) => ({
+  return [...floorCases, ...watchCases].map(({ name, test }) => ({
     name,
     async run() {
       const fixture = await create();
       try {
-        await test(benchOf(fixture, timeoutMs));
+        await test(contextOf(fixture, timeoutMs));
       } finally {
         await fixture.close();
       }
     },
   }));
+}
+
+function contextOf(fixture: GenerationSourceFixture, timeoutMs: number): SourceContext {
+  const { source } = fixture;
+  if (!fixture.publish && !source.publish) {
+    throw new TypeError('generationSourceCases(): the source has no publish(), so the fixture must have one');
+  }
+  async function publish(clientId: string, generation: number): Promise<void> {
+    await (fixture.publish ? fixture.publish(clientId, generation) : source.publish?.(clientId, generation));
+  }
+  return { fixture, source, timeoutMs, publish };
 }

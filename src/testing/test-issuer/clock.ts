@@ -1,22 +1,22 @@
-import { systemSchedule } from '../core/clock';
-import type { Clock, Schedule } from '../core/clock';
-import { describe } from '../core/options';
+import { systemSchedule } from '../../core/clock';
+import type { Clock, Schedule } from '../../core/clock';
+import { describe } from '../../core/options';
 
 /** The time of a test issuer and of the gates that were given its `options`. */
 export interface TestClock {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /**
-   * Moves on by `ms` milliseconds; a clock that runs goes on running. Whatever the gates have put off until then, such as
-   * the next fetch of a key set or the end of a wait, begins at once.
+   * Moves forward by `ms` milliseconds; a running clock keeps running. Timers of the gates that are due by then, such as
+   * the next fetch of a key set or the end of a wait, fire synchronously.
    *
-   * @throws TypeError when `ms` is no number from 0 on
+   * @throws TypeError when `ms` is not a number of at least 0
    */
   advance(ms: number): void;
   /**
-   * Stops the clock at a time, in ms since the epoch. It may lie in the past.
+   * Stops the clock at a time in ms since the epoch, which may be in the past.
    *
-   * @throws TypeError when `ms` is no number
+   * @throws TypeError when `ms` is not a number
    */
   set(ms: number): void;
 }
@@ -26,7 +26,7 @@ interface Task {
   run(): void;
 }
 
-/** Makes a clock that runs like `base` until it is moved, and timers that its moves bring forward. */
+/** Makes a clock that runs like `base` until it is moved, and a schedule whose timers follow it. */
 export function testClock(base: Clock): { readonly clock: TestClock; readonly schedule: Schedule } {
   const pending = new Set<Task>();
   let offsetMs = 0;
@@ -60,7 +60,7 @@ export function testClock(base: Clock): { readonly clock: TestClock; readonly sc
     },
   };
 
-  /** Real time goes by as well: whichever comes first. */
+  /** Fires after the real delay, or earlier when the clock is moved past it. */
   function schedule(task: () => void, delayMs: number): { cancel(): void } {
     const timer = systemSchedule(run, delayMs);
     const entry: Task = { dueMs: now() + delayMs, run };

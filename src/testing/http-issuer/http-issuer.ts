@@ -1,9 +1,9 @@
-import { describe, readOptions } from '../core/options';
-import { issuerAnswers, JWKS_PATH } from './http-issuer-answers';
-import { OUTAGES, startBreakableServer } from './http-issuer-server';
-import type { Outage } from './http-issuer-server';
-import { COMMON_OPTIONS, readCommonOptions, testIssuerParts } from './test-issuer-parts';
-import type { CommonIssuerOptions, TestIssuer } from './test-issuer-parts';
+import { describe, readOptions } from '../../core/options';
+import { COMMON_OPTIONS, publishingIssuer } from '../test-issuer/test-issuer';
+import type { CommonIssuerOptions, TestIssuer } from '../test-issuer/test-issuer';
+import { issuerEndpoints, JWKS_PATH } from './endpoints';
+import { OUTAGES, startOutageServer } from './outage-server';
+import type { Outage } from './outage-server';
 
 /** Options of `startTestIssuer()`. */
 export interface HttpTestIssuerOptions extends CommonIssuerOptions {
@@ -11,27 +11,27 @@ export interface HttpTestIssuerOptions extends CommonIssuerOptions {
   readonly port?: number | undefined;
 }
 
-/** A test issuer that can be called over HTTP, as a real one is. Its `issuer` is its address. */
+/** A test issuer that can be called over HTTP, as a real one is. Its `issuer` is its URL. */
 export interface HttpTestIssuer extends TestIssuer {
-  /** Requests for the key set so far, those that failed included. */
+  /** Requests for the key set so far, including those that failed. */
   readonly fetches: number;
   /**
-   * Breaks every address of this issuer; without `fault` they work again. What is under way then is cut off.
+   * Makes every endpoint of this issuer fail; without `fault` they work again. Open requests and streams are cut off.
    *
-   * @throws TypeError when there is no such fault
+   * @throws TypeError when the fault is unknown
    */
   outage(this: void, fault?: Outage): void;
-  /** Stops listening and cuts every connection. */
+  /** Stops listening and closes every connection. */
   close(this: void): Promise<void>;
 }
 
 const PORTS = { unit: 'ports', min: 0, max: 65_535, integer: true };
 
 /**
- * Starts an issuer on 127.0.0.1 that a gate discovers and fetches keys from: metadata (RFC 8414 and OpenID Connect),
+ * Starts an issuer on 127.0.0.1 for gates that discover it and fetch its keys: metadata (RFC 8414 and OpenID Connect),
  * key set, `POST /connect/token` for any client id and secret, `GET /generations` with its stream. A gate in this process
- * that is given `options` sees a `bump()` with its next request; to one in another process give the address
- * `<issuer>/generations` as its source.
+ * that was given `options` sees a `bump()` with its next request; give a gate in another process the URL
+ * `<issuer>/generations` as its generation source.
  *
  * @throws TypeError when an option is wrong
  * @throws Error when it cannot listen
@@ -45,7 +45,7 @@ const PORTS = { unit: 'ports', min: 0, max: 65_535, integer: true };
  *   const gate = authenticate(issuer.options);
  *   await gate.ready();
  *   issuer.outage('503');
- *   issuer.clock.advance(4_200_000); // the last good keys have become too old: requests get 503
+ *   issuer.clock.advance(4_200_000); // the last good keys are too old now: requests get 503
  *   await gate.close();
  *   await issuer.close();
  * }
@@ -53,13 +53,12 @@ const PORTS = { unit: 'ports', min: 0, max: 65_535, integer: true };
  */
 export async function startTestIssuer(options: HttpTestIssuerOptions = {}): Promise<HttpTestIssuer> {
   const read = readOptions('startTestIssuer', options, ['port', ...COMMON_OPTIONS]);
-  const common = readCommonOptions(read);
-  const server = await startBreakableServer(read.number('port', 0, PORTS));
-  const { testIssuer, keys, generations } = testIssuerParts({ ...common, issuer: server.address }, 'fetched');
-  const { source } = generations;
-  server.serve(issuerAnswers({ issuer: testIssuer, jwks: keys.jwks, source }));
+  const server = await startOutageServer(read.number('port', 0, PORTS));
+  const issuer = publishingIssuer(server.url, read, 'http');
+  const { testIssuer } = issuer;
+  server.serve(issuerEndpoints(issuer));
 
-  // Listed, not spread: a spread would read the getters once and for all.
+  // Listed, not spread: spreading would read the getter of `keyId` only once.
   return {
     issuer: testIssuer.issuer,
     audience: testIssuer.audience,
@@ -79,7 +78,7 @@ export async function startTestIssuer(options: HttpTestIssuerOptions = {}): Prom
       if (fault !== undefined && !OUTAGES.includes(fault)) {
         throw new TypeError(`outage(): expected one of ${OUTAGES.join(', ')}, or nothing, got ${describe(fault)}`);
       }
-      server.breakDown(fault);
+      server.setOutage(fault);
     },
     close: () => server.close(),
   };

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { readOptions } from '../core/options';
-import type { TestKey } from './test-issuer-keys';
+import { readOptions } from '../../core/options';
+import type { TestKey } from './keys';
 
-/** What one token says and how it is signed; everything has a default that passes. */
+/** The claims and the signature of one token; every default passes. */
 export interface TestToken {
   /** Space-separated scopes. Default: none. */
   readonly scope?: string | undefined;
@@ -16,15 +16,15 @@ export interface TestToken {
   readonly expired?: boolean | undefined;
   /** Becomes valid in half an hour (`nbf`). */
   readonly notYetValid?: boolean | undefined;
-  /** The client credential changes right after this token is issued, as by `bump()`; its other tokens go with it. */
+  /** Changes the client credential right after issuing, as `bump()` does; the client's other tokens are superseded too. */
   readonly superseded?: boolean | undefined;
   /** Another `iss` than the issuer's own. */
   readonly issuer?: string | undefined;
   /** Another `aud`. */
   readonly audience?: string | readonly string[] | undefined;
-  /** Signed by somebody else, under the key id of the issuer's key. */
+  /** Signed with an unpublished key, under the key id of the issuer's key. */
   readonly foreignKey?: boolean | undefined;
-  /** `none`: not signed at all; `HS256`: signed with an HMAC whose secret is the issuer's public key (RFC 8725 section 2.1). */
+  /** `none`: unsigned; `HS256`: signed with an HMAC whose secret is the issuer's public key (RFC 8725 section 2.1). */
   readonly algorithm?: 'none' | 'HS256' | undefined;
   /** Claims that replace or, with `undefined`, remove the usual ones. */
   readonly claims?: Readonly<Record<string, unknown>> | undefined;
@@ -33,19 +33,19 @@ export interface TestToken {
 }
 
 /** A token whose options have been checked. */
-export interface TokenPlan extends Omit<TestToken, 'clientId'> {
+interface CheckedToken extends Omit<TestToken, 'clientId'> {
   readonly clientId: string;
 }
 
-/** What every token of one issuer has in common at one moment. */
-export interface TokenGround {
+/** The current state of the issuer, shared by all of its tokens. */
+interface IssuerState {
   readonly issuer: string;
   readonly audience: string;
   readonly nowMs: number;
   readonly generation: number;
   /** The key whose id the header names. */
   readonly key: TestKey;
-  /** A key that nobody publishes. */
+  /** A key that is not published. */
   readonly foreignKey: () => TestKey;
 }
 
@@ -68,11 +68,11 @@ const TOKEN_OPTIONS = [
 const HALF_AN_HOUR_SECONDS = 1_800;
 
 /**
- * Checks what a token is to say. Only names and the likeliest mix-ups: wrong claims are what tests are made of.
+ * Checks option names and the likeliest mistakes, not claims: tests need wrong claims.
  *
  * @throws TypeError
  */
-export function readToken(token: TestToken, defaultClientId: string): TokenPlan {
+export function checkTestToken(token: TestToken, defaultClientId: string): CheckedToken {
   const read = readOptions('token', token, TOKEN_OPTIONS);
   if (token.scope !== undefined && typeof token.scope !== 'string') {
     read.refuse('scope', 'a string of space-separated scopes (claims: { scope: ... } takes anything)');
@@ -88,35 +88,35 @@ export function readToken(token: TestToken, defaultClientId: string): TokenPlan 
   return { ...token, clientId: read.string('clientId') ?? defaultClientId };
 }
 
-/** Writes and signs a token (RFC 9068 section 2, RFC 7515 section 7.1). */
-export function writeToken(plan: TokenPlan, ground: TokenGround): string {
-  const { key, foreignKey } = ground;
-  const { algorithm = key.jwk['alg'] } = plan;
-  const header = { alg: algorithm, typ: 'at+jwt', kid: key.keyId, ...plan.header };
-  const signingInput = `${encode(header)}.${encode(claimsOf(plan, ground))}`;
-  const signer = plan.foreignKey ? foreignKey() : key;
+/** Builds and signs a token (RFC 9068 section 2, RFC 7515 section 7.1). */
+export function signTestToken(token: CheckedToken, state: IssuerState): string {
+  const { key, foreignKey } = state;
+  const { algorithm = key.jwk['alg'] } = token;
+  const header = { alg: algorithm, typ: 'at+jwt', kid: key.keyId, ...token.header };
+  const signingInput = `${encode(header)}.${encode(claimsOf(token, state))}`;
+  const signer = token.foreignKey ? foreignKey() : key;
   if (algorithm === 'none') return `${signingInput}.`;
-  const signature = algorithm === 'HS256' ? signer.confuse(signingInput) : signer.sign(signingInput);
+  const signature = algorithm === 'HS256' ? signer.signHmac(signingInput) : signer.sign(signingInput);
   return `${signingInput}.${signature.toString('base64url')}`;
 }
 
-function claimsOf(plan: TokenPlan, ground: TokenGround): object {
-  const { clientId, generation = ground.generation, expired, notYetValid } = plan;
-  const issuedAt = Math.floor(ground.nowMs / 1000) - (expired ? 2 * HALF_AN_HOUR_SECONDS : 0);
+function claimsOf(token: CheckedToken, state: IssuerState): object {
+  const { clientId, generation = state.generation, expired, notYetValid } = token;
+  const issuedAt = Math.floor(state.nowMs / 1000) - (expired ? 2 * HALF_AN_HOUR_SECONDS : 0);
   const notBefore = notYetValid ? issuedAt + HALF_AN_HOUR_SECONDS : undefined;
-  const lifetime = plan.lifetimeSeconds ?? 300;
+  const lifetime = token.lifetimeSeconds ?? 300;
   return {
-    iss: plan.issuer ?? ground.issuer,
-    aud: plan.audience ?? ground.audience,
+    iss: token.issuer ?? state.issuer,
+    aud: token.audience ?? state.audience,
     sub: clientId,
     client_id: clientId,
-    scope: plan.scope,
+    scope: token.scope,
     iat: issuedAt,
     nbf: notBefore,
     exp: expired ? issuedAt + HALF_AN_HOUR_SECONDS : (notBefore ?? issuedAt) + lifetime,
     jti: randomUUID(),
     generation,
-    ...plan.claims,
+    ...token.claims,
   };
 }
 

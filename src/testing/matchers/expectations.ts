@@ -1,0 +1,155 @@
+import { AssertionError } from 'node:assert';
+import { inspect, isDeepStrictEqual } from 'node:util';
+import { describe } from '../../core/options';
+
+/** The compared part of a response; responses of supertest and `fetch` fit. */
+export interface ResponseLike {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>> | { get(name: string): string | null };
+  /** The parsed body. */
+  readonly body?: unknown;
+}
+
+/** Parameters of a challenge, by name; `realm`, `resource_metadata` and `error_description` are compared only when named. */
+export type ExpectedChallenge = Readonly<Record<string, unknown>>;
+
+/** Members of a problem body; members other than these two are compared only when named. */
+export interface ExpectedProblem {
+  readonly status: number;
+  readonly code: unknown;
+  readonly [member: string]: unknown;
+}
+
+/** What was received and what was expected, in one shape. */
+export interface Comparison {
+  readonly got: unknown;
+  readonly expected: unknown;
+  /** The expectation, for a message. */
+  readonly expectation: string;
+  /** The response, for a message. */
+  readonly received: string;
+}
+
+const COMPARED_WHEN_NAMED = ['realm', 'resource_metadata', 'error_description'];
+const PROBLEM = 'application/problem+json';
+/** A scheme, which starts a challenge; a parameter; or a separator (RFC 9110 section 11.6.1). */
+const CHALLENGE_PART = /([\w!#$%&'*+.^`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))|([\w!#$%&'*+.^`|~-]+)|[\s,]+/gy;
+
+/**
+ * Expects a refusal (4xx) whose challenge has exactly these parameters (RFC 6750 section 3); `realm`,
+ * `resource_metadata` and `error_description` are compared only when named.
+ *
+ * @throws AssertionError (node:assert), which every test framework reports with its difference
+ * @example
+ * ```ts
+ * import { expectChallenge } from 'tillgate/testing';
+ *
+ * export async function requiresAScope(token: string) {
+ *   const response = await fetch('http://127.0.0.1:3000/v1/orders', { headers: { authorization: `Bearer ${token}` } });
+ *   expectChallenge(response, { error: 'insufficient_scope', scope: 'orders:read' });
+ * }
+ * ```
+ */
+export function expectChallenge(response: ResponseLike, expected: Readonly<Record<string, string | undefined>>): void {
+  assertEqual(compareChallenge(response, expected));
+}
+
+/**
+ * Expects a problem body (RFC 9457): its media type, its status, its `code`, and the same status in body and response.
+ * Other members, such as `required_scopes`, are compared when named.
+ *
+ * @throws AssertionError (node:assert)
+ * @throws TypeError when the body has not been read
+ * @example
+ * ```ts
+ * import { expectProblem } from 'tillgate/testing';
+ *
+ * export async function isRefused(token: string) {
+ *   const response = await fetch('http://127.0.0.1:3000/v1/orders', { headers: { authorization: `Bearer ${token}` } });
+ *   const { status, headers } = response;
+ *   expectProblem({ status, headers, body: await response.json() }, { status: 401, code: 'expired' });
+ * }
+ * ```
+ */
+export function expectProblem(response: ResponseLike, expected: ExpectedProblem): void {
+  assertEqual(compareProblem(response, expected));
+}
+
+/** Compares the challenge of a refusal; `expected` is `undefined` where any challenge will do. */
+export function compareChallenge(response: ResponseLike, expected: ExpectedChallenge | undefined): Comparison {
+  const header = headerOf(response, 'www-authenticate');
+  const line = header === undefined ? 'no WWW-Authenticate header' : `WWW-Authenticate: ${header}`;
+  const received = `${response.status} with ${line}`;
+  const expectation = expected ? `the challenge ${inspect(expected)}` : 'a challenge';
+  // A success with the header is not a refusal: the caller got what it asked for.
+  const isRefusal = response.status >= 400 && response.status < 500;
+  const challenge = isRefusal && header !== undefined ? bearerChallenge(header) : undefined;
+  if (!challenge)
+    return { got: received, expected: expected ?? 'a refusal with a Bearer challenge', expectation, received };
+  if (!expected) return { got: challenge, expected: challenge, expectation, received };
+  const unnamed = COMPARED_WHEN_NAMED.filter((name) => !(name in expected));
+  const got = Object.fromEntries(Object.entries(challenge).filter(([name]) => !unnamed.includes(name)));
+  return { got, expected, expectation, received };
+}
+
+/**
+ * Compares the problem body of a response.
+ *
+ * @throws TypeError when the body has not been read
+ */
+export function compareProblem(response: ResponseLike, expected: ExpectedProblem): Comparison {
+  const type = headerOf(response, 'content-type')?.split(';')[0];
+  if (type === PROBLEM && !isParsed(response.body)) {
+    const hint = 'pass { status, headers, body: await response.json() }';
+    throw new TypeError(`the body of the response is not parsed, got ${describe(response.body)}; ${hint}`);
+  }
+  const body: Readonly<Record<string, unknown>> = isParsed(response.body) ? response.body : {};
+  const got = {
+    status: response.status,
+    type,
+    body: Object.fromEntries(Object.keys(expected).map((name) => [name, body[name]])),
+  };
+  return {
+    got,
+    expected: { status: expected.status, type: PROBLEM, body: { ...expected } },
+    expectation: `the problem ${inspect(expected)}`,
+    received: inspect(got, { breakLength: 100 }),
+  };
+}
+
+/** Reads the Bearer challenge from a `WWW-Authenticate` header, which may have challenges of other schemes too. */
+export function bearerChallenge(header: string): Readonly<Record<string, string>> | undefined {
+  const challenges: { readonly scheme: string; readonly parameters: Record<string, string> }[] = [];
+  for (const [, name, quoted, plain, scheme] of header.matchAll(CHALLENGE_PART)) {
+    if (scheme !== undefined) challenges.push({ scheme: scheme.toLowerCase(), parameters: {} });
+    const parameters = challenges.at(-1)?.parameters;
+    if (name === undefined || !parameters) continue;
+    parameters[name.toLowerCase()] = quoted?.replace(/\\(.)/g, '$1') ?? plain ?? '';
+  }
+  return challenges.find(({ scheme }) => scheme === 'bearer')?.parameters;
+}
+
+function assertEqual({ got, expected, expectation, received }: Comparison): void {
+  if (isDeepStrictEqual(got, expected)) return;
+  const message = `expected ${expectation}\ngot ${received}`;
+  throw new AssertionError({ message, actual: got, expected, operator: 'deepStrictEqual' });
+}
+
+function headerOf(response: ResponseLike, name: string): string | undefined {
+  const { status, headers } = (response ?? {}) as { status?: unknown; headers?: unknown };
+  if (typeof status !== 'number' || !isParsed(headers)) {
+    throw new TypeError(`expected a response with status and headers, got ${describe(response)}; is an await missing?`);
+  }
+  const value = isHeaders(headers) ? headers.get(name) : headers[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** By its method, not by `instanceof`: a test environment may have another `Headers`, or none. */
+function isHeaders(headers: object): headers is { get(name: string): string | null } {
+  return 'get' in headers && typeof headers.get === 'function';
+}
+
+/** Whether a value is an object but not an unread stream. */
+function isParsed(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !('getReader' in value) && !('pipe' in value);
+}

@@ -1,0 +1,168 @@
+import { systemClock } from '../../core/clock';
+import type { Clock } from '../../core/clock';
+import { readOptions } from '../../core/options';
+import type { OptionReader } from '../../core/options';
+import { FIRST_TIME_MS } from '../../generation/generation';
+import type { LiveSource } from '../../generation/live-source';
+import { memoryGenerations } from '../../generation/memory';
+import type { GateOptions, IssuerOptions } from '../../index';
+import { ALGORITHMS } from '../../token/algorithms';
+import type { Algorithm } from '../../token/algorithms';
+import { testClock } from './clock';
+import type { TestClock } from './clock';
+import { testKey, testKeySet } from './keys';
+import type { TestKey, TestKeySet } from './keys';
+import { checkTestToken, signTestToken } from './token';
+import type { TestToken } from './token';
+
+/** Options that every test issuer has. */
+export interface CommonIssuerOptions {
+  /** `aud` of the tokens. Default `https://api.test`. */
+  readonly audience?: string | undefined;
+  /** Signs good tokens. Default `ES256`. */
+  readonly algorithm?: Algorithm | undefined;
+  /** Time in ms since the epoch on which the issuer's `clock` is based. Default: the wall clock. */
+  readonly clock?: Clock | undefined;
+}
+
+/** Options of `createTestIssuer()`. */
+export interface TestIssuerOptions extends CommonIssuerOptions {
+  /** `iss` of the tokens. Default `https://login.test`. */
+  readonly issuer?: string | undefined;
+}
+
+/** An issuer for tests: its own keys, any token, its own time. */
+export interface TestIssuer {
+  readonly issuer: string;
+  readonly audience: string;
+  /** What `authenticate()` needs to trust this issuer. Spread it to add options of the test. */
+  readonly options: GateOptions & IssuerOptions;
+  /** The time of this issuer and of every gate that was given its `options`. */
+  readonly clock: TestClock;
+  /** Id of the key that signs. */
+  readonly keyId: string;
+  /**
+   * Signs a token (RFC 9068), a good one by default.
+   *
+   * @throws TypeError when an option is unknown or has the wrong type
+   */
+  token(this: void, token?: TestToken): string;
+  /** Changes the client credential and returns its new generation. The next request with an earlier token is refused. */
+  bump(this: void, clientId?: string): number;
+  /** Signs with a new key from now on and returns its id. The earlier keys stay in the key set, so their tokens stay good. */
+  rotate(this: void): string;
+  /**
+   * Removes a key that no longer signs from the key set: its tokens are refused. Without `keyId` all such keys.
+   *
+   * @throws Error when there is no such key, or it is the one that signs
+   */
+  removeKey(this: void, keyId?: string): void;
+}
+
+/** A test issuer with the key set and the generations that it publishes. */
+export interface PublishingIssuer {
+  readonly testIssuer: TestIssuer;
+  readonly jwks: TestKeySet['jwks'];
+  readonly source: LiveSource & Required<Pick<LiveSource, 'watch'>>;
+}
+
+/** Names of the options that every test issuer has. */
+export const COMMON_OPTIONS = [
+  'audience',
+  'algorithm',
+  'clock',
+] as const satisfies readonly (keyof CommonIssuerOptions)[];
+
+const DEFAULT_CLIENT = 'test-client';
+/** Early enough that setting the clock back never puts a generation in the future. */
+const FIRST_GENERATION = FIRST_TIME_MS;
+
+/**
+ * Makes an issuer for contract tests. The gate gets its keys and generations directly, so nothing is fetched and nothing
+ * listens, and every change takes effect with the next request.
+ *
+ * @throws TypeError when an option is wrong
+ * @example
+ * ```ts
+ * import { authenticate } from 'tillgate';
+ * import { createTestIssuer } from 'tillgate/testing';
+ *
+ * const issuer = createTestIssuer();
+ * const gate = authenticate(issuer.options);
+ * const authorization = `Bearer ${issuer.token({ scope: 'orders:read' })}`;
+ * issuer.clock.advance(600_000); // the token has expired
+ * ```
+ */
+export function createTestIssuer(options: TestIssuerOptions = {}): TestIssuer {
+  const read = readOptions('createTestIssuer', options, ['issuer', ...COMMON_OPTIONS]);
+  const issuer = read.string('issuer') ?? 'https://login.test';
+  return publishingIssuer(issuer, read, 'options').testIssuer;
+}
+
+/**
+ * Makes a test issuer along with what it publishes.
+ *
+ * @param keysFrom - where gates get its keys: in the `options` of the issuer, or from its metadata over HTTP
+ * @throws TypeError when one of the common options is wrong
+ */
+export function publishingIssuer(
+  issuer: string,
+  read: OptionReader<(typeof COMMON_OPTIONS)[number]>,
+  keysFrom: 'options' | 'http',
+): PublishingIssuer {
+  const audience = read.string('audience') ?? 'https://api.test';
+  const algorithm = read.oneOf('algorithm', ALGORITHMS, 'ES256');
+  const { clock, schedule } = testClock(read.callable('clock', systemClock));
+  const keys = testKeySet(algorithm);
+  const generations = testGenerations(clock.now);
+  const { source } = generations;
+  let foreignKey: TestKey | undefined;
+
+  function token(options: TestToken = {}): string {
+    const checked = checkTestToken(options, DEFAULT_CLIENT);
+    const signed = signTestToken(checked, {
+      issuer,
+      audience,
+      nowMs: clock.now(),
+      generation: generations.of(checked.clientId),
+      key: keys.signing,
+      foreignKey: () => (foreignKey ??= testKey(algorithm)),
+    });
+    if (checked.superseded) generations.bump(checked.clientId);
+    return signed;
+  }
+
+  const options = { issuer, audience, generationSource: source, clock: clock.now, schedule };
+  const testIssuer: TestIssuer = {
+    issuer,
+    audience,
+    clock,
+    options: keysFrom === 'options' ? { ...options, keys: keys.jwks } : options,
+    get keyId() {
+      return keys.signing.keyId;
+    },
+    token,
+    bump: (clientId = DEFAULT_CLIENT) => generations.bump(clientId),
+    rotate: () => keys.rotate(),
+    removeKey: (keyId) => keys.remove(keyId),
+  };
+  return { testIssuer, jwks: keys.jwks, source };
+}
+
+/** Keeps the generations of clients in memory; the gate reads each floor with every request. */
+function testGenerations(clock: Clock) {
+  const memory = memoryGenerations({ clock });
+  const floors = new Map<string, number>();
+  const of = (clientId: string): number => floors.get(clientId) ?? FIRST_GENERATION;
+
+  return {
+    source: { read: memory.read, watch: memory.watch, floorOf: (clientId: string) => floors.get(clientId) },
+    of,
+    bump(clientId: string): number {
+      const generation = Math.max(of(clientId) + 1, Math.floor(clock()));
+      floors.set(clientId, generation);
+      void memory.publish(clientId, generation);
+      return generation;
+    },
+  };
+}
