@@ -1,19 +1,19 @@
 import { spawn } from 'node:child_process';
 import { SERVER_CORE, pinned } from './load';
 
-/** A process under measurement that is asked over IPC, on the server's core. */
+/** A measured process on the server core, controlled over IPC. */
 export interface Child {
   /**
-   * Sends a message and answers the next one that comes back.
+   * Sends a message and returns the next one that the process sends.
    *
-   * @throws Error when the process ends before it answers
+   * @throws Error when the process ends before it responds
    */
   ask(message: string | object): Promise<unknown>;
-  /** Resolves once the process has ended; also where it has already. */
+  /** Resolves once the process has ended. */
   stop(): Promise<void>;
 }
 
-/** Starts a script in a process of its own. */
+/** Starts a script in its own process. */
 export function startChild(script: string, env: NodeJS.ProcessEnv = process.env): Child {
   const [command, args] = pinned(SERVER_CORE, process.execPath, [script]);
   const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env });
@@ -26,7 +26,7 @@ export function startChild(script: string, env: NodeJS.ProcessEnv = process.env)
       return new Promise((resolve, reject) => {
         child.once('message', resolve);
         void ended.then((reason) => reject(new Error(reason)));
-        // A process that is gone is told of by its exit, which says more than a broken pipe.
+        // The exit reason says more than the EPIPE of a process that has ended.
         child.send(message, () => undefined);
       });
     },

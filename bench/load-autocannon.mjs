@@ -1,4 +1,4 @@
-/** A load by autocannon, in a process of its own: `node load-autocannon.mjs '<Load as JSON>'` prints `Answers` as JSON. */
+/** Sends a load with autocannon in its own process: `node load-autocannon.mjs '<Load as JSON>'` prints a `LoadResult` as JSON. */
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 
@@ -9,7 +9,7 @@ let at = from;
 const SETUP = {
   authorization: (request, value) => ({
     ...request,
-    headers: { ...request.headers, ...(value !== '-' && { authorization: value }) },
+    headers: { ...request.headers, authorization: value },
   }),
   form: (request, value) => ({
     ...request,

@@ -5,58 +5,51 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** What is sent over 32 keep-alive connections: one request for each line of a file, in turn, again and again. */
+/** The requests that are sent over 32 keep-alive connections: one for each line of a file, over and over. */
 export interface Load {
   readonly url: string;
   readonly file: string;
   /**
-   * What a line is: the Authorization of a GET, where `-` stands for none, or the body of a POST. Default
-   * `authorization`.
+   * What a line holds: the Authorization header of a GET, or the body of a POST. Default `authorization`.
    */
   readonly lines?: 'authorization' | 'form';
-  /** Lines to leave out at first, so that what an earlier load has sent does not come again. Default 0. */
+  /** The first line to send, so that a new token is not sent twice. Default 0. */
   readonly from?: number;
   readonly seconds: number;
-  /** Requests per second; without it as many as are answered. Needs autocannon. */
-  readonly rate?: number;
+  /** Requests per second. Default: as many as the server can serve. */
+  readonly rate?: number | undefined;
 }
 
-/** What came back. */
-export interface Answers {
+/** The responses to a load. */
+export interface LoadResult {
+  /** Responses of any status. */
   readonly answered: number;
   readonly seconds: number;
-  /** Answers that are not 2xx or 3xx. */
+  /** Responses other than 2xx. */
   readonly refused: number;
-  /** Requests without an answer. */
+  /** Requests without a response. */
   readonly failed: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
-/** The core that the load runs on, the other one is the server's. */
+/** The load generator and the server run on different cores. */
 const LOAD_CORE = '1';
 export const SERVER_CORE = '0';
 
-/** The load generator in use: wrk where there is one, because it takes the least from the machine. */
-export const generator = onPath('wrk') ? 'wrk' : 'autocannon';
-
-/** A command that runs on one core where the system can do that. */
+/** A command line that runs on one core, if the system supports that. */
 export function pinned(core: string, command: string, args: readonly string[]): [string, string[]] {
   return onPath('taskset') ? ['taskset', ['-c', core, command, ...args]] : [command, [...args]];
 }
 
-/** Sends a load and answers what came back. */
-export async function load(sent: Load): Promise<Answers> {
-  const { url, file, lines = 'authorization', seconds, from = 0, rate } = sent;
-  const [command, args] =
-    generator === 'wrk' && rate === undefined
-      ? pinned(LOAD_CORE, 'wrk', [
-          ...['-t1', '-c32', `-d${seconds}s`, '--latency', '-s', join(__dirname, 'load.lua'), url],
-          ...['--', file, String(from), lines],
-        ])
-      : pinned(LOAD_CORE, process.execPath, [join(__dirname, 'load-autocannon.mjs'), JSON.stringify(sent)]);
+/** Sends a load and returns the result. */
+export async function load(sent: Load): Promise<LoadResult> {
+  const [command, args] = pinned(LOAD_CORE, process.execPath, [
+    join(__dirname, 'load-autocannon.mjs'),
+    JSON.stringify(sent),
+  ]);
   const { stdout } = await run(command, args, { maxBuffer: 16 * 1_048_576 });
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Answers;
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as LoadResult;
 }
 
 function onPath(command: string): boolean {

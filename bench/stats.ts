@@ -1,15 +1,15 @@
-/** The value below which `share` of the sorted values lie, by the nearest rank. */
+/** The percentile of a list of values by nearest rank; `share` is between 0 and 1. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN;
 }
 
-/** The value in the middle. */
+/** The 50th percentile. */
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** A Markdown table, so that what a benchmark prints can stand in the docs as it is. */
+/** A Markdown table, ready to be pasted into the docs. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const line = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');

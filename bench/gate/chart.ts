@@ -1,8 +1,10 @@
+import type { Spread } from './rounds';
+
 /** One group of bars. */
 export interface Bars {
   readonly label: string;
-  /** From 0 to 1, one for each series. */
-  readonly shares: readonly number[];
+  /** Shares of 1, one for each series: a bar as long as the median, and a line over the middle half. */
+  readonly shares: readonly Spread[];
 }
 
 const COLOURS = ['#1f6f5c', '#5aa98f', '#c9a227'];
@@ -18,10 +20,16 @@ export function barChart(title: string, series: readonly string[], groups: reado
   });
   const rows = groups.map(({ label, shares }, group) => {
     const top = TOP + group * groupHeight;
-    const bars = shares.map((share, index) => {
+    const bars = shares.map(({ median, lower, upper }, index) => {
       const y = top + index * BAR;
-      const bar = `<rect x="${LEFT}" y="${y}" width="${Math.round(share * WIDTH)}" height="${BAR - 2}" fill="${COLOURS[index]}"/>`;
-      return `${bar}${text(LEFT + Math.round(share * WIDTH) + 6, y + 10, `${Math.round(share * 100)}%`)}`;
+      const [end, from, to] = [median, lower, upper].map((share) => LEFT + Math.round(share * WIDTH)) as [
+        number,
+        number,
+        number,
+      ];
+      const bar = `<rect x="${LEFT}" y="${y}" width="${end - LEFT}" height="${BAR - 2}" fill="${COLOURS[index]}"/>`;
+      const half = `<path d="M${from} ${y + 6}H${to}" stroke="#222222" stroke-width="2"/>`;
+      return `${bar}${half}${text(Math.max(end, to) + 6, y + 10, `${Math.round(median * 100)}%`)}`;
     });
     return `${text(LEFT - 10, top + (series.length * BAR) / 2 + 4, label, 'end')}${bars.join('')}`;
   });

@@ -2,14 +2,14 @@ import { join } from 'node:path';
 import { startChild } from '../child-process';
 import type { Issuer } from './tokens';
 
-/** What a process used since it was asked the last time. */
+/** What a process used since the previous question. */
 export interface Usage {
   readonly cpuUs: number;
   readonly delayP99Ms: number;
   readonly rssBytes: number;
 }
 
-/** A contender that runs in a process of its own, on a core of its own. */
+/** A contender that runs in its own process, pinned to the server core. */
 export interface Contender {
   readonly url: string;
   usage(): Promise<Usage>;

@@ -1,100 +1,112 @@
 import { load } from '../load';
-import { median } from '../stats';
+import { percentile } from '../stats';
 import { startContender } from './contender';
 import type { Contender } from './contender';
 import type { Issuer } from './tokens';
 import type { Workload } from './workloads';
 
-/** One contender under one workload, in one round. */
-export interface Sample {
+/** One contender under load for the length of a window. */
+export interface Window {
   readonly perSecond: number;
   /** CPU time of the process per request, in us. */
   readonly cpuUs: number;
+  readonly p50Ms: number;
   readonly p99Ms: number;
   readonly delayP99Ms: number;
-  readonly rssMb: number;
 }
 
-/** What is run, in turns. */
-export interface Plan {
-  readonly issuer: Issuer;
-  readonly contenders: readonly string[];
-  readonly workloads: readonly Workload[];
-  readonly rounds: number;
-  readonly seconds: number;
-}
+/** The windows of one round, by contender. */
+export type Round = Readonly<Record<string, Window>>;
 
-/** Samples by contender, then by workload. */
-export type Samples = ReadonlyMap<string, ReadonlyMap<string, readonly Sample[]>>;
-
-/** What is compared against. */
+/** What all ratios are taken to. */
 export const BASE = 'bare';
 
-/** Runs the contenders in turns, round after round, so that what else happens on the machine meets each of them. */
-export async function runRounds(plan: Plan): Promise<Samples> {
-  const samples = new Map(plan.contenders.map((name) => [name, new Map<string, Sample[]>()]));
-  for (let round = 1; round <= plan.rounds; round++) {
-    for (const name of plan.contenders) {
-      process.stderr.write(`round ${round}: ${name}\n`);
-      const contender = await startContender(name, plan.issuer);
+/** How often a round is repeated before the benchmark gives up. */
+const MOST_REPEATS = 5;
+
+/** All contenders, each running in its own process for as long as the benchmark takes. */
+export class Field {
+  readonly #running = new Map<string, Contender>();
+  /** Tokens sent so far, by contender: a new token must not be sent twice. */
+  readonly #sent = new Map<string, number>();
+
+  constructor(
+    readonly issuer: Issuer,
+    readonly names: readonly string[],
+  ) {}
+
+  async start(): Promise<void> {
+    for (const name of this.names) this.#running.set(name, await startContender(name, this.issuer));
+  }
+
+  async stop(): Promise<void> {
+    for (const contender of this.#running.values()) await contender.stop();
+  }
+
+  /**
+   * Measures the contenders by turns, in an order that rotates from round to round. Round 0 warms up and is dropped. A
+   * round with a failed request or a dead contender is repeated after all contenders have been restarted.
+   */
+  async measure(workload: Workload, plan: { rounds: number; seconds: number; rate?: number }): Promise<Round[]> {
+    const rounds: Round[] = [];
+    let repeats = 0;
+    for (let at = 0; at <= plan.rounds;) {
       try {
-        for (const workload of plan.workloads) {
-          const all = samples.get(name) as Map<string, Sample[]>;
-          const sample = await measure(contender, name, workload, plan.seconds);
-          all.set(workload.name, [...(all.get(workload.name) ?? []), sample]);
-        }
-      } finally {
-        await contender.stop();
+        const round = await this.#round(at, workload, plan.seconds, plan.rate);
+        if (at > 0) rounds.push(round);
+        at += 1;
+        repeats = 0;
+      } catch (error) {
+        if (++repeats > MOST_REPEATS) throw error;
+        console.error(`${workload.name}: repeating round ${at}: ${String(error)}`);
+        await this.stop();
+        await this.start();
+        // Warms the new processes up.
+        await this.#round(at, workload, plan.seconds, plan.rate).catch(() => undefined);
       }
     }
+    return rounds;
   }
-  return samples;
+
+  async #round(at: number, workload: Workload, seconds: number, rate?: number): Promise<Round> {
+    const turn = at % this.names.length;
+    const windows: Record<string, Window> = {};
+    for (const name of [...this.names.slice(turn), ...this.names.slice(0, turn)]) {
+      windows[name] = await this.#window(name, workload, seconds, rate);
+    }
+    console.error(`${workload.name}: round ${at}`);
+    return windows;
+  }
+
+  async #window(name: string, workload: Workload, seconds: number, rate?: number): Promise<Window> {
+    const contender = this.#running.get(name) as Contender;
+    const from = this.#sent.get(name) ?? 0;
+    await contender.usage();
+    const result = await load({ url: contender.url, file: workload.file, from, seconds, rate });
+    const { cpuUs, delayP99Ms } = await contender.usage();
+    const wrong = result.failed + result.refused;
+    if (wrong > 0 || result.answered === 0) throw new Error(`${name}: ${wrong} failures, ${result.answered} responses`);
+    this.#sent.set(name, from + result.answered + IN_FLIGHT);
+    const { answered, p50Ms, p99Ms } = result;
+    return { perSecond: answered / result.seconds, cpuUs: cpuUs / answered, p50Ms, p99Ms, delayP99Ms };
+  }
 }
 
-/** Sent by the warm-up, and not answered when it ended. */
+/** More requests than can be without a response when a window ends. */
 const IN_FLIGHT = 100;
 
-async function measure(contender: Contender, name: string, workload: Workload, seconds: number): Promise<Sample> {
-  const { url } = contender;
-  const { file } = workload;
-  const warmUp = await load({ url, file, seconds: Math.max(1, Math.round(seconds / 2)) });
-  await contender.usage();
-  const answers = await load({ url, file, seconds, from: warmUp.answered + IN_FLIGHT });
-  const { cpuUs, delayP99Ms, rssBytes } = await contender.usage();
-  const passes = workload.passes || !checksTokens(name);
-  const wrong = answers.failed + (passes ? answers.refused : answers.answered - answers.refused);
-  if (wrong > 0)
-    throw new Error(`${name}, ${workload.name}: ${wrong} of ${answers.answered} answers are not as expected`);
-  return {
-    perSecond: answers.answered / answers.seconds,
-    cpuUs: cpuUs / answers.answered,
-    p99Ms: answers.p99Ms,
-    delayP99Ms,
-    rssMb: rssBytes / 1_048_576,
-  };
+/** A median with the middle half of the values. */
+export interface Spread {
+  readonly median: number;
+  readonly lower: number;
+  readonly upper: number;
 }
 
-function checksTokens(name: string): boolean {
-  return ![BASE, 'two-noops', 'passport-noop'].includes(name);
-}
-
-/** One cell of the table: a contender under a workload, as a share of bare Express in the same round. */
-export interface Cell {
-  readonly share: number;
-  readonly lowest: number;
-  readonly highest: number;
-  readonly cpuUs: number;
-}
-
-/** Medians of the shares of each round, and of the CPU time. */
-export function cellOf(samples: Samples, contender: string, workload: string): Cell {
-  const own = samples.get(contender)?.get(workload) ?? [];
-  const base = samples.get(BASE)?.get(workload) ?? [];
-  const shares = own.map(({ perSecond }, round) => perSecond / (base[round]?.perSecond ?? NaN));
-  return {
-    share: median(shares),
-    lowest: Math.min(...shares),
-    highest: Math.max(...shares),
-    cpuUs: median(own.map(({ cpuUs }) => cpuUs)),
-  };
+/** The spread of a figure over all rounds; as a ratio to bare Express, the ratio is taken within each round. */
+export function spread(rounds: readonly Round[], name: string, figure: keyof Window, toBase = false): Spread {
+  const values = rounds.map((round) => {
+    const own = round[name]?.[figure] ?? NaN;
+    return toBase ? own / (round[BASE]?.[figure] ?? NaN) : own;
+  });
+  return { median: percentile(values, 0.5), lower: percentile(values, 0.25), upper: percentile(values, 0.75) };
 }

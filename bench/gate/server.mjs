@@ -1,6 +1,6 @@
 /**
- * One contender in a process of its own, told by its parent over IPC: `node server.mjs`, then `{ contender, ... }`.
- * Answers `{ port }`, and to `'usage'` its CPU time, memory and event loop delay since the question before.
+ * One contender in its own process, controlled over IPC: the parent sends `{ contender, ... }` and gets `{ port }`; it sends
+ * `'usage'` and gets CPU time, memory and event loop delay since the previous `'usage'`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createPublicKey } from 'node:crypto';
@@ -19,8 +19,8 @@ async function start({ contender, jwks, ...context }) {
   const { mount } = await import(`./contenders/${contender}.mjs`);
   const publicKey = createPublicKey({ key: jwks.keys[0], format: 'jwk' }).export({ type: 'spki', format: 'pem' });
   const app = express();
-  const answer = (_req, res) => res.json({ data: [{ id: 'order-1', total: { amount: 1250, currency: 'EUR' } }] });
-  await mount(app, { ...context, publicKey, answer });
+  const respond = (_req, res) => res.json({ data: [{ id: 'order-1', total: { amount: 1250, currency: 'EUR' } }] });
+  await mount(app, { ...context, publicKey, respond });
   const server = app.listen(0, '127.0.0.1', () => {
     delay.enable();
     process.send({ port: server.address().port });

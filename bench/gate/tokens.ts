@@ -8,15 +8,16 @@ const signAsync = promisify(sign) as (algorithm: string, data: Buffer, key: KeyO
 
 const AUDIENCE = 'https://api.example.com';
 const KEY_ID = 'bench';
+const SCOPE = 'items:read orders:read orders:write';
 
-/** An issuer of RS256 tokens whose key set is fetched over HTTP. */
+/** An issuer of RS256 tokens that serves its key set over HTTP. */
 export interface Issuer {
   readonly issuer: string;
   readonly audience: string;
   readonly jwksUri: string;
   readonly jwks: { readonly keys: readonly JsonWebKey[] };
-  /** Signs `count` tokens, each another one, for 1,000 clients in turn. */
-  tokens(count: number, wanted?: { readonly scope?: string; readonly expired?: boolean }): Promise<readonly string[]>;
+  /** Signs `count` different tokens for 1,000 clients by turns. */
+  tokens(count: number): Promise<readonly string[]>;
   close(): void;
 }
 
@@ -30,12 +31,12 @@ export async function startIssuer(): Promise<Issuer> {
   const address = await listen(server);
   let serial = 0;
 
-  function signingInput(scope: string, expired: boolean): string {
-    const issuedAt = Math.floor(Date.now() / 1000) - (expired ? 7_200 : 60);
+  function signingInput(): string {
+    const issuedAt = Math.floor(Date.now() / 1000) - 60;
     const clientId = `till-${serial % 1_000}`;
     const claims = {
-      ...{ iss: address, aud: AUDIENCE, sub: clientId, client_id: clientId, scope },
-      ...{ iat: issuedAt, exp: issuedAt + (expired ? 3_600 : 43_200), jti: `token-${serial++}` },
+      ...{ iss: address, aud: AUDIENCE, sub: clientId, client_id: clientId, scope: SCOPE },
+      ...{ iat: issuedAt, exp: issuedAt + 43_200, jti: `token-${serial++}` },
       generation: 1_700_000_000_000,
     };
     return `${encode({ alg: 'RS256', typ: 'at+jwt', kid: KEY_ID })}.${encode(claims)}`;
@@ -46,8 +47,8 @@ export async function startIssuer(): Promise<Issuer> {
     audience: AUDIENCE,
     jwksUri: `${address}/jwks`,
     jwks,
-    tokens(count, { scope = 'items:read orders:read orders:write', expired = false } = {}) {
-      const inputs = Array.from({ length: count }, () => signingInput(scope, expired));
+    tokens(count) {
+      const inputs = Array.from({ length: count }, signingInput);
       return Promise.all(
         inputs.map(async (input) => {
           const signature = await signAsync('sha256', Buffer.from(input), privateKey);

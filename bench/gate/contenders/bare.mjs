@@ -1,4 +1,4 @@
-/** Express alone: what everything else is a share of. */
-export function mount(app, { answer }) {
-  app.get('/v1/orders', answer);
+/** Express alone: the base of all ratios. */
+export function mount(app, { respond }) {
+  app.get('/v1/orders', respond);
 }

@@ -1,4 +1,4 @@
-/** What one writes by hand around a library that only verifies. */
+/** The code that an app needs around a library that only verifies. */
 export function refuse(res, status, challenge) {
   res
     .status(status)

@@ -2,15 +2,15 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
-/** As its README says, in the mode that checks RFC 9068. */
-export function mount(app, { issuer, audience, jwksUri, answer }) {
+/** Set up as in its README, in the mode that checks RFC 9068. */
+export function mount(app, { issuer, audience, jwksUri, respond }) {
   const { auth, requiredScopes } = require('express-oauth2-jwt-bearer');
   app.use('/v1', auth({ issuer, audience, jwksUri, tokenSigningAlg: 'RS256', strict: true }));
-  app.get('/v1/orders', requiredScopes('orders:read'), answer);
-  app.use(answerRefusal);
+  app.get('/v1/orders', requiredScopes('orders:read'), respond);
+  app.use(sendError);
 }
 
-function answerRefusal(error, _req, res, _next) {
+function sendError(error, _req, res, _next) {
   res.status(error.status ?? 500).set(error.headers ?? {});
   res.json({ error: error.code });
 }

@@ -1,8 +1,8 @@
 import { createVerifier } from 'fast-jwt';
 import { hasScope, refuse } from './by-hand.mjs';
 
-/** fast-jwt with its cache on and the key at hand: it fetches none. */
-export function mount(app, { issuer, audience, publicKey, answer }) {
+/** fast-jwt with its cache on and a given public key: it fetches none. */
+export function mount(app, { issuer, audience, publicKey, respond }) {
   const verify = createVerifier({
     key: publicKey,
     algorithms: ['RS256'],
@@ -21,5 +21,5 @@ export function mount(app, { issuer, audience, publicKey, answer }) {
     }
     next();
   });
-  app.get('/v1/orders', hasScope('orders:read'), answer);
+  app.get('/v1/orders', hasScope('orders:read'), respond);
 }

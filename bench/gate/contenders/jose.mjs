@@ -1,8 +1,8 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { hasScope, refuse } from './by-hand.mjs';
 
-/** jose with its remote key set, as one writes it by hand. */
-export function mount(app, { issuer, audience, jwksUri, answer }) {
+/** jose with its remote key set, written by hand. */
+export function mount(app, { issuer, audience, jwksUri, respond }) {
   const keys = createRemoteJWKSet(new URL(jwksUri));
   const rules = { issuer, audience, algorithms: ['RS256'], typ: 'at+jwt', requiredClaims: ['exp', 'iat', 'client_id'] };
   app.use('/v1', async function authenticate(req, res, next) {
@@ -15,5 +15,5 @@ export function mount(app, { issuer, audience, jwksUri, answer }) {
     }
     next();
   });
-  app.get('/v1/orders', hasScope('orders:read'), answer);
+  app.get('/v1/orders', hasScope('orders:read'), respond);
 }

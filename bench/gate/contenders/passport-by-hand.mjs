@@ -3,8 +3,8 @@ import { hasScope } from './by-hand.mjs';
 
 const require = createRequire(import.meta.url);
 
-/** passport-http-bearer, jsonwebtoken and jwks-rsa as one writes them by hand. */
-export function mount(app, { issuer, audience, jwksUri, answer }) {
+/** passport-http-bearer, jsonwebtoken and jwks-rsa, connected by hand. */
+export function mount(app, { issuer, audience, jwksUri, respond }) {
   const { Passport } = require('passport');
   const { Strategy } = require('passport-http-bearer');
   const jsonwebtoken = require('jsonwebtoken');
@@ -21,5 +21,5 @@ export function mount(app, { issuer, audience, jwksUri, answer }) {
     }),
   );
   app.use('/v1', passport.authenticate('bearer', { session: false, assignProperty: 'auth' }));
-  app.get('/v1/orders', hasScope('orders:read'), answer);
+  app.get('/v1/orders', hasScope('orders:read'), respond);
 }

@@ -1,5 +1,5 @@
-/** Express with two middlewares that do nothing, where a gate and a guard would stand: the least that any gate costs. */
-export function mount(app, { answer }) {
+/** Express with two empty middlewares in place of a gate and a guard: the least that any gate can cost. */
+export function mount(app, { respond }) {
   app.use('/v1', function nothing(_req, _res, next) {
     next();
   });
@@ -8,6 +8,6 @@ export function mount(app, { answer }) {
     function nothing(_req, _res, next) {
       next();
     },
-    answer,
+    respond,
   );
 }

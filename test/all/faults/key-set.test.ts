@@ -3,6 +3,7 @@ import { gateApp } from '../../support/gate-app';
 import type { GateApp } from '../../support/gate-app';
 import { NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
+import { eventually } from '../support/eventually';
 import { answer, endless, faultServer, send, sized } from './fault-server';
 import type { Fault, FaultServer } from './fault-server';
 
@@ -92,8 +93,8 @@ async function trial(fault: Fault): Promise<Trial> {
 
   server.behave = answer(GOOD);
   // The first pause after a failure is one second at most.
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
-  const after = await statusOf(NEXT, '3');
+  let after = 0;
+  await eventually('the new key', async () => (after = await statusOf(NEXT, '3')) !== 503);
   return { server, through, statuses: [known, unknown, after], elapsedMs, detail };
 }
 

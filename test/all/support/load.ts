@@ -47,8 +47,11 @@ export function shoot({ url, method = 'GET', headers = {}, body = '', agent, loc
   });
 }
 
-/** Keeps so many connections busy, each with one request after the other, until `stop()` or until nobody listens. */
-export function busy(connections: number, next: () => Shot): { stop(): Promise<readonly Outcome[]> } {
+/** Keeps a number of connections busy, each with one request after the other, until `stop()` or until the port is closed. */
+export function busy(
+  connections: number,
+  next: () => Shot,
+): { readonly completed: number; stop(): Promise<readonly Outcome[]> } {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const outcomes: Outcome[] = [];
   let stopped = false;
@@ -61,6 +64,9 @@ export function busy(connections: number, next: () => Shot): { stop(): Promise<r
   }
   const workers = Array.from({ length: connections }, work);
   return {
+    get completed() {
+      return outcomes.length;
+    },
     async stop() {
       stopped = true;
       await Promise.all(workers);
