@@ -13,13 +13,13 @@ export interface ServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** What the caller would change to listen elsewhere: goes into the message when the address cannot be had. */
+  /** Name of the variable that changes the port: goes into the message when the address is not available. */
   readonly portVariable?: string;
   /** Hard deadline of `close()`, in ms: connections that are still open are cut. Default 10000. */
   readonly drainDeadlineMs?: number;
-  /** What a slow or greedy client gets; each has a default. */
+  /** How long clients may take, and how many may connect; each has a default. */
   readonly limits?: Partial<ServerLimits>;
-  /** Told about every request that was refused because it could not be read: no handler knows of it. */
+  /** Called for every request that was refused because it could not be read; no handler saw it. */
   readonly onUnreadable?: (request: UnreadableRequest) => void;
 }
 
@@ -27,22 +27,19 @@ export interface ServerOptions {
 export interface RunningServer {
   /** Port that was taken. */
   readonly port: number;
-  /** Address to call it at: `http://HOST:PORT`. */
+  /** URL to call it at: `http://HOST:PORT`. */
   readonly url: string;
   /**
-   * Takes the requests that are on their way, then stops accepting, lets those under way finish, and resolves when the
-   * last connection is closed. Answers tell their connections to close; connections that idle are closed.
+   * Stops: idle connections are closed, requests in progress finish, also those whose head has arrived only in part.
+   * Resolves when the last connection is closed; their responses say `Connection: close`.
    */
   close(): Promise<void>;
 }
 
-/**
- * For so long after the word to stop requests are still taken: those that were on their way when it came. Connections
- * that are busy close themselves meanwhile, each with an answer.
- */
+/** How long new requests are still accepted after SIGTERM: some were sent before the load balancer noticed. */
 const GRACE_MS = 100;
-/** After that, for so long at most connections are taken that the system holds, while there is one after the other. */
-const WAITING_MS = 1_000;
+/** How often that is repeated at most while new connections keep coming. */
+const MAX_GRACES = 10;
 
 /**
  * Starts to listen.
@@ -50,63 +47,48 @@ const WAITING_MS = 1_000;
  * @throws Error that says what to change, when the port is taken or must not be used.
  */
 export async function startServer(handler: RequestListener, options: ServerOptions): Promise<RunningServer> {
-  const underWay = new Set<ServerResponse>();
-  const latest = new WeakMap<Duplex, ServerResponse>();
-  let phase: 'open' | 'draining' | 'closing' = 'open';
-  let hasArrived = false;
+  const sockets = new Set<Socket>();
+  const responses = new Map<Duplex, ServerResponse>();
+  let isDraining = false;
+  let hasNewConnection = false;
   const server = createServer(TIMELY, function handle(req, res) {
-    underWay.add(res);
-    latest.set(req.socket, res);
-    if (phase !== 'open') res.setHeader('Connection', 'close');
-    res.once('close', () => {
-      underWay.delete(res);
-      // An answer whose head had gone out before the drain kept its connection alive: it is idle from here on.
-      if (phase === 'closing') setImmediate(releaseConnections);
-    });
+    responses.set(req.socket, res);
+    if (isDraining) res.setHeader('Connection', 'close');
     handler(req, res);
   });
-  server.on('connection', () => void (hasArrived = true));
+  server.on('connection', function track(socket: Socket) {
+    hasNewConnection = true;
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket) && responses.delete(socket));
+  });
   server.on('clientError', (error, socket) => {
-    const refused = refuseUnreadable(error, socket as Socket, latest.get(socket));
+    const refused = refuseUnreadable(error, socket as Socket, responses.get(socket));
     if (refused) options.onUnreadable?.(refused);
   });
-  // Bounded by their size alone: node would drop those beyond a number, and with them a second Authorization.
+  // The size of the head is the only bound: Node drops headers above a count, and could drop a second Authorization.
   server.maxHeadersCount = 0;
   setLimits(server, options.limits);
   await listen(server, options);
 
   async function drain(deadlineMs: number): Promise<void> {
-    phase = 'draining';
-    for (const res of underWay) if (!res.headersSent) res.setHeader('Connection', 'close');
     const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-    if (await hasConnections(server)) await pause(Math.min(GRACE_MS, deadlineMs));
-    await takeWaiting();
+    isDraining = true;
+    for (const res of responses.values()) {
+      if (!res.headersSent) res.setHeader('Connection', 'close');
+      // A response whose head was sent earlier keeps its connection alive: it is idle when the response ends.
+      else res.once('close', () => setImmediate(() => server.closeIdleConnections()));
+    }
+    for (let graces = 0; graces === 0 || (hasNewConnection && graces < MAX_GRACES); graces++) {
+      hasNewConnection = false;
+      if (sockets.size > 0) await pause(Math.min(GRACE_MS, deadlineMs));
+      // Timers run before sockets are read: on a busy machine, connections still wait in the operating system.
+      await turn();
+      await turn();
+    }
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    // A connection that was accepted last is read one turn later.
-    await turn();
-    await turn();
-    phase = 'closing';
-    releaseConnections();
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
     await closed;
     clearTimeout(deadline);
-  }
-
-  /**
-   * Timers run before sockets are read, and of the connections that wait in the system node takes one in a turn: on a
-   * busy machine both have piled up, and would be reset.
-   */
-  async function takeWaiting(): Promise<void> {
-    const untilMs = performance.now() + WAITING_MS;
-    do {
-      hasArrived = false;
-      await turn();
-    } while (hasArrived && performance.now() < untilMs);
-  }
-
-  /** Who has not sent a whole head by now holds nothing up. */
-  function releaseConnections(): void {
-    if (underWay.size === 0) server.closeAllConnections();
-    else server.closeIdleConnections();
   }
 
   const { port } = server.address() as AddressInfo;
@@ -147,8 +129,4 @@ function whyNot(error: NodeJS.ErrnoException, url: string, variable: string): st
     default:
       return `cannot listen on ${url}: ${error.message}`;
   }
-}
-
-function hasConnections(server: Server): Promise<boolean> {
-  return new Promise((resolve) => server.getConnections((error, count) => resolve(error !== null || count > 0)));
 }
