@@ -47,6 +47,11 @@ export interface Collection {
 /** Opens a collection of its own, filled with the sample. `clock` in ms since the epoch. */
 export type OpenCollection = (clock: () => number) => Collection;
 
+/** Created rows are kept up to these bounds, then the oldest of them goes: sample data is not a database. */
+const MAX_CREATED_ROWS = 1_000;
+/** In characters of JSON. It bounds the largest page of a list too, so that writing one does not block other requests. */
+const MAX_CREATED_SIZE = 1_000_000;
+
 /** Makes a placeholder's collection from what is particular about its resource. */
 export function collection<R extends Row, Input extends object>(definition: Definition<R, Input>): OpenCollection {
   const { prefix, sample, complete, settle = (row: R) => row, present = (row: R) => row, actions = {} } = definition;
@@ -54,14 +59,33 @@ export function collection<R extends Row, Input extends object>(definition: Defi
   return function open(clock) {
     // By number, ascending: a cursor stays good when the row it names is removed.
     const rows = new Map<number, R>();
+    const sizes = new Map<number, number>();
+    let size = 0;
     let last = 0;
     const now = (): string => new Date(clock()).toISOString();
 
     function add(members: Omit<R, 'id'>): R {
       last += 1;
-      const row = { id: `${prefix}_${String(last).padStart(4, '0')}`, ...members } as R;
-      rows.set(last, row);
+      return put(last, { id: `${prefix}_${String(last).padStart(4, '0')}`, ...members } as R);
+    }
+
+    function put(number: number, row: R): R {
+      rows.set(number, row);
+      if (number <= sample.length) return row;
+      const newSize = JSON.stringify(row).length;
+      size += newSize - (sizes.get(number) ?? 0);
+      sizes.set(number, newSize);
+      for (const oldest of sizes.keys()) {
+        if (sizes.size <= MAX_CREATED_ROWS && size <= MAX_CREATED_SIZE) break;
+        drop(oldest);
+      }
       return row;
+    }
+
+    function drop(number: number): boolean {
+      size -= sizes.get(number) ?? 0;
+      sizes.delete(number);
+      return rows.delete(number);
     }
 
     function numberOf(id: string): number | undefined {
@@ -75,8 +99,7 @@ export function collection<R extends Row, Input extends object>(definition: Defi
     }
 
     function replace(row: R): R {
-      rows.set(numberOf(row.id) ?? 0, row);
-      return row;
+      return put(numberOf(row.id) ?? 0, row);
     }
 
     sample.forEach(add);
@@ -94,7 +117,7 @@ export function collection<R extends Row, Input extends object>(definition: Defi
         const row = find(id);
         return row && replace(settle({ ...row, ...changes, id }, now()));
       },
-      remove: (id) => find(id) !== undefined && rows.delete(numberOf(id) ?? 0),
+      remove: (id) => find(id) !== undefined && drop(numberOf(id) ?? 0),
       act(action, id, input) {
         const row = find(id);
         const act = actions[action];

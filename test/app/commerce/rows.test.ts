@@ -1,3 +1,5 @@
+import { collection } from '../../../src/app/commerce/collection';
+import type { Row } from '../../../src/app/commerce/collection';
 import { routes } from '../../../src/app/commerce/routes';
 import { NOW_MS } from '../../support/issuer';
 import { commerceApp, exampleOf, routeOf } from './commerce-app';
@@ -79,6 +81,29 @@ describe('placeholder rows', () => {
     await commerceApp().as('items:write').delete('/v1/items/itm_0001');
     expect((await commerceApp().as('items:read').get('/v1/items/itm_0001')).status).toBe(200);
   });
+
+  it.each([
+    ['1,000 rows', 1_005, 'x', 1_000],
+    ['1 MB', 120, 'x'.repeat(10_000), 99],
+  ])(
+    'keeps %s of what is created: then the oldest created row goes, the sample stays',
+    (_what, creates, text, kept) => {
+      const rows = collection<Row & { text: string }, { text: string }>({
+        prefix: 'row',
+        sample: [{ text: 'sample' }],
+        complete: (input) => input,
+      })(() => NOW_MS);
+      const created = Array.from({ length: creates }, () => rows.create({ text }).id);
+      const found = created.filter((id) => rows.find(id) !== undefined);
+      expect(found).toEqual(created.slice(-kept));
+      expect(rows.find('row_0001')).toMatchObject({ text: 'sample' });
+
+      for (const id of found) rows.update(id, { text: 'y'.repeat(20_000) });
+      expect(found.filter((id) => rows.find(id) !== undefined).length).toBeLessThan(50);
+      rows.remove(found.at(-1)!);
+      expect(rows.page(2_000, undefined)?.rows.length).toBeLessThan(50);
+    },
+  );
 
   it.each(['ord_9999', 'ord_1', 'ord_00001', 'cus_0001', 'ord_', '__proto__', 'constructor'])(
     'answers 404 for the id %s',

@@ -41,6 +41,9 @@ export const payments = collection<Payment, NewPayment>({
   actions: { refund },
 });
 
+/** Refunds are kept within their payment, whose size they must not let grow without bound. */
+const MAX_REFUNDS = 100;
+
 function captured(input: NewPayment, now: string): Omit<Payment, 'id'> {
   const refunded = { amount: 0, currency: input.amount.currency };
   return { ...input, status: 'captured', refunded, refunds: [], created_at: now };
@@ -56,6 +59,7 @@ function refund(row: Payment, { amount, reason }: NewRefund, now: string): Outco
     return { conflict: `${left} of ${paid.amount} ${paid.currency} are left to refund; ${amount.amount} is too much.` };
   }
   const number = row.refunds.length + 1;
+  if (number > MAX_REFUNDS) return { conflict: `A placeholder takes ${MAX_REFUNDS} refunds of one payment at most.` };
   const answer: Refund = {
     id: `${row.id}_r${number}`,
     payment_id: row.id,
