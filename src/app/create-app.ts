@@ -16,7 +16,7 @@ import { requestId } from './request-id';
 import { requestObserver } from './request-observer';
 import type { RequestEvent } from './request-observer';
 import { requestValidation } from './request-validation';
-import type { RedisCommands } from './shared-rate-store';
+import type { RedisCommands } from '../rate-limit/shared-store';
 
 /** Options of {@link createApp}. */
 export interface AppOptions {

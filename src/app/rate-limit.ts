@@ -1,18 +1,19 @@
-import { MemoryStore, rateLimit } from 'express-rate-limit';
+import { rateLimit } from 'express-rate-limit';
 import type { Request, RequestHandler } from 'express';
 import { sendProblem } from '../index';
 import type { Logger, Settings } from '../index';
-import { SharedRateStore } from './shared-rate-store';
-import type { RedisCommands } from './shared-rate-store';
+import { MemoryRateStore } from '../rate-limit/memory-store';
+import { SharedRateStore } from '../rate-limit/shared-store';
+import type { RedisCommands } from '../rate-limit/shared-store';
 
 /** Options of {@link clientRateLimit}. */
 export interface ClientRateLimitOptions {
   /** `rateLimit` is the quota. */
   readonly settings: Pick<Settings, 'rateLimit' | 'audience'>;
-  /** Connects to where requests are counted for several processes together; called once, if there is a quota. */
+  /** Connects to the Redis that counts for several processes together; called once, if there is a quota. */
   readonly connectToRedis: (() => RedisCommands) | undefined;
   readonly logger: Logger;
-  /** Told about every request that is refused. */
+  /** Called for every request that is refused. */
   readonly onLimited: (req: Request) => void;
 }
 
@@ -23,19 +24,21 @@ export interface ClientRateLimit {
 }
 
 /**
- * Limits the requests per client id, with `RateLimit` and `RateLimit-Policy` headers on every answer
- * (draft-ietf-httpapi-ratelimit-headers-08). Belongs behind `authenticate()`: the id in an unverified token means
- * nothing, and verified ones are as many as there are clients, so the counts stay few.
+ * Limits the requests per client id, with `RateLimit` and `RateLimit-Policy` headers on every response
+ * (draft-ietf-httpapi-ratelimit-headers-08). Mount it after `authenticate()`: the id in an unverified token means
+ * nothing, and there are only as many verified ids as clients.
  */
 export function clientRateLimit(options: ClientRateLimitOptions): ClientRateLimit {
-  const { settings, onLimited } = options;
+  const { settings, connectToRedis, logger, onLimited } = options;
   if (settings.rateLimit === undefined) return { handler: (_req, _res, next) => next(), close() {} };
   const { limit, windowMs } = settings.rateLimit;
-  const store = storeOf(options);
+  // APIs with the same audience are the same API: its processes share one quota.
+  const prefix = `tillgate:rate-limit:${settings.audience} `;
+  const shared = connectToRedis && new SharedRateStore({ redis: connectToRedis(), prefix, windowMs, logger });
   const handler = rateLimit({
     limit,
     windowMs,
-    store,
+    store: shared ?? new MemoryRateStore({ windowMs }),
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     identifier: 'client',
@@ -49,11 +52,5 @@ export function clientRateLimit(options: ClientRateLimitOptions): ClientRateLimi
       });
     },
   });
-  return { handler, close: () => store.shutdown() };
-}
-
-/** What has the same audience is the same API: its processes share one quota. */
-function storeOf({ settings, connectToRedis, logger }: ClientRateLimitOptions): MemoryStore | SharedRateStore {
-  if (!connectToRedis) return new MemoryStore();
-  return new SharedRateStore({ redis: connectToRedis(), prefix: `tillgate:rate-limit:${settings.audience} `, logger });
+  return { handler, close: () => shared?.shutdown() };
 }

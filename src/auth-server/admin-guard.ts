@@ -1,11 +1,11 @@
 import type { Request, RequestHandler } from 'express';
 import { isLoopbackHost } from '../core/urls';
-import { RefusedRequest } from './refused-request';
-import { equalTexts } from './secrets';
+import { equalTexts } from './clients/secrets';
+import { RefusedRequest } from './problem';
 
 /**
- * Makes the guard of everything that only an operator may do: with an admin token, whoever sends it; without one, this
- * machine alone, and no web page that a browser on it has open.
+ * Makes the guard of the endpoints for operators. With an admin token, the caller must send it; without one, requests
+ * must come from this machine, directly, and not from a page of another origin.
  */
 export function adminGuard(adminToken: string | undefined): RequestHandler {
   return adminToken === undefined ? requireThisMachine : requireToken(adminToken);
@@ -19,7 +19,7 @@ function requireToken(adminToken: string): RequestHandler {
       status: 401,
       code: presented === undefined ? 'missing_token' : 'invalid_token',
       detail: 'Send the admin token of the token server: Authorization: Bearer <TILLGATE_ADMIN_TOKEN>.',
-      // RFC 6750 section 3.1: no error code where no credentials came.
+      // RFC 6750 section 3.1: no error code when the request has no credentials.
       headers: {
         'WWW-Authenticate': `Bearer realm="admin"${presented === undefined ? '' : ', error="invalid_token"'}`,
       },
@@ -29,13 +29,17 @@ function requireToken(adminToken: string): RequestHandler {
 
 const requireThisMachine: RequestHandler = function requireLoopback(req, _res, next) {
   if (!isLoopbackHost((req.socket.remoteAddress ?? '').replace(/^::ffff:/i, ''))) {
-    throw forbidden('Without an admin token these addresses answer to this machine only: set TILLGATE_ADMIN_TOKEN.');
+    throw forbidden('Without an admin token only this machine may call these URLs: set TILLGATE_ADMIN_TOKEN.');
   }
-  // A page under a foreign name that resolves to 127.0.0.1 (DNS rebinding) sends that name.
+  // A local proxy connects from loopback for callers anywhere.
+  if (Object.keys(req.headers).some((name) => /^(forwarded|via|x-real-ip|x-forwarded-.*)$/.test(name))) {
+    throw forbidden('Requests that came through a proxy need an admin token: set TILLGATE_ADMIN_TOKEN.');
+  }
+  // DNS rebinding: a page of a foreign host name that resolves to 127.0.0.1 sends that name.
   if (!isLoopbackHost(hostnameOf(`http://${req.headers.host ?? ''}`))) {
     throw forbidden('The Host header must name this machine, such as 127.0.0.1 or localhost.');
   }
-  if (req.headers.origin !== undefined && !isOwnOrigin(req)) {
+  if (isFromForeignPage(req)) {
     throw forbidden(
       'Pages of another origin may not use this API: call it from a program, or set TILLGATE_ADMIN_TOKEN.',
     );
@@ -43,8 +47,12 @@ const requireThisMachine: RequestHandler = function requireLoopback(req, _res, n
   next();
 };
 
-function isOwnOrigin(req: Request): boolean {
-  return [`http://${req.headers.host}`, `https://${req.headers.host}`].includes(req.headers.origin ?? '');
+/** Browsers send Origin with most requests, and Sec-Fetch-Site with all; programs send neither. */
+function isFromForeignPage({ headers }: Request): boolean {
+  const site = headers['sec-fetch-site'] ?? 'none';
+  if (site !== 'none' && site !== 'same-origin') return true;
+  const own = [`http://${headers.host}`, `https://${headers.host}`];
+  return headers.origin !== undefined && !own.includes(headers.origin);
 }
 
 function hostnameOf(url: string): string {

@@ -1,95 +1,80 @@
-import type { RequestListener } from 'node:http';
-import express, { Router } from 'express';
+import express from 'express';
 import type { Express, RequestHandler } from 'express';
+import helmet from 'helmet';
 import { adminGuard } from './admin-guard';
-import { clientsApi } from './clients-api';
-import { discovery } from './discovery';
-import { generationsFeed } from './generations-feed';
-import type { GenerationsStream } from './generations-stream';
-import { introspectionEndpoint } from './introspection';
-import { issuerPath, pathOfIssuer } from './issuer-path';
-import { serve } from './methods';
-import type { OAuthHandler, RequestLimit } from './oauth-endpoint';
+import { clientsApi } from './clients/api';
+import type { Registry } from './clients/registry';
+import { generationsFeed } from './generations/feed';
+import type { GenerationsStream } from './generations/stream';
+import { keySetEndpoint, metadataEndpoint, stripIssuerPath } from './oauth/discovery';
+import { sendOAuthError } from './oauth/error';
+import { introspectionEndpoint } from './oauth/introspection';
+import { oauthLimits } from './oauth/limits';
+import { tokenEndpoint } from './oauth/token-endpoint';
+import type { Tokens } from './oauth/tokens';
 import type { AuthServerSettings } from './options';
-import { RefusedRequest, refusalHandler } from './refused-request';
-import type { Registry } from './registry';
-import { securityHeaders } from './security-headers';
-import type { Store } from './store';
-import { tokenEndpoint } from './token-endpoint';
-import type { Tokens } from './tokens';
+import { allowOnly, refusalHandler, RefusedRequest } from './problem';
+import type { Store } from './storage/store';
 
-/** The parts that the addresses lead to. */
+/** What the routes lead to. */
 export interface AppParts {
   readonly settings: AuthServerSettings;
   readonly store: Store;
   readonly registry: Registry;
   readonly tokens: Tokens;
-  readonly rotate: () => Promise<string>;
+  /** Rotates the signing key; resolves with the `kid` of the new one. */
+  readonly rotateKeys: () => Promise<string>;
   readonly stream: GenerationsStream;
-  readonly limit: RequestLimit | undefined;
 }
 
-/**
- * Puts the addresses together. The one that is called all day long is answered in front of Express, whose routing costs
- * more than a token; its other spellings are for Express to recognise, and lead to the same endpoint.
- */
-export function createApp(parts: AppParts): RequestListener {
-  const { settings, store, tokens, limit } = parts;
-  const setSecurityHeaders = securityHeaders();
-  const token = tokenEndpoint({ state: () => store.state, tokens, limit });
-  const app = otherAddresses(parts, token);
-  const refuse = refusalHandler(settings.logger);
-  const tokenAddresses = new Set(['/connect/token', `${pathOfIssuer(settings.issuer)}/connect/token`]);
+/** Makes the token server's app: what clients and resource servers call first, then what only operators call. */
+export function createApp({ settings, store, registry, tokens, rotateKeys, stream }: AppParts): Express {
+  const state = () => store.state;
+  const limits = oauthLimits(settings.rateLimit, settings.clock);
+  const token = tokenEndpoint({ state, tokens, limit: limits.tokens });
+  const introspect = introspectionEndpoint({ state, tokens, limit: limits.guesses });
+  const metadata = metadataEndpoint({ ...settings, state });
+  const keySet = keySetEndpoint({ ...settings, state });
+  const readOnly = allowOnly('GET, HEAD');
 
-  return function answerRequest(req, res) {
-    setSecurityHeaders(res);
-    if (tokenAddresses.has(req.url ?? '')) void token(req, res, (error) => refuse(error, req, res, () => {}));
-    else app(req, res);
-  };
-}
-
-function otherAddresses(parts: AppParts, token: OAuthHandler): Express {
-  const { settings, store } = parts;
   const app = express();
-  app.disable('x-powered-by');
-  // Entity tags are versions and revisions here, set by hand.
-  app.disable('etag');
-  app.use(issuerPath(settings.issuer));
-  app.use('/connect', clientRoutes(parts, token));
-  app.use(discovery({ ...settings, knownScopes: settings.scopes, state: () => store.state }));
+  // Entity tags are versions and revisions here, set explicitly.
+  app.disable('x-powered-by').disable('etag');
+  app.use(skipIfResponded, helmet(), stripIssuerPath(settings.issuer));
+
+  app.all('/connect/token', ...token);
+  app.all('/connect/introspect', ...introspect);
+  app.use('/connect/introspect', limits.countGuess);
+  app.use('/connect', sendOAuthError);
+  app.route('/.well-known/oauth-authorization-server').get(metadata).all(readOnly);
+  app.route('/.well-known/openid-configuration').get(metadata).all(readOnly);
+  app.route('/.well-known/openid-configuration/jwks').get(keySet).all(readOnly);
+
   app.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(settings.adminToken));
-  app.use(operatorRoutes(parts));
-  app.use(function refuseAddress() {
-    throw new RefusedRequest({ status: 404, code: 'not_found', detail: 'There is nothing at this address.' });
-  });
+  app.use('/clients', clientsApi({ registry, tokens, scopes: settings.scopes }));
+  app.route('/generations').get(generationsFeed(store, settings.schedule)).all(readOnly);
+  app.route('/generations/stream').get(stream.handler).all(readOnly);
+  app
+    .route('/keys/rotate')
+    .post(async (_req, res) => void res.status(201).json({ kid: await rotateKeys() }))
+    .all(allowOnly('POST'));
+
+  app.use(refuseUnknownUrl);
   app.use(refusalHandler(settings.logger));
   return app;
 }
 
-/** What clients and resource servers call. */
-function clientRoutes({ store, tokens }: AppParts, token: OAuthHandler): Router {
-  const router = Router();
-  router.all('/token', token);
-  router.all('/introspect', introspectionEndpoint({ state: () => store.state, tokens }));
-  return router;
-}
+/** An app that mounts this one may have responded already, after a time limit for example. */
+const skipIfResponded: RequestHandler = (_req, res, next) => {
+  if (!res.headersSent) next();
+};
 
-/** What only operators call. */
-function operatorRoutes({ settings, store, registry, tokens, rotate, stream }: AppParts): Router {
-  const router = Router();
-  router.use('/clients', clientsApi({ registry, tokens, knownScopes: settings.scopes }));
-  serve(router, '/generations', { get: generationsFeed(store, settings.schedule) });
-  serve(router, '/generations/stream', { get: stream.handler });
-  serve(router, '/keys/rotate', {
-    post: async function rotateKeys(_req, res) {
-      res.status(201).json({ kid: await rotate() });
-    },
-  });
-  return router;
-}
-
-/** Answers hold secrets and tokens. */
-const doNotStore: RequestHandler = function doNotStore(_req, res, next) {
+/** Responses hold secrets and tokens. */
+const doNotStore: RequestHandler = (_req, res, next) => {
   res.set('Cache-Control', 'no-store');
   next();
+};
+
+const refuseUnknownUrl: RequestHandler = () => {
+  throw new RefusedRequest({ status: 404, code: 'not_found', detail: 'There is nothing at this URL.' });
 };

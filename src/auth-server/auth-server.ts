@@ -1,20 +1,18 @@
 import type { RequestListener } from 'node:http';
 import { createApp } from './app';
-import { readNewClient } from './client-input';
-import { toResource } from './client-resource';
-import type { ClientResource, ClientWithSecret } from './client-resource';
-import { writeDurably } from './durable-file';
-import { generationsStream } from './generations-stream';
-import { newSigningKey } from './keys';
+import { readNewClient } from './clients/input';
+import { createRegistry } from './clients/registry';
+import { toResource } from './clients/resource';
+import type { ClientResource, ClientWithSecret } from './clients/resource';
+import { createPublisher } from './generations/publisher';
+import { createReconciler } from './generations/reconciler';
+import { generationsStream } from './generations/stream';
+import { createTokens } from './oauth/tokens';
 import { readAuthServerOptions } from './options';
-import type { AuthServerOptions } from './options';
-import { createPublisher } from './publisher';
-import { createReconciler } from './reconciler';
-import { createRegistry } from './registry';
-import { keyRotation } from './rotation';
-import { Store } from './store';
-import { tokenRateLimit } from './token-rate-limit';
-import { createTokens } from './tokens';
+import type { AuthServerOptions, AuthServerSettings } from './options';
+import { writeDurably } from './storage/durable-file';
+import { newSigningKey, rotatedKeys } from './storage/keys';
+import { Store } from './storage/store';
 
 /** What a client registers with: the body of `POST /clients`. */
 export interface ClientRegistration {
@@ -25,7 +23,7 @@ export interface ClientRegistration {
   readonly scope: string;
 }
 
-/** The embedded token server; it listens nowhere by itself. */
+/** The embedded token server; it does not listen by itself. */
 export interface AuthServer {
   /** For `http.createServer()`, supertest, or `app.use()`. */
   readonly handler: RequestListener;
@@ -33,15 +31,15 @@ export interface AuthServer {
   register(client: ClientRegistration): Promise<ClientWithSecret>;
   /** The registered clients, as `GET /clients` shows them. */
   list(): ClientResource[];
-  /** Signs with a new key from now on; the one before stays published until the last token under it has expired. */
+  /** Signs with a new key from now on; earlier keys stay published until their last token has expired. */
   rotateKeys(): Promise<void>;
-  /** Ends the open streams, finishes the changes under way, and gives the data directory free. */
+  /** Ends the open streams, finishes the pending changes, and releases the data directory. */
   close(): Promise<void>;
 }
 
 /**
  * Makes the embedded token server, for development: client credentials grant, registration, generations, key set, kept
- * in a directory so that nothing that was answered is lost, `kill -9` or not.
+ * in a directory. No change is lost once the response says that it was made, not even by `kill -9`.
  *
  * @throws TypeError when an option is wrong, and always in production.
  * @throws Error when the data directory is in use by another process, or its state cannot be read.
@@ -62,31 +60,31 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const { clock, schedule, logger, signingAlgorithm } = settings;
   const newKeys = async () => ({ signing: await newSigningKey(signingAlgorithm), retired: [] });
   const store = await Store.open({ dataDir: settings.dataDir, clock, logger, write: writeDurably, newKeys });
-  const rotate = keyRotation(store, settings);
-  if (store.state.keys.signing.alg !== signingAlgorithm) await orClose(store, rotate());
+  const rotateKeys = keyRotation(store, settings);
+  try {
+    if (store.state.keys.signing.alg !== signingAlgorithm) await rotateKeys();
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 
-  const tokens = createTokens({
-    ...settings,
-    lifetimeSeconds: settings.tokenLifetimeSeconds,
-    state: () => store.state,
-  });
+  const tokens = createTokens({ ...settings, state: () => store.state });
   const publisher = createPublisher({ source: settings.generations, schedule, logger });
   const reconciler =
     settings.generations && createReconciler({ ...settings, source: settings.generations, store, publisher });
   await reconciler?.start();
   const registry = createRegistry(store, publisher);
-  const limit = settings.rateLimit ? tokenRateLimit(settings.rateLimit, clock) : undefined;
   const stream = generationsStream(store, schedule);
 
   return {
-    handler: createApp({ settings, store, registry, tokens, rotate, stream, limit }),
+    handler: createApp({ settings, store, registry, tokens, rotateKeys, stream }),
     async register(client) {
       const { row, secret } = await registry.register(readNewClient(client, settings.scopes));
       return { ...toResource(row), client_secret: secret };
     },
     list: () => registry.list().map(toResource),
     async rotateKeys() {
-      await rotate();
+      await rotateKeys();
     },
     async close() {
       stream.close();
@@ -97,12 +95,17 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   };
 }
 
-/** A start that fails leaves the directory free. */
-async function orClose(store: Store, work: Promise<unknown>): Promise<void> {
-  try {
-    await work;
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+/** The clock of a resource server may be behind by this much. */
+const SKEW_MS = 60_000;
+
+/** Makes what rotates the signing key; resolves with the `kid` of the new one once it is on disk. */
+function keyRotation(store: Store, settings: AuthServerSettings): () => Promise<string> {
+  const publishedForMs = settings.tokenLifetimeSeconds * 1000 + SKEW_MS;
+  return async function rotateKeys() {
+    const next = await newSigningKey(settings.signingAlgorithm);
+    return store.change(({ keys }, { nowMs }) => ({
+      keys: rotatedKeys(keys, next, nowMs + publishedForMs, nowMs),
+      value: next.kid,
+    }));
+  };
 }

@@ -6,33 +6,33 @@ import { isLoopbackHost } from '../core/urls';
 import { readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import type { GenerationSource } from '../generation/source';
-import { parseScope } from './scope';
-import type { SigningAlgorithm } from './state';
-import type { RateLimit } from './token-rate-limit';
+import { isScopeToken } from '../token/scopes';
+import type { RateLimit } from './oauth/limits';
+import type { SigningAlgorithm } from './storage/state';
 
 /** Options of `createAuthServer()`. */
 export interface AuthServerOptions {
-  /** `{auth_url}`: the `iss` of the tokens, byte for byte, and the base of every address in the metadata. */
+  /** `{auth_url}`: the `iss` of the tokens, byte for byte, and the base of every URL in the metadata. */
   readonly issuer: string;
   /** The `aud` of the tokens. */
   readonly audience: string;
-  /** Where clients and keys are kept. Made when it is missing; belongs to one process at a time. */
+  /** Directory for clients and keys. Made when it is missing; belongs to one process at a time. */
   readonly dataDir: string;
   /** Scopes that may be registered. Default: any. */
   readonly scopes?: readonly string[] | undefined;
   /** Told each change once it is on disk, and again what it has lost: it is compared at the start and every 30 s. */
   readonly generations?: GenerationSource | undefined;
-  /** Bearer token that `/clients`, `/keys` and `/generations` ask for. Default: none, they answer to this machine only. */
+  /** Bearer token that `/clients`, `/keys` and `/generations` ask for. Default: none, only this machine may call them. */
   readonly adminToken?: string | undefined;
   /** Address that the server will listen on. Default 127.0.0.1; beyond loopback an admin token is needed. */
   readonly host?: string | undefined;
   /** `exp - iat` of the tokens, in seconds. Default 3600. */
   readonly tokenLifetimeSeconds?: number | undefined;
-  /** Default RS256. Another one than before begins with a new key. */
+  /** Default RS256. A change of the algorithm makes a new key. */
   readonly signingAlgorithm?: SigningAlgorithm | undefined;
-  /** Token requests per client id and address; `false`: no limit. Default 60 per minute. */
+  /** Token requests, and wrong secrets at introspection, per client id and address; `false`: no limit. Default 60 per minute. */
   readonly rateLimit?: RateLimit | false | undefined;
-  /** Whether this is production, where the server refuses to start. Default: whether `NODE_ENV` says so. */
+  /** Whether this is production, where the server refuses to start. Default: whether `NODE_ENV` is `production`. */
   readonly production?: boolean | undefined;
   /** Default: warnings and errors to the console. */
   readonly logger?: Logger | undefined;
@@ -81,7 +81,7 @@ const DEFAULT_RATE_LIMIT: RateLimit = { limit: 60, windowMs: 60_000 };
 /**
  * Reads the options of `createAuthServer()`.
  *
- * @throws TypeError when one is wrong, when this is production, or when strangers could reach the registration.
+ * @throws TypeError when one is wrong, when this is production, or when other machines could register clients.
  */
 export function readAuthServerOptions(options: AuthServerOptions): AuthServerSettings {
   const given = readOptions('createAuthServer', options, OPTIONS);
@@ -126,13 +126,9 @@ function readIssuer(given: Reader): string {
 
 function readScopes(given: Reader, scopes: unknown): readonly string[] | undefined {
   if (scopes === undefined) return undefined;
-  const fits = Array.isArray(scopes) && scopes.length > 0 && scopes.every(isScopeName);
+  const fits = Array.isArray(scopes) && scopes.length > 0 && scopes.every((scope) => typeof scope === 'string' && isScopeToken(scope));
   if (!fits) given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"');
   return [...(scopes as string[])];
-}
-
-function isScopeName(value: unknown): boolean {
-  return typeof value === 'string' && parseScope(value)?.length === 1;
 }
 
 function readGenerations(given: Reader, source: GenerationSource | undefined): GenerationSource | undefined {

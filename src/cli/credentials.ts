@@ -1,6 +1,7 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeDurably } from '../auth-server/durable-file';
+import { prepareDataDirectory } from '../auth-server/storage/data-directory';
+import { writeDurably } from '../auth-server/storage/durable-file';
 import type { Settings } from '../index';
 import { isEmbedded } from './embedded';
 import { CliError, EXIT } from './exit';
@@ -65,6 +66,6 @@ async function readContents(file: string): Promise<Contents> {
 
 async function writeContents(file: string, contents: Contents, dataDir: string): Promise<void> {
   const document = Object.fromEntries([...contents].map(([server, each]) => [server, Object.fromEntries(each)]));
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await prepareDataDirectory(dataDir);
   await writeDurably(file, `${JSON.stringify(document, undefined, 2)}\n`);
 }

@@ -1,63 +1,156 @@
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { lstatSync, readFileSync, readdirSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import * as promises from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeDurably } from '../../src/auth-server/durable-file';
+import { writeDurably } from '../../src/auth-server/storage/durable-file';
+import type { FileSystem } from '../../src/auth-server/storage/durable-file';
+import { newSigningKey } from '../../src/auth-server/storage/keys';
+import { Store } from '../../src/auth-server/storage/store';
+import { recordingLogger } from '../support/log';
 import { closeAll, newDirectory, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
 
-/** A file whose next write finds the disk full: what is written beside it goes to a device that takes nothing. */
-function onFullDisk(path: string): void {
-  symlinkSync('/dev/full', `${path}.tmp`);
+const full = Object.assign(new Error('no space left'), { code: 'ENOSPC', syscall: 'write' });
+
+/** The real file system, whose calls are recorded in order. `refuse` makes one kind of call fail. */
+function recordingFileSystem(refuse?: string): { fs: FileSystem; calls: string[] } {
+  const calls: string[] = [];
+  function record(call: string): void {
+    calls.push(call);
+    if (call === refuse) throw full;
+  }
+  const fs = {
+    async open(path: string, flags: string, mode?: number) {
+      const what = flags === 'r' ? 'directory' : 'file';
+      calls.push(`open ${what}`);
+      const handle = await promises.open(path, flags, mode);
+      return {
+        async writeFile(text: string) {
+          await handle.writeFile(text.slice(0, 2));
+          record(`write ${what}`);
+          await handle.writeFile(text.slice(2));
+        },
+        async sync() {
+          record(`sync ${what}`);
+          await handle.sync();
+        },
+        async close() {
+          await handle.close();
+          record(`close ${what}`);
+        },
+      };
+    },
+    async rename(from: string, to: string) {
+      record('rename');
+      await promises.rename(from, to);
+    },
+    rm: promises.rm,
+  };
+  return { fs: fs as unknown as FileSystem, calls };
 }
 
-it('replaces the file, readable for its owner only, and leaves nothing beside it', async () => {
+it('replaces the file, readable for its owner only, and leaves nothing next to it', async () => {
   const path = join(newDirectory(), 'state.json');
   writeFileSync(path, 'old', { mode: 0o644 });
   await writeDurably(path, 'new');
   expect(readFileSync(path, 'utf8')).toBe('new');
-  expect(statSync(path).mode & 0o777).toBe(0o600);
+  if (process.platform !== 'win32') expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(readdirSync(join(path, '..'))).toEqual(['state.json']);
 });
 
-it('writes over what an earlier process has left half-written beside it', async () => {
-  const path = join(newDirectory(), 'state.json');
-  writeFileSync(`${path}.tmp`, 'a piece of something longer');
-  await writeDurably(path, 'new');
-  expect(readFileSync(path, 'utf8')).toBe('new');
-  expect(existsSync(`${path}.tmp`)).toBe(false);
+it('flushes the new file before it renames it, and the directory after that', async () => {
+  const { fs, calls } = recordingFileSystem();
+  await writeDurably(join(newDirectory(), 'state.json'), 'new', fs);
+  const [file, directory] = ['file', 'directory'];
+  expect(calls).toEqual([
+    `open ${file}`,
+    `write ${file}`,
+    `sync ${file}`,
+    `close ${file}`,
+    'rename',
+    `open ${directory}`,
+    `sync ${directory}`,
+    `close ${directory}`,
+  ]);
 });
 
-it('leaves the old file as it was when the disk is full, and removes what it has begun', async () => {
+it('a token server writes its state in this way', async () => {
+  const { fs, calls } = recordingFileSystem();
+  const store = await Store.open({
+    dataDir: newDirectory(),
+    clock: Date.now,
+    logger: recordingLogger(),
+    newKeys: async () => ({ signing: await newSigningKey('ES256'), retired: [] }),
+    write: (path, text) => writeDurably(path, text, fs),
+  });
+  calls.length = 0;
+  await store.change(({ keys }) => ({ keys, value: undefined }));
+  expect(calls.slice(2, 5)).toEqual(['sync file', 'close file', 'rename']);
+  await store.close();
+});
+
+it('writes to a new file with a random name: neither a file nor a link that waits there is written through', async () => {
+  const names: string[] = [];
+  const spy: FileSystem = {
+    ...promises,
+    rename: async (from, to) => {
+      names.push(String(from));
+      await promises.rename(from, to);
+    },
+  };
   const path = join(newDirectory(), 'state.json');
-  writeFileSync(path, 'old');
-  onFullDisk(path);
-  await expect(writeDurably(path, 'new')).rejects.toMatchObject({ code: 'ENOSPC' });
-  expect(readFileSync(path, 'utf8')).toBe('old');
-  expect(readdirSync(join(path, '..'))).toEqual(['state.json']);
+  await writeDurably(path, 'one', spy);
+  await writeDurably(path, 'two', spy);
+  expect(new Set(names).size).toBe(2);
+  expect(names.every((name) => /^state\.json\.[0-9a-f]{12}\.tmp$/.test(name.slice(path.length - 10)))).toBe(true);
+
+  const target = join(newDirectory(), 'elsewhere');
+  writeFileSync(target, 'mine');
+  const linked: FileSystem = {
+    ...promises,
+    open: (name, flags, mode) => {
+      if (flags !== 'r') symlinkSync(target, String(name));
+      return promises.open(name, flags, mode);
+    },
+  };
+  await expect(writeDurably(path, 'three', linked)).rejects.toMatchObject({ code: 'EEXIST' });
+  expect([readFileSync(target, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['mine', 'two']);
+});
+
+it('replaces a symbolic link instead of following it', async () => {
+  const [target, path] = [join(newDirectory(), 'elsewhere'), join(newDirectory(), 'state.json')];
+  writeFileSync(target, 'mine');
+  symlinkSync(target, path);
   await writeDurably(path, 'new');
+  expect([readFileSync(target, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['mine', 'new']);
+  expect(lstatSync(path).isSymbolicLink()).toBe(false);
+});
+
+it.each(['write file', 'sync file', 'close file', 'rename'])(
+  'leaves the old file as it was when the disk is full at: %s, and removes the new one',
+  async (call) => {
+    const path = join(newDirectory(), 'state.json');
+    writeFileSync(path, 'old');
+    await expect(writeDurably(path, 'new', recordingFileSystem(call).fs)).rejects.toBe(full);
+    expect(readFileSync(path, 'utf8')).toBe('old');
+    expect(readdirSync(join(path, '..'))).toEqual(['state.json']);
+    await writeDurably(path, 'new');
+    expect(readFileSync(path, 'utf8')).toBe('new');
+  },
+);
+
+it('does without the flush of a directory where the system has none', async () => {
+  const path = join(newDirectory(), 'state.json');
+  await writeDurably(path, 'new', recordingFileSystem('sync directory').fs);
   expect(readFileSync(path, 'utf8')).toBe('new');
 });
 
-it('a token server whose disk is full answers 503 to changes, keeps its file to the byte, and works again with room', async () => {
-  const server = await startServer();
-  const client = await registerClient(server);
-  const path = join(server.dataDir, 'state.json');
-  const before = readFileSync(path);
-  onFullDisk(path);
-  const refused = await server.patch('/clients/pos-17', { description: 'new' });
-  expect([refused.status, refused.body.code]).toEqual([503, 'storage_unavailable']);
-  expect(readFileSync(path).equals(before)).toBe(true);
-  await server.accessToken(client);
-  expect((await server.patch('/clients/pos-17', { description: 'new' })).status).toBe(200);
+it('a start removes what earlier processes have left half-written, and nothing else', async () => {
+  const dataDir = newDirectory();
+  const names = ['state.json.0123456789ab.tmp', 'state.json.tmp', 'state.json.bak', 'other.tmp'];
+  for (const name of names) writeFileSync(join(dataDir, name), 'a piece');
+  await startServer({ dataDir });
+  expect(readdirSync(dataDir).sort()).toEqual(['.gitignore', 'lock', 'other.tmp', 'state.json', 'state.json.bak']);
 });
 
 it('a state file that is cut off anywhere is refused, and not overwritten', async () => {
@@ -71,7 +164,7 @@ it('a state file that is cut off anywhere is refused, and not overwritten', asyn
     writeFileSync(path, whole);
     truncateSync(path, Math.floor((whole.length * tenths) / 10));
     await expect(startServer({ dataDir })).rejects.toThrow(
-      `the state of the token server in ${path} cannot be used: it is no valid JSON; restore it, or delete it to begin anew`,
+      `the state of the token server in ${path} cannot be used: it is not valid JSON; restore it, or delete it to begin anew`,
     );
     expect(readFileSync(path).equals(whole.subarray(0, Math.floor((whole.length * tenths) / 10)))).toBe(true);
   }
@@ -89,11 +182,16 @@ it('a data directory that is a file is refused with what to do', async () => {
 
 it('a first state that finds no room is refused, and the next start begins it', async () => {
   const dataDir = newDirectory();
-  mkdirSync(dataDir, { recursive: true });
-  onFullDisk(join(dataDir, 'state.json'));
-  await expect(startServer({ dataDir })).rejects.toThrow(
+  const options = {
+    dataDir,
+    clock: Date.now,
+    logger: recordingLogger(),
+    newKeys: async () => ({ signing: await newSigningKey('ES256'), retired: [] }),
+    write: () => Promise.reject(full),
+  };
+  await expect(Store.open(options)).rejects.toThrow(
     `the data directory ${dataDir} cannot be written (ENOSPC): make room on its disk`,
   );
-  expect(readdirSync(dataDir)).toEqual([]);
+  expect(readdirSync(dataDir)).toEqual(['.gitignore']);
   await registerClient(await startServer({ dataDir }));
 });

@@ -1,5 +1,5 @@
 import type { GenerationSource } from '../../src';
-import { createPublisher } from '../../src/auth-server/publisher';
+import { createPublisher } from '../../src/auth-server/generations/publisher';
 import { fakeTime, settle } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
 import { closeAll, registerClient, startServer } from './fixtures';

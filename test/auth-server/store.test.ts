@@ -1,9 +1,9 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAuthServer } from '../../src/auth-server';
-import type { ClientRow } from '../../src/auth-server/state';
-import { Store } from '../../src/auth-server/store';
-import { newSigningKey } from '../../src/auth-server/keys';
+import type { ClientRow } from '../../src/auth-server/storage/state';
+import { Store } from '../../src/auth-server/storage/store';
+import { newSigningKey } from '../../src/auth-server/storage/keys';
 import { fakeTime, settle } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
 import { AUDIENCE, ISSUER, changesOf, closeAll, newDirectory, registerClient, startServer } from './fixtures';
@@ -41,8 +41,8 @@ describe('what is kept on disk', () => {
   });
 
   it.each([
-    ['broken JSON', '{"format":1,', 'it is no valid JSON'],
-    ['an empty file', '', 'it is no valid JSON'],
+    ['broken JSON', '{"format":1,', 'it is not valid JSON'],
+    ['an empty file', '', 'it is not valid JSON'],
     ['another format', '{"format":2}', 'its "format" is not 1: another version has written it'],
     ['no keys', '{"format":1,"revision":1,"clients":[],"tombstones":[]}', 'its "keys" are incomplete'],
   ])('is never overwritten when it cannot be used: %s', async (_name, text, reason) => {
@@ -69,13 +69,13 @@ describe('what is kept on disk', () => {
 });
 
 describe('a disk that takes no more', () => {
-  it('answers changes with 503, keeps the old state, goes on reading, and recovers', async () => {
+  it('responds to changes with 503, keeps the old state, goes on reading, and recovers', async () => {
     const server = await startServer();
     const client = await registerClient(server);
-    const state = readFileSync(join(server.dataDir, 'state.json'), 'utf8');
-    // A directory in the place of the file that is written first: the real file system refuses.
-    const obstacle = join(server.dataDir, 'state.json.tmp');
-    mkdirSync(obstacle);
+    // A directory in the place of the file: the real file system refuses the rename.
+    const path = join(server.dataDir, 'state.json');
+    renameSync(path, `${path}.kept`);
+    mkdirSync(path);
     const changes = changesOf(server);
     for (const change of changes) {
       const response = await change();
@@ -90,14 +90,50 @@ describe('a disk that takes no more', () => {
       expect.objectContaining({ client_id: 'pos-17', version: 1, description: 'Till 17' }),
     ]);
     await server.accessToken(client);
-    expect(readFileSync(join(server.dataDir, 'state.json'), 'utf8')).toBe(state);
+    expect(readdirSync(server.dataDir).sort()).toEqual(['.gitignore', 'lock', 'state.json', 'state.json.kept']);
 
-    rmSync(obstacle, { recursive: true });
+    rmSync(path, { recursive: true });
+    renameSync(`${path}.kept`, path);
     expect((await server.patch('/clients/pos-17', { description: 'new' })).status).toBe(200);
   });
 });
 
+/** What the lock of a process holds: its pid, and on Linux its start time. */
+function identityOf(pid: number): string {
+  if (!existsSync(`/proc/${pid}/stat`)) return String(pid);
+  const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return `${pid} ${status.slice(status.lastIndexOf(')') + 2).split(' ')[19]}`;
+}
+
 describe('the data directory', () => {
+  it('keeps itself out of git', async () => {
+    const { dataDir } = await startServer();
+    expect(readFileSync(join(dataDir, '.gitignore'), 'utf8')).toBe('*\n');
+  });
+
+  it('keeps a .gitignore that is already there', async () => {
+    const dataDir = newDirectory();
+    writeFileSync(join(dataDir, '.gitignore'), 'state.json\n');
+    await startServer({ dataDir });
+    expect(readFileSync(join(dataDir, '.gitignore'), 'utf8')).toBe('state.json\n');
+  });
+
+  (process.platform === 'win32' ? it.skip.each : it.each)([0o770, 0o702, 0o777])(
+    'is refused when others can write to it: mode %o',
+    async (mode) => {
+      const dataDir = newDirectory();
+      chmodSync(dataDir, mode);
+      await expect(startServer({ dataDir })).rejects.toThrow(
+        new Error(
+          `other users can write to the data directory ${dataDir} (mode ${mode.toString(8)}): run chmod go-w ${dataDir}`,
+        ),
+      );
+      expect(readdirSync(dataDir)).toEqual([]);
+      chmodSync(dataDir, mode & ~0o022);
+      await startServer({ dataDir });
+    },
+  );
+
   it('belongs to one server of a process', async () => {
     const server = await startServer();
     await expect(startServer({ dataDir: server.dataDir })).rejects.toThrow(
@@ -109,11 +145,9 @@ describe('the data directory', () => {
   it('belongs to one process', async () => {
     const dataDir = newDirectory();
     const lock = join(dataDir, 'lock');
-    const status = readFileSync(`/proc/${process.ppid}/stat`, 'utf8');
-    const started = status.slice(status.lastIndexOf(')') + 2).split(' ')[19];
-    writeFileSync(lock, `${process.ppid} ${started}`);
+    writeFileSync(lock, identityOf(process.ppid));
     await expect(createAuthServer({ issuer: ISSUER, audience: AUDIENCE, dataDir })).rejects.toThrow(
-      `the data directory ${dataDir} is in use by process ${process.ppid}: stop it first, or delete ${lock} if it is no token server`,
+      `the data directory ${dataDir} is in use by process ${process.ppid}: stop it first, or delete ${lock} if it is not a token server`,
     );
   });
 
@@ -123,14 +157,15 @@ describe('the data directory', () => {
     // A directory: root, too, cannot read it as a file.
     mkdirSync(lock);
     await expect(createAuthServer({ issuer: ISSUER, audience: AUDIENCE, dataDir })).rejects.toThrow(
-      `the data directory ${dataDir} is in use by a process that cannot be told (EISDIR)`,
+      `the data directory ${dataDir} is in use by an unknown process (EISDIR)`,
     );
-    expect(readdirSync(dataDir)).toEqual(['lock']);
+    expect(readdirSync(dataDir)).toEqual(['.gitignore', 'lock']);
   });
 
-  it.each([
+  it.each<readonly [string, string]>([
     ['a process that is dead', '4194304'],
-    ['an earlier process of the same pid', `${process.ppid} 1`],
+    // Only Linux tells the start time of a process.
+    ...(existsSync('/proc/self/stat') ? [['an earlier process of the same pid', `${process.ppid} 1`] as const] : []),
     ['a process with our own pid, as containers have it', `${process.pid} 1`],
     ['nobody', ''],
   ])('is taken over from %s', async (_name, holder) => {

@@ -172,8 +172,8 @@ describe('a request that is malformed: 400 invalid_request', () => {
     ['a broken percent sign', NOT_ENCODED, () => send(`${GRANT}&client_id=pos%zz`)],
     ['percent-encoded bytes that are no UTF-8', NOT_ENCODED, () => send(`${GRANT}&client_id=%ff`)],
     [
-      'a secret in the address',
-      'client_secret must be sent in the body, not in the address.',
+      'a secret in the URL',
+      'client_secret must be sent in the body, not in the URL.',
       () => send(GRANT).query({ client_secret: 'x' }),
     ],
     [

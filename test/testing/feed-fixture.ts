@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
-import { generationsFeed } from '../../src/auth-server/generations-feed';
-import { generationsStream } from '../../src/auth-server/generations-stream';
-import type { KeyRing } from '../../src/auth-server/state';
-import { Store } from '../../src/auth-server/store';
+import { generationsFeed } from '../../src/auth-server/generations/feed';
+import { generationsStream } from '../../src/auth-server/generations/stream';
+import type { KeyRing } from '../../src/auth-server/storage/state';
+import { Store } from '../../src/auth-server/storage/store';
 import { systemSchedule } from '../../src/core/clock';
 import { httpGenerations } from '../../src/generation/http';
 import type { GenerationSourceFixture } from '../../src/testing/index';
@@ -54,6 +54,6 @@ function publish(store: Store, clientId: string, generation: number): Promise<vo
   return store.change(({ tombstones }, { revision }) => {
     const known = tombstones.get(clientId)?.generation ?? -1;
     if (generation <= known) return { value: undefined };
-    return { bury: { clientId, generation, version: 1, movedAt: revision }, value: undefined };
+    return { tombstone: { clientId, generation, version: 1, movedAt: revision }, value: undefined };
   });
 }

@@ -1,22 +1,22 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type * as clientModule from '../../../src/auth-server/client';
-import type { ClientRow } from '../../../src/auth-server/state';
+import type * as clientModule from '../../../src/auth-server/clients/client';
+import type { ClientRow } from '../../../src/auth-server/storage/state';
 import type { GenerationSource } from '../../../src/generation';
 import type * as commandsModule from '../../properties/commands';
 import type { Faults } from '../../properties/system';
 
-const actual = jest.requireActual<typeof clientModule>('../../../src/auth-server/client');
+const actual = jest.requireActual<typeof clientModule>('../../../src/auth-server/clients/client');
 
 /** The rules of client credentials, of which one at a time is replaced by a wrong one. */
 const rules = { ...actual };
-jest.doMock('../../../src/auth-server/client', () => ({
+jest.doMock('../../../src/auth-server/clients/client', () => ({
   registered: (...args: Parameters<typeof actual.registered>) => rules.registered(...args),
   patched: (...args: Parameters<typeof actual.patched>) => rules.patched(...args),
   rotated: (...args: Parameters<typeof actual.rotated>) => rules.rotated(...args),
-  movedOn: (...args: Parameters<typeof actual.movedOn>) => rules.movedOn(...args),
-  buried: (...args: Parameters<typeof actual.buried>) => rules.buried(...args),
+  withNewGeneration: (...args: Parameters<typeof actual.withNewGeneration>) => rules.withNewGeneration(...args),
+  deleted: (...args: Parameters<typeof actual.deleted>) => rules.deleted(...args),
 }));
 
 /** The same sequences each time: a mutant that lives today lives tomorrow. */
@@ -41,8 +41,8 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a change of the Description that discards nothing',
     {
-      patched(row, patch, moment) {
-        const after = actual.patched(row, patch, moment);
+      patched(row, patch, context) {
+        const after = actual.patched(row, patch, context);
         return after.description === row.description ? after : keepGeneration(row, after);
       },
     },
@@ -50,8 +50,8 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a Description that is compared without its white space',
     {
-      patched(row, patch, moment) {
-        const after = actual.patched(row, patch, moment);
+      patched(row, patch, context) {
+        const after = actual.patched(row, patch, context);
         return after.description.trim() === row.description.trim() && after.scopes === row.scopes
           ? keepGeneration(row, after)
           : after;
@@ -61,17 +61,17 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'the same Description taken for a change',
     {
-      patched(row, patch, moment) {
-        const after = actual.patched(row, patch, moment);
-        return after === row && patch.description !== undefined ? actual.movedOn(row, moment) : after;
+      patched(row, patch, context) {
+        const after = actual.patched(row, patch, context);
+        return after === row && patch.description !== undefined ? actual.withNewGeneration(row, context) : after;
       },
     },
   ],
   [
     'a scope that is taken away, and tokens that keep it',
     {
-      patched(row, patch, moment) {
-        const after = actual.patched(row, patch, moment);
+      patched(row, patch, context) {
+        const after = actual.patched(row, patch, context);
         return patch.scopes ? keepGeneration(row, after) : after;
       },
     },
@@ -79,10 +79,10 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a further scope that discards tokens',
     {
-      patched(row, patch, moment) {
-        const after = actual.patched(row, patch, moment);
+      patched(row, patch, context) {
+        const after = actual.patched(row, patch, context);
         return patch.scopes && after !== row && after.generation === row.generation
-          ? actual.movedOn(after, moment)
+          ? actual.withNewGeneration(after, context)
           : after;
       },
     },
@@ -90,8 +90,8 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a client that is disabled, and tokens that live on',
     {
-      patched(row, patch, moment) {
-        const after = actual.patched(row, patch, moment);
+      patched(row, patch, context) {
+        const after = actual.patched(row, patch, context);
         return patch.disabled ? keepGeneration(row, after) : after;
       },
     },
@@ -99,40 +99,40 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a rotation that discards tokens although it was asked not to',
     {
-      rotated: (row, secret, options, moment) => actual.rotated(row, secret, { ...options, keepTokens: false }, moment),
+      rotated: (row, secret, options, context) => actual.rotated(row, secret, { ...options, keepTokens: false }, context),
     },
   ],
   [
     'a rotation that keeps tokens unasked',
     {
-      rotated: (row, secret, options, moment) => actual.rotated(row, secret, { ...options, keepTokens: true }, moment),
+      rotated: (row, secret, options, context) => actual.rotated(row, secret, { ...options, keepTokens: true }, context),
     },
   ],
   [
     'a rotation that leaves the secrets before',
     {
-      rotated: (row, secret, options, moment) =>
-        actual.rotated(row, secret, { ...options, revokePrevious: false }, moment),
+      rotated: (row, secret, options, context) =>
+        actual.rotated(row, secret, { ...options, revokePrevious: false }, context),
     },
   ],
   [
     'a rotation that ends the secret before at once',
     {
-      rotated: (row, secret, options, moment) =>
-        actual.rotated(row, secret, { ...options, revokePrevious: true }, moment),
+      rotated: (row, secret, options, context) =>
+        actual.rotated(row, secret, { ...options, revokePrevious: true }, context),
     },
   ],
   [
     'a generation that is the time, used twice in the same millisecond',
-    { movedOn: (row, moment) => ({ ...actual.movedOn(row, moment), generation: moment.nowMs }) },
+    { withNewGeneration: (row, context) => ({ ...actual.withNewGeneration(row, context), generation: context.nowMs }) },
   ],
   [
     'an id that begins anew after it was deleted',
-    { registered: (client, secret, _before, moment) => actual.registered(client, secret, undefined, moment) },
+    { registered: (client, secret, _before, context) => actual.registered(client, secret, undefined, context) },
   ],
   [
     'a deleted client whose tokens live on',
-    { buried: (row, moment) => ({ ...actual.buried(row, moment), generation: row.generation }) },
+    { deleted: (row, context) => ({ ...actual.deleted(row, context), generation: row.generation }) },
   ],
 ];
 

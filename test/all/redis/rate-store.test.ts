@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
-import type { Options } from 'express-rate-limit';
-import { SharedRateStore } from '../../../src/app/shared-rate-store';
-import type { RedisCommands } from '../../../src/app/shared-rate-store';
+import { SharedRateStore } from '../../../src/rate-limit/shared-store';
+import type { RedisCommands } from '../../../src/rate-limit/shared-store';
 import { rateLimitRedis } from '../../../src/cli/rate-limit-redis';
 import type { Settings } from '../../../src/index';
 import { recordingLogger } from '../../support/log';
@@ -37,8 +36,7 @@ describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {
   beforeEach(() => log.entries.splice(0));
 
   function process(url = redis.url): SharedRateStore {
-    const store = new SharedRateStore({ redis: connectTo(url, name), prefix: PREFIX, logger: log });
-    store.init({ windowMs } as Options);
+    const store = new SharedRateStore({ redis: connectTo(url, name), prefix: PREFIX, windowMs, logger: log });
     open.push(store);
     return store;
   }
@@ -52,6 +50,17 @@ describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThanOrEqual(windowMs);
     expect(log.entries).toEqual([]);
+  });
+
+  it('a window ends a whole window after its first hit: later hits do not move its end', async () => {
+    const store = process();
+    await hits(store, `${name} w`);
+    await redis.command('PEXPIRE', `${PREFIX}${name} w`, '5000');
+    expect(await hits(store, `${name} w`)).toBe(2);
+    const left = Number(await redis.command('PTTL', `${PREFIX}${name} w`));
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(5_000);
+    expect((await store.increment(`${name} w`)).resetTime.getTime()).toBeLessThanOrEqual(Date.now() + 5_000);
   });
 
   it('takes hits back, forgets, and begins no key that has ended', async () => {
@@ -77,7 +86,7 @@ describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {
     await redis.kill();
     expect([await hits(store, `${name} d`), await hits(store, `${name} d`)]).toEqual([2, 3]);
     await redis.start();
-    await eventually('the word that Redis counts', async () => {
+    await eventually('the log line that Redis counts', async () => {
       await hits(store, `${name} d`);
       return log.at('info').length > 0;
     });

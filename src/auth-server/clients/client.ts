@@ -1,0 +1,101 @@
+import { nextNumber } from '../storage/state';
+import type { ClientRow, StoredSecret, Tombstone } from '../storage/state';
+import type { ChangeContext } from '../storage/store';
+import { MAX_SECRETS } from './secrets';
+
+/** What a client registers with. */
+export interface NewClient {
+  readonly clientId: string;
+  readonly description: string;
+  readonly scopes: readonly string[];
+}
+
+/** What can be changed about a client; absent members stay. */
+export interface ClientPatch {
+  readonly description?: string;
+  readonly scopes?: readonly string[];
+  readonly disabled?: boolean;
+}
+
+/** How a secret is rotated. */
+export interface RotationOptions {
+  /** The tokens issued so far stay valid. */
+  readonly keepTokens: boolean;
+  /** Every other secret ends now, not only the oldest. */
+  readonly revokePrevious: boolean;
+}
+
+/** The row of a new client. Its numbers are above those of a deleted client of the same id. */
+export function registered(
+  { clientId, description, scopes }: NewClient,
+  secret: StoredSecret,
+  before: Tombstone | undefined,
+  { nowMs, revision }: ChangeContext,
+): ClientRow {
+  return {
+    clientId,
+    description,
+    scopes,
+    disabled: false,
+    generation: before ? nextNumber(before.generation, nowMs) : nowMs,
+    version: (before?.version ?? 0) + 1,
+    secrets: [secret],
+    createdMs: nowMs,
+    updatedMs: nowMs,
+    movedAt: revision,
+  };
+}
+
+/** The row with a patch applied: the same object when nothing changes. */
+export function patched(row: ClientRow, patch: ClientPatch, context: ChangeContext): ClientRow {
+  const next = { ...row, ...patch };
+  const changed =
+    next.description !== row.description || next.disabled !== row.disabled || !sameScopes(next.scopes, row.scopes);
+  if (!changed) return row;
+  return discardsTokens(row, next) ? withNewGeneration(next, context) : withNewVersion(next, context);
+}
+
+/** The row with a further secret; only the newest are kept. */
+export function rotated(
+  row: ClientRow,
+  secret: StoredSecret,
+  { keepTokens, revokePrevious }: RotationOptions,
+  context: ChangeContext,
+): ClientRow {
+  const others = revokePrevious ? [] : row.secrets.slice(0, MAX_SECRETS - 1);
+  const next = { ...row, secrets: [secret, ...others] };
+  return keepTokens ? withNewVersion(next, context) : withNewGeneration(next, context);
+}
+
+/** The row with the next generation: every token issued so far is discarded. */
+export function withNewGeneration(row: ClientRow, context: ChangeContext): ClientRow {
+  const generation = nextNumber(row.generation, context.nowMs);
+  return { ...withNewVersion(row, context), generation, movedAt: context.revision };
+}
+
+/** What a deleted client leaves: its tokens are discarded. */
+export function deleted(row: ClientRow, context: ChangeContext): Tombstone {
+  const { clientId, generation, version, movedAt } = withNewGeneration(row, context);
+  return { clientId, generation, version, movedAt };
+}
+
+/**
+ * Whether a change discards the tokens issued before: the Description is another text (white space and case count), a
+ * scope is taken away, or the client is disabled.
+ */
+function discardsTokens(before: ClientRow, after: ClientRow): boolean {
+  return (
+    after.description !== before.description ||
+    before.scopes.some((scope) => !after.scopes.includes(scope)) ||
+    (after.disabled && !before.disabled)
+  );
+}
+
+function withNewVersion(row: ClientRow, { nowMs }: ChangeContext): ClientRow {
+  return { ...row, version: row.version + 1, updatedMs: nowMs };
+}
+
+/** In any order. */
+function sameScopes(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((scope) => b.includes(scope));
+}

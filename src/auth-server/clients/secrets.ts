@@ -1,0 +1,51 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { StoredSecret } from '../storage/state';
+
+/** With two live secrets, a fleet can change over without a gap. */
+export const MAX_SECRETS = 2;
+
+/** A new secret; its text is not kept. */
+export interface NewSecret {
+  readonly text: string;
+  readonly stored: StoredSecret;
+}
+
+/** Compares two digests of equal length in constant time. */
+export type CompareDigests = (a: Buffer, b: Buffer) => boolean;
+
+const NO_SECRET = Buffer.alloc(32);
+
+/** Makes a secret of 256 random bits. That cannot be guessed, so a fast hash is enough. */
+export function newSecret(nowMs: number): NewSecret {
+  const text = randomBytes(32).toString('base64url');
+  const id = randomBytes(6).toString('base64url');
+  return { text, stored: { id, hash: digest(text).toString('hex'), createdMs: nowMs } };
+}
+
+/**
+ * Whether `presented` is one of the secrets. Always makes the same number of comparisons, for two secrets, one, or none
+ * (an unknown client), so that the time reveals nothing.
+ */
+export function matchesSecret(
+  secrets: readonly StoredSecret[],
+  presented: string,
+  compare: CompareDigests = timingSafeEqual,
+): boolean {
+  const actual = digest(presented);
+  let matches = false;
+  for (let index = 0; index < MAX_SECRETS; index += 1) {
+    const secret = secrets[index];
+    const equal = compare(secret ? Buffer.from(secret.hash, 'hex') : NO_SECRET, actual);
+    matches = (equal && secret !== undefined) || matches;
+  }
+  return matches;
+}
+
+/** Whether two texts are equal, in constant time for any lengths. */
+export function equalTexts(a: string, b: string): boolean {
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

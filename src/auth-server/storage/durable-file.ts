@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import * as promises from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** Replaces a file as a whole; once it resolves, neither `kill -9` nor a power cut can lose or tear the file. */
+export type WriteFile = (path: string, text: string) => Promise<void>;
+
+/** The calls of `node:fs/promises` that a durable write makes. */
+export type FileSystem = Pick<typeof promises, 'open' | 'rename' | 'rm'>;
+
+/**
+ * Writes a new file next to `path`, flushes it, and renames it over `path`. Only the owner can read it.
+ *
+ * @throws Error of the file system; `path` is then as it was.
+ */
+export async function writeDurably(path: string, text: string, fs: FileSystem = promises): Promise<void> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    await writeAndFlush(fs, temporary, text);
+    await fs.rename(temporary, path);
+  } catch (error) {
+    // A half-written file may be what fills the disk. A failure to remove it must not hide the first error.
+    await fs.rm(temporary, { force: true }).catch(() => {});
+    throw error;
+  }
+  // Makes the rename itself survive a power cut. Some systems cannot flush a directory (Windows).
+  await flushDirectory(fs, dirname(path)).catch(() => {});
+}
+
+/** Removes what writes of an earlier process have left unfinished next to `path`. */
+export async function removeUnfinished(directory: string, name: string): Promise<void> {
+  for (const entry of await promises.readdir(directory)) {
+    const isUnfinished = entry.startsWith(`${name}.`) && entry.endsWith('.tmp');
+    if (isUnfinished) await promises.rm(join(directory, entry), { force: true });
+  }
+}
+
+async function writeAndFlush(fs: FileSystem, path: string, text: string): Promise<void> {
+  // Exclusive: neither an existing file nor a symbolic link in its place is written through.
+  const file = await fs.open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function flushDirectory(fs: FileSystem, path: string): Promise<void> {
+  const directory = await fs.open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

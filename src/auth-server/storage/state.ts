@@ -1,0 +1,76 @@
+import type { JsonWebKey } from 'node:crypto';
+
+/** Algorithms that the token server signs with (RFC 7518 section 3.1). */
+export type SigningAlgorithm = 'RS256' | 'ES256';
+
+/** A client secret as it is kept; its text was shown once and is not kept. */
+export interface StoredSecret {
+  readonly id: string;
+  /** SHA-256 in hexadecimal. */
+  readonly hash: string;
+  readonly createdMs: number;
+}
+
+/** A client credential. Rows are immutable: every change makes a new one. */
+export interface ClientRow {
+  readonly clientId: string;
+  readonly description: string;
+  readonly scopes: readonly string[];
+  readonly disabled: boolean;
+  /** Tokens that carry a lower number are discarded. */
+  readonly generation: number;
+  /** Increases with every change; the entity tag. */
+  readonly version: number;
+  /** Newest first. */
+  readonly secrets: readonly StoredSecret[];
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  /** Revision of the state at the last change of the generation. */
+  readonly movedAt: number;
+}
+
+/** What remains of a deleted client credential, so that its id never gets an old number again. */
+export interface Tombstone {
+  readonly clientId: string;
+  readonly generation: number;
+  readonly version: number;
+  readonly movedAt: number;
+}
+
+/** The key that signs. */
+export interface SigningKey {
+  readonly kid: string;
+  readonly alg: SigningAlgorithm;
+  readonly privateJwk: JsonWebKey;
+}
+
+/** A key that no longer signs; published until its last token has expired. Its private half is not kept. */
+export interface RetiredKey {
+  readonly kid: string;
+  readonly alg: SigningAlgorithm;
+  readonly publicJwk: JsonWebKey;
+  readonly publishedUntilMs: number;
+}
+
+/** All keys of the token server. */
+export interface KeyRing {
+  readonly signing: SigningKey;
+  readonly retired: readonly RetiredKey[];
+}
+
+/** Everything that the token server keeps. Immutable: every change makes a new one. */
+export interface State {
+  /**
+   * Increases with every change: `max(previous + 1, now in ms)`. It is the entity tag of the generations feed, the time
+   * of a change, and the event id of the stream; a restored older state cannot repeat a number.
+   */
+  readonly revision: number;
+  readonly clients: ReadonlyMap<string, ClientRow>;
+  readonly tombstones: ReadonlyMap<string, Tombstone>;
+  readonly keys: KeyRing;
+}
+
+/** The next generation or revision: above `previous`, and not before now. */
+export function nextNumber(previous: number, nowMs: number): number {
+  return Math.max(previous + 1, nowMs);
+}
