@@ -126,7 +126,10 @@ function readIssuer(given: Reader): string {
 
 function readScopes(given: Reader, scopes: unknown): readonly string[] | undefined {
   if (scopes === undefined) return undefined;
-  const fits = Array.isArray(scopes) && scopes.length > 0 && scopes.every((scope) => typeof scope === 'string' && isScopeToken(scope));
+  const fits =
+    Array.isArray(scopes) &&
+    scopes.length > 0 &&
+    scopes.every((scope) => typeof scope === 'string' && isScopeToken(scope));
   if (!fits) given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"');
   return [...(scopes as string[])];
 }

@@ -68,9 +68,7 @@ export class SharedRateStore implements Store {
   async increment(key: string): Promise<Hits> {
     const local = this.#local.increment(key);
     const shared = await this.#run(readCount, HIT, key, String(this.#options.windowMs));
-    return shared
-      ? { totalHits: shared.hits, resetTime: new Date(this.#clock() + shared.leftMs) }
-      : local;
+    return shared ? { totalHits: shared.hits, resetTime: new Date(this.#clock() + shared.leftMs) } : local;
   }
 
   async decrement(key: string): Promise<void> {

@@ -49,7 +49,14 @@ function scene(): Scene {
     time,
     log,
     process() {
-      const store = new SharedRateStore({ redis, prefix: 'api ', windowMs, logger: log, timeoutMs: 5, clock: time.clock });
+      const store = new SharedRateStore({
+        redis,
+        prefix: 'api ',
+        windowMs,
+        logger: log,
+        timeoutMs: 5,
+        clock: time.clock,
+      });
       open.push(store);
       return store;
     },
@@ -84,23 +91,26 @@ it.each([
   ['may not be written', () => Promise.reject(new Error("OOM command not allowed for 'api pos'")), 'OOM'],
   ['sends an unexpected reply', () => Promise.resolve('OK'), 'unexpected reply'],
   ['fails without a message', () => Promise.reject(new Error('')), 'no connection'],
-])('where Redis %s, a process uses its own count of all requests it has seen, and warns once', async (_what, fail, error) => {
-  const { redis, time, log, process } = scene();
-  const store = process();
-  await hits(store);
-  redis.counts.set('api pos', 100);
-  redis.fail = fail;
-  expect([await hits(store), await hits(store)]).toEqual([2, 3]);
-  time.step(10_000);
-  expect(await hits(store)).toBe(4);
-  expect(log.entries).toEqual([
-    {
-      level: 'warn',
-      fields: { error },
-      message: 'rate limit: Redis does not count, each process uses its own count',
-    },
-  ]);
-});
+])(
+  'where Redis %s, a process uses its own count of all requests it has seen, and warns once',
+  async (_what, fail, error) => {
+    const { redis, time, log, process } = scene();
+    const store = process();
+    await hits(store);
+    redis.counts.set('api pos', 100);
+    redis.fail = fail;
+    expect([await hits(store), await hits(store)]).toEqual([2, 3]);
+    time.step(10_000);
+    expect(await hits(store)).toBe(4);
+    expect(log.entries).toEqual([
+      {
+        level: 'warn',
+        fields: { error },
+        message: 'rate limit: Redis does not count, each process uses its own count',
+      },
+    ]);
+  },
+);
 
 it('while Redis fails, one request a second asks it, and no other waits', async () => {
   const { redis, time, process } = scene();

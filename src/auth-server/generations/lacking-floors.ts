@@ -46,7 +46,6 @@ export async function lackingFloors(comparison: Comparison, timeoutMs: number): 
   return lacking;
 }
 
-
 /** Items that are looked at in one go: some 5 ms of work. */
 const SLICE = 20_000;
 

@@ -71,10 +71,7 @@ function isKeyRing(value: unknown): value is KeyRing {
   return (
     isNamedKey(signing) &&
     isObject(signing['privateJwk']) &&
-    isArrayOf(
-      retired,
-      (key) => isNamedKey(key) && isObject(key['publicJwk']) && isGeneration(key['publishedUntilMs']),
-    )
+    isArrayOf(retired, (key) => isNamedKey(key) && isObject(key['publicJwk']) && isGeneration(key['publishedUntilMs']))
   );
 }
 

@@ -99,13 +99,15 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a rotation that discards tokens although it was asked not to',
     {
-      rotated: (row, secret, options, context) => actual.rotated(row, secret, { ...options, keepTokens: false }, context),
+      rotated: (row, secret, options, context) =>
+        actual.rotated(row, secret, { ...options, keepTokens: false }, context),
     },
   ],
   [
     'a rotation that keeps tokens unasked',
     {
-      rotated: (row, secret, options, context) => actual.rotated(row, secret, { ...options, keepTokens: true }, context),
+      rotated: (row, secret, options, context) =>
+        actual.rotated(row, secret, { ...options, keepTokens: true }, context),
     },
   ],
   [
