@@ -1,10 +1,10 @@
 /** @jest-config-loader esbuild-register */
 import type { Config } from 'jest';
-import together from './jest.together.config';
+import base from './jest.config';
 
-/** `npm run coverage`: what `npm test` runs, and how much of src it reaches. */
+/** `npm run coverage`: the suites of `npm test`, and how much of src they reach. */
 const config: Config = {
-  ...together,
+  ...base,
   collectCoverage: true,
   coverageProvider: 'v8',
   collectCoverageFrom: ['src/**/*.ts', '!src/**/*.d.ts'],

@@ -1,6 +1,6 @@
 'use strict';
-// Turns TypeScript, and packages that are published as ESM only, into what Jest loads. Types are not looked at here:
-// `npm run check` does that, and a file costs a fraction of a millisecond instead of tens of them.
+// Compiles TypeScript, and packages that are published as ESM only, to CommonJS for Jest. Types are checked by
+// `npm run check`; without them a file takes a fraction of a millisecond.
 const { createHash } = require('node:crypto');
 const { readFileSync } = require('node:fs');
 const { transformSync, version } = require('esbuild');
@@ -9,10 +9,10 @@ const OPTIONS = {
   format: 'cjs',
   platform: 'node',
   target: 'node20',
-  // Tests look at the names of middlewares.
+  // Tests read the names of middlewares.
   keepNames: true,
   sourcemap: 'inline',
-  // Jest has no loader for an import() unless it is started with a flag: inside it, that is a require().
+  // Jest has no loader for import() unless it is started with a flag: compile it to require().
   supported: { 'dynamic-import': false },
 };
 const SELF = createHash('sha1').update(readFileSync(__filename)).update(version).digest('hex');

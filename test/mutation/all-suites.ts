@@ -2,28 +2,30 @@ import { readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 /**
- * All suites that say what verification, scopes and generations do, in one file: a mutation run starts Jest once for
- * each of a thousand mutants, and what they import should be loaded once for each of them, not fifty times.
+ * The suites of a mutation run in one file, because Jest loads every test file for every mutant. Stryker names the tests
+ * that reach the mutant; only the suites of these tests are loaded.
  */
-const AREAS = ['core', 'token', 'generation', 'express', 'behaviours'];
-/** They say what sources do, which is not mutated, and take their time. */
-const SOURCES = /^(postgres|redis|http|sse)/;
 const TEST = join(__dirname, '..');
-/** Names of suites, separated by commas; without it, all. `token/` are all below that folder. */
-const CHOSEN = process.env['SUITES']?.split(',') ?? [''];
+const { SUITES = '', LEFT_OUT = '' } = process.env;
+const leftOut = LEFT_OUT.split(',');
 
-for (const path of AREAS.flatMap(suites)) {
-  // Inside a describe block hooks at the top of a file stay with the tests of that file.
-  describe(relative(TEST, path), () => {
-    // An import would be outside of the block.
-    // eslint-disable-next-line @typescript-eslint/no-require-imports
-    require(path);
-  });
+for (const prefix of SUITES.split(',')) {
+  const [folder = ''] = prefix.split('/');
+  const suites = readdirSync(join(TEST, folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}/${name}`)
+    .filter((name) => name.endsWith('.test.ts') && name.startsWith(prefix))
+    .filter((name) => !leftOut.some((start) => name.startsWith(start)));
+  for (const suite of suites.filter(reachesMutant)) {
+    // Inside a describe block the hooks at the top of a file apply to the tests of that file only.
+    describe(relative(TEST, join(TEST, suite)), () => {
+      // An import would be outside of the block.
+      // eslint-disable-next-line @typescript-eslint/no-require-imports
+      require(join(TEST, suite));
+    });
+  }
 }
 
-function suites(area: string): readonly string[] {
-  return readdirSync(join(TEST, area), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts') && !SOURCES.test(name))
-    .filter((name) => CHOSEN.some((chosen) => `${area}/${name}`.startsWith(chosen)))
-    .map((name) => join(TEST, area, name));
+function reachesMutant(suite: string): boolean {
+  const { testNamePattern } = globalThis as { testNamePattern?: string };
+  return testNamePattern === undefined || testNamePattern.includes(`(${suite} `);
 }

@@ -6,10 +6,11 @@ import base from '../../jest.config';
 const config: Config = {
   ...base,
   rootDir: '../..',
-  roots: ['<rootDir>/test'],
-  // Stryker reads this by itself and knows no <rootDir>.
-  testEnvironment: join(__dirname, '../environment.cjs'),
-  // What waits for ever under a mutant has found it.
+  // Jest searches these folders again for each mutant.
+  roots: ['<rootDir>/test/mutation'],
+  // Stryker reads this itself and does not replace <rootDir>.
+  testEnvironment: join(__dirname, 'environment.cjs'),
+  // A test that never ends has noticed its mutant.
   testTimeout: 5_000,
   testMatch: ['<rootDir>/test/mutation/all-suites.ts'],
 };

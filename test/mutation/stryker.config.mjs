@@ -1,4 +1,4 @@
-// What `npm run mutation` tells Stryker; run.mjs names the file, plan.mjs its suites.
+// Stryker's options for `npm run mutation`; run.mjs adds the files to mutate.
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {
   testRunner: 'jest',
@@ -15,8 +15,8 @@ export default {
   },
   concurrency: Number(process.env['MUTATION_WORKERS'] ?? 2),
   timeoutMS: 10_000,
-  // Not hidden: Express serves no file from below a directory with a dot.
+  // Not hidden: Express serves no file below a directory whose name begins with a dot.
   tempDirName: `coverage/mutation-${process.pid}`,
-  // Hidden directories come and go while somebody works.
+  // Hidden directories can change during a run.
   ignorePatterns: ['.*', 'api', 'bench', 'coverage', 'dist', 'docs'],
 };
