@@ -20,13 +20,17 @@ export interface RunningApi {
 /**
  * Makes the API and listens, on the admin port too where the settings have one.
  *
+ * @param make - makes the app; default: the scaffold
  * @throws Error when a port is not to be had; nothing is left open
  */
-export async function startApi(options: AppOptions): Promise<RunningApi> {
+export async function startApi(
+  options: AppOptions,
+  make: (options: AppOptions) => App | Promise<App> = createApp,
+): Promise<RunningApi> {
   const { host, port, adminPort, logLevel } = options.settings;
   const { logger = createLog({ level: logLevel }) } = options;
   const metrics = adminPort === undefined ? undefined : await createMetrics(() => app.readiness().ready);
-  const app = createApp({
+  const app = await make({
     ...options,
     logger,
     onRequest(event) {

@@ -1,7 +1,7 @@
-import { table } from './answer';
+import { table } from './output';
 import type { ClientWithSecret } from './token-server';
 
-/** What `dev` says once it is ready. */
+/** What `dev` prints once it is ready. */
 export interface DevReport {
   readonly ready_ms: number;
   readonly base_url: string;
@@ -12,16 +12,16 @@ export interface DevReport {
   readonly admin_url: string | undefined;
   /** Clients that were registered by this start, with their secrets. */
   readonly clients: readonly ClientWithSecret[];
-  /** Whether keys and generations are there; `/readyz` says what is missing. */
+  /** Whether keys and generations have been read; `/readyz` says what is missing. */
   readonly ready: boolean;
 }
 
-/** The report as text. Secrets stand in it at the first start only. */
+/** The report as text. Only the first start shows secrets. */
 export function banner(report: DevReport, programName: string): string {
   const parts = [
     report.ready
       ? `Tillgate is ready in ${report.ready_ms} ms`
-      : `Tillgate listens, and waits for its authorization server: ${report.base_url}/readyz says for what`,
+      : `Tillgate listens, and waits for its authorization server: see ${report.base_url}/readyz`,
     addresses(report),
     ...(report.clients.length > 0 ? [secrets(report.clients)] : []),
     ...(report.embedded ? [tryIt(report, programName), goOn(programName)] : []),

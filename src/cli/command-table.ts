@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-require-imports -- every command loads its module when it is called: help must be quick */
+/* eslint-disable @typescript-eslint/no-require-imports -- each command loads its module when it runs: help stays fast */
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../core/required-packages';
 import type { CommandEntry, CommandGroup } from './command';
 import type * as callCommand from './commands/call';
@@ -25,6 +25,7 @@ const load = {
   token: () => require('./commands/token') as typeof tokenCommand,
 };
 
+const APP = ['--app <module>', 'run the app that this module exports instead of the scaffold'] as const;
 const SCOPE = [
   '--scope <scopes>',
   'scopes to ask for, separated by blanks (default: all that the client has)',
@@ -63,7 +64,7 @@ const CLIENTS: CommandGroup = {
       about: 'issue a new secret and print it, once',
       options: [
         ['--keep-tokens', 'leave the tokens issued before alive'],
-        ['--revoke-previous', 'let the secret before stop working at once'],
+        ['--revoke-previous', 'revoke the previous secret immediately'],
       ],
       run: (context, options, client) => load.clients().rotate(context, options, client),
     },
@@ -77,7 +78,7 @@ const CLIENTS: CommandGroup = {
 
 const GENERATIONS: CommandGroup = {
   name: 'generations',
-  about: 'the floors that resource servers go by',
+  about: 'the lowest generations that resource servers accept',
   commands: [
     {
       usage: 'publish <client>',
@@ -100,13 +101,15 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
     usage: 'dev',
     about: 'start the API and the embedded token server, for development',
     needs: [...APP_PACKAGES, ...AUTH_SERVER_PACKAGES],
-    run: (context) => load.dev().dev(context),
+    options: [APP],
+    run: (context, options) => load.dev().dev(context, options),
   },
   {
     usage: 'serve',
     about: 'start the API alone, with your authorization server',
     needs: APP_PACKAGES,
-    run: (context) => load.serve().serve(context),
+    options: [APP],
+    run: (context, options) => load.serve().serve(context, options),
   },
   {
     usage: 'token <client>',
@@ -147,7 +150,7 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
     usage: 'routes',
     about: 'list the routes of the API and their scopes',
     options: [
-      ['--check', 'hold routes, guards and scopes against openapi.yaml; exit 1 when they differ'],
+      ['--check', 'compare routes, guards and scopes with openapi.yaml; exit 1 when they differ'],
       ['--app <module>', 'those of the Express app that this module exports (default: the scaffold)'],
       ['--openapi <file>', 'document to check against (default: openapi.yaml here, or of the scaffold)'],
     ],

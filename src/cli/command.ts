@@ -1,9 +1,9 @@
 import type { CliIo } from './io';
 
-/** What every command gets beside its own arguments. */
+/** What every command gets besides its own arguments. */
 export interface CommandContext {
   readonly io: CliIo;
-  /** Whether the answer is one JSON document instead of text. */
+  /** Whether to print one JSON document instead of text. */
   readonly json: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface CommandOptions {
   readonly since?: string;
 }
 
-/** One command of the table: how it is called and what runs it. */
+/** One command of the table: its usage and the function that runs it. */
 export interface CommandEntry {
   /** Name and arguments: `token <client>`. */
   readonly usage: string;
@@ -35,7 +35,7 @@ export interface CommandEntry {
   readonly options?: readonly (readonly [flags: string, about: string])[];
   /** Optional peers that it cannot run without. */
   readonly needs?: readonly string[];
-  /** Does the work and answers the exit code. Loads its module only when it is called, so that help is quick. */
+  /** Does the work and returns the exit code. Loads its module only when it is called, so that help is fast. */
   readonly run: (context: CommandContext, options: CommandOptions, ...args: string[]) => Promise<number>;
 }
 

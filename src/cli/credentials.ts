@@ -1,10 +1,11 @@
-import { readFile } from 'node:fs/promises';
+import { open, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { prepareDataDirectory } from '../auth-server/storage/data-directory';
 import { writeDurably } from '../auth-server/storage/durable-file';
-import type { Settings } from '../index';
-import { isEmbedded } from './embedded';
+import type { Settings } from '../settings/settings';
 import { CliError, EXIT } from './exit';
+import { isEmbedded } from './settings';
 
 /** A client secret that this command line was given when it registered the client. */
 export interface Credential {
@@ -14,14 +15,14 @@ export interface Credential {
 
 /**
  * The secrets of clients that were registered with this command line, so that `token` and `call` need none: for
- * development. They lie in `credentials.json` in the data directory, readable for its owner only, and are kept apart
+ * development. They are in `credentials.json` in the data directory, readable for its owner only, and are kept apart
  * by token server: a secret is never sent to another one.
  */
 export interface CredentialStore {
   get(clientId: string): Promise<Credential | undefined>;
   set(clientId: string, credential: Credential): Promise<void>;
   remove(clientId: string): Promise<void>;
-  /** Whether nothing was ever kept for this token server. */
+  /** Whether no secret was ever kept for this token server. */
   isNew(): Promise<boolean>;
 }
 
@@ -33,10 +34,16 @@ export function credentialStore(settings: Settings): CredentialStore {
   const server = isEmbedded(settings) ? 'embedded' : (settings.authUrl ?? settings.issuer ?? '');
 
   async function change(edit: (credentials: Map<string, Credential>) => void): Promise<void> {
-    const contents = await readContents(file);
-    const credentials = contents.get(server) ?? new Map<string, Credential>();
-    edit(credentials);
-    await writeContents(file, contents.set(server, credentials), settings.dataDir);
+    await prepareDataDirectory(settings.dataDir);
+    const unlock = await lock(file);
+    try {
+      const contents = await readContents(file);
+      const credentials = contents.get(server) ?? new Map<string, Credential>();
+      edit(credentials);
+      await writeContents(file, contents.set(server, credentials));
+    } finally {
+      await unlock();
+    }
   }
 
   return {
@@ -46,6 +53,30 @@ export function credentialStore(settings: Settings): CredentialStore {
     remove: (clientId) => change((credentials) => credentials.delete(clientId)),
     isNew: async () => !(await readContents(file)).has(server),
   };
+}
+
+/** A command holds the lock for milliseconds; one that is this old was left behind by a process that was killed. */
+const STALE_LOCK_MS = 10_000;
+const LOCK_RETRY_MS = 20;
+
+/** Takes the lock that commands of other processes wait for: each reads, changes and writes the whole file. */
+async function lock(file: string): Promise<() => Promise<void>> {
+  const path = `${file}.lock`;
+  const unlock = (): Promise<void> => rm(path, { force: true });
+  for (;;) {
+    try {
+      await (await open(path, 'wx', 0o600)).close();
+      return unlock;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    const since = await stat(path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => undefined,
+    );
+    if (since !== undefined && Date.now() - since > STALE_LOCK_MS) await unlock();
+    else await wait(LOCK_RETRY_MS);
+  }
 }
 
 async function readContents(file: string): Promise<Contents> {
@@ -64,8 +95,7 @@ async function readContents(file: string): Promise<Contents> {
   }
 }
 
-async function writeContents(file: string, contents: Contents, dataDir: string): Promise<void> {
+async function writeContents(file: string, contents: Contents): Promise<void> {
   const document = Object.fromEntries([...contents].map(([server, each]) => [server, Object.fromEntries(each)]));
-  await prepareDataDirectory(dataDir);
   await writeDurably(file, `${JSON.stringify(document, undefined, 2)}\n`);
 }

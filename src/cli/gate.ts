@@ -1,6 +1,8 @@
 import { authenticate, authenticateOptions } from '../index';
-import type { Gate, Settings } from '../index';
-import { authorizedGenerations } from './generation-source';
+import type { Gate, GenerationSource } from '../index';
+import { httpGenerations } from '../generation/index';
+import type { HttpGenerationsOptions } from '../generation/index';
+import type { Settings } from '../settings/settings';
 import type { CliIo } from './io';
 
 /** A gate as the API would have it, without an API. */
@@ -9,22 +11,34 @@ export interface OpenGate {
   readonly close: () => Promise<void>;
 }
 
-/** Opens a gate that says nothing by itself: whoever opens it looks at its state. */
+/** Opens a gate that logs nothing: its state is what the caller reads. */
 export function openGate(io: CliIo, settings: Settings): OpenGate {
-  const surroundings = { fetch: io.fetch, logger: SILENT };
-  const generations = authorizedGenerations(settings, surroundings);
+  const dependencies = { fetch: io.fetch, logger: SILENT };
+  const generationSource = authorizedGenerations(settings, dependencies);
   const gate = authenticate({
     ...authenticateOptions(settings),
-    ...surroundings,
-    ...(generations && { generationSource: generations }),
+    ...dependencies,
+    ...(generationSource && { generationSource }),
   });
   return {
     gate,
     async close() {
       await gate.close();
-      await generations?.close?.();
+      await generationSource?.close?.();
     },
   };
 }
 
 const SILENT = { info() {}, warn() {}, error() {} };
+
+/**
+ * The source of the settings, read with the admin token; the caller closes it. `undefined` where the URL alone is
+ * enough: no admin token, or credentials in the URL.
+ */
+export function authorizedGenerations(
+  { generationSource: url, adminToken }: Settings,
+  dependencies: Pick<HttpGenerationsOptions, 'fetch' | 'logger'>,
+): GenerationSource | undefined {
+  if (adminToken === undefined || !url?.startsWith('http') || url.includes('@')) return undefined;
+  return httpGenerations({ url, headers: { authorization: `Bearer ${adminToken}` }, ...dependencies });
+}

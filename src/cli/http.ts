@@ -1,13 +1,13 @@
 import { CliError } from './exit';
 import type { CliIo } from './io';
 
-/** An HTTP answer, read to its end. */
-export interface HttpAnswer {
+/** An HTTP response, read to its end. */
+export interface HttpResponse {
   readonly status: number;
   readonly statusText: string;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as JSON, or `undefined` where it is none. */
+  /** The body as JSON, or `undefined` if it is not JSON. */
   readonly body: unknown;
 }
 
@@ -16,9 +16,9 @@ const TIMEOUT_MS = 15_000;
 /**
  * Sends a request.
  *
- * @throws CliError when nothing answers
+ * @throws CliError when there is no response
  */
-export async function send(io: CliIo, url: string, init: RequestInit = {}): Promise<HttpAnswer> {
+export async function send(io: CliIo, url: string, init: RequestInit = {}): Promise<HttpResponse> {
   try {
     const response = await io.fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
     const text = await response.text();
@@ -27,13 +27,13 @@ export async function send(io: CliIo, url: string, init: RequestInit = {}): Prom
   } catch (error) {
     const origin = URL.canParse(url) ? new URL(url).origin : url;
     throw new CliError(
-      `no answer from ${origin} (${reasonOf(error)}); is it running? ${io.programName} dev starts both servers`,
+      `no response from ${origin} (${reasonOf(error)}); is it running? ${io.programName} dev starts both servers`,
     );
   }
 }
 
-/** What a refusal says for people: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749. */
-export function explainRefusal({ status, statusText, body }: HttpAnswer): string {
+/** One line about a refusal: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749. */
+export function explainRefusal({ status, statusText, body }: HttpResponse): string {
   const { code, detail, error, error_description } = (body ?? {}) as Record<string, unknown>;
   const said = [code ?? error, detail ?? error_description].filter((part) => typeof part === 'string').join(': ');
   return `${status} ${said || statusText}`;

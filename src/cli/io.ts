@@ -5,7 +5,7 @@ export interface Sink {
   write(text: string): unknown;
 }
 
-/** All that the command line touches of its process; tests bring their own. */
+/** What the command line uses of its process; tests inject their own. */
 export interface CliIo {
   readonly env: Environment;
   /** Results: text for people, or one JSON document. */
@@ -21,7 +21,7 @@ export interface CliIo {
   readonly programName: string;
 }
 
-/** The surroundings of the real process. */
+/** Those of the real process. */
 export function processIo(): CliIo {
   return {
     env: process.env,
@@ -30,9 +30,14 @@ export function processIo(): CliIo {
     fetch: (input, init) => fetch(input, init),
     readStdin,
     untilStopped,
-    // Inside this repository the command is no installed binary: npm runs it from the sources.
-    programName: process.env['npm_lifecycle_event'] ? 'npm run -s tillgate --' : 'npx tillgate',
+    programName: programName(process.env),
   };
+}
+
+/** In a clone there is no installed command: `npm run` starts it from the sources. npx sets the same variables. */
+export function programName(env: Environment): string {
+  const isClone = env['npm_package_name'] === 'tillgate' && (env['npm_lifecycle_event'] ?? 'npx') !== 'npx';
+  return isClone ? 'npm run -s tillgate --' : 'npx tillgate';
 }
 
 async function readStdin(): Promise<string> {
@@ -41,7 +46,7 @@ async function readStdin(): Promise<string> {
   return text;
 }
 
-/** The first SIGTERM or SIGINT asks to stop; a second one ends the process at once, with the signal's exit code. */
+/** The first SIGTERM or SIGINT asks to stop; a second one ends the process immediately, with the signal's exit code. */
 function untilStopped(): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;

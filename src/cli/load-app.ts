@@ -13,7 +13,7 @@ import { CliError, EXIT } from './exit';
  * @throws ConfigurationError when the app refuses its configuration
  */
 export async function loadApp(module: string): Promise<object> {
-  const exported = await load(module);
+  const exported = await loadModule(module);
   const apps = new Set([exported, ...membersOf(exported), ...membersOf(exported, 'default')].filter(isApp));
   const [app, ...others] = apps;
   if (app !== undefined && others.length === 0) return app;
@@ -25,12 +25,18 @@ export async function loadApp(module: string): Promise<object> {
   );
 }
 
-async function load(module: string): Promise<unknown> {
+/**
+ * Loads a module, CommonJS or ESM.
+ *
+ * @throws CliError when it cannot be loaded
+ * @throws ConfigurationError when it refuses its configuration
+ */
+export async function loadModule(module: string): Promise<unknown> {
   const path = resolve(module);
   try {
     return await requireOrImport(path);
   } catch (error) {
-    // It comes from the app's own copy of this package, so that its class says nothing.
+    // It may come from another copy of this package: compare the name, not the class.
     const { name, message, problems } = error as Error & { readonly problems?: readonly string[] };
     if (name === 'ConfigurationError' && problems) throw new ConfigurationError(problems);
     throw new CliError(`${module}: cannot be loaded: ${String(message)}`, EXIT.usage);
@@ -53,6 +59,7 @@ function membersOf(exported: unknown, name?: string): readonly unknown[] {
   return isHolder && !isApp(holder) ? Object.values(holder) : [];
 }
 
-function isApp(value: unknown): value is object {
+/** Whether a value is an Express app. */
+export function isApp(value: unknown): value is object {
   return typeof value === 'function' && layersOf(value) !== undefined;
 }

@@ -3,5 +3,6 @@ import { processIo } from './io';
 import { run } from './run';
 
 void run(process.argv.slice(2), processIo()).then((exitCode) => {
-  process.exitCode = exitCode;
+  // A module of `--app` may keep the process alive: a server that listens, a pool of connections.
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)));
 });

@@ -8,7 +8,8 @@ export function projectFiles(name: string): Readonly<Record<string, string>> {
     'server.js': SERVER,
     'test/orders.test.js': TEST,
     '.env.example': ENVIRONMENT,
-    '.gitignore': 'node_modules/\n.env\n',
+    // `.tillgate` holds client secrets and a private key.
+    '.gitignore': 'node_modules/\n.env\n.tillgate/\ncredentials.json\n',
   };
 }
 
@@ -24,7 +25,7 @@ function packageJson(name: string): string {
     private: true,
     type: 'module',
     engines: { node: '^20.19.0 || ^22.12.0 || >=24.0.0' },
-    scripts: { start: 'node --env-file=.env server.js', test: 'node --test' },
+    scripts: { dev: 'tillgate dev --app ./app.js', start: 'node --env-file=.env server.js', test: 'node --test' },
     dependencies: { express: '^5.3.0', tillgate: `^${version}` },
     // What `tillgate dev` needs: nothing that the API itself loads.
     devDependencies: {
@@ -36,12 +37,13 @@ function packageJson(name: string): string {
 }
 
 const APP = `import express from 'express';
-import { problemHandler, requireScope } from 'tillgate';
+import { authenticate, problemHandler, requireScope } from 'tillgate';
 
 // What happens to a request: the gate authenticates it, a guard per route asks for scopes, then your handler runs.
-export function createApp(gate) {
+// Without options for the gate, authenticate() reads the TILLGATE_* variables; see .env.example.
+export function createApp({ gate } = {}) {
   const app = express();
-  app.use('/v1', gate);
+  app.use('/v1', authenticate(gate));
   app.get('/v1/orders', requireScope('orders:read'), (req, res) => {
     res.json({ caller: req.auth.clientId, data: [] });
   });
@@ -50,24 +52,25 @@ export function createApp(gate) {
 }
 `;
 
-const SERVER = `import { authenticate } from 'tillgate';
-import { createApp } from './app.js';
+const SERVER = `import { createApp } from './app.js';
 
-// authenticate() without options reads the TILLGATE_* variables; see .env.example.
-createApp(authenticate()).listen(3000, '127.0.0.1', () => {
-  console.log('http://127.0.0.1:3000');
+const port = Number(process.env.PORT ?? process.env.TILLGATE_PORT ?? 3000);
+const server = createApp().listen(port, '127.0.0.1');
+server.on('listening', () => console.log(\`http://127.0.0.1:\${server.address().port}\`));
+server.on('error', (error) => {
+  console.error(\`cannot listen on port \${port}: \${error.message}; set PORT to a free one\`);
+  process.exit(1);
 });
 `;
 
 const TEST = `import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import request from 'supertest';
-import { authenticate } from 'tillgate';
 import { createTestIssuer, expectChallenge, expectProblem } from 'tillgate/testing';
 import { createApp } from '../app.js';
 
 const issuer = createTestIssuer();
-const app = createApp(authenticate(issuer.options));
+const app = createApp({ gate: issuer.options });
 
 function getOrders(token) {
   const call = request(app).get('/v1/orders');
@@ -75,27 +78,27 @@ function getOrders(token) {
 }
 
 test('lists orders for a client with orders:read', async () => {
-  const answer = await getOrders(issuer.token({ clientId: 'pos-terminal', scope: 'orders:read' }));
-  assert.equal(answer.status, 200);
-  assert.equal(answer.body.caller, 'pos-terminal');
+  const response = await getOrders(issuer.token({ clientId: 'pos-terminal', scope: 'orders:read' }));
+  assert.equal(response.status, 200);
+  assert.equal(response.body.caller, 'pos-terminal');
 });
 
-test('refuses a stranger', async () => {
-  const answer = await getOrders();
-  expectProblem(answer, { status: 401, code: 'missing_token' });
-  expectChallenge(answer, {});
+test('refuses a request without a token', async () => {
+  const response = await getOrders();
+  expectProblem(response, { status: 401, code: 'missing_token' });
+  expectChallenge(response, {});
 });
 
 test('refuses a client without the scope', async () => {
-  const answer = await getOrders(issuer.token({ scope: 'items:read' }));
-  expectProblem(answer, { status: 403, code: 'insufficient_scope' });
+  const response = await getOrders(issuer.token({ scope: 'items:read' }));
+  expectProblem(response, { status: 403, code: 'insufficient_scope' });
 });
 `;
 
-const ENVIRONMENT = `# {auth_url}: your authorization server. For development: npx tillgate dev starts one at http://127.0.0.1:4000
+const ENVIRONMENT = `# {auth_url}: your authorization server. For development: npm run dev brings one, at http://127.0.0.1:4000
 TILLGATE_AUTH_URL=http://127.0.0.1:4000
 # The aud that your access tokens carry.
 TILLGATE_AUDIENCE=http://127.0.0.1:3000
-# Where changes of client credentials are read, so that discarded tokens die at once.
+# Where changes of client credentials are read, so that discarded tokens die immediately.
 TILLGATE_GENERATIONS=http://127.0.0.1:4000/generations
 `;

@@ -1,33 +1,81 @@
-import { CommanderError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../core/configuration-error';
+import { ownManifest, requirePackages } from '../core/required-packages';
+import type { CommandEntry, CommandOptions } from './command';
+import { COMMANDS } from './command-table';
 import { CliError, EXIT } from './exit';
 import type { CliIo } from './io';
-import { createProgram } from './program';
+import { write } from './output';
 
 /**
- * Runs one command line and answers its exit code: 0 ok, 1 denied or failed, 2 usage, 78 configuration. Results go to
- * stdout, errors to stderr; nothing is thrown.
+ * Runs one command line and returns its exit code: 0 ok, 1 denied or failed, 2 usage, 78 configuration. Results go to
+ * stdout, errors to stderr, as a JSON document with `--json`; nothing is thrown.
  *
  * @param argv - the arguments, without the interpreter and the script
  */
 export async function run(argv: readonly string[], io: CliIo): Promise<number> {
+  const json = argv.includes('--json');
   let exitCode: number = EXIT.ok;
-  const program = createProgram(io, (code) => (exitCode = code));
+  const program = createProgram(io, json, (code) => (exitCode = code));
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
   } catch (error) {
-    return report(error, io);
+    return report(error, io, json);
   }
 }
 
-function report(error: unknown, { stderr }: CliIo): number {
-  // Commander has written its message; help and version are no failures.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  if (error instanceof ConfigurationError) {
-    stderr.write(`tillgate: ${error.message}\n`);
-    return EXIT.configuration;
+/** The command line of the table; `finish` receives the exit code of the command that ran. */
+function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => void): Command {
+  const program = new Command('tillgate')
+    .description('The gate in front of a commerce REST API: servers, tokens, client credentials.')
+    .version(ownManifest()?.version ?? 'unknown')
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      // As JSON it is written once, by report().
+      writeErr: (text) => void (json || io.stderr.write(text)),
+    })
+    .exitOverride();
+
+  function add(parent: Command, { usage, about, options = [], needs = [], run: runCommand }: CommandEntry): void {
+    const command = parent.command(usage).description(about).option('--json', 'print one JSON document');
+    for (const [flags, text] of options) command.option(flags, text);
+    command.action(async () => {
+      requirePackages(`tillgate ${command.name()}`, needs);
+      finish(await runCommand({ io, json }, command.opts<CommandOptions>(), ...command.args));
+    });
   }
-  stderr.write(`tillgate: ${error instanceof Error ? error.message : String(error)}\n`);
+
+  for (const entry of COMMANDS) {
+    if (!('commands' in entry)) {
+      add(program, entry);
+      continue;
+    }
+    const group = program.command(entry.name).description(entry.about);
+    for (const command of entry.commands) add(group, command);
+  }
+  return program;
+}
+
+function report(error: unknown, { stderr }: CliIo, json: boolean): number {
+  const exitCode = exitCodeOf(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (json && exitCode !== EXIT.ok) {
+    const problems = error instanceof ConfigurationError ? error.problems : undefined;
+    write(
+      stderr,
+      JSON.stringify({ error: message.replace(/^error: /, ''), exit_code: exitCode, problems }, undefined, 2),
+    );
+  } else if (!(error instanceof CommanderError)) {
+    // Commander has written its own message.
+    write(stderr, `tillgate: ${message}`);
+  }
+  return exitCode;
+}
+
+function exitCodeOf(error: unknown): number {
+  // Help and version are not failures.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof ConfigurationError) return EXIT.configuration;
   return error instanceof CliError ? error.exitCode : EXIT.failed;
 }

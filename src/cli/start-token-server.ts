@@ -7,7 +7,7 @@ import { generationsFromUrl } from '../generation/from-url';
 import { memoryGenerations } from '../generation/index';
 import { ConfigurationError } from '../index';
 import type { GenerationSource, Logger, Settings } from '../index';
-import { embeddedAddress } from './embedded';
+import { embeddedAddress } from './settings';
 
 /** The embedded token server, listening. */
 export interface RunningTokenServer {
@@ -25,7 +25,7 @@ const NOT_IN_PRODUCTION =
  *
  * @param openSource - makes the source of an address
  * @throws ConfigurationError in production, and when the source cannot be published to
- * @throws Error when the port or the data directory is not to be had
+ * @throws Error when the port or the data directory is not available
  */
 export async function startTokenServer(
   settings: Settings,

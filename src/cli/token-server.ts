@@ -1,11 +1,11 @@
-import type { Settings } from '../index';
-import { embeddedAddress } from './embedded';
+import type { Settings } from '../settings/settings';
 import { CliError } from './exit';
 import { explainRefusal, send } from './http';
 import type { CliIo } from './io';
+import { embeddedAddress } from './settings';
 
-/** Answer of the token endpoint (RFC 6749 section 5.1). */
-export interface TokenAnswer {
+/** Response of the token endpoint (RFC 6749 section 5.1). */
+export interface TokenResponse {
   readonly access_token: string;
   readonly token_type: string;
   readonly expires_in: number;
@@ -36,39 +36,50 @@ export interface TokenRequest {
 /** The token server of the settings: `{auth_url}`, or the embedded one. */
 export interface TokenServer {
   readonly url: string;
+  /** `undefined` where that cannot be found out. */
+  hasClient(clientId: string): Promise<boolean | undefined>;
   /** @throws CliError when the token is denied */
-  requestToken(request: TokenRequest): Promise<TokenAnswer>;
+  requestToken(request: TokenRequest): Promise<TokenResponse>;
   /**
    * Calls the registration API under `/clients`; `path` is `''` or begins with a slash.
    *
    * @throws CliError when it refuses
    */
-  clients<Answer>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Answer>;
+  clients<Body>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Body>;
 }
 
-/** Makes the client of the token server. */
+/** Makes the HTTP client of the token server. */
 export function tokenServer(io: CliIo, settings: Settings): TokenServer {
   const url = settings.authUrl ?? settings.issuer ?? embeddedAddress(settings).url;
   const base = url.replace(/\/$/, '');
+  const authorization = settings.adminToken !== undefined && { Authorization: `Bearer ${settings.adminToken}` };
   return {
     url,
+    async hasClient(clientId) {
+      const lookUp = send(io, `${base}/clients${clientPath(clientId)}`, { headers: { ...authorization } });
+      const status = await lookUp.then(
+        (response) => response.status,
+        () => undefined,
+      );
+      return status === 404 ? false : status === 200 || undefined;
+    },
     async requestToken({ clientId, secret, scope }) {
       const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret, scope };
-      const answer = await send(io, `${base}/connect/token`, { method: 'POST', body: new URLSearchParams(form) });
-      if (answer.status !== 200) throw new CliError(`no token for ${clientId}: ${explainRefusal(answer)}`);
-      return answer.body as TokenAnswer;
+      const response = await send(io, `${base}/connect/token`, { method: 'POST', body: new URLSearchParams(form) });
+      if (response.status !== 200) throw new CliError(`no token for ${clientId}: ${explainRefusal(response)}`);
+      return response.body as TokenResponse;
     },
-    async clients<Answer>(method: string, path: string, body?: object) {
-      const answer = await send(io, `${base}/clients${path}`, {
+    async clients<Body>(method: string, path: string, body?: object) {
+      const response = await send(io, `${base}/clients${path}`, {
         method,
         headers: {
           ...(body && { 'Content-Type': 'application/json' }),
-          ...(settings.adminToken !== undefined && { Authorization: `Bearer ${settings.adminToken}` }),
+          ...authorization,
         },
         ...(body && { body: JSON.stringify(body) }),
       });
-      if (answer.status >= 300) throw new CliError(explainRefusal(answer));
-      return answer.body as Answer;
+      if (response.status >= 300) throw new CliError(explainRefusal(response));
+      return response.body as Body;
     },
   };
 }

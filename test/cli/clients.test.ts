@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cliScene, json } from './harness';
 import type { CliScene, SentRequest } from './harness';
@@ -55,6 +55,33 @@ describe('clients', () => {
         '\n',
       ),
     });
+  });
+
+  it('that are registered at the same time keep all their secrets, each of which is printed before it is kept', async () => {
+    const { dataDir, run } = scene();
+    const ids = Array.from({ length: 8 }, (_, index) => `till-${index}`);
+    await Promise.all(ids.map((id) => run('clients', 'add', id, '--scope', 'a')));
+    const kept = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8')) as { embedded: object };
+    expect(Object.keys(kept.embedded).sort()).toEqual(ids);
+    expect(readdirSync(dataDir)).toEqual(['credentials.json']);
+
+    rmSync(dataDir, { recursive: true });
+    writeFileSync(dataDir, 'a file where the directory should be');
+    const { exitCode, stdout, stderr } = await run('clients', 'add', 'till-9', '--scope', 'a');
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 1,
+      stdout: 'registered till-9\nsecret, shown only now: first-secret\n',
+    });
+    expect(stderr).toMatch(/^tillgate: the secret above is valid, but could not be kept here: /);
+  });
+
+  it('are registered despite a lock that a killed process has left behind', async () => {
+    const { dataDir, run } = scene();
+    const path = join(dataDir, 'credentials.json.lock');
+    writeFileSync(path, '');
+    utimesSync(path, 0, 0);
+    expect((await run('clients', 'add', 'till-9', '--scope', 'a')).exitCode).toBe(0);
+    expect(readdirSync(dataDir)).toEqual(['credentials.json']);
   });
 
   it('are listed as one JSON document', async () => {
@@ -165,7 +192,7 @@ describe('token', () => {
     expect(new URLSearchParams(sent[0]?.body).get('client_secret')).toBe('piped');
   });
 
-  it('answers the whole token answer as JSON', async () => {
+  it('prints the whole token response as JSON', async () => {
     const { stdout } = await scene().run('token', 'till-2', '--secret', 's', '--scope', 'a', '--json');
 
     expect(JSON.parse(stdout)).toEqual(TOKEN);
@@ -176,6 +203,15 @@ describe('token', () => {
       exitCode: 1,
       stdout: '',
       stderr: 'tillgate: no token for till-2: 401 invalid_client\n',
+    });
+  });
+
+  it('does not advise to rotate a client that does not exist', async () => {
+    const { exitCode, stderr } = await scene().run('token', 'nobody');
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr:
+        'tillgate: the secret of nobody is not known here; no client has this id; register it: tillgate clients add nobody --scope ...\n',
     });
   });
 

@@ -50,6 +50,18 @@ describe('generations list', () => {
     ]);
   });
 
+  it('refuses plain http: to another host, unless TILLGATE_ALLOW_HTTP allows it', async () => {
+    const argv = ['generations', 'list', '--generations', 'http://login.test/generations'];
+    const through = scene();
+    expect(await through.run(...argv)).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: 'tillgate: --generations: http: is for loopback only; use https:, or set TILLGATE_ALLOW_HTTP=on\n',
+    });
+    expect(through.sent).toEqual([]);
+    expect((await scene({ TILLGATE_ALLOW_HTTP: 'on' }).run(...argv)).exitCode).toBe(0);
+  });
+
   it('ends with 2 when there is no source', async () => {
     const outcome = await scene({ TILLGATE_AUTH_URL: 'https://login.test' }).run('generations', 'list');
     expect(outcome).toEqual({
@@ -65,7 +77,7 @@ describe('generations list', () => {
     scenes.push(through);
     const outcome = await through.run('generations', 'list', '--generations', 'http://till:hunter2@127.0.0.1:4000');
     expect(outcome.exitCode).toBe(1);
-    expect(outcome.stderr).toContain('the source did not take part');
+    expect(outcome.stderr).toContain('the generation source did not respond');
     expect(outcome.stdout + outcome.stderr).not.toContain('hunter2');
   });
 });

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cliScene, json } from './harness';
@@ -57,6 +58,16 @@ describe('routes', () => {
 });
 
 describe('check', () => {
+  it('says that the claim iat without a source checks nothing', async () => {
+    const { exitCode, stdout } = await scene({ env: { TILLGATE_GENERATION_CLAIM: 'iat' } }).run('check', '--json');
+    expect(exitCode).toBe(1);
+    const { findings } = JSON.parse(stdout) as { findings: readonly { check: string; ok: boolean; detail: string }[] };
+    expect(findings.find(({ check }) => check === 'generations')).toMatchObject({
+      ok: false,
+      detail: 'TILLGATE_GENERATION_CLAIM=iat compares with floors of a source, and there is none: nothing is checked',
+    });
+  });
+
   it('finds everything in order', async () => {
     expect(await scene().run('check')).toEqual({
       exitCode: 0,
@@ -175,6 +186,27 @@ describe('init', () => {
       private: true,
       dependencies: { tillgate: '^0.1.0' },
     });
+  });
+
+  it('keeps secrets out of git: of the token server, of the command line, of .env', async () => {
+    const { dataDir, run } = scene();
+    const directory = join(dataDir, 'shop');
+    await run('init', directory);
+    mkdirSync(join(directory, '.tillgate'));
+    for (const name of ['.tillgate/state.json', '.tillgate/credentials.json', '.env', 'credentials.json']) {
+      writeFileSync(join(directory, name), 'secret');
+    }
+    const git = (...args: string[]) => execFileSync('git', args, { cwd: directory, encoding: 'utf8' });
+    git('init', '--quiet');
+    git('add', '-A');
+    expect(git('diff', '--cached', '--name-only').trim().split('\n')).toEqual([
+      '.env.example',
+      '.gitignore',
+      'app.js',
+      'package.json',
+      'server.js',
+      'test/orders.test.js',
+    ]);
   });
 
   it('refuses a directory that is not empty, and leaves it as it is', async () => {

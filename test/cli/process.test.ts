@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -61,5 +61,22 @@ describe('the program', () => {
     expect(performance.now() - startedMs).toBeLessThan(1_000);
     expect(JSON.parse(child.stderr().split('\n')[0] ?? '')).toMatchObject({ status: 401, reason: 'missing_token' });
     agent.destroy();
+  }, 20_000);
+
+  it('lists the routes of a module that listens by itself, and ends', async () => {
+    const file = join(dataDir, 'listens.cjs');
+    const express = JSON.stringify(require.resolve('express'));
+    writeFileSync(
+      file,
+      `module.exports = require(${express})().get('/', () => {}); module.exports.listen(0, '127.0.0.1');`,
+    );
+    const child = start(['routes', '--app', file], {});
+
+    const [exitCode] = (await once(child.process, 'close')) as [number];
+
+    expect({ exitCode, stdout: child.stdout() }).toEqual({
+      exitCode: 0,
+      stdout: 'METHOD  PATH  REQUIRES\nGET     /     (no guard) (no gate)\n',
+    });
   }, 20_000);
 });

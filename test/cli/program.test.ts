@@ -1,3 +1,4 @@
+import { programName } from '../../src/cli/io';
 import { cliScene } from './harness';
 
 const scene = cliScene();
@@ -87,12 +88,41 @@ describe('the command line', () => {
     wrong.close();
   });
 
-  it('says what to do when nothing answers', async () => {
+  it('says what to do when there is no response', async () => {
     const { exitCode, stderr } = await scene.run('clients', 'list');
 
     expect(exitCode).toBe(1);
     expect(stderr).toBe(
-      'tillgate: no answer from http://127.0.0.1:4000 (ECONNREFUSED); is it running? tillgate dev starts both servers\n',
+      'tillgate: no response from http://127.0.0.1:4000 (ECONNREFUSED); is it running? tillgate dev starts both servers\n',
     );
+  });
+
+  it.each<[string[], object]>([
+    [['token', 'till', '--scop', 'a'], { error: "unknown option '--scop'\n(Did you mean --scope?)", exit_code: 2 }],
+    [['call', 'GET', '/', '--as', 'a', '--token', 'b'], { error: 'give --as or --token, not both', exit_code: 2 }],
+  ])('with --json, the error of %j is a JSON document on stderr', async (argv, document) => {
+    const { stdout, stderr } = await scene.run(...argv, '--json');
+    expect(stdout).toBe('');
+    expect(JSON.parse(stderr)).toEqual(document);
+  });
+
+  it('with --json, problems of the configuration are a list', async () => {
+    const wrong = cliScene({ env: { TILLGATE_PORT: 'x' } });
+    const { stderr } = await wrong.run('clients', 'list', '--json');
+    expect(JSON.parse(stderr)).toMatchObject({
+      exit_code: 78,
+      problems: [expect.stringContaining('TILLGATE_PORT: got')],
+    });
+    wrong.close();
+  });
+
+  it.each([
+    ['by npm run in a clone', { npm_package_name: 'tillgate', npm_lifecycle_event: 'dev' }, 'npm run -s tillgate --'],
+    ['by npx in a clone', { npm_package_name: 'tillgate', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
+    ['by npm run in a project of its own', { npm_package_name: 'shop', npm_lifecycle_event: 'dev' }, 'npx tillgate'],
+    ['by npx in a project of its own', { npm_package_name: 'shop', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
+    ['by itself', {}, 'npx tillgate'],
+  ])('is called in hints as it can be called, when it was started %s', (_how, env, name) => {
+    expect(programName(env)).toBe(name);
   });
 });

@@ -1,13 +1,13 @@
-import { readSettings } from '../../index';
-import type { Settings } from '../../index';
-import { print } from '../answer';
+import { readSettings } from '../../settings/settings';
+import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
 import { CliError, EXIT } from '../exit';
 import { send } from '../http';
-import type { HttpAnswer } from '../http';
-import { obtainToken } from '../obtain-token';
+import type { HttpResponse } from '../http';
+import { print } from '../output';
+import { obtainToken } from './token';
 
-/** Headers of an answer that say something about the call. */
+/** Response headers that are shown. */
 const SHOWN = [
   'www-authenticate',
   'content-type',
@@ -32,7 +32,7 @@ export async function call(
   const url = settings.baseUrl.replace(/\/$/, '') + checkPath(path);
   const body = checkData(options.data);
   const token = await callerToken(context, settings, options);
-  const answer = await send(context.io, url, {
+  const response = await send(context.io, url, {
     method: checkMethod(method),
     headers: {
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
@@ -40,12 +40,12 @@ export async function call(
     },
     ...(body !== undefined && { body }),
   });
-  const headers = shownHeaders(answer);
-  print(context, { status: answer.status, headers, body: answer.body ?? answer.text }, asText(answer, headers));
-  return answer.status < 400 ? EXIT.ok : EXIT.failed;
+  const headers = shownHeaders(response);
+  print(context, { status: response.status, headers, body: response.body ?? response.text }, asText(response, headers));
+  return response.status < 400 ? EXIT.ok : EXIT.failed;
 }
 
-/** Without `--as` and `--token` the call goes out as a stranger's: that too is something to try. */
+/** Without `--as` and `--token` the call carries no token: to see the 401. */
 async function callerToken(
   { io }: CommandContext,
   settings: Settings,
@@ -77,11 +77,11 @@ function checkData(data: string | undefined): string | undefined {
   }
 }
 
-function shownHeaders({ headers }: HttpAnswer): Record<string, string> {
+function shownHeaders({ headers }: HttpResponse): Record<string, string> {
   return Object.fromEntries(SHOWN.flatMap((name) => (headers.has(name) ? [[name, headers.get(name) ?? '']] : [])));
 }
 
-function asText({ status, statusText, body, text }: HttpAnswer, headers: Record<string, string>): string {
+function asText({ status, statusText, body, text }: HttpResponse, headers: Record<string, string>): string {
   const head = [
     `${status} ${statusText}`.trimEnd(),
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),

@@ -1,14 +1,14 @@
-import { ConfigurationError, readSettings } from '../../index';
-import type { Settings } from '../../index';
-import { print } from '../answer';
+import { ConfigurationError } from '../../core/configuration-error';
+import { readSettings } from '../../settings/settings';
+import type { Settings } from '../../settings/settings';
 import type { CommandContext } from '../command';
-import { contractFinding, failed, passed } from '../findings';
-import type { Finding } from '../findings';
 import { EXIT } from '../exit';
-import { issuerFindings } from '../issuer-findings';
+import { contractFinding, failed, issuerFindings, passed } from '../findings';
+import type { Finding } from '../findings';
+import { print } from '../output';
 import { apiSettings } from '../settings';
 
-/** `tillgate check`: examines all that the API needs, and says what to do about what is missing. */
+/** `tillgate check`: examines what the API needs, and says how to fix what is missing. */
 export async function check(context: CommandContext): Promise<number> {
   const { io } = context;
   let settings: Settings;

@@ -1,12 +1,13 @@
-import { readSettings } from '../../index';
-import type { Settings } from '../../index';
-import { print, table } from '../answer';
+import { escapeUnsafe } from '../../core/escape';
+import { readSettings } from '../../settings/settings';
+import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
 import { credentialStore } from '../credentials';
-import type { CredentialStore } from '../credentials';
+import type { Credential, CredentialStore } from '../credentials';
 import { CliError, EXIT } from '../exit';
+import { print, table } from '../output';
 import { clientPath, tokenServer } from '../token-server';
-import type { Client, ClientWithSecret, TokenAnswer, TokenServer } from '../token-server';
+import type { Client, ClientWithSecret, TokenResponse, TokenServer } from '../token-server';
 
 interface Tools {
   readonly settings: Settings;
@@ -38,15 +39,21 @@ export async function add(context: CommandContext, options: CommandOptions, clie
     description: options.description ?? '',
     scope: options.scope,
   });
-  await credentials.set(client.client_id, client);
-  print(context, client, `registered ${client.client_id}\nsecret, shown only now: ${client.client_secret}`);
+  print(
+    context,
+    client,
+    `registered ${escapeUnsafe(client.client_id)}\nsecret, shown only now: ${client.client_secret}`,
+  );
+  await keep(credentials, client.client_id, client);
   return EXIT.ok;
 }
 
 /** `tillgate clients describe <client> <text>` */
 export async function describe(context: CommandContext, clientId: string, description: string): Promise<number> {
   const { server } = tools(context);
-  const client = await server.clients<Client & { token?: TokenAnswer }>('PATCH', clientPath(clientId), { description });
+  const client = await server.clients<Client & { token?: TokenResponse }>('PATCH', clientPath(clientId), {
+    description,
+  });
   const outcome = client.token
     ? `described ${clientId}: its earlier tokens are discarded; the new one:\n${client.token.access_token}`
     : `${clientId} has that Description already: its tokens stay`;
@@ -61,9 +68,9 @@ export async function rotate(context: CommandContext, options: CommandOptions, c
     ...(options.keepTokens && { keep_tokens: true }),
     ...(options.revokePrevious && { revoke_previous: true }),
   });
-  const { scope } = await server.clients<Client>('GET', clientPath(clientId));
-  await credentials.set(clientId, { client_secret: rotated.client_secret, scope });
   print(context, rotated, `new secret of ${clientId}, shown only now: ${rotated.client_secret}`);
+  const { scope } = await server.clients<Client>('GET', clientPath(clientId));
+  await keep(credentials, clientId, { client_secret: rotated.client_secret, scope });
   return EXIT.ok;
 }
 
@@ -81,6 +88,15 @@ export async function revoke(context: CommandContext, clientId: string): Promise
   const client = await tools(context).server.clients<Client>('POST', `${clientPath(clientId)}/revoke`);
   print(context, client, `revoked: every token of ${clientId} issued so far is discarded`);
   return EXIT.ok;
+}
+
+/** After the secret is printed: a disk that is full must not lose it. */
+async function keep(credentials: CredentialStore, clientId: string, credential: Credential): Promise<void> {
+  try {
+    await credentials.set(clientId, credential);
+  } catch (error) {
+    throw new CliError(`the secret above is valid, but could not be kept here: ${(error as Error).message}`);
+  }
 }
 
 function tools({ io }: CommandContext): Tools {

@@ -1,37 +1,51 @@
-import { createLog, startApi } from '../../app/index';
+import { createLog } from '../../app/index';
 import type { AppOptions } from '../../app/index';
-import { authenticateOptions, readSettings } from '../../index';
-import type { Logger, Settings } from '../../index';
-import { print } from '../answer';
+import type { AuthServer, ClientRegistration, ClientWithSecret } from '../../auth-server/index';
+import { authenticateOptions } from '../../index';
+import type { Logger } from '../../index';
+import { readSettings } from '../../settings/settings';
+import type { Settings } from '../../settings/settings';
 import { banner } from '../banner';
-import type { CommandContext } from '../command';
+import type { CommandContext, CommandOptions } from '../command';
 import { credentialStore } from '../credentials';
-import { registerDemoClients } from '../demo-clients';
-import { isEmbedded } from '../embedded';
+import type { CredentialStore } from '../credentials';
 import { EXIT } from '../exit';
-import { withFreePorts } from '../free-ports';
+import { startHosted } from '../hosted-app';
+import { print } from '../output';
 import { rateLimitRedis } from '../rate-limit-redis';
-import { apiSettings } from '../settings';
+import { apiSettings, isEmbedded, withFreePorts } from '../settings';
 import { startTokenServer } from '../start-token-server';
 import type { RunningTokenServer } from '../start-token-server';
 
 /** How long the report waits for keys and generations of an authorization server elsewhere. */
 const PATIENCE_MS = 3_000;
 
+const FAMILIES = ['orders', 'items', 'menus', 'payments'];
+
+/** A till that reads and writes, and a kiosk that only reads: enough to see a 200, a 403 and a discarded token. */
+const DEMO_CLIENTS: readonly ClientRegistration[] = [
+  {
+    client_id: 'pos-terminal',
+    description: 'Demo till',
+    scope: FAMILIES.flatMap((family) => [`${family}:read`, `${family}:write`]).join(' '),
+  },
+  { client_id: 'kiosk', description: 'Demo kiosk', scope: FAMILIES.map((family) => `${family}:read`).join(' ') },
+];
+
 /** `tillgate dev`: the API and, unless an authorization server is configured, the embedded token server. */
-export async function dev(context: CommandContext): Promise<number> {
+export async function dev(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
   const settings = readSettings(await withFreePorts(io.env));
   const logger = createLog({ level: settings.logLevel, destination: io.stderr });
   const tokens = isEmbedded(settings) ? await startTokenServer(settings, logger) : undefined;
   try {
-    const api = await startApi(apiOptions(context, settings, tokens, logger));
+    const api = await startHosted(options.app, apiOptions(context, settings, tokens, logger));
     try {
       const clients = tokens ? await registerDemoClients(tokens.auth, credentialStore(settings)) : [];
       const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
       const { baseUrl, authUrl, issuer } = apiSettings(settings);
       const report = {
-        // Since the start of the process: loading the program is part of what is waited for.
+        // Since the start of the process: loading the program counts.
         ready_ms: Math.round(process.uptime() * 1000),
         base_url: baseUrl,
         auth_url: authUrl ?? issuer ?? '',
@@ -52,7 +66,7 @@ export async function dev(context: CommandContext): Promise<number> {
   return EXIT.ok;
 }
 
-/** The gate and the embedded token server share one source in memory: a change is known at once. */
+/** The gate and the embedded token server share one source in memory: a change takes effect immediately. */
 function apiOptions(
   { io }: CommandContext,
   given: Settings,
@@ -67,6 +81,26 @@ function apiOptions(
     gate: tokens ? { ...gate, generationSource: tokens.generations } : gate,
     connectToRedis: rateLimitRedis(settings),
   };
+}
+
+/**
+ * Registers the demo clients at the first start and returns them with their secrets; later starts return none. A
+ * client that is registered already keeps its secret.
+ */
+async function registerDemoClients(
+  tokens: Pick<AuthServer, 'list' | 'register'>,
+  credentials: CredentialStore,
+): Promise<readonly ClientWithSecret[]> {
+  if (!(await credentials.isNew())) return [];
+  const known = new Set(tokens.list().map(({ client_id }) => client_id));
+  const registered: ClientWithSecret[] = [];
+  for (const demo of DEMO_CLIENTS) {
+    if (known.has(demo.client_id)) continue;
+    const client = await tokens.register(demo);
+    await credentials.set(client.client_id, client);
+    registered.push(client);
+  }
+  return registered;
 }
 
 async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<boolean> {

@@ -1,9 +1,11 @@
-import { explain, readSettings } from '../../index';
+import { escapeUnsafe } from '../../core/escape';
+import { explain } from '../../index';
 import type { Explanation } from '../../index';
-import { print, table } from '../answer';
+import { readSettings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
 import { EXIT } from '../exit';
 import { openGate } from '../gate';
+import { print, table } from '../output';
 import { apiSettings } from '../settings';
 
 /** `tillgate explain <token>`: every check in order, and the first that fails. */
@@ -28,7 +30,7 @@ function asText({ accepted, status, checks, auth }: Explanation): string {
     reason ? `${reason}: ${detail}` : '',
   ]);
   const verdict = accepted
-    ? `accepted: client ${auth?.clientId}, scopes ${auth?.scopes.join(' ')}`
+    ? escapeUnsafe(`accepted: client ${auth?.clientId}, scopes ${auth?.scopes.join(' ')}`)
     : `refused with ${status}`;
   return `${table(rows)}\n${verdict}`;
 }

@@ -1,12 +1,13 @@
 import { generationsFromUrl } from '../../generation/from-url';
 import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
-import { readSettings } from '../../index';
+import { isSecureUrl } from '../../core/urls';
 import type { GenerationSource } from '../../index';
-import { print, table } from '../answer';
+import { readSettings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
 import { CliError, EXIT } from '../exit';
-import { authorizedGenerations } from '../generation-source';
+import { authorizedGenerations } from '../gate';
 import type { CliIo } from '../io';
+import { print, table } from '../output';
 import { apiSettings } from '../settings';
 
 const DAY_MS = 86_400_000;
@@ -39,7 +40,7 @@ export async function list(context: CommandContext, options: CommandOptions): Pr
   });
 }
 
-/** Opens the source of `--generations`, else of the settings, and closes it whatever happens. */
+/** Opens the source of `--generations`, else of the settings, and always closes it. */
 async function withSource(
   { io }: CommandContext,
   options: CommandOptions,
@@ -51,15 +52,18 @@ async function withSource(
     return EXIT.ok;
   } catch (error) {
     if (error instanceof CliError) throw error;
-    // The messages of our sources hold neither address nor password.
-    throw new CliError(`the source did not take part: ${(error as Error).message}`);
+    // The messages of our sources contain neither URL nor password.
+    throw new CliError(`the generation source did not respond: ${(error as Error).message}`);
   } finally {
     await source.close?.();
   }
 }
 
 function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
-  if (given !== undefined) return fromUrl(given, fetch);
+  if (given !== undefined) {
+    requireTls(given, env);
+    return fromUrl(given, fetch);
+  }
   const settings = apiSettings(readSettings(env));
   if (settings.generationSource === undefined) {
     const example = 'redis://..., postgres://... or http(s)://...';
@@ -67,6 +71,15 @@ function openSource({ env, fetch }: CliIo, given: string | undefined): Generatio
   }
   // The admin token belongs to the token server of the settings, and goes nowhere else.
   return authorizedGenerations(settings, { fetch }) ?? fromUrl(settings.generationSource, fetch);
+}
+
+/** The rule of TILLGATE_GENERATIONS: in plain text, floors can be forged on the way. */
+function requireTls(url: string, env: CliIo['env']): void {
+  if (!/^http:/i.test(url) || isSecureUrl(url) || readSettings(env).allowHttp) return;
+  throw new CliError(
+    '--generations: http: is for loopback only; use https:, or set TILLGATE_ALLOW_HTTP=on',
+    EXIT.usage,
+  );
 }
 
 function fromUrl(url: string, fetch: CliIo['fetch']): GenerationSource {

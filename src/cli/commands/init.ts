@@ -1,11 +1,11 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { print } from '../answer';
 import type { CommandContext } from '../command';
 import { CliError, EXIT } from '../exit';
+import { print } from '../output';
 import { projectFiles } from '../project-files';
 
-/** `tillgate init <directory>`: writes a small project to start from; never over something that is there. */
+/** `tillgate init <directory>`: writes a small project to start from; never overwrites a file. */
 export async function init(context: CommandContext, directory: string): Promise<number> {
   const root = resolve(directory);
   await requireEmpty(root, directory);
@@ -18,7 +18,7 @@ export async function init(context: CommandContext, directory: string): Promise<
   print(
     context,
     { directory: root, files: names },
-    `wrote ${names.join(', ')}\n\nGo on:\n\n  cd ${directory}\n  npm install\n  npm test\n  cp .env.example .env   # say which authorization server\n  npm start`,
+    `wrote ${names.join(', ')}\n\nGo on:\n\n  cd ${directory}\n  npm install\n  npm test\n  npm run dev            # with a token server for development\n  cp .env.example .env   # say which authorization server\n  npm start`,
   );
   return EXIT.ok;
 }

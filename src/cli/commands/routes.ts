@@ -3,15 +3,15 @@ import { describeRoutes } from '../../openapi/describe-routes';
 import { describeFinding } from '../../openapi/finding';
 import { describeAlternatives } from '../../openapi/requirement';
 import { auditRoutes } from '../../testing/audit-routes';
-import { print, table } from '../answer';
 import type { CommandContext, CommandOptions } from '../command';
-import { contractProblems } from '../contract-problems';
 import { CliError, EXIT } from '../exit';
+import { contractProblems } from '../findings';
 import { loadApp } from '../load-app';
+import { print, table } from '../output';
 
 const DOCUMENT = 'openapi.yaml';
 
-/** `tillgate routes`: the routes of the scaffold or of an app; with `--check` held against openapi.yaml. */
+/** `tillgate routes`: the routes of the scaffold or of an app; with `--check` compared with openapi.yaml. */
 export async function listRoutes(context: CommandContext, options: CommandOptions): Promise<number> {
   if (options.openapi !== undefined && !options.check) {
     throw new CliError('--openapi names what to check against: give --check too', EXIT.usage);
@@ -65,8 +65,8 @@ interface Report {
   readonly findings?: readonly object[];
 }
 
-function report(context: CommandContext, { document, ...answer }: Report): number {
-  const ok = answer.problems.length === 0;
-  print(context, answer, ok ? `${answer.routes} routes agree with ${document}` : answer.problems.join('\n'));
+function report(context: CommandContext, { document, ...result }: Report): number {
+  const ok = result.problems.length === 0;
+  print(context, result, ok ? `${result.routes} routes agree with ${document}` : result.problems.join('\n'));
   return ok ? EXIT.ok : EXIT.failed;
 }

@@ -1,26 +1,22 @@
-import { createLog, startApi } from '../../app/index';
+import { createLog } from '../../app/index';
 import { authenticateOptions } from '../../index';
-import { print } from '../answer';
-import type { CommandContext } from '../command';
+import type { CommandContext, CommandOptions } from '../command';
 import { EXIT } from '../exit';
-import { withFreePorts } from '../free-ports';
-import { authorizedGenerations } from '../generation-source';
+import { authorizedGenerations } from '../gate';
+import { startHosted } from '../hosted-app';
+import { print } from '../output';
 import { rateLimitRedis } from '../rate-limit-redis';
-import { externalSettings } from '../settings';
+import { externalSettings, withFreePorts } from '../settings';
 
 /** `tillgate serve`: the API alone, until it is asked to stop. */
-export async function serve(context: CommandContext): Promise<number> {
+export async function serve(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
   const settings = externalSettings(await withFreePorts(io.env));
   const logger = createLog({ level: settings.logLevel, destination: io.stderr });
-  const generations = authorizedGenerations(settings, { fetch: io.fetch, logger });
+  const generationSource = authorizedGenerations(settings, { fetch: io.fetch, logger });
   try {
-    const gate = {
-      ...authenticateOptions(settings),
-      fetch: io.fetch,
-      ...(generations && { generationSource: generations }),
-    };
-    const api = await startApi({ settings, logger, gate, connectToRedis: rateLimitRedis(settings) });
+    const gate = { ...authenticateOptions(settings), fetch: io.fetch, ...(generationSource && { generationSource }) };
+    const api = await startHosted(options.app, { settings, logger, gate, connectToRedis: rateLimitRedis(settings) });
     try {
       print(
         context,
@@ -33,6 +29,6 @@ export async function serve(context: CommandContext): Promise<number> {
     }
     return EXIT.ok;
   } finally {
-    await generations?.close?.();
+    await generationSource?.close?.();
   }
 }

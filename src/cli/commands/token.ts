@@ -1,12 +1,59 @@
-import { readSettings } from '../../index';
-import { print } from '../answer';
+import { readFile } from 'node:fs/promises';
+import { readSettings } from '../../settings/settings';
+import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
-import { EXIT } from '../exit';
-import { obtainToken } from '../obtain-token';
+import { credentialStore } from '../credentials';
+import { CliError, EXIT } from '../exit';
+import type { CliIo } from '../io';
+import { print } from '../output';
+import { isEmbedded } from '../settings';
+import { tokenServer } from '../token-server';
+import type { TokenResponse } from '../token-server';
 
 /** `tillgate token <client>`: the token alone on stdout, so that `$(tillgate token pos-terminal)` works. */
 export async function token(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
-  const answer = await obtainToken(context.io, readSettings(context.io.env), clientId, options);
-  print(context, answer, answer.access_token);
+  const response = await obtainToken(context.io, readSettings(context.io.env), clientId, options);
+  print(context, response, response.access_token);
   return EXIT.ok;
+}
+
+/**
+ * Requests a token as a client, with the secret that was given or the one that is kept.
+ *
+ * @throws CliError when the secret or the scopes are not known, or the token is denied
+ */
+export async function obtainToken(
+  io: CliIo,
+  settings: Settings,
+  clientId: string,
+  options: CommandOptions,
+): Promise<TokenResponse> {
+  const kept = await credentialStore(settings).get(clientId);
+  const secret = (await givenSecret(io, options)) ?? kept?.client_secret;
+  const scope = options.scope ?? kept?.scope;
+  if (secret === undefined) throw await unknownSecret(io, settings, clientId);
+  if (scope === undefined) throw new CliError(`the scopes of ${clientId} are not known here; give --scope`, EXIT.usage);
+  return tokenServer(io, settings).requestToken({ clientId, secret, scope });
+}
+
+/** Only the embedded token server is asked whether it knows the client: another one is told nothing without need. */
+async function unknownSecret(io: CliIo, settings: Settings, clientId: string): Promise<CliError> {
+  const exists = isEmbedded(settings) ? await tokenServer(io, settings).hasClient(clientId) : undefined;
+  const advice =
+    exists === false
+      ? `no client has this id; register it: ${io.programName} clients add ${clientId} --scope ...`
+      : `give --secret or --secret-file, or make a new one: ${io.programName} clients rotate ${clientId}`;
+  return new CliError(`the secret of ${clientId} is not known here; ${advice}`, EXIT.usage);
+}
+
+async function givenSecret(io: CliIo, { secret, secretFile }: CommandOptions): Promise<string | undefined> {
+  if (secret !== undefined && secretFile !== undefined) {
+    throw new CliError('give --secret or --secret-file, not both', EXIT.usage);
+  }
+  if (secretFile === undefined) return secret;
+  try {
+    return (await (secretFile === '-' ? io.readStdin() : readFile(secretFile, 'utf8'))).trim();
+  } catch (error) {
+    throw new CliError(`cannot read the secret: ${(error as Error).message}`, EXIT.usage);
+  }
 }

@@ -3,17 +3,19 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { requireCommand } from '../setup/packages';
 import { freePort, startRedis } from '../support/redis-server';
 import type { RedisServer } from '../support/redis-server';
 
 const run = promisify(execFile);
 
-let folder: string;
+let folder: string | undefined;
 let certificateFile: string;
-let redis: RedisServer;
+let redis: RedisServer | undefined;
 let url: string;
 
 beforeAll(async () => {
+  requireCommand('openssl', 'apt-get install openssl');
   folder = await mkdtemp(join(tmpdir(), 'tillgate-tls-'));
   certificateFile = join(folder, 'certificate.pem');
   const keyFile = join(folder, 'key.pem');
@@ -27,8 +29,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await redis.stop();
-  await rm(folder, { recursive: true });
+  await redis?.stop();
+  if (folder !== undefined) await rm(folder, { recursive: true });
 });
 
 /** What a process of its own says, which trusts these certificates besides the usual ones. */

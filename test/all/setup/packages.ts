@@ -1,10 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(__dirname, '../../..');
 
 /**
- * Makes sure that a package is installed in the major version that a suite was written for, and answers its version.
+ * Makes sure that a package is installed in the major version that a suite was written for, and returns its version.
  * A suite without its foreign software fails; it is never skipped.
  *
  * @throws Error that says what is missing and what to do
@@ -23,4 +24,15 @@ function installedVersion(name: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Makes sure that a program is installed.
+ *
+ * @param fix - what installs it
+ * @throws Error that says what is missing and what to do
+ */
+export function requireCommand(name: string, fix: string): void {
+  const { error } = spawnSync(name, ['--version'], { timeout: 5_000 });
+  if (error) throw new Error(`this suite runs ${name}, which is not installed: ${fix}`);
 }

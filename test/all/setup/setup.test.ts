@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requirePackage } from './packages';
+import { anyPostgres } from '../support/postgres-server';
+import { anyRedis } from '../support/redis-server';
+import { requireCommand, requirePackage } from './packages';
 import { startScript } from './script';
 import { startTillgate } from './tillgate';
 
@@ -22,6 +24,20 @@ describe('a suite that cannot start what it needs', () => {
     );
     expect(() => requirePackage('express', 3)).toThrow(/^this suite needs express 3, found 5\.\d+\.\d+: run npm ci/);
   });
+
+  it('names the program that is missing', () => {
+    expect(() => requireCommand('no-such-program', 'apt-get install it')).toThrow(
+      'this suite runs no-such-program, which is not installed: apt-get install it',
+    );
+  });
+
+  it('names the variable of a server that cannot be reached, within seconds', async () => {
+    // The port of discard, which no server of these tests uses.
+    await expect(anyRedis('redis://127.0.0.1:9')).rejects.toThrow(
+      'TILLGATE_TEST_REDIS_URL: the server cannot be reached; start it, or unset the variable',
+    );
+    await expect(anyPostgres('postgres://127.0.0.1:9/none')).rejects.toThrow('TILLGATE_TEST_POSTGRES_URL: the server');
+  }, 8_000);
 
   it('shows what a script wrote that ended before it was ready', async () => {
     await expect(startScript(script('throw new Error("no port is free")'))).rejects.toThrow(

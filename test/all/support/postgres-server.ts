@@ -88,14 +88,21 @@ export async function startPostgres(): Promise<PostgresServer> {
   };
 }
 
-/** The server that `TILLGATE_TEST_POSTGRES_URL` names, or one of our own. */
-export async function anyPostgres(): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const url = process.env['TILLGATE_TEST_POSTGRES_URL'];
-  return url === undefined || url === '' ? startPostgres() : { url, stop: () => Promise.resolve() };
+/**
+ * The server that `TILLGATE_TEST_POSTGRES_URL` names, or one of our own.
+ *
+ * @throws Error within seconds when the named server cannot be reached
+ */
+export async function anyPostgres(
+  url = process.env['TILLGATE_TEST_POSTGRES_URL'],
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  if (url === undefined || url === '') return startPostgres();
+  if (await answers(url)) return { url, stop: () => Promise.resolve() };
+  throw new Error('TILLGATE_TEST_POSTGRES_URL: the server cannot be reached; start it, or unset the variable');
 }
 
 async function answers(url: string): Promise<boolean> {
-  const client = new Client({ connectionString: url });
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 3_000 });
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { requireCommand } from '../setup/packages';
 import { eventually } from './eventually';
 
 /** A Redis server of our own: it can be killed and started again. */
@@ -39,9 +40,10 @@ export async function startRedis({
   replicaOf,
   tls,
 }: RedisServerOptions = {}): Promise<RedisServer> {
-  requireInstalled();
+  requireCommand('redis-server', 'apt-get install redis-server');
   const folder = await mkdtemp(join(tmpdir(), 'tillgate-redis-'));
   const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
   const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no'];
   if (appendOnly) settings.push('--appendonly', 'yes', '--appendfsync', 'always');
   if (replicaOf !== undefined) settings.push('--replicaof', '127.0.0.1', String(replicaOf));
@@ -55,7 +57,7 @@ export async function startRedis({
   async function start(): Promise<void> {
     child = spawn('redis-server', settings, { stdio: 'ignore' });
     await eventually('Redis answers', () =>
-      commandTo(port, 'PING').then(
+      commandTo(url, 'PING').then(
         () => true,
         () => false,
       ),
@@ -75,10 +77,10 @@ export async function startRedis({
   await start();
   return {
     port,
-    url: `redis://127.0.0.1:${port}`,
+    url,
     start,
     kill: () => end('SIGKILL'),
-    command: (name, ...args) => commandTo(port, name, ...args),
+    command: (name, ...args) => commandTo(url, name, ...args),
     async stop() {
       process.off('exit', onExit);
       await end('SIGTERM');
@@ -87,23 +89,28 @@ export async function startRedis({
   };
 }
 
-/** The server that `TILLGATE_TEST_REDIS_URL` names, or one of our own. */
-export async function anyRedis(): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const url = process.env['TILLGATE_TEST_REDIS_URL'];
-  return url === undefined || url === '' ? startRedis() : { url, stop: () => Promise.resolve() };
+/**
+ * The server that `TILLGATE_TEST_REDIS_URL` names, or one of our own.
+ *
+ * @throws Error within seconds when the named server cannot be reached
+ */
+export async function anyRedis(
+  url = process.env['TILLGATE_TEST_REDIS_URL'],
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  if (url === undefined || url === '') return startRedis();
+  await commandTo(url, 'PING').catch((cause: unknown) => {
+    throw new Error('TILLGATE_TEST_REDIS_URL: the server cannot be reached; start it, or unset the variable', {
+      cause,
+    });
+  });
+  return { url, stop: () => Promise.resolve() };
 }
 
-function requireInstalled(): void {
-  const { error } = spawnSync('redis-server', ['--version']);
-  if (error) throw new Error('these tests start redis-server, which is not installed: apt-get install redis-server');
-}
-
-async function commandTo(port: number, name: string, ...args: string[]): Promise<unknown> {
-  // Else ioredis waits 2 s for the end of a connection that there never was, and holds the process up meanwhile.
+async function commandTo(url: string, name: string, ...args: string[]): Promise<unknown> {
+  // By default ioredis waits 2 s for the end of a connection that never was.
   const disconnectTimeout = 0;
-  const client = new Redis({
-    port,
-    host: '127.0.0.1',
+  const client = new Redis(url, {
+    connectTimeout: 3_000,
     retryStrategy: () => null,
     lazyConnect: true,
     disconnectTimeout,

@@ -1,0 +1,112 @@
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { cliScene } from './harness';
+import type { Outcome } from './harness';
+
+const EXPRESS = JSON.stringify(require.resolve('express'));
+const [GATE, APP] = ['../../src/index.ts', '../../src/app/index.ts'].map((path) =>
+  JSON.stringify(resolve(__dirname, path)),
+);
+
+const ROUTE = `app.get('/v1/hello', requireScope('orders:read'), (req, res) => res.json({ from: req.auth.clientId }));`;
+const PLAIN = `
+  const { authenticate, requireScope } = require(${GATE});
+  const makeApp = (gate) => { const app = require(${EXPRESS})(); app.use('/v1', authenticate(gate)); ${ROUTE} return app; };`;
+
+const home = cliScene();
+afterAll(() => home.close());
+
+function module(name: string, text: string): string {
+  const path = join(home.dataDir, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** Runs `dev --app`, calls a path as the demo till once it is ready, and stops. */
+async function devWith(module: string, path: string): Promise<Outcome & { called?: unknown }> {
+  let called: unknown;
+  const scene = cliScene({
+    env: { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent' },
+    fetch,
+    async untilStopped() {
+      const { base_url, auth_url } = JSON.parse(scene.output()) as { base_url: string; auth_url: string };
+      const env = {
+        TILLGATE_DATA_DIR: scene.dataDir,
+        TILLGATE_PORT: new URL(base_url).port,
+        TILLGATE_AUTH_PORT: new URL(auth_url).port,
+      };
+      const caller = cliScene({ env, fetch });
+      called = JSON.parse((await caller.run('call', 'GET', path, '--as', 'pos-terminal', '--json')).stdout);
+      caller.close();
+    },
+  });
+  const outcome = await scene.run('dev', '--json', '--app', module);
+  scene.close();
+  return { ...outcome, called };
+}
+
+describe('dev --app', () => {
+  const variables = { ...process.env };
+  afterEach(() => {
+    for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
+  });
+
+  it.each([
+    [
+      'a function of the options of createApp',
+      'function.cjs',
+      `${PLAIN} module.exports = ({ gate }) => makeApp(gate);`,
+    ],
+    ['an asynchronous createApp', 'named.cjs', `${PLAIN} exports.createApp = async ({ gate }) => makeApp(gate);`],
+    [
+      'a function that returns what createApp() returns',
+      'scaffold.cjs',
+      `const { requireScope } = require(${GATE});
+       exports.default = (options) => {
+         const made = require(${APP}).createApp(options);
+         const app = require(${EXPRESS})();
+         app.use('/v1/hello', made.gate); ${ROUTE}
+         return { ...made, handler: app };
+       };`,
+    ],
+  ])('runs %s behind the embedded token server', async (_what, name, text) => {
+    const { exitCode, stderr, called } = await devWith(module(name, text), '/v1/hello');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(called).toMatchObject({ status: 200, body: { from: 'pos-terminal' } });
+  });
+
+  it('runs an Express app; its authenticate() without options finds the token server in the variables', async () => {
+    const path = module(
+      'express.cjs',
+      `${PLAIN} exports.app = require(${EXPRESS})().use((req, res) => res.json({
+      authUrl: process.env.TILLGATE_AUTH_URL, source: process.env.TILLGATE_GENERATIONS }));`,
+    );
+    const { exitCode, stdout, called } = await devWith(path, '/');
+    const { auth_url } = JSON.parse(stdout) as { auth_url: string };
+    expect(exitCode).toBe(0);
+    expect(called).toMatchObject({ status: 200, body: { authUrl: auth_url, source: `${auth_url}/generations` } });
+  });
+
+  it.each([
+    ['nothing of the kind', 'nothing.cjs', 'exports.answer = 42;', 'its exports are neither'],
+    [
+      'a function that returns something else',
+      'wrong.cjs',
+      'module.exports = () => 42;',
+      'its function returns neither',
+    ],
+    [
+      'an app that listens by itself',
+      'listens.cjs',
+      `const app = require(${EXPRESS})(); globalThis.listening = app.listen(0, '127.0.0.1'); module.exports = app;`,
+      'it listens by itself; export the app without listen(), which this command does',
+    ],
+  ])('says what it expects where the module exports %s', async (_what, name, text, message) => {
+    const path = module(name, text);
+    const { exitCode, stdout, stderr } = await devWith(path, '/');
+    (globalThis as { listening?: { close(): void } }).listening?.close();
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toContain(`${path}: expected a module that exports what createApp() of tillgate/app returns`);
+    expect(stderr).toContain(message);
+  });
+});
