@@ -63,7 +63,7 @@ describe('clients', () => {
     await Promise.all(ids.map((id) => run('clients', 'add', id, '--scope', 'a')));
     const kept = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8')) as { embedded: object };
     expect(Object.keys(kept.embedded).sort()).toEqual(ids);
-    expect(readdirSync(dataDir)).toEqual(['credentials.json']);
+    expect(readdirSync(dataDir).sort()).toEqual(['.gitignore', 'credentials.json']);
 
     rmSync(dataDir, { recursive: true });
     writeFileSync(dataDir, 'a file where the directory should be');
@@ -81,7 +81,7 @@ describe('clients', () => {
     writeFileSync(path, '');
     utimesSync(path, 0, 0);
     expect((await run('clients', 'add', 'till-9', '--scope', 'a')).exitCode).toBe(0);
-    expect(readdirSync(dataDir)).toEqual(['credentials.json']);
+    expect(readdirSync(dataDir).sort()).toEqual(['.gitignore', 'credentials.json']);
   });
 
   it('are listed as one JSON document', async () => {
