@@ -33,6 +33,14 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
     'GET /api/orders/{id} refuses a token without scopes',
     'handlers reached: expected none, got refuseAndGoOn, (a function without a name)',
   ],
+  'a guard refuses and calls next() later': [
+    'The app calls no handler after it has refused a request',
+    'handlers reached later: expected none, got refuseThenCallNext, sendOrderLate (GET /api/orders/{id} refuses a token without scopes) and 2 more',
+  ],
+  'a gate refuses and calls next() later': [
+    'The app calls no handler after it has refused a request',
+    'handlers reached later: expected none, got sendClientLate (GET /api/whoami refuses a request without a token) and 11 more',
+  ],
   'a guard compares parts of scopes': [
     'GET /api/orders refuses a token with names similar to orders:read',
     'status: expected 403, got 200',

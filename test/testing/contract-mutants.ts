@@ -9,6 +9,9 @@ import type { SampleParts } from './sample-app';
 /** Plants a bug into the sample app. */
 export type Plant = (issuer: TestIssuer) => SampleParts;
 
+/** Later than the response, and before the last case has ended. */
+const LATE_MS = 20;
+
 const sideEffect: RequestHandler = function saveOrder(_req, _res, next) {
   next();
 };
@@ -36,6 +39,36 @@ export const GUARD_BUGS: Readonly<Record<string, Plant>> = {
       (_req, res) => void (res.headersSent || res.json({ id: 'o-1', item: 'itm_0001', quantity: 1 })),
     ],
   }),
+  'a guard refuses and calls next() later': replace({
+    getOrder: [
+      function refuseThenCallNext(req, res, next) {
+        let isAllowed = false;
+        requireScope('orders:read')(req, res, () => {
+          isAllowed = true;
+          next();
+        });
+        if (!isAllowed) setTimeout(next, LATE_MS);
+      },
+      unlessSent(function sendOrderLate(_req, res) {
+        res.json({ id: 'o-1', item: 'itm_0001', quantity: 1 });
+      }),
+    ],
+  }),
+  'a gate refuses and calls next() later': (issuer) => {
+    const parts = sampleParts(tillgate(issuer));
+    return {
+      ...parts,
+      gate(req, res, next) {
+        void parts.gate(req, res, next);
+        if (req.path === '/whoami') res.once('finish', () => setTimeout(next, LATE_MS));
+      },
+      whoAmI: [
+        unlessSent(function sendClientLate(_req, res) {
+          res.json({ client: 'sample' });
+        }),
+      ],
+    };
+  },
   'a guard compares parts of scopes': replace({
     listOrders: [
       function looselyRequireScope(req, _res, next) {
@@ -110,6 +143,12 @@ export const RESPONSE_BUGS: Readonly<Record<string, Plant>> = {
 
 function replace(bug: Partial<SampleParts>): Plant {
   return (issuer) => ({ ...sampleParts(tillgate(issuer)), ...bug });
+}
+
+/** Sends nothing twice, as a handler after a late `next()` would. */
+function unlessSent(send: RequestHandler): RequestHandler {
+  const handler: RequestHandler = (req, res, next) => void (res.headersSent || send(req, res, next));
+  return Object.defineProperty(handler, 'name', { value: send.name });
 }
 
 function forget(check: Check): Plant {

@@ -44,6 +44,21 @@ describe('expectChallenge() and expectProblem()', () => {
     expect(expectation).toThrow(expect.objectContaining({ name: 'AssertionError' }));
   });
 
+  it.each([
+    ['a success with the header', { ...response, status: 200 }, /^200 with WWW-Authenticate: Bearer realm=/],
+    ['a success without it', { status: 200, headers: {} }, /^200 with no WWW-Authenticate header$/],
+    ['a refusal without it', { status: 401, headers: {} }, /^401 with no WWW-Authenticate header$/],
+    ['an outage with the header', { ...response, status: 503 }, /^503 with WWW-Authenticate: Bearer realm=/],
+  ])('say what was received in place of a challenge: %s', (_what, received, actual) => {
+    expect(() => expectChallenge(received, { error: 'invalid_token' })).toThrow(
+      expect.objectContaining({
+        message: expect.stringMatching(/^expected the challenge { error: 'invalid_token' }\ngot \d{3} with /) as string,
+        actual: expect.stringMatching(actual) as string,
+        expected: { error: 'invalid_token' },
+      }),
+    );
+  });
+
   it('explain a body that was not read', () => {
     expect(() => expectProblem(fetched, { status: 401, code: 'expired' })).toThrow(
       new TypeError(

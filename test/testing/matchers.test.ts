@@ -40,6 +40,7 @@ describe('toHaveChallenge()', () => {
     expect(refused).not.toHaveChallenge({ error: 'insufficient_scope' });
     expect(refused).not.toHaveChallenge({ error: 'insufficient_scope', scope: 'a b', realm: 'other' });
     expect(ok).not.toHaveChallenge({});
+    expect({ ...refused, status: 200 }).not.toHaveChallenge();
     expect(ok).not.toHaveChallenge();
   });
 

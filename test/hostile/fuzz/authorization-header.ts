@@ -6,7 +6,7 @@ import { leaks } from '../support/leaks';
 import { openTarget } from '../support/target';
 import { anyInput } from './campaign';
 import type { FuzzTarget } from './campaign';
-import { judgeAnswer } from './judge-answer';
+import { checkResponse } from './check-response';
 import { rawClient } from './keep-alive';
 import { mutated } from './mutations';
 
@@ -66,7 +66,7 @@ export async function authorizationHeader(): Promise<FuzzTarget<unknown>> {
       const bytes = `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: ${value}\r\n\r\n`;
       const answer = await client.send(bytes);
       // A line break ends the header: what follows it is not of the value, and may be a second one.
-      const status = judgeAnswer(answer, isRight(value.split('\r\n', 1)[0] ?? ''));
+      const status = checkResponse(answer, isRight(value.split('\r\n', 1)[0] ?? ''));
       const leaked = leaks(bytes, target.lines.join(''));
       if (leaked.length > 0) throw new Error(`in the log: ${leaked.join(' ')}`);
       return [status];

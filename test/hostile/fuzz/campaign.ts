@@ -1,35 +1,37 @@
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 
-/** What came of the inputs of one target. */
+const TURNS = 20;
+
+/** Counts the inputs of one target and their responses. */
 export interface Tally {
   inputs: number;
-  /** Answers by class; 503 is counted by itself: keys or metadata that cannot be used are an outage, and said to be one. */
+  /** Responses by class; 503 is separate, because unusable keys or metadata are an outage. */
   ok: number;
   refused: number;
   unavailable: number;
   failed: number;
-  /** Connections that ended without an answer. */
+  /** Connections that ended without a response. */
   unanswered: number;
 }
 
-/** One thing to be fuzzed, opened and ready. */
+/** One fuzzed endpoint, open and ready. */
 export interface FuzzTarget<Input> {
   readonly inputs: Arbitrary<Input>;
   /**
-   * Sends one input and judges what comes back.
+   * Sends one input and checks the responses.
    *
-   * @returns the statuses of the answers
+   * @returns the statuses of the responses
    * @throws Error when a property does not hold
    */
   check(input: Input): Promise<readonly (number | undefined)[]>;
   close(): Promise<void>;
 }
 
-/** Opens a target; by name. */
+/** Opens a target. */
 export type OpenTarget = () => Promise<FuzzTarget<unknown>>;
 
-/** A target whose inputs have been forgotten, so that targets of different inputs fit into one table. */
+/** Erases the input type, so that targets of different inputs fit into one table. */
 export function anyInput<Input>(target: FuzzTarget<Input>): FuzzTarget<unknown> {
   return target;
 }
@@ -62,17 +64,24 @@ function count(tally: Tally, status: number | undefined): void {
   else tally.ok++;
 }
 
-/** Counts what would have ended the process, while `work` runs. */
+/**
+ * Collects the errors that would end the process while `work` runs. Not in Jest, whose sandbox has a `process` of its
+ * own: there every such error fails the running test, if {@link settle} is awaited.
+ */
 export async function countCrashes(work: () => Promise<void>): Promise<readonly unknown[]> {
   const crashes: unknown[] = [];
   const note = (error: unknown): void => void crashes.push(error);
   process.on('unhandledRejection', note).on('uncaughtException', note);
   try {
     await work();
-    // What nobody waits for shows itself a turn later.
-    await new Promise((resolve) => setImmediate(resolve));
+    await settle();
     return crashes;
   } finally {
     process.off('unhandledRejection', note).off('uncaughtException', note);
   }
+}
+
+/** Waits until Node has reported every error: each uncaught exception puts off the next report by a turn. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

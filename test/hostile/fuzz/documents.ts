@@ -9,7 +9,7 @@ import { recordingLogger } from '../../support/log';
 import { ES, forged, GOOD, RS } from '../support/forge';
 import { anyInput } from './campaign';
 import type { FuzzTarget } from './campaign';
-import { judgeAnswer } from './judge-answer';
+import { checkResponse } from './check-response';
 import { rawClient } from './keep-alive';
 import { mutated, oddValue, withOddMembers } from './mutations';
 
@@ -167,8 +167,8 @@ async function documentTarget(
     });
     try {
       const statuses = [
-        judgeAnswer(await ask(GOOD), mayAccept(document), true),
-        judgeAnswer(await ask(FORGED), false, true),
+        checkResponse(await ask(GOOD), mayAccept(document), true),
+        checkResponse(await ask(FORGED), false, true),
       ];
       const plain = asked.filter((url) => !url.startsWith('https://'));
       if (plain.length > 0) throw new Error(`fetched ${plain.join(' ')}`);

@@ -6,7 +6,7 @@ import { leaks } from '../support/leaks';
 import { openTarget } from '../support/target';
 import { anyInput } from './campaign';
 import type { FuzzTarget } from './campaign';
-import { codeOf, judgeAnswer } from './judge-answer';
+import { codeOf, checkResponse } from './check-response';
 import { rawClient } from './keep-alive';
 import { mutated, oddValue, withOddMembers } from './mutations';
 
@@ -156,7 +156,7 @@ export async function tokens(): Promise<FuzzTarget<unknown>> {
       target.lines.length = 0;
       const bytes = `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${text}\r\n\r\n`;
       const answer = await client.send(bytes);
-      const status = judgeAnswer(answer, right);
+      const status = checkResponse(answer, right);
       // A higher generation that was accepted before makes this one an old one: the only way to refuse a right token.
       const superseded = answer && codeOf(answer) === 'superseded';
       if (right && !loose && status !== 200 && !superseded) throw new Error(`a right token was answered ${status}`);

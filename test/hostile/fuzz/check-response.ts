@@ -9,28 +9,28 @@ const ERRORS: Readonly<Record<number, readonly (string | undefined)[]>> = {
 };
 
 /**
- * Holds an answer of a gate against what must be true of every answer.
+ * Checks what must be true of every response of a gate.
  *
- * @param right - whether the token is right; only then a 2xx may come
- * @param outage - whether a 503 may come
- * @throws Error that says what does not hold
+ * @param right - whether the token is good; only then a 2xx is allowed
+ * @param outage - whether a 503 is allowed
+ * @throws Error that names the violated property
  */
-export function judgeAnswer(answer: WireAnswer | undefined, right: boolean, outage = false): number | undefined {
-  if (answer === undefined) return undefined;
-  const { status, headers } = answer;
+export function checkResponse(response: WireAnswer | undefined, right: boolean, outage = false): number | undefined {
+  if (response === undefined) return undefined;
+  const { status, headers } = response;
   if (status < 300 && !right) throw new Error(`a ${status} without a right token`);
   if (status >= 500 && !(outage && status === 503)) throw new Error(`a ${status}`);
   const challenges = headers.get('www-authenticate') ?? [];
-  const code = codeOf(answer);
-  // What cannot be read is refused before the gate, and some requests by the contract: neither is about a token.
+  const code = codeOf(response);
+  // Unreadable requests are refused before the gate, invalid ones after it: these 400s have no challenge.
   const ofGate =
     status === 401 || status === 403 || (status === 400 && code !== undefined && code !== 'invalid_request');
   if (challenges.length !== (ofGate ? 1 : 0)) throw new Error(`${challenges.length} challenges in a ${status} ${code}`);
-  if (ofGate) judgeChallenge(challenges[0] ?? '', status);
+  if (ofGate) checkChallenge(challenges[0] ?? '', status);
   return status;
 }
 
-function judgeChallenge(text: string, status: number): void {
+function checkChallenge(text: string, status: number): void {
   const { scheme, parameters } = parseChallenge(text);
   const error = parameters.get('error');
   if (scheme !== 'Bearer' || !ERRORS[status]?.includes(error)) throw new Error(`in a ${status}: ${text}`);
