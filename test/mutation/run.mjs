@@ -5,6 +5,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { Stryker } from '@stryker-mutator/core';
 import options from './stryker.config.mjs';
 
