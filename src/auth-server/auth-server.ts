@@ -5,7 +5,7 @@ import { createRegistry } from './clients/registry';
 import { toResource } from './clients/resource';
 import type { ClientResource, ClientWithSecret } from './clients/resource';
 import { createPublisher } from './generations/publisher';
-import { createReconciler } from './generations/reconciler';
+import { sentinelKeeper } from './generations/sentinel';
 import { generationsStream } from './generations/stream';
 import { createTokens } from './oauth/tokens';
 import { readAuthServerOptions } from './options';
@@ -69,10 +69,10 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   }
 
   const tokens = createTokens({ ...settings, state: () => store.state });
-  const publisher = createPublisher({ source: settings.generations, schedule, logger });
-  const reconciler =
-    settings.generations && createReconciler({ ...settings, source: settings.generations, store, publisher });
-  await reconciler?.start();
+  const source = settings.generations;
+  const publisher = createPublisher({ source, schedule, logger });
+  const keeper = source && sentinelKeeper({ source, store, publisher, schedule, logger });
+  await keeper?.start();
   const registry = createRegistry(store, publisher);
   const stream = generationsStream(store, schedule);
 
@@ -88,7 +88,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     },
     async close() {
       stream.close();
-      reconciler?.close();
+      keeper?.close();
       publisher.close();
       await store.close();
     },

@@ -20,7 +20,7 @@ export interface AuthServerOptions {
   readonly dataDir: string;
   /** Scopes that may be registered. Default: any. */
   readonly scopes?: readonly string[] | undefined;
-  /** Told each change once it is on disk, and again what it has lost: it is compared at the start and every 30 s. */
+  /** Gets each change once it is on disk, and within 2 s again what it has lost (if it has a sentinel). */
   readonly generations?: GenerationSource | undefined;
   /** Bearer token that `/clients`, `/keys` and `/generations` ask for. Default: none, only this machine may call them. */
   readonly adminToken?: string | undefined;

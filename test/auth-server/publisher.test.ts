@@ -3,6 +3,7 @@ import { createPublisher } from '../../src/auth-server/generations/publisher';
 import { fakeTime, settle } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
 import { closeAll, registerClient, startServer } from './fixtures';
+import type { TestServer } from './fixtures';
 
 afterEach(closeAll);
 
@@ -25,7 +26,7 @@ const down = Object.assign(new Error('redis://:geheim@host is down'), { code: 'E
 const refuse = (): Promise<void> => Promise.reject(down);
 const hang = (): Promise<void> => new Promise(() => {});
 
-it('a source that is down does not fail the change, and is told again until it answers', async () => {
+it('a source that is down does not fail the change, and gets the floor as soon as it responds', async () => {
   const generations = fragileSource();
   const server = await startServer({ generations });
   const { generation } = await registerClient(server);
@@ -34,7 +35,7 @@ it('a source that is down does not fail the change, and is told again until it a
   expect((await server.post('/clients/pos-17/revoke')).status).toBe(200);
   await server.time.advance(5_000);
   // Once per outage, and nothing of what a store's client writes into its messages.
-  expect(server.log.at('warn').map(({ fields }) => fields)).toEqual([{ owed: 1, detail: 'Error (ECONNREFUSED)' }]);
+  expect(server.log.at('warn').map(({ fields }) => fields)).toEqual([{ pending: 1, detail: 'Error (ECONNREFUSED)' }]);
   generations.broken = undefined;
   expect(generations.published).toEqual([['pos-17', generation]]);
   await server.time.advance(30_000);
@@ -54,12 +55,12 @@ it('a source that hangs is waited for 2 s, no longer', async () => {
   source.broken = hang;
   const log = recordingLogger();
   const publisher = createPublisher({ source, schedule: time.schedule, logger: log });
-  let answered = false;
-  void publisher.publish([['pos-17', 1]]).then(() => (answered = true));
+  let responded = false;
+  void publisher.publish([['pos-17', 1]]).then(() => (responded = true));
   await time.advance(1_999);
-  expect(answered).toBe(false);
+  expect(responded).toBe(false);
   await time.advance(1);
-  expect(answered).toBe(true);
+  expect(responded).toBe(true);
   expect(log.at('warn')).toHaveLength(1);
   source.broken = undefined;
   await time.advance(250);
@@ -101,19 +102,19 @@ it('tells many floors in batches, and stops at the first that fails', async () =
   const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
   await publisher.publish(floors);
   expect([asked.length, Math.max(...under)]).toEqual([200, 100]);
-  const owes = (...ids: string[]): boolean[] => ids.map((id) => publisher.owes(id));
-  expect(owes('client-99', 'client-120', 'client-349')).toEqual([false, true, true]);
+  const pending = (...ids: string[]): boolean[] => ids.map((id) => publisher.isPending(id));
+  expect(pending('client-99', 'client-120', 'client-349')).toEqual([false, true, true]);
 
   // What is refused does not stand in the way of the rest.
   await time.advance(30_000);
-  expect(owes('client-120', 'client-349')).toEqual([true, false]);
+  expect(pending('client-120', 'client-349')).toEqual([true, false]);
   broken = false;
   await time.advance(60_000);
-  expect(publisher.owes('client-120')).toBe(false);
+  expect(publisher.isPending('client-120')).toBe(false);
   expect(time.pending).toBe(0);
 });
 
-it('a change that gets through brings everything that is owed after it', async () => {
+it('a change that gets through brings all pending floors after it', async () => {
   const time = fakeTime();
   const source = fragileSource();
   const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
@@ -125,4 +126,67 @@ it('a change that gets through brings everything that is owed after it', async (
   await time.advance(0);
   expect(source.published).toHaveLength(21);
   expect(time.pending).toBe(0);
+});
+
+it('a late, lower publication does not lower a pending floor', async () => {
+  const time = fakeTime();
+  const source = fragileSource();
+  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  source.broken = refuse;
+  await publisher.publish([['pos-17', 5]]);
+  await publisher.publish([['pos-17', 3]]);
+  source.broken = undefined;
+  await time.advance(30_000);
+  expect(source.published).toEqual([['pos-17', 5]]);
+  expect(publisher.isPending()).toBe(false);
+});
+
+it('a floor that rises while its publication is under way stays pending', async () => {
+  const time = fakeTime();
+  const source = fragileSource();
+  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  let release = (): void => {};
+  source.broken = () => new Promise((resolve) => (release = resolve));
+  const first = publisher.publish([['pos-17', 1]]);
+  await settle();
+  const finishFirst = release;
+  source.broken = refuse;
+  await publisher.publish([['pos-17', 2]]);
+  finishFirst();
+  await first;
+  expect(publisher.isPending('pos-17')).toBe(true);
+  source.broken = undefined;
+  await time.advance(30_000);
+  expect(source.published.at(-1)).toEqual(['pos-17', 2]);
+});
+
+it('a closed publisher sends nothing more', async () => {
+  const time = fakeTime();
+  const source = fragileSource();
+  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  publisher.close();
+  await publisher.publish([['pos-17', 1]]);
+  expect([source.published, time.pending]).toEqual([[], 0]);
+});
+
+it.each([
+  ['PATCH', (server: TestServer) => server.patch('/clients/pos-17', { description: 'new' })],
+  ['revoke', (server: TestServer) => server.post('/clients/pos-17/revoke')],
+  ['a rotation', (server: TestServer) => server.post('/clients/pos-17/secrets')],
+  ['DELETE', (server: TestServer) => server.delete('/clients/pos-17')],
+  ['a registration', (server: TestServer) => server.post('/clients', { client_id: 'new', scope: 'orders:read' })],
+])('%s is responded to only after its floor is published', async (_name, change) => {
+  const generations = fragileSource();
+  const server = await startServer({ generations });
+  await registerClient(server);
+  let release: (() => void) | undefined;
+  generations.broken = () => new Promise<void>((resolve) => (release = resolve));
+  let responded = false;
+  const changing = change(server).then(({ status }) => ((responded = true), status));
+  while (!release) await settle();
+  for (let turn = 0; turn < 20; turn++) await settle();
+  expect(responded).toBe(false);
+  release();
+  expect(await changing).toBeLessThan(300);
+  expect(generations.published).toHaveLength(2);
 });

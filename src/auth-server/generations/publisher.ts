@@ -1,106 +1,116 @@
-import { withTimeLimit } from '../../core/time-limit';
+import { backOffMs } from '../../core/back-off';
 import type { Schedule, Timer } from '../../core/clock';
 import type { Logger } from '../../core/logger';
-import { backOffMs } from '../../core/back-off';
+import { withTimeLimit } from '../../core/time-limit';
 import type { Floor, GenerationSource } from '../../generation/source';
 import { describeFailure, noResponse } from '../../generation/source-error';
 
-/** Tells a source about floors, until it has them. */
+/** Publishes floors to a source, and repeats that until the source has them. */
 export interface Publisher {
   /**
-   * Publishes; resolves after the first attempt, whatever came of it. The floors are durable in the token server
-   * already: a source that is down must not fail the change, it is told again until it answers.
+   * Publishes; resolves after the first attempt, successful or not. The floors are durable in the token server already:
+   * a source that is down must not fail the change, so the floor stays pending.
    */
   publish(floors: readonly Floor[]): Promise<void>;
-  /** Whether the source has yet to take a floor of this client. */
-  owes(clientId: string): boolean;
+  /** Tries all pending floors now. */
+  retry(): Promise<void>;
+  /** Whether the source lacks a floor of this client, or of any client. */
+  isPending(clientId?: string): boolean;
   close(): void;
 }
 
-/** How a source is told. */
+/** What a publisher works with. */
 export interface PublisherOptions {
   readonly source: GenerationSource | undefined;
   readonly schedule: Schedule;
   readonly logger: Logger;
 }
 
-/** An answer to a PATCH waits no longer than this for a source that hangs. */
+/** A response to a PATCH waits no longer than this for a source that hangs. */
 const LONGEST_ATTEMPT_MS = 2_000;
 const PAUSES = { firstMs: 250, longestMs: 30_000 };
-/** Floors on their way at the same time. */
+/** Floors that are sent concurrently. */
 const BATCH = 100;
 
 /** Makes the publisher to one source; without a source it does nothing. */
 export function createPublisher({ source, schedule, logger }: PublisherOptions): Publisher {
-  const owed = new Map<string, number>();
+  const pending = new Map<string, number>();
   let failures = 0;
-  let retry: Timer | undefined;
+  let timer: Timer | undefined;
   let closed = false;
 
   async function publish(floors: readonly Floor[]): Promise<void> {
     if (!source?.publish || closed) return;
-    for (const [clientId, generation] of floors) owed.set(clientId, Math.max(generation, owed.get(clientId) ?? 0));
-    await payAll(floors.map(([clientId]) => clientId));
+    // A late, lower floor must not replace a pending one.
+    for (const [clientId, generation] of floors) {
+      pending.set(clientId, Math.max(generation, pending.get(clientId) ?? 0));
+    }
+    await flush(floors.map(([clientId]) => clientId));
   }
 
-  /** What the source does not take now is owed still. */
-  async function payAll(clientIds: readonly string[]): Promise<void> {
+  /** Floors that the source does not take now stay pending. */
+  async function flush(clientIds: readonly string[]): Promise<void> {
     for (let at = 0; at < clientIds.length && !closed; at += BATCH) {
       const batch = clientIds.slice(at, at + BATCH);
-      const outcomes = await Promise.allSettled(batch.map(pay));
+      const outcomes = await Promise.allSettled(batch.map(send));
       const failed = outcomes.find((outcome) => outcome.status === 'rejected');
       if (!failed) continue;
       batch.forEach(moveToEnd);
-      return tryLater(failed.reason);
+      return retryLater(failed.reason);
     }
     if (failures > 0) recovered();
   }
 
-  /** What a source refuses, for whatever reason, must not stand in the way of the rest. */
+  /** A floor that the source refuses must not block the others. */
   function moveToEnd(clientId: string): void {
-    const generation = owed.get(clientId);
+    const generation = pending.get(clientId);
     if (generation === undefined) return;
-    owed.delete(clientId);
-    owed.set(clientId, generation);
+    pending.delete(clientId);
+    pending.set(clientId, generation);
   }
 
-  async function pay(clientId: string): Promise<void> {
-    const generation = owed.get(clientId);
+  async function send(clientId: string): Promise<void> {
+    const generation = pending.get(clientId);
     if (generation === undefined) return;
     // A source may throw where it should reject.
     const attempt = Promise.resolve().then(() => source?.publish?.(clientId, generation));
     await withTimeLimit(attempt, LONGEST_ATTEMPT_MS, schedule, noResponse);
-    if (owed.get(clientId) === generation) owed.delete(clientId);
+    if (pending.get(clientId) === generation) pending.delete(clientId);
   }
 
-  /** One line per outage: a source can be down for a night. */
-  function tryLater(reason: unknown): void {
+  /** Logs once per outage: a source can be down for a night. */
+  function retryLater(reason: unknown): void {
     failures++;
     if (failures === 1) {
-      const fields = { owed: owed.size, detail: describeFailure(reason) };
-      logger.warn(fields, 'generations could not be published, they are tried again until the source takes them');
+      const fields = { pending: pending.size, detail: describeFailure(reason) };
+      logger.warn(fields, 'generations could not be published, they are retried until the source takes them');
     }
     retryIn(backOffMs(failures, PAUSES, Math.random));
   }
 
   function recovered(): void {
-    logger.info({ owed: owed.size, failures }, 'generations can be published again');
+    logger.info({ pending: pending.size, failures }, 'generations can be published again');
     failures = 0;
-    retry?.cancel();
-    if (owed.size > 0) retryIn(0);
+    timer?.cancel();
+    if (pending.size > 0) retryIn(0);
   }
 
   function retryIn(delayMs: number): void {
-    retry?.cancel();
-    if (!closed) retry = schedule(() => void payAll([...owed.keys()]), delayMs);
+    timer?.cancel();
+    if (!closed) timer = schedule(() => void retry(), delayMs);
+  }
+
+  function retry(): Promise<void> {
+    return flush([...pending.keys()]);
   }
 
   return {
     publish,
-    owes: (clientId) => owed.has(clientId),
+    retry,
+    isPending: (clientId) => (clientId === undefined ? pending.size > 0 : pending.has(clientId)),
     close() {
       closed = true;
-      retry?.cancel();
+      timer?.cancel();
     },
   };
 }
