@@ -75,7 +75,7 @@ function isPending(answer: ServerResponse): boolean {
 
 function answerOf({ status, code, detail }: Refusal): string {
   const title = STATUS_CODES[status];
-  const body = JSON.stringify({ type: `urn:tillgate:problem:${code}`, title, status, detail, code });
+  const body = JSON.stringify({ type: 'about:blank', title, status, detail, code });
   return [
     `HTTP/1.1 ${status} ${title}`,
     'Content-Type: application/problem+json; charset=utf-8',

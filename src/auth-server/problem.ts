@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { problemHandler, sendProblem } from '../index';
-import type { Logger, ProblemAnswer } from '../index';
+import type { Logger, ProblemResponse } from '../index';
 import { StorageError } from './storage/store';
 
 /** A request that is refused with a problem body (RFC 9457). */
@@ -9,9 +9,9 @@ export class RefusedRequest extends Error {
   /** Machine-readable name of the problem, such as `client_exists`. */
   readonly code: string;
   readonly status: number;
-  readonly problem: ProblemAnswer;
+  readonly problem: ProblemResponse;
 
-  constructor(problem: ProblemAnswer) {
+  constructor(problem: ProblemResponse) {
     super(problem.detail ?? problem.code);
     this.problem = problem;
     this.code = problem.code;
@@ -49,7 +49,7 @@ export function refusalHandler(logger: Logger): ErrorRequestHandler {
 }
 
 /** The cause is in the log only: it names paths of this machine. */
-const STORAGE_FAILED: ProblemAnswer = {
+const STORAGE_FAILED: ProblemResponse = {
   status: 503,
   code: 'storage_unavailable',
   detail:

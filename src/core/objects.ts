@@ -7,3 +7,8 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 export function ownValue(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
+
+/** A copy with the own members of an object and no prototype, so that a polluted one adds nothing. */
+export function ownMembers<Value extends object>(value: Value): Value {
+  return Object.assign(Object.create(null) as Value, value);
+}

@@ -1,4 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein';
+import { ownMembers } from './objects';
 
 /** Reads the options of one factory; every mistake is a `TypeError` that names the option, what was got and what is expected. */
 export interface OptionReader<Key extends string> {
@@ -38,7 +39,7 @@ export function readOptions<Key extends string>(
       throw new TypeError(`${factory}(): unknown option ${JSON.stringify(key)}${didYouMean(key, known)}`);
     }
   }
-  const values = options as Record<Key, unknown>;
+  const values = ownMembers(options) as Record<Key, unknown>;
 
   function refuse(key: Key, expected: string): never {
     throw new TypeError(`${factory}(): option "${key}" must be ${expected}, got ${describe(values[key])}`);

@@ -1,14 +1,14 @@
-/** Who calls: what a verified access token says about the client. Frozen; shared by all requests with the same token. */
+/** The authenticated client, from its verified access token. Frozen; shared by all requests with the same token. */
 export interface Auth {
   readonly issuer: string;
   /** The client credential that the token was issued to. */
   readonly clientId: string;
-  /** `sub`, where the issuer gives one. */
+  /** `sub`, if the token has one. */
   readonly subject: string | undefined;
-  /** `jti`, where the issuer gives one. */
+  /** `jti`, if the token has one. */
   readonly tokenId: string | undefined;
   readonly scopes: readonly string[];
-  /** Generation of the client credential; `undefined` where the check is switched off. */
+  /** Generation of the client credential; `undefined` if the check is switched off. */
   readonly generation: number | undefined;
   /** `exp` in ms since the epoch. */
   readonly expiresAtMs: number;
@@ -17,14 +17,11 @@ export interface Auth {
 }
 
 declare global {
-  // eslint-disable-next-line @typescript-eslint/no-namespace -- the one way to type a member of Express's request
+  // eslint-disable-next-line @typescript-eslint/no-namespace -- declares a member of Express's request
   namespace Express {
     interface Request {
-      /**
-       * Who calls, behind `authenticate()`; `undefined` where `optional` let a request without a token pass. An accessor
-       * that the requests of Express share, so `{ ...req }` does not copy it.
-       */
-      auth?: Auth;
+      /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
+      auth?: Auth | undefined;
     }
   }
 }

@@ -7,28 +7,28 @@ import type { Fetch } from '../token/keys/fetch-json';
 import type { Jwks } from '../token/keys/static-keys';
 import type { DecisionObserver } from './decision';
 
-/** Where the keys of an issuer come from: discovered, at a fixed address, or given. */
+/** Where the keys of an issuer come from: discovered, fetched from a URL, or given. */
 export type KeyOptions =
   | {
-      /** Address of the key set. Default: discovered from the issuer's metadata. */
+      /** URL of the key set. Default: discovered from the issuer's metadata. */
       readonly jwksUri?: string | undefined;
       readonly keys?: undefined;
     }
   | {
-      /** The key set itself (RFC 7517); nothing is fetched. Another list put into its `keys` counts from then on. */
+      /** The key set itself (RFC 7517); nothing is fetched. Replacing its `keys` array takes effect immediately. */
       readonly keys: Jwks;
       readonly jwksUri?: undefined;
     };
 
 /** How tokens of one issuer are verified. */
 export type IssuerOptions = KeyOptions & {
-  /** Exactly the token's `iss`, to the byte. */
+  /** Exactly the token's `iss` (RFC 9068 section 4). */
   readonly issuer: string;
   /** Accepted `aud`, one of several. `false` only under presets whose issuers can leave `aud` out. */
   readonly audience: string | readonly string[] | false;
-  /** Accepted client ids; any other one is refused as `wrong_audience`. Wanted with `audience: false`. Default: any. */
+  /** Accepted client ids; any other one is refused as `wrong_audience`. Recommended with `audience: false`. Default: any. */
   readonly clientIds?: readonly string[] | undefined;
-  /** Address under which the issuer's metadata is fetched. Default: `issuer`. */
+  /** URL whose metadata (RFC 8414) is fetched. Default: `issuer`. */
   readonly authUrl?: string | undefined;
   /** Shape of the tokens. Default `rfc9068`. */
   readonly preset?: PresetName | undefined;
@@ -40,7 +40,7 @@ export type IssuerOptions = KeyOptions & {
   readonly generationSource?: GenerationSource | string | undefined;
   /** Age in ms of the last complete read past which the source counts as stale. Default 60000. */
   readonly maxStalenessMs?: number | undefined;
-  /** Past that age requests are refused with 503 (`reject`, the default), or pass with a warning (`accept`). */
+  /** Past that age requests are refused with 503 (`reject`, the default), or accepted with a warning (`accept`). */
   readonly onStale?: 'reject' | 'accept' | undefined;
   /** Interval of the reads in ms. Default 5000. */
   readonly pollMs?: number | undefined;
@@ -59,23 +59,33 @@ export type IssuerOptions = KeyOptions & {
   readonly acceptSenderConstrained?: boolean | undefined;
 };
 
-/** What one gate does around the verification. */
+/** Options of one gate, for all its issuers. */
 export interface GateOptions {
-  /** Refuses (`'refuse'`: 500) or reports (`'warn'`, once per route, the default) a 2xx answer that no guard allowed; `'allow'` says nothing. */
+  /**
+   * What happens to a 2xx response that no guard allowed: `'refuse'` replaces it by a 500, `'warn'` logs it once per
+   * route, `'allow'` does nothing. Default `'warn'`; with `optional` `'allow'`.
+   */
   readonly unguarded?: 'allow' | 'warn' | 'refuse' | undefined;
-  /** Lets requests without any token pass, without `req.auth`; a bad token is still refused. Default `false`. */
+  /** Accepts requests without any token, with `req.auth` undefined; a bad token is still refused. Default `false`. */
   readonly optional?: boolean | undefined;
+  /**
+   * Who responds to a refused request: the gate (`'respond'`, the default), or the app's error handler, which gets the
+   * `AuthError` with `status` and `headers` (`'next'`). Applies to guards after the gate too.
+   */
+  readonly refusals?: 'respond' | 'next' | undefined;
   /** `realm` of the challenge. Default `api`. */
   readonly realm?: string | undefined;
-  /** Public address of the API; its metadata address then stands in every challenge as `resource_metadata` (RFC 9728). */
+  /** Public URL of the API; the URL of its metadata is then in every challenge as `resource_metadata` (RFC 9728). */
   readonly resource?: string | undefined;
+  /** Base URL of the pages about problems: `type` is `<problemTypes><code>`. Default: `about:blank` (RFC 9457 section 4.2.1). */
+  readonly problemTypes?: string | undefined;
   /** Whether callers learn the exact reason of a 401. Default: `true` unless `NODE_ENV` is `production`. */
   readonly exposeReasons?: boolean | undefined;
   /** Lets issuer, key set and source be `http:` on another host than loopback. Default `false`. */
   readonly allowHttp?: boolean | undefined;
-  /** Number of verified tokens to remember, each from its second time on; 0: none. Default 5000. */
+  /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */
   readonly verifiedTokens?: number | undefined;
-  /** Told about every decision, with reason and cause, and about which request. If it throws, the error is logged. */
+  /** Called for every decision, with reason and cause, and its request. If it throws or rejects, the error is logged. */
   readonly onDecision?: DecisionObserver | undefined;
   /** Default: warnings and errors to the console. */
   readonly logger?: Logger | undefined;

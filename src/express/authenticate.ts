@@ -4,38 +4,36 @@ import { readSettings } from '../settings/settings';
 import { bearerToken } from '../token/bearer';
 import type { Auth } from './auth';
 import type { AuthenticateOptions } from './authenticate-options';
-import { authenticateOptions } from './environment';
 import { decisionReporter } from './decision';
-import type { GateRequest, Middleware } from './http';
-import { judge } from './judge';
-import type { GateStatus, Judge } from './judge';
+import { authenticateOptions } from './environment';
+import type { GateRequest, Middleware, Next } from './http';
 import { resourceMetadataUrl } from './metadata';
-import { openPassage, passageOf } from './passage';
-import type { PassageGate } from './passage';
 import { readGateOptions } from './read-options';
-import { refusalSender } from './refusals';
-import { showAuth } from './request-auth';
-import { sendInternalError } from './respond';
-import { bearerCheck } from './strategy';
-import { holdBackUnguarded, warnUnguarded } from './unguarded';
+import { openState, stateOf } from './request-state';
+import type { RequestGate } from './request-state';
+import { presentError, refusalSender, sendInternalError } from './respond';
+import { throughPassport } from './strategy';
+import { enforceGuards, warnUnguarded } from './unguarded';
+import { openVerifier } from './verifier';
+import type { GateStatus, Verifier } from './verifier';
 
 /** The middleware that `authenticate()` makes. */
 export interface Gate extends Middleware {
-  /** Whether requests without a token pass; route audits hold it against openapi.yaml. */
+  /** Whether requests without a token are accepted; route audits compare it with openapi.yaml. */
   readonly optional: boolean;
-  /** Resolves once keys and generations are there; never rejects. Requests before that wait or get 503. */
+  /** Resolves once keys and generations are available; never rejects. Requests before that wait or get 503. */
   ready(): Promise<void>;
   /** State of keys and generations, for health checks. */
   status(): GateStatus;
-  /** Stops timers and connections. Requests afterwards are decided with what is known. */
+  /** Stops timers and connections. Later requests are decided with the keys and floors known by then. */
   close(): Promise<void>;
 }
 
-const judges = new WeakMap<Middleware, Judge>();
+const verifiers = new WeakMap<Middleware, Verifier>();
 
 /**
- * Makes the middleware that authenticates every request by its bearer token (RFC 6750, RFC 9068) and sets `req.auth`.
- * Refuses by default: whatever cannot be decided is no pass.
+ * Makes the middleware that authenticates every request by its bearer token (RFC 6750, RFC 9068) and assigns
+ * `req.auth`. Refuses by default: a request that cannot be decided is not accepted.
  *
  * @param options - without them the `TILLGATE_*` variables are read
  * @throws TypeError when an option is wrong
@@ -53,75 +51,82 @@ const judges = new WeakMap<Middleware, Judge>();
  */
 export function authenticate(options?: AuthenticateOptions): Gate {
   const settings = readGateOptions(options === undefined ? authenticateOptions(readSettings()) : options);
-  const { logger, unguarded, optional, resource } = settings;
+  const { logger, unguarded, optional, refusals, realm, resource, exposeReasons, problemTypes } = settings;
+  const presentation = {
+    ...{ realm, exposeReasons, problemTypes },
+    resourceMetadata: resource === undefined ? undefined : resourceMetadataUrl(resource),
+  };
   const report = decisionReporter(settings);
-  const sendRefusal = refusalSender({
-    realm: settings.realm,
-    exposeReasons: settings.exposeReasons,
-    resourceMetadata: resource && resourceMetadataUrl(resource),
-  });
-  const passing: PassageGate = { logger, unguarded, refuse };
-  const tokens = judge(settings);
-  const throughPassport = bearerCheck((token) => tokens.verify(token));
+  const sendRefusal = refusalSender(presentation);
+  const verifier = openVerifier(settings);
+  const verify = throughPassport((token) => verifier.verify(token));
+  const requestGate: RequestGate = { logger, unguarded, problemTypes, refuse };
 
-  function authenticate(req: GateRequest, res: ServerResponse, next: (error?: unknown) => void): void {
+  function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     let token: string;
-    let auth: Auth | undefined;
+    let known: Auth | undefined;
     try {
       token = bearerToken(req);
-      auth = tokens.recall(token);
+      known = verifier.verifyCached(token);
     } catch (error) {
-      if (optional && error instanceof AuthError && error.reason === 'missing_token') admit(req, res, undefined, next);
-      else fail(req, res, error);
+      if (optional && error instanceof AuthError && error.reason === 'missing_token') accept(req, res, undefined, next);
+      else refuse(req, res, error, next);
       return;
     }
-    if (auth) return admit(req, res, auth, next);
-    throughPassport(token, (error, verified) => {
-      try {
-        if (verified) admit(req, res, verified, next);
-        else fail(req, res, error);
-      } catch (thrown) {
-        // Express catches what is thrown before a middleware returns; here nobody would, and the process would end.
-        next(thrown);
-      }
-    });
+    if (known) accept(req, res, known, next);
+    else decideLater(verify(token), req, res, next);
   }
 
-  function admit(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: () => void): void {
-    const before = passageOf(req);
-    const passage = openPassage(req, passing, auth);
-    if (auth) showAuth(req, auth);
-    holdBackUnguarded(res, passage, before);
-    report.passed?.(req, auth);
+  function decideLater(verifying: Promise<Auth>, req: GateRequest, res: ServerResponse, next: Next): void {
+    verifying
+      .then(
+        (auth) => accept(req, res, auth, next),
+        (error: unknown) => refuse(req, res, error, next),
+      )
+      // Express catches only what a middleware throws before it returns.
+      .catch(next);
+  }
+
+  function accept(
+    req: GateRequest & { auth?: Auth | undefined },
+    res: ServerResponse,
+    auth: Auth | undefined,
+    next: Next,
+  ): void {
+    const before = stateOf(req);
+    const state = openState(req, requestGate, auth);
+    req.auth = auth;
+    enforceGuards(res, state, before);
+    report.accepted?.(req, auth);
     next();
-    warnUnguarded(req, res, passage);
+    warnUnguarded(req, res, state);
   }
 
-  function refuse(req: GateRequest, res: ServerResponse, error: AuthError): void {
-    // There is an identity when a guard behind the gate refuses a caller whose token was good.
-    report.refused(req, error, passageOf(req)?.auth);
-    sendRefusal(req, res, error);
-  }
-
-  function fail(req: GateRequest, res: ServerResponse, error: unknown): void {
-    if (error instanceof AuthError) return refuse(req, res, error);
-    logger.error({ error: error instanceof Error ? error.stack : String(error) }, 'a request could not be decided');
-    sendInternalError(req, res);
+  /** The one place where a request is refused, by the gate or by a guard after it. */
+  function refuse(req: GateRequest, res: ServerResponse, error: unknown, next: Next): void {
+    if (!(error instanceof AuthError)) {
+      logger.error({ error: error instanceof Error ? error.stack : String(error) }, 'a request could not be decided');
+      return refusals === 'next' ? next(error) : sendInternalError(req, res);
+    }
+    // A guard refuses a caller whose token was good: then the caller is known.
+    report.refused(req, error, stateOf(req)?.auth);
+    if (refusals === 'next') next(presentError(error, presentation));
+    else sendRefusal(req, res, error);
   }
 
   const gate = Object.assign(authenticate, {
     optional,
-    ready: () => tokens.ready(),
-    status: () => tokens.status(),
-    close: () => tokens.close(),
+    ready: () => verifier.ready(),
+    status: () => verifier.status(),
+    close: () => verifier.close(),
   });
-  judges.set(gate, tokens);
+  verifiers.set(gate, verifier);
   return gate;
 }
 
-/** The judge behind a gate, for `explain()`. */
-export function judgeOf(gate: Gate): Judge {
-  const found = judges.get(gate);
-  if (!found) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
-  return found;
+/** The verifier of a gate, for `explain()`. */
+export function verifierOf(gate: Gate): Verifier {
+  const verifier = verifiers.get(gate);
+  if (!verifier) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
+  return verifier;
 }

@@ -6,7 +6,7 @@ import type { Auth } from './auth';
 import { pathOf, requestIdOf } from './http';
 import type { GateRequest } from './http';
 
-/** What a gate or a guard decided about one request; for operators. Holds no token. */
+/** What a gate or a guard decided about one request, for operators. Contains no token. */
 export interface Decision {
   readonly outcome: 'authenticated' | 'anonymous' | 'refused';
   /** Present when refused. */
@@ -23,13 +23,13 @@ export interface Decision {
   readonly requestId?: string;
 }
 
-/** Told about every decision. The request is the one decided about: its headers hold the token, log none of them. */
-export type DecisionObserver = (decision: Decision, request: IncomingMessage) => void;
+/** Called for every decision, with its request. The request's headers contain the token: log none of them. */
+export type DecisionObserver = (decision: Decision, request: IncomingMessage) => unknown;
 
-/** Tells the operators: refusals to the log, everything to `onDecision`. */
-export interface Reporter {
-  /** Absent where nobody wants to know: then a request that passes costs nothing here. */
-  readonly passed: ((req: GateRequest, auth: Auth | undefined) => void) | undefined;
+/** Reports refusals to the log, and every decision to `onDecision`. */
+export interface DecisionReporter {
+  /** Absent without `onDecision`. */
+  readonly accepted: ((req: GateRequest, auth: Auth | undefined) => void) | undefined;
   refused(req: GateRequest, error: AuthError, auth: Auth | undefined): void;
 }
 
@@ -37,7 +37,7 @@ export interface Reporter {
 export function decisionReporter(settings: {
   readonly logger: Logger;
   readonly onDecision: DecisionObserver | undefined;
-}): Reporter {
+}): DecisionReporter {
   const { logger, onDecision } = settings;
 
   function logRefusal(decision: Decision): void {
@@ -46,20 +46,28 @@ export function decisionReporter(settings: {
     logger.info(fields, 'request refused');
   }
 
-  function tell(req: GateRequest, decision: Decision): void {
+  /** An observer decides nothing: whether it throws or rejects, the response stays the same. */
+  function observe(req: GateRequest, decision: Decision): void {
     try {
-      onDecision?.(decision, req);
+      const result = onDecision?.(decision, req);
+      if (result instanceof Promise) result.catch(logFailure);
     } catch (error) {
-      // An observer must not decide: what it throws changes no answer.
-      logger.error({ error: error instanceof Error ? error.message : 'no error object' }, 'onDecision threw');
+      logFailure(error);
     }
   }
 
+  function logFailure(error: unknown): void {
+    logger.error({ error: error instanceof Error ? error.message : 'not an Error' }, 'onDecision failed');
+  }
+
   return {
-    passed:
+    accepted:
       onDecision &&
       ((req, auth) => {
-        tell(req, { ...(auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }), ...requestFacts(req) });
+        observe(req, {
+          ...(auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }),
+          ...requestFacts(req),
+        });
       }),
     refused(req, error, auth) {
       const { reason, status } = error;
@@ -68,7 +76,7 @@ export function decisionReporter(settings: {
         ...requestFacts(req),
       };
       logRefusal(decision);
-      tell(req, decision);
+      observe(req, decision);
     },
   };
 }

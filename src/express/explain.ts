@@ -1,23 +1,25 @@
 import { AuthError } from '../core/auth-error';
 import type { Reason } from '../core/reasons';
+import { ownMembers } from '../core/objects';
 import { describe, readOptions } from '../core/options';
 import type { Auth } from './auth';
-import { authenticate, judgeOf } from './authenticate';
+import { authenticate, verifierOf } from './authenticate';
 import type { Gate } from './authenticate';
-import type { Check } from './judge';
 import { readRequirement, satisfies } from './require-scope';
 
 /** What a token is to be explained against. */
 export interface ExplainNeed {
   /** The gate that decides. Default: one made from the `TILLGATE_*` variables, closed afterwards. */
   readonly gate?: Gate | undefined;
-  /** Scopes that the route asks for: all of them, or any one with `{ anyOf: [...] }`. Default: none. */
+  /** Scopes that the route requires: all of them, or any one with `{ anyOf: [...] }`. Default: none. */
   readonly scopes?: readonly string[] | { readonly anyOf: readonly string[] } | undefined;
 }
 
-/** Outcome of one check; those behind the first that failed are not made. */
+const CHECKS = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'] as const;
+
+/** Outcome of one check; those after the first that failed are not made. */
 export interface ExplainedCheck {
-  readonly check: Check | 'scope';
+  readonly check: (typeof CHECKS)[number];
   readonly outcome: 'passed' | 'failed' | 'not reached';
   /** Present when failed. */
   readonly reason?: Reason;
@@ -35,11 +37,37 @@ export interface Explanation {
   readonly auth?: Auth;
 }
 
-const CHECKS = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'] as const;
+/** The check that fails with each reason. */
+const FAILED_CHECK = {
+  missing_token: 'structure',
+  malformed_authorization: 'structure',
+  token_in_query: 'structure',
+  token_in_body: 'structure',
+  malformed_token: 'structure',
+  algorithm_not_allowed: 'header',
+  unsupported_critical_header: 'header',
+  wrong_type: 'header',
+  unknown_key: 'key',
+  keys_unavailable: 'key',
+  bad_signature: 'signature',
+  invalid_claims: 'claims',
+  wrong_issuer: 'claims',
+  wrong_audience: 'claims',
+  expired: 'claims',
+  not_yet_valid: 'claims',
+  lifetime_too_long: 'claims',
+  sender_constrained: 'claims',
+  generation_missing: 'generation',
+  generation_invalid: 'generation',
+  generations_unavailable: 'generation',
+  superseded: 'generation',
+  insufficient_scope: 'scope',
+  claim_refused: 'scope',
+} as const satisfies Record<Reason, ExplainedCheck['check']>;
 
 /**
- * Explains what a gate makes of a token: every check in order, and the first that failed. For developers and
- * operators, never for an answer to a caller.
+ * Explains how a gate decides about a token: every check in order, and the first that failed. For developers and
+ * operators, never for a response to a caller.
  *
  * @throws TypeError when an argument is wrong
  *
@@ -56,26 +84,29 @@ export async function explain(token: string, need: ExplainNeed = {}): Promise<Ex
   if (typeof token !== 'string' || token === '') {
     throw new TypeError(`explain(): expected a token, got ${describe(token)}`);
   }
-  const requirement = need.scopes && readRequirement([need.scopes]);
-  const gate = need.gate ?? authenticate();
-  const passed: ExplainedCheck['check'][] = [];
+  const given = ownMembers(need);
+  const requirement = given.scopes && readRequirement([given.scopes]);
+  const gate = given.gate ?? authenticate();
   let auth: Auth | undefined;
   try {
-    auth = await judgeOf(gate).verify(token, (check) => passed.push(check));
+    auth = await verifierOf(gate).verify(token);
     if (requirement && !satisfies(auth.scopes, requirement)) throw new AuthError('insufficient_scope');
-    return { accepted: true, checks: explained([...passed, 'scope']), auth };
+    return { accepted: true, checks: CHECKS.map((check) => ({ check, outcome: 'passed' })), auth };
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    return { accepted: false, status: error.status, checks: explained(passed, error), ...(auth && { auth }) };
+    const checks = checksUntil(error, gate.status().issuers.length);
+    return { accepted: false, status: error.status, checks, ...(auth && { auth }) };
   } finally {
-    if (!need.gate) await gate.close();
+    if (!given.gate) await gate.close();
   }
 }
 
-function explained(passed: readonly string[], failure?: AuthError): readonly ExplainedCheck[] {
+function checksUntil(error: AuthError, issuers: number): readonly ExplainedCheck[] {
+  const { reason, privateDetail, message } = error;
+  // With several issuers `iss` selects the keys, before anything else is checked.
+  const failed = CHECKS.indexOf(reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason]);
   return CHECKS.map((check, index) => {
-    if (index < passed.length) return { check, outcome: 'passed' };
-    if (index > passed.length || !failure) return { check, outcome: 'not reached' };
-    return { check, outcome: 'failed', reason: failure.reason, detail: failure.privateDetail ?? failure.message };
+    if (index === failed) return { check, outcome: 'failed', reason, detail: privateDetail ?? message };
+    return { check, outcome: index < failed ? 'passed' : 'not reached' };
   });
 }

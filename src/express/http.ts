@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { loggablePath } from '../core/loggable-path';
 
-/** The request as Express hands it on; every member beyond node's own is optional, so Express 4 and 5 both fit. */
+/** Continues with the next middleware, or with the app's error handler. */
+export type Next = (error?: unknown) => void;
+
+/** The request of Express 4 or 5: every member beyond Node's own is optional. */
 export interface GateRequest extends IncomingMessage {
   originalUrl?: string;
   baseUrl?: string;
@@ -12,9 +15,9 @@ export interface GateRequest extends IncomingMessage {
 }
 
 /** An Express middleware, without Express's types in the declaration. */
-export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
+export type Middleware = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
 
-/** The path as a log may show it: tokens that stand in the address by mistake must not reach one. */
+/** The path for logs: without tokens that a caller put into the URL by mistake. */
 export function pathOf(req: GateRequest): string {
   return loggablePath(req.originalUrl ?? req.url ?? '');
 }
@@ -26,7 +29,8 @@ export function routeOf(req: GateRequest): string {
   return `${req.method} ${path}`;
 }
 
-/** The id of a request, where there is one that fits into a body. */
+/** The id of a request, if it has one that is a string or a number. */
 export function requestIdOf(req: GateRequest): string | undefined {
-  return typeof req.id === 'string' || typeof req.id === 'number' ? String(req.id) : undefined;
+  const id = Object.hasOwn(req, 'id') ? req.id : undefined;
+  return typeof id === 'string' || typeof id === 'number' ? String(id) : undefined;
 }

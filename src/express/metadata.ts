@@ -4,7 +4,7 @@ import { isScopeToken } from '../token/scopes';
 
 /** Options of `protectedResourceMetadata()`. */
 export interface ResourceMetadataOptions {
-  /** Public address of the API: an http(s) URL without a fragment. */
+  /** Public URL of the API: http(s), without a fragment. */
   readonly resource: string;
   /** Issuers whose tokens are accepted. */
   readonly authorizationServers: readonly string[];
@@ -14,15 +14,15 @@ export interface ResourceMetadataOptions {
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
-/** Where the metadata of a resource stands: the well-known part goes between host and path (RFC 9728 section 3.1). */
+/** URL of the metadata of a resource: the well-known part goes between host and path (RFC 9728 section 3.1). */
 export function resourceMetadataUrl(resource: string): string {
   const { origin } = new URL(resource);
   return `${origin}${WELL_KNOWN}${pathOfResource(resource)}`;
 }
 
 /**
- * Makes the middleware that serves the protected resource metadata (RFC 9728), so that a client that knows only the
- * API finds its authorization server. Mount it at the root of the app, before any gate.
+ * Makes the middleware that serves the protected resource metadata (RFC 9728): from it a client that knows only the
+ * API's URL learns the authorization server. Mount it at the root of the app, before any gate.
  *
  * @throws TypeError when an option is wrong
  *
@@ -46,12 +46,13 @@ export function protectedResourceMetadata(options: ResourceMetadataOptions): Mid
     const [path = ''] = (req.url ?? '').split('?', 1);
     if (!paths.has(path)) return next();
     if (req.method !== 'GET' && req.method !== 'HEAD') return next();
+    if (res.headersSent) return;
     res.setHeader('Content-Type', 'application/json; charset=utf-8');
     res.setHeader('Content-Length', body.length);
     res.setHeader('Cache-Control', 'public, max-age=300');
     res.end(req.method === 'HEAD' ? undefined : body);
   };
-  // Read by route audits: nothing else of a middleware says what it answers.
+  // For route audits: a middleware has no route to read.
   return Object.assign(middleware, { serves: [...paths] });
 }
 
@@ -59,7 +60,7 @@ function readMetadata(options: ResourceMetadataOptions): object {
   const read = readOptions('protectedResourceMetadata', options, ['resource', 'authorizationServers', 'scopes']);
   const resource = read.string('resource');
   if (resource === undefined || !/^https?:\/\/[^#]+$/.test(resource) || !URL.canParse(resource)) {
-    return read.refuse('resource', 'an http(s) address without a fragment');
+    return read.refuse('resource', 'an http(s) URL without a fragment');
   }
   const servers = options.authorizationServers;
   if (!Array.isArray(servers) || servers.length === 0 || !servers.every((server) => typeof server === 'string')) {

@@ -1,36 +1,34 @@
 /**
  * The little of passport and passport-http-bearer that is used. Their published types add `req.user` and `req.login`
- * to everybody's Express and pull in koa's; nothing of them may reach the package's own declarations.
+ * to every Express app and depend on koa's; nothing of them may reach the package's own declarations.
  */
 declare module 'passport' {
-  interface CarrierRequest {
+  type Callback<User> = (error: unknown, user?: User | false) => void;
+  interface BearerRequest {
     readonly headers: { readonly authorization: string };
-  }
-  interface CarrierResponse {
-    statusCode?: number;
-    setHeader(): void;
-  }
-  interface AuthenticateOptions {
-    readonly session: false;
-    /** Member of the request that a success is put into. */
-    readonly assignProperty: string;
-    readonly authInfo: false;
-    readonly failWithError: true;
+    readonly body: undefined;
+    readonly query: undefined;
   }
   class Authenticator {
     use(strategy: object): this;
-    authenticate(
+    authenticate<User>(
       name: string,
-      options: AuthenticateOptions,
-    ): (req: CarrierRequest, res: CarrierResponse, next: (error?: unknown) => void) => void;
+      options: { readonly session: false },
+      callback: Callback<User>,
+    ): (req: BearerRequest, res: object, next: (error?: unknown) => void) => void;
   }
   export { Authenticator };
 }
 
 declare module 'passport-http-bearer' {
   type Done = (error: unknown, user?: object | false) => void;
+  interface Options {
+    readonly passReqToCallback: false;
+    readonly scope: undefined;
+    readonly realm: string;
+  }
   class Strategy {
-    constructor(verify: (token: string, done: Done) => void);
+    constructor(options: Options, verify: (token: string, done: Done) => void);
   }
   export { Strategy };
 }

@@ -7,6 +7,7 @@ import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
 import { requestIdOf, routeOf } from './http';
 import { sendInternalError, sendProblem, sendRefusal } from './respond';
+import { ownMembers, ownValue } from '../core/objects';
 
 /** Options of `problemHandler()`. */
 export interface ProblemHandlerOptions {
@@ -23,9 +24,11 @@ export type ErrorMiddleware = (
 ) => void;
 
 /**
- * Makes the last error handler of an app: every error becomes a problem body (RFC 9457). An `AuthError` answers as
- * its reason says, an error with a 4xx `status` (as body parsers throw them) as that status, 401 with a challenge;
- * everything else is 500 without message or stack, and goes to the log.
+ * Makes the last error handler of an app: every error becomes a problem body (RFC 9457). An `AuthError` gets the
+ * response of its reason; an error with a 4xx `status`, as body parsers throw it, that status, 401 with a challenge
+ * (RFC 9110 section 15.5.2). Any other error becomes a bare 500; details go to the log only.
+ *
+ * @throws TypeError when an option is wrong
  *
  * @example
  * ```ts
@@ -38,7 +41,7 @@ export type ErrorMiddleware = (
  */
 export function problemHandler(options: ProblemHandlerOptions = {}): ErrorMiddleware {
   readOptions('problemHandler', options, ['logger']);
-  const { logger = consoleLogger } = options;
+  const { logger = consoleLogger } = ownMembers(options);
 
   // Express tells an error handler by its four parameters.
   return function handleProblem(error, req, res, _next) {
@@ -58,12 +61,12 @@ export function problemHandler(options: ProblemHandlerOptions = {}): ErrorMiddle
   };
 }
 
-/** Texts of our own for what body parsers and routers refuse: their messages can quote the request. */
+/** In place of the messages of body parsers and routers, which can quote the request. */
 const PUBLIC_DETAILS: Readonly<Record<number, string>> = {
   400: 'The request could not be read: check its syntax, for example the JSON of its body and the encoding of its path.',
-  404: 'There is nothing at this address.',
-  405: 'The method is not supported at this address.',
-  413: 'The body is larger than accepted here.',
+  404: 'No resource has this URL.',
+  405: 'This resource does not support the method.',
+  413: 'The body is too large.',
   415: 'The media type or encoding of the body is not supported.',
 };
 
@@ -75,16 +78,16 @@ function codeOf(status: number): string {
 
 const PLAIN_CHALLENGE = serializeChallenge('Bearer', [['realm', 'api']]);
 
-/** A 401 must say how to authenticate (RFC 9110 section 15.5.2): as the error's `headers` have it, else as a gate does. */
+/** A 401 must say how to authenticate (RFC 9110 section 15.5.2): the error's own challenge, else a plain one. */
 function challengeOf(error: unknown, res: ServerResponse): Readonly<Record<string, string>> {
   if (res.hasHeader('WWW-Authenticate')) return {};
-  const headers = (error as { headers?: object | null }).headers ?? {};
+  const headers = (ownValue(error, 'headers') as object | undefined) ?? {};
   const own: unknown = Object.entries(headers).find(([name]) => name.toLowerCase() === 'www-authenticate')?.[1];
   const isSafe = typeof own === 'string' && /^[\x20-\x7e]+$/.test(own);
   return { 'WWW-Authenticate': isSafe ? own : PLAIN_CHALLENGE };
 }
 
-/** A 4xx that an error claims for itself; a 5xx is an unexpected error, whoever says so. */
+/** The `status` of an error where it is a 4xx; any 5xx counts as an unexpected error. */
 function statusOf(error: unknown): number | undefined {
   const status: unknown = (error as { status?: unknown } | null | undefined)?.status;
   return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 500 ? status : undefined;

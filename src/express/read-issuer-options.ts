@@ -1,3 +1,4 @@
+import { ownMembers } from '../core/objects';
 import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import { PRESET_NAMES } from '../core/preset-names';
@@ -30,7 +31,7 @@ export interface IssuerSettings {
   readonly clockToleranceMs: number;
   readonly maxTokenAgeMs: number;
   readonly acceptSenderConstrained: boolean;
-  /** Throws a TypeError when an address is not good enough to be trusted. */
+  /** Throws a TypeError for a URL without TLS. */
   readonly checkUrl: (url: string, what: string) => void;
 }
 
@@ -64,11 +65,12 @@ type Key = (typeof ISSUER_KEYS)[number];
  * @throws TypeError
  */
 export function readIssuer(
-  options: IssuerOptions,
+  given: IssuerOptions,
   alsoKnown: readonly string[],
   checkUrl: (url: string, what: string) => void,
 ): IssuerSettings {
-  const read: OptionReader<Key> = readOptions('authenticate', options, [...ISSUER_KEYS, ...(alsoKnown as Key[])]);
+  const read: OptionReader<Key> = readOptions('authenticate', given, [...ISSUER_KEYS, ...(alsoKnown as Key[])]);
+  const options = ownMembers(given);
   const issuer = read.string('issuer') ?? read.refuse('issuer', "the issuer's address, exactly as in the token's iss");
   const authUrl = read.string('authUrl') ?? issuer;
   const jwksUri = read.string('jwksUri');

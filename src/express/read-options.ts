@@ -3,6 +3,7 @@ import type { Clock, Schedule } from '../core/clock';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { isSecureUrl } from '../core/urls';
+import { ownMembers } from '../core/objects';
 import { describe, isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import type { Fetch } from '../token/keys/fetch-json';
@@ -11,8 +12,8 @@ import type { DecisionObserver } from './decision';
 import { ISSUER_KEYS, readIssuer } from './read-issuer-options';
 import type { IssuerSettings } from './read-issuer-options';
 
-/** Things from outside that a gate uses, with their defaults in place. */
-export interface Surroundings {
+/** Dependencies that a gate takes as options, with their defaults. */
+export interface Dependencies {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly schedule: Schedule;
@@ -21,31 +22,35 @@ export interface Surroundings {
 }
 
 /** Checked options of one gate. */
-export interface GateSettings extends Surroundings {
+export interface GateSettings extends Dependencies {
   readonly issuers: readonly IssuerSettings[];
   readonly unguarded: 'allow' | 'warn' | 'refuse';
   readonly optional: boolean;
+  readonly refusals: 'respond' | 'next';
   readonly realm: string;
   readonly resource: string | undefined;
+  readonly problemTypes: string | undefined;
   readonly exposeReasons: boolean;
   readonly verifiedTokens: number;
   readonly onDecision: DecisionObserver | undefined;
 }
 
-/** Names of the options that are things from outside. */
-export const SURROUNDING_KEYS = ['logger', 'clock', 'schedule', 'fetch', 'random'] as const;
+/** Names of the options that are dependencies. */
+export const DEPENDENCY_KEYS = ['logger', 'clock', 'schedule', 'fetch', 'random'] as const;
 
-/** Names of the options of a gate, beside those of its issuers. */
+/** Names of the options of a gate, without those of its issuers. */
 export const GATE_KEYS = [
   'unguarded',
   'optional',
+  'refusals',
   'realm',
   'resource',
+  'problemTypes',
   'exposeReasons',
   'allowHttp',
   'verifiedTokens',
   'onDecision',
-  ...SURROUNDING_KEYS,
+  ...DEPENDENCY_KEYS,
 ] as const satisfies readonly (keyof GateOptions)[];
 
 /**
@@ -53,34 +58,39 @@ export const GATE_KEYS = [
  *
  * @throws TypeError naming the option, what was got and what is expected.
  */
-export function readGateOptions(options: AuthenticateOptions): GateSettings {
-  const read = readOptions('authenticate', options, ['issuers', ...GATE_KEYS, ...ISSUER_KEYS]);
+export function readGateOptions(given: AuthenticateOptions): GateSettings {
+  const read = readOptions('authenticate', given, ['issuers', ...GATE_KEYS, ...ISSUER_KEYS]);
+  const options = ownMembers(given);
   const checkUrl = urlCheck('authenticate', read.boolean('allowHttp', false));
   const optional = read.boolean('optional', false);
   const resource = read.string('resource');
-  if (resource !== undefined && !isHttpAddress(resource)) read.refuse('resource', 'an http(s) address');
+  if (resource !== undefined && !isHttpUrl(resource)) read.refuse('resource', 'an http(s) URL');
+  const problemTypes = read.string('problemTypes');
+  if (problemTypes !== undefined && !isHttpUrl(problemTypes)) read.refuse('problemTypes', 'an http(s) URL');
   return {
     issuers: readIssuers(read, options, checkUrl),
     unguarded: read.oneOf('unguarded', ['allow', 'warn', 'refuse'], optional ? 'allow' : 'warn'),
     optional,
+    refusals: read.oneOf('refusals', ['respond', 'next'], 'respond'),
     realm: read.string('realm') ?? 'api',
     resource,
+    problemTypes,
     exposeReasons: read.boolean('exposeReasons', process.env['NODE_ENV'] !== 'production'),
     verifiedTokens: read.number('verifiedTokens', 5_000, { unit: 'tokens', min: 0, integer: true }),
     onDecision: read.has('onDecision') ? read.callable('onDecision', options.onDecision) : undefined,
-    ...readSurroundings(read, options.logger),
+    ...readDependencies(read, options.logger),
   };
 }
 
 /**
- * Reads the things from outside, with their defaults.
+ * Reads the dependencies, with their defaults.
  *
  * @throws TypeError
  */
-export function readSurroundings(
-  read: OptionReader<(typeof SURROUNDING_KEYS)[number]>,
+export function readDependencies(
+  read: OptionReader<(typeof DEPENDENCY_KEYS)[number]>,
   logger: Logger | undefined,
-): Surroundings {
+): Dependencies {
   return {
     logger: readLogger(read, logger),
     clock: read.callable('clock', systemClock),
@@ -97,7 +107,7 @@ function readIssuers(
 ): readonly IssuerSettings[] {
   if (!('issuers' in options)) return [readIssuer(options, GATE_KEYS, checkUrl)];
   const stray = ISSUER_KEYS.find((key) => (options as Partial<IssuerOptions>)[key] !== undefined);
-  if (stray) throw new TypeError(`authenticate(): option "${stray}" goes into each entry of "issuers", not beside it`);
+  if (stray) throw new TypeError(`authenticate(): option "${stray}" goes into each entry of "issuers", not next to it`);
   if (!isList(options.issuers) || options.issuers.length === 0) {
     read.refuse('issuers', 'an array of at least one issuer');
   }
@@ -117,8 +127,8 @@ function readLogger(read: OptionReader<'logger'>, logger: Logger | undefined): L
 }
 
 /**
- * Makes the check of addresses that decide whom we trust: they come over TLS, or from this machine (RFC 8725
- * section 3.10, RFC 8414 section 2). It throws a TypeError.
+ * Makes the check of URLs that keys and floors come from: TLS, or loopback (RFC 8725 section 3.10, RFC 8414
+ * section 2). It throws a TypeError.
  */
 export function urlCheck(factory: string, allowHttp: boolean): (url: string, what: string) => void {
   return function checkUrl(url, what) {
@@ -126,16 +136,16 @@ export function urlCheck(factory: string, allowHttp: boolean): (url: string, wha
       const got = describe(url.replace(USER_INFO, '//***@'));
       throw new TypeError(`${factory}(): option "${what}" must be ${expected}, got ${got}`);
     };
-    if (!isHttpAddress(url)) refuse('an absolute https: address');
+    if (!isHttpUrl(url)) refuse('an absolute https: URL');
     if (!allowHttp && !isSecureUrl(url)) {
       refuse('https: (http: is accepted on loopback only, or with allowHttp: true)');
     }
   };
 }
 
-/** RFC 3986 section 3.2.1: where a password would stand. */
+/** RFC 3986 section 3.2.1: may contain a password. */
 const USER_INFO = /\/\/[^/?#]*@/;
 
-function isHttpAddress(url: string): boolean {
+function isHttpUrl(url: string): boolean {
   return /^https?:\/\//.test(url) && URL.canParse(url);
 }

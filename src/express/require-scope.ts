@@ -1,26 +1,15 @@
-import type { ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { describe } from '../core/options';
 import { isGranted, isScopeToken } from '../token/scopes';
-import { runGuard } from './guard';
-import type { Guard } from './guard';
-import type { GateRequest, Middleware } from './http';
-
-/** What a guard asks for: all of the scopes, or any one of them. */
-export type ScopeRequirement = { readonly allOf: readonly string[] } | { readonly anyOf: readonly string[] };
-
-/** The middleware that `requireScope()` makes. */
-export interface ScopeGuard extends Middleware {
-  /** What the guard asks for; contract checks hold it against openapi.yaml. */
-  readonly requirement: ScopeRequirement;
-}
+import { makeGuard } from './guard';
+import type { Guard, ScopeRequirement } from './guard';
 
 /**
- * Makes the guard of one route: passes when the token has all of the scopes, or any one of them with
+ * Makes the guard of one route: allows a token with all of the scopes, or with any one of them for
  * `{ anyOf: [...] }`; else 403 `insufficient_scope` (RFC 6750 section 3.1). Without `authenticate()` before it, it
- * never passes.
+ * allows nothing.
  *
- * @throws TypeError when no scope is given, or one is no scope-token (RFC 6749 section 3.3)
+ * @throws TypeError when no scope is given, or one is not a scope-token (RFC 6749 section 3.3)
  *
  * @example
  * ```ts
@@ -32,33 +21,30 @@ export interface ScopeGuard extends Middleware {
  * orders.post('/:id/cancel', requireScope('orders:cancel', 'orders:write'), (req, res) => res.sendStatus(204));
  * ```
  */
-export function requireScope(...scopes: readonly [string, ...string[]]): ScopeGuard;
-export function requireScope(scopes: readonly string[] | { readonly anyOf: readonly string[] }): ScopeGuard;
-export function requireScope(...args: readonly unknown[]): ScopeGuard {
+export function requireScope(...scopes: readonly [string, ...string[]]): Guard;
+export function requireScope(scopes: readonly string[] | { readonly anyOf: readonly string[] }): Guard;
+export function requireScope(...args: readonly unknown[]): Guard {
   const requirement = readRequirement(args);
   const requiredScopes = scopesOf(requirement);
-
-  const guard: Guard = {
-    name: 'requireScope()',
-    judge: ({ scopes }) =>
-      satisfies(scopes, requirement) ? undefined : new AuthError('insufficient_scope', { requiredScopes }),
-  };
-
-  function requireScope(req: GateRequest, res: ServerResponse, next: (error?: unknown) => void): void {
-    runGuard(guard, req, res, next);
-  }
-  return Object.assign(requireScope, { requirement });
+  return makeGuard('requireScope', requirement, ({ scopes }) =>
+    satisfies(scopes, requirement) ? undefined : new AuthError('insufficient_scope', { requiredScopes }),
+  );
 }
 
 /** Whether granted scopes are enough. */
 export function satisfies(granted: readonly string[], requirement: ScopeRequirement): boolean {
   const has = (scope: string): boolean => isGranted(granted, scope);
-  return 'anyOf' in requirement ? requirement.anyOf.some(has) : requirement.allOf.every(has);
+  return isAnyOf(requirement) ? requirement.anyOf.some(has) : requirement.allOf.every(has);
 }
 
 /** The scopes that a requirement names, as the challenge's `scope` lists them. */
-export function scopesOf(requirement: ScopeRequirement): readonly string[] {
-  return 'anyOf' in requirement ? requirement.anyOf : requirement.allOf;
+function scopesOf(requirement: ScopeRequirement): readonly string[] {
+  return isAnyOf(requirement) ? requirement.anyOf : requirement.allOf;
+}
+
+/** Not `'anyOf' in requirement`: a polluted prototype would make every requirement one of no scopes. */
+function isAnyOf(requirement: ScopeRequirement): requirement is { readonly anyOf: readonly string[] } {
+  return Object.hasOwn(requirement, 'anyOf');
 }
 
 /**
@@ -68,12 +54,12 @@ export function scopesOf(requirement: ScopeRequirement): readonly string[] {
  */
 export function readRequirement(args: readonly unknown[]): ScopeRequirement {
   const [first] = args;
-  if (args.length === 1 && Array.isArray(first)) return Object.freeze({ allOf: readScopeList(first) });
+  if (args.length === 1 && Array.isArray(first)) return { allOf: readScopeList(first) };
   if (args.length === 1 && typeof first === 'object' && first !== null) {
     if (Object.keys(first).join() !== 'anyOf') throw new TypeError('requireScope(): expected { anyOf: [...] }');
-    return Object.freeze({ anyOf: readScopeList((first as { anyOf: unknown }).anyOf) });
+    return { anyOf: readScopeList((first as { anyOf: unknown }).anyOf) };
   }
-  return Object.freeze({ allOf: readScopeList(args) });
+  return { allOf: readScopeList(args) };
 }
 
 function readScopeList(scopes: unknown): readonly string[] {

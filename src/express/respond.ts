@@ -1,14 +1,21 @@
 import { STATUS_CODES } from 'node:http';
 import type { ServerResponse } from 'node:http';
-import type { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/auth-error';
+import { ownMembers } from '../core/objects';
+import { DEFAULT_PRESENTATION, problemType, publicDetail, refusalHeaders, refusalProblem } from '../core/problem';
+import type { Presentation, Problem } from '../core/problem';
+import type { Reason } from '../core/reasons';
 import { requestIdOf } from './http';
 import type { GateRequest } from './http';
+import { stateOf } from './request-state';
 
-/** A problem to answer with (RFC 9457). */
-export interface ProblemAnswer {
+/** A problem to respond with (RFC 9457). */
+export interface ProblemResponse {
   readonly status: number;
   /** Machine-readable name of the problem, stable across versions. */
   readonly code: string;
+  /** URL of a page about the problem. Default: as the gate before has it (`problemTypes`), else `about:blank`. */
+  readonly type?: string;
   /** Default: the standard phrase of the status. */
   readonly title?: string;
   /** For the caller: what was got, what is expected, what to do. */
@@ -19,7 +26,7 @@ export interface ProblemAnswer {
 }
 
 /**
- * Answers with a problem body (RFC 9457): `application/problem+json`, not to be stored.
+ * Responds with a problem body (RFC 9457): `application/problem+json`, not to be stored.
  *
  * @example
  * ```ts
@@ -27,15 +34,15 @@ export interface ProblemAnswer {
  * import type { RequestHandler } from 'express';
  *
  * export const notFound: RequestHandler = (req, res) =>
- *   sendProblem(req, res, { status: 404, code: 'not_found', detail: 'There is no such order.' });
+ *   sendProblem(req, res, { status: 404, code: 'not_found', detail: 'No order has this id.' });
  * ```
  */
-export function sendProblem(req: GateRequest, res: ServerResponse, problem: ProblemAnswer): void {
-  const { status, code, title = STATUS_CODES[status] ?? 'Error', detail, headers = {}, members = {} } = problem;
+export function sendProblem(req: GateRequest, res: ServerResponse, problem: ProblemResponse): void {
+  const { status, code, title, detail, type, headers = {}, members = {} } = ownMembers(problem);
   const requestId = requestIdOf(req);
   const body = {
-    type: `urn:tillgate:problem:${code}`,
-    title,
+    type: type ?? problemType(code, stateOf(req)?.gate.problemTypes),
+    title: title ?? STATUS_CODES[status] ?? 'Error',
     status,
     ...(detail !== undefined && { detail }),
     code,
@@ -45,18 +52,79 @@ export function sendProblem(req: GateRequest, res: ServerResponse, problem: Prob
   writeProblem(res, status, headers, JSON.stringify(body));
 }
 
-/** Answers with a refusal: status, challenge and body from the reason's row. */
-export function sendRefusal(req: GateRequest, res: ServerResponse, error: AuthError): void {
-  writeProblem(res, error.status, error.headers, JSON.stringify(error.problem(requestIdOf(req))));
-}
-
-/** Answers 500 and says nothing about the cause: that stands in the log. */
+/** Responds with 500 and no detail: the cause goes to the log. */
 export function sendInternalError(req: GateRequest, res: ServerResponse): void {
   sendProblem(req, res, { status: 500, code: 'internal_error', detail: 'The request could not be processed.' });
 }
 
-/** Answers with a problem that is written out already; `length` is that of `text` in bytes. */
-export function writeProblem(
+/** How the gate that refused presents the error that it handed to the app. */
+const presentations = new WeakMap<AuthError, Presentation>();
+
+/** The error as an app's error handler gets it: with the headers and the public detail of the gate that refused. */
+export function presentError(error: AuthError, presentation: Presentation): AuthError {
+  const { reason, privateDetail, cause, requiredScopes, retryAfterSeconds } = error;
+  const presented = new AuthError(reason, {
+    ...{ privateDetail, cause, requiredScopes, retryAfterSeconds },
+    headers: refusalHeaders(error, presentation),
+    publicDetail: publicDetail(reason, presentation),
+  });
+  presentations.set(presented, presentation);
+  return presented;
+}
+
+/** Responds with one refusal: as the gate that refused presents it, or with its own headers. */
+export function sendRefusal(req: GateRequest, res: ServerResponse, error: AuthError): void {
+  const presentation = presentations.get(error) ?? DEFAULT_PRESENTATION;
+  writeProblem(res, error.status, error.headers, JSON.stringify(refusalProblem(error, presentation, requestIdOf(req))));
+}
+
+/** What is the same for all refusals with one reason and one list of scopes. */
+interface PreparedRefusal {
+  readonly reason: Reason;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly problem: Problem;
+  /** The problem as JSON, for requests without an id, and its length in bytes. */
+  readonly text: string;
+  readonly length: number;
+}
+
+/** Makes the function with which a gate responds to refused requests: challenge and body of each kind are made once. */
+export function refusalSender(
+  presentation: Presentation,
+): (req: GateRequest, res: ServerResponse, error: AuthError) => void {
+  const byReason = new Map<Reason, PreparedRefusal>();
+  const byScopes = new WeakMap<readonly string[], PreparedRefusal>();
+
+  function prepare(error: AuthError): PreparedRefusal {
+    const problem = refusalProblem(error, presentation);
+    const text = JSON.stringify(problem);
+    const headers = refusalHeaders(error, presentation);
+    return { reason: error.reason, headers, problem, text, length: Buffer.byteLength(text) };
+  }
+
+  /** Guards pass frozen arrays, so the array itself can be the key. */
+  function preparedFor(error: AuthError): PreparedRefusal {
+    const { reason, status, requiredScopes } = error;
+    // `Retry-After` differs from one outage to the next.
+    if (status === 503) return prepare(error);
+    const known = requiredScopes ? byScopes.get(requiredScopes) : byReason.get(reason);
+    if (known?.reason === reason) return known;
+    const prepared = prepare(error);
+    if (!requiredScopes) byReason.set(reason, prepared);
+    else if (Object.isFrozen(requiredScopes)) byScopes.set(requiredScopes, prepared);
+    return prepared;
+  }
+
+  return function send(req, res, error) {
+    const { headers, problem, text, length } = preparedFor(error);
+    const requestId = requestIdOf(req);
+    if (requestId === undefined) writeProblem(res, error.status, headers, text, length);
+    else writeProblem(res, error.status, headers, JSON.stringify({ ...problem, request_id: requestId }));
+  };
+}
+
+/** Writes a problem that is JSON already; `length` is that of `text` in bytes. */
+function writeProblem(
   res: ServerResponse,
   status: number,
   headers: Readonly<Record<string, string>>,
@@ -64,12 +132,12 @@ export function writeProblem(
   length = Buffer.byteLength(text),
 ): void {
   if (res.headersSent) {
-    // Too late for an answer of ours, and a half one must not look complete.
-    res.destroy();
+    // Too late for a response of ours. One that has only begun must not look complete.
+    if (!res.writableEnded) res.destroy();
     return;
   }
   res.statusCode = status;
-  for (const name in headers) res.setHeader(name, headers[name] as string);
+  for (const name of Object.keys(headers)) res.setHeader(name, headers[name] as string);
   res.setHeader('Content-Type', 'application/problem+json; charset=utf-8');
   res.setHeader('Content-Length', length);
   res.setHeader('Cache-Control', 'no-store');

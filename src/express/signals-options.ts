@@ -3,9 +3,9 @@ import { readOptions } from '../core/options';
 import type { GenerationSource } from '../generation/source';
 import type { SecurityEventOptions } from '../token/security-event';
 import type { GateOptions, KeyOptions } from './authenticate-options';
-import { readSurroundings, SURROUNDING_KEYS, urlCheck } from './read-options';
+import { readDependencies, DEPENDENCY_KEYS, urlCheck } from './read-options';
 import { readStrings } from './read-issuer-options';
-import { openKeys } from './trust';
+import { openKeys } from './issuer-context';
 import { ALGORITHMS } from '../token/algorithms';
 
 /** Options of `signalsReceiver()`. */
@@ -49,13 +49,13 @@ const KEYS = [
  * @throws TypeError
  */
 export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSettings {
-  const read = readOptions('signalsReceiver', options, [...KEYS, ...SURROUNDING_KEYS]);
+  const read = readOptions('signalsReceiver', options, [...KEYS, ...DEPENDENCY_KEYS]);
   const transmitter = read.string('transmitter') ?? read.refuse('transmitter', 'the iss of the security event tokens');
   const audiences = readStrings(options.audience) ?? read.refuse('audience', 'a non-empty string, or an array of them');
   const { generationSource } = options;
   if (typeof generationSource?.publish !== 'function')
     read.refuse('generationSource', 'a generation source with publish()');
-  const surroundings = readSurroundings(read, options.logger);
+  const dependencies = readDependencies(read, options.logger);
   const checkUrl = urlCheck('signalsReceiver', read.boolean('allowHttp', false));
   const jwksUri = read.string('jwksUri');
   if (!options.keys) checkUrl(jwksUri ?? transmitter, jwksUri === undefined ? 'transmitter' : 'jwksUri');
@@ -69,7 +69,7 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
       keysMaxAgeMs: 600_000,
       keysStaleMs: 3_600_000,
     },
-    surroundings,
+    dependencies,
   );
   return {
     transmitter,
@@ -78,8 +78,8 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
     keys,
     algorithms: ALGORITHMS,
     clockToleranceMs: 10_000,
-    clock: surroundings.clock,
-    logger: surroundings.logger,
+    clock: dependencies.clock,
+    logger: dependencies.logger,
     publish: (clientId, generation) => generationSource.publish!(clientId, generation),
     floorAt: read.string('generationClaim') === 'iat' ? endOfSecond : Math.floor,
   };

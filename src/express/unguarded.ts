@@ -1,68 +1,65 @@
 import { ServerResponse } from 'node:http';
 import { routeOf } from './http';
 import type { GateRequest } from './http';
-import { passageOf } from './passage';
-import type { Passage, Unguarded, Writers } from './passage';
+import { stateOf } from './request-state';
+import type { RequestState, Unguarded, Writers } from './request-state';
 import { sendInternalError } from './respond';
 
-/** Headers that describe the answer that is held back. */
+/** Headers that describe the response that is replaced. */
 const REPRESENTATION =
   /^(content-|etag$|last-modified$|location$|set-cookie$|transfer-encoding$|cache-control$|expires$)/;
 const MAX_WARNED_ROUTES = 1_000;
-/** The passages of the requests whose answers are watched. */
-const watchedAnswers = new WeakMap<ServerResponse, Passage>();
+/** The request states of the responses that are watched. */
+const watched = new WeakMap<ServerResponse, RequestState>();
 const warned = new WeakMap<object, Set<string>>();
+const STRICTNESS: readonly Unguarded[] = ['allow', 'warn', 'refuse'];
 
 /**
- * Watches for a 2xx answer to a request that no guard allowed, a route somebody forgot to guard, and puts a 500 in its
- * place before a byte of it has left. To be called before the answer is given.
+ * Watches for a 2xx response to a request that no guard allowed, because a route lacks its guard, and replaces it by a
+ * 500 before any byte of it is sent.
  *
- * @param before - the passage that a gate in front opened: its watch goes on, with this passage to go by, and the
- * stricter of the two gates decides
+ * @param before - the state that an earlier gate opened: its methods stay in place and use this state; the stricter of
+ * the two gates decides
  */
-export function holdBackUnguarded(res: ServerResponse, passage: Passage, before: Passage | undefined): void {
-  if (before && isStricter(before.unguarded, passage.unguarded)) passage.unguarded = before.unguarded;
-  if (passage.unguarded !== 'refuse') return;
-  watchedAnswers.set(res, passage);
+export function enforceGuards(res: ServerResponse, state: RequestState, before: RequestState | undefined): void {
+  if (before && isStricter(before.unguarded, state.unguarded)) state.unguarded = before.unguarded;
+  if (state.unguarded !== 'refuse') return;
+  watched.set(res, state);
   if (before?.writers) {
-    passage.writers = before.writers;
+    state.writers = before.writers;
     return;
   }
-  passage.writers = writersOf(res);
+  state.writers = writersOf(res);
   res.writeHead = watchedWriteHead;
   res.write = watchedWrite;
   res.end = watchedEnd;
 }
 
-/**
- * Reports a 2xx answer to a request that no guard allowed, once per route. To be called when the handlers have run:
- * where a guard was among them, nothing is left to do.
- */
-export function warnUnguarded(req: GateRequest, res: ServerResponse, passage: Passage): void {
-  if (passage.allowed || passage.unguarded !== 'warn') return;
+/** Reports a 2xx response to a request that no guard allowed, once per route. Call it after `next()`. */
+export function warnUnguarded(req: GateRequest, res: ServerResponse, state: RequestState): void {
+  if (state.allowed || state.unguarded !== 'warn') return;
   if (res.writableEnded) check();
   else res.once('finish', check);
 
   function check(): void {
-    // A gate behind this one has taken over.
-    if (passageOf(req) !== passage) return;
-    if (!passage.allowed && isGranted(req, res, res.statusCode)) warnOnce(req, passage);
+    // Another gate after this one decides instead.
+    if (stateOf(req) !== state) return;
+    if (!state.allowed && isSuccess(req, res, res.statusCode)) warnOnce(req, state);
   }
 }
 
 function isStricter(one: Unguarded, other: Unguarded): boolean {
-  const order: readonly Unguarded[] = ['allow', 'warn', 'refuse'];
-  return order.indexOf(one) > order.indexOf(other);
+  return STRICTNESS.indexOf(one) > STRICTNESS.indexOf(other);
 }
 
-/** Whether an answer gives the caller what was asked for. */
-function isGranted(req: GateRequest, res: ServerResponse, status: number): boolean {
-  // Express answers OPTIONS by itself, with the methods of the route and nothing else: its Allow header tells.
+/** Whether a response gives the caller what was requested. */
+function isSuccess(req: GateRequest, res: ServerResponse, status: number): boolean {
+  // Express itself responds to OPTIONS with the methods of the route and nothing else: its Allow header tells.
   if (req.method === 'OPTIONS' && res.hasHeader('Allow')) return false;
   return status >= 200 && status < 300;
 }
 
-/** Most answers have the methods of their class: those need no copy. */
+/** Most responses have the methods of their class: those need no copy. */
 const PLAIN: Writers = pick(ServerResponse.prototype);
 
 function writersOf(res: ServerResponse): Writers {
@@ -74,35 +71,65 @@ function pick({ writeHead, write, end }: Writers): Writers {
   return { writeHead, write, end };
 }
 
-// One function each for all answers: what it needs to know stands in the passage, so that a request allocates little.
+// One function each for all responses, with the state in a WeakMap, so that a request allocates little.
 const watchedWriteHead = watch('writeHead');
 const watchedWrite = watch('write');
 const watchedEnd = watch('end');
 
+/** Responses that are inside `write` or `end`, which call `writeHead` themselves. */
+const writing = new WeakSet<ServerResponse>();
+/** Leaves `write` or `end` from `writeHead`: they cannot be called again before they have returned. */
+const UNGUARDED = new Error('no guard allowed this response');
+
 function watch<Name extends keyof Writers>(name: Name): ServerResponse[Name] {
-  return function watched(this: ServerResponse, ...args: unknown[]): unknown {
-    // It was put there together with this function.
-    const passage = watchedAnswers.get(this) as Passage;
-    if (!passage.allowed) catchAnswer(this, passage, name === 'writeHead' ? (args[0] as number) : this.statusCode);
-    const writers = passage.heldBack ? this : (passage.writers as Writers);
-    return Reflect.apply(writers[name], this, args);
+  return function watchedWriter(this: ServerResponse, ...args: unknown[]): unknown {
+    // Set together with this function.
+    const state = watched.get(this) as RequestState;
+    if (state.allowed || state.replaced) return send(this, state, name, args);
+    const status = name === 'writeHead' ? (args[0] as number) : this.statusCode;
+    if (isUnguarded(this, status)) {
+      if (writing.has(this)) throw UNGUARDED;
+      replaceResponse(this, state);
+    }
+    if (name === 'writeHead' || this.headersSent) return send(this, state, name, args);
+    return sendFirst(this, state, name, args);
   } as ServerResponse[Name];
 }
 
-function catchAnswer(res: ServerResponse, passage: Passage, status: number): void {
-  if (passage.heldBack || res.headersSent) return;
-  const req = res.req as GateRequest;
-  if (isGranted(req, res, status)) holdBack(req, res, passage);
+/** The first `write` or `end`: middleware such as on-headers may change the status while it writes the head. */
+function sendFirst(res: ServerResponse, state: RequestState, name: keyof Writers, args: unknown[]): unknown {
+  const isOutermost = !writing.has(res);
+  writing.add(res);
+  try {
+    return send(res, state, name, args);
+  } catch (error) {
+    if (error !== UNGUARDED || !isOutermost) throw error;
+    replaceResponse(res, state);
+    return send(res, state, name, args);
+  } finally {
+    if (isOutermost) writing.delete(res);
+  }
 }
 
-function holdBack(req: GateRequest, res: ServerResponse, passage: Passage): void {
-  passage.heldBack = true;
-  Object.assign(res, passage.writers);
-  const message = 'an answer was held back: no requireScope() or requireClaim() allowed this request';
-  passage.gate.logger.error({ route: routeOf(req) }, message);
+function send(res: ServerResponse, state: RequestState, name: keyof Writers, args: unknown[]): unknown {
+  const writers = state.replaced ? res : (state.writers as Writers);
+  return Reflect.apply(writers[name], res, args);
+}
+
+function isUnguarded(res: ServerResponse, status: number): boolean {
+  return !res.headersSent && isSuccess(res.req as GateRequest, res, status);
+}
+
+function replaceResponse(res: ServerResponse, state: RequestState): void {
+  const req = res.req as GateRequest;
+  state.replaced = true;
+  // Not the methods that others put over these: they belong to the response that is replaced.
+  Object.assign(res, state.writers);
+  const message = 'a response was replaced by 500: no guard (requireScope() and the like) allowed this request';
+  state.gate.logger.error({ route: routeOf(req) }, message);
   for (const name of res.getHeaderNames()) if (REPRESENTATION.test(name)) res.removeHeader(name);
   sendInternalError(req, res);
-  // The handler may go on writing what it believes to be the answer: it goes nowhere, and waits for nothing.
+  // The handler may go on writing its response: discard it, and call its callbacks.
   Object.assign(res, { writeHead: () => res, write: discard(true), end: discard(res) });
 }
 
@@ -115,11 +142,11 @@ function discard<Result>(result: Result): (...args: readonly unknown[]) => Resul
   };
 }
 
-function warnOnce(req: GateRequest, { gate: { logger } }: Passage): void {
+function warnOnce(req: GateRequest, { gate: { logger } }: RequestState): void {
   const routes = warned.get(logger) ?? new Set();
   warned.set(logger, routes);
   const route = routeOf(req);
   if (routes.has(route) || routes.size >= MAX_WARNED_ROUTES) return;
   routes.add(route);
-  logger.warn({ route }, 'a route answered without requireScope() or requireClaim(): every valid token reaches it');
+  logger.warn({ route }, 'a route responded without a guard such as requireScope(): every valid token reaches it');
 }

@@ -1,4 +1,5 @@
-import type { ScopeRequirement } from '../express/require-scope';
+import { GUARD } from '../express/guard';
+import type { GuardRequirement, ScopeRequirement } from '../express/guard';
 
 /** What a middleware is to somebody who reads routes. */
 export type Mark =
@@ -13,16 +14,24 @@ export type Mark =
  * difference. A guard without a requirement asks for a claim, and for no scope.
  */
 export function markOf(handle: object): Mark {
-  const { requirement, claim, optional, ready, length } = handle as {
-    readonly requirement?: ScopeRequirement;
-    readonly claim?: unknown;
+  const {
+    [GUARD]: requirement,
+    optional,
+    ready,
+    length,
+  } = handle as {
+    readonly [GUARD]?: GuardRequirement;
     readonly optional?: unknown;
     readonly ready?: unknown;
     readonly length?: unknown;
   };
   if (typeof optional === 'boolean' && typeof ready === 'function') return { kind: 'gate', optional };
-  if (requirement !== undefined || typeof claim === 'string') return { kind: 'guard', requirement };
+  if (requirement) return { kind: 'guard', requirement: isOfScopes(requirement) ? requirement : undefined };
   return { kind: length === 4 ? 'error handler' : 'handler' };
+}
+
+function isOfScopes(requirement: GuardRequirement): requirement is ScopeRequirement {
+  return Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf');
 }
 
 /** The paths that a middleware says it answers by itself. */

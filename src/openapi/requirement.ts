@@ -1,4 +1,4 @@
-import type { ScopeRequirement } from '../express/require-scope';
+import type { ScopeRequirement } from '../express/guard';
 
 /** Some sets of scopes, each of which is enough. None at all: nothing is asked for. An empty set: a token, no scope. */
 export type Alternatives = readonly (readonly string[])[];

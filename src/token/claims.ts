@@ -1,8 +1,8 @@
 import { AuthError } from '../core/auth-error';
-import { isObject } from '../core/objects';
+import { isObject, ownValue } from '../core/objects';
 import type { Preset } from './presets';
 
-/** What the claims of one issuer's tokens are held against. */
+/** What the claims of one issuer's tokens are checked against. */
 export interface ClaimRules {
   readonly preset: Preset;
   /** Exactly the token's `iss`. */
@@ -24,7 +24,10 @@ export interface CheckedClaims {
   readonly subject: string | undefined;
   readonly tokenId: string | undefined;
   readonly expiresAtMs: number;
-  readonly notBeforeMs: number | undefined;
+  /** First moment at which `nbf` allows the token (RFC 7519 section 4.1.5), clock tolerance included. */
+  readonly acceptedFromMs: number;
+  /** First moment at which `exp` forbids it, clock tolerance included. */
+  readonly acceptedUntilMs: number;
 }
 
 type Claims = Readonly<Record<string, unknown>>;
@@ -46,7 +49,7 @@ export function checkClaims(claims: Claims, rules: ClaimRules, nowMs: number): C
   const issuedAtMs = time(claims, 'iat') ?? missing('iat');
   const subject = text(claims, 'sub');
   const tokenId = text(claims, 'jti');
-  const confirmation = own(claims, 'cnf');
+  const confirmation = ownValue(claims, 'cnf');
   if (confirmation !== undefined && !isObject(confirmation)) throw invalid('cnf is not an object');
   requireClaims(claims, preset);
   const clientId = readClientId(claims, preset);
@@ -56,28 +59,18 @@ export function checkClaims(claims: Claims, rules: ClaimRules, nowMs: number): C
   if (rules.clientIds && !rules.clientIds.includes(clientId)) {
     throw new AuthError('wrong_audience', { privateDetail: 'the client is not one of the accepted ones' });
   }
-  checkTimes({ expiresAtMs, notBeforeMs }, nowMs, clockToleranceMs);
-  if (issuedAtMs > nowMs + clockToleranceMs) throw new AuthError('not_yet_valid', { privateDetail: 'iat lies ahead' });
+  // RFC 7519 section 4.1.4: refused at `exp`, not after it.
+  const acceptedUntilMs = expiresAtMs + clockToleranceMs;
+  const acceptedFromMs = (notBeforeMs ?? -Infinity) - clockToleranceMs;
+  if (nowMs >= acceptedUntilMs) throw new AuthError('expired');
+  if (nowMs < acceptedFromMs) throw new AuthError('not_yet_valid');
+  if (issuedAtMs > nowMs + clockToleranceMs)
+    throw new AuthError('not_yet_valid', { privateDetail: 'iat is in the future' });
   if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw new AuthError('lifetime_too_long');
   // DPoP (`jkt`, RFC 9449 section 6) and mutual TLS (`x5t#S256`, RFC 8705 section 3.1): without its proof such a token
   // is a stolen one, and a confirmation method that is unknown here is no weaker (RFC 7800 section 3.1).
   if (confirmation && !rules.acceptSenderConstrained) throw new AuthError('sender_constrained');
-  return { clientId, subject, tokenId, expiresAtMs, notBeforeMs };
-}
-
-/**
- * Checks the times that go by while a token is remembered (RFC 7519 sections 4.1.4 and 4.1.5): a token is refused at
- * its `exp`, not after it.
- *
- * @throws AuthError `expired` or `not_yet_valid`
- */
-export function checkTimes(
-  { expiresAtMs, notBeforeMs }: Pick<CheckedClaims, 'expiresAtMs' | 'notBeforeMs'>,
-  nowMs: number,
-  toleranceMs: number,
-): void {
-  if (nowMs >= expiresAtMs + toleranceMs) throw new AuthError('expired');
-  if (notBeforeMs !== undefined && notBeforeMs > nowMs + toleranceMs) throw new AuthError('not_yet_valid');
+  return { clientId, subject, tokenId, expiresAtMs, acceptedFromMs, acceptedUntilMs };
 }
 
 function checkAudience(got: readonly string[] | undefined, expected: readonly string[] | false): void {
@@ -87,44 +80,40 @@ function checkAudience(got: readonly string[] | undefined, expected: readonly st
 
 function requireClaims(claims: Claims, { requiredClaims, fixedClaims }: Preset): void {
   for (const name of requiredClaims) {
-    if (own(claims, name) === undefined) missing(name);
+    if (ownValue(claims, name) === undefined) missing(name);
   }
   for (const [name, value] of Object.entries(fixedClaims)) {
-    if (own(claims, name) !== value) throw invalid(`${name} is not ${value}`);
+    if (ownValue(claims, name) !== value) throw invalid(`${name} is not ${value}`);
   }
 }
 
 function readClientId(claims: Claims, { clientIdClaims }: Preset): string {
-  const name = clientIdClaims.find((candidate) => own(claims, candidate) !== undefined);
+  const name = clientIdClaims.find((candidate) => ownValue(claims, candidate) !== undefined);
   const clientId = name === undefined ? missing(clientIdClaims.join(' or ')) : text(claims, name);
   if (!clientId) throw invalid('the client id is empty');
   return clientId;
 }
 
 function text(claims: Claims, name: string): string | undefined {
-  const value = own(claims, name);
-  if (value !== undefined && typeof value !== 'string') throw invalid(`${name} is no string`);
+  const value = ownValue(claims, name);
+  if (value !== undefined && typeof value !== 'string') throw invalid(`${name} is not a string`);
   return value;
 }
 
 /** NumericDate (RFC 7519 section 2) in milliseconds. `JSON.parse` reads 1e400 as Infinity: that is no date. */
 function time(claims: Claims, name: string): number | undefined {
-  const value = own(claims, name);
+  const value = ownValue(claims, name);
   if (value === undefined) return undefined;
-  if (typeof value !== 'number' || !Number.isFinite(value)) throw invalid(`${name} is no number`);
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw invalid(`${name} is not a number`);
   return value * 1000;
 }
 
 function audiences(claims: Claims): readonly string[] | undefined {
-  const value = own(claims, 'aud');
+  const value = ownValue(claims, 'aud');
   if (value === undefined) return undefined;
   if (typeof value === 'string') return [value];
   if (Array.isArray(value) && value.every((entry) => typeof entry === 'string')) return value;
   throw invalid('aud is neither a string nor an array of strings');
-}
-
-function own(claims: Claims, name: string): unknown {
-  return Object.hasOwn(claims, name) ? claims[name] : undefined;
 }
 
 function missing(name: string): never {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
+import { ownValue } from '../core/objects';
 import { ALGORITHMS } from './algorithms';
 import type { Algorithm } from './algorithms';
 import { freezeDeep } from './freeze-deep';
@@ -55,17 +56,17 @@ export function checkHeader(
   header: Readonly<Record<string, unknown>>,
   accepted: { readonly algorithms: ReadonlySet<Algorithm>; readonly types: ReadonlySet<string | undefined> },
 ): UnverifiedHeader {
-  const { alg, typ, kid } = header;
-  if (typeof alg !== 'string') throw malformed('alg is no string');
+  const [alg, typ, kid] = ['alg', 'typ', 'kid'].map((name) => ownValue(header, name));
+  if (typeof alg !== 'string') throw malformed('alg is not a string');
   const algorithm = ALGORITHMS.find((known) => known === alg);
   if (algorithm === undefined || !accepted.algorithms.has(algorithm)) throw new AuthError('algorithm_not_allowed');
   // RFC 7515 section 4.1.11: an extension that is not understood must be refused, and none is understood here.
   // `b64` (RFC 7797) changes what is signed, so it is refused even where `crit` fails to name it.
-  if ('crit' in header || 'b64' in header) throw new AuthError('unsupported_critical_header');
-  if (typ !== undefined && typeof typ !== 'string') throw malformed('typ is no string');
+  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw new AuthError('unsupported_critical_header');
+  if (typ !== undefined && typeof typ !== 'string') throw malformed('typ is not a string');
   if (!accepted.types.has(mediaType(typ))) throw new AuthError('wrong_type');
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KEY_ID_LENGTH)) {
-    throw malformed(`kid is no string of at most ${MAX_KEY_ID_LENGTH} characters`);
+    throw malformed(`kid is not a string of at most ${MAX_KEY_ID_LENGTH} characters`);
   }
   return { algorithm, keyId: kid };
 }
@@ -95,7 +96,7 @@ function parsePart(part: string, name: string): Record<string, unknown> {
     return parseJsonObject(bytes);
   } catch {
     // The parser's message quotes the text it stumbled over, which is a piece of the token: it goes nowhere.
-    throw malformed(`the ${name} is no strict JSON object`);
+    throw malformed(`the ${name} is not a strict JSON object`);
   }
 }
 
@@ -103,7 +104,7 @@ function decodePart(part: string, name: string): Buffer {
   const bytes = Buffer.from(part, 'base64url');
   // Node decodes leniently (padding, `+/`, stray bits, any other character): only what encodes back to the same is
   // canonical. Two spellings of one token would be two cache keys and two log lines.
-  if (part === '' || bytes.toString('base64url') !== part) throw malformed(`the ${name} is no base64url`);
+  if (part === '' || bytes.toString('base64url') !== part) throw malformed(`the ${name} is not base64url`);
   return bytes;
 }
 

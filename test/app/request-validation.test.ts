@@ -16,7 +16,7 @@ function expectProblem(response: Response, status: number, code: string, members
   expect(response.status).toBe(status);
   expect(response.type).toBe('application/problem+json');
   expect(response.headers['cache-control']).toBe('no-store');
-  expect(response.body).toMatchObject({ status, code, type: `urn:tillgate:problem:${code}`, ...members });
+  expect(response.body).toMatchObject({ status, code, type: 'about:blank', ...members });
 }
 
 describe('a body', () => {

@@ -49,7 +49,7 @@ describe('requests that cannot be read', () => {
     expect(headers.get('cache-control')).toEqual(['no-store']);
     expect(headers.get('connection')).toEqual(['close']);
     expect(JSON.parse(body)).toEqual({
-      type: `urn:tillgate:problem:${code}`,
+      type: 'about:blank',
       title: { 400: 'Bad Request', 431: 'Request Header Fields Too Large' }[status],
       status,
       detail: expect.any(String),

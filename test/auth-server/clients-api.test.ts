@@ -53,7 +53,7 @@ describe('POST /clients', () => {
     expect(response.status).toBe(409);
     expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
     expect(response.body).toEqual({
-      type: 'urn:tillgate:problem:client_exists',
+      type: 'about:blank',
       title: 'Conflict',
       status: 409,
       detail:

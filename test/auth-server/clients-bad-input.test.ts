@@ -69,7 +69,7 @@ describe('a registration that cannot be: 400 that says what to do', () => {
     const { detail: said, ...rest } = response.body;
     expect(said).toBe(detail.startsWith(ID) ? `${detail} Choose another id, such as "pos-terminal".` : detail);
     expect(rest).toEqual({
-      type: 'urn:tillgate:problem:invalid_request',
+      type: 'about:blank',
       title: 'Bad Request',
       status: 400,
       code: 'invalid_request',

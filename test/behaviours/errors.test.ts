@@ -69,7 +69,7 @@ describe('errors: the body', () => {
       `Bearer realm="api", error="invalid_token", error_description="${detail}"`,
     );
     expect(response.body).toEqual({
-      type: 'urn:tillgate:problem:invalid_token',
+      type: 'about:blank',
       title: 'Invalid access token',
       status: 401,
       detail,
@@ -140,7 +140,7 @@ describe('errors: decisions and the log', () => {
     const through = gateApp({ onDecision });
     await through.get(raw).expect(status);
     expect(through.log.at('error')).toEqual([
-      { level: 'error', fields: { error: 'the observer is broken' }, message: 'onDecision threw' },
+      { level: 'error', fields: { error: 'the observer is broken' }, message: 'onDecision failed' },
     ]);
   });
 });
@@ -160,7 +160,7 @@ describe('errors: what nobody expected', () => {
     expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
     expect(response.headers['cache-control']).toBe('no-store');
     expect(response.body).toEqual({
-      type: 'urn:tillgate:problem:internal_error',
+      type: 'about:blank',
       title: 'Internal Server Error',
       status: 500,
       detail: 'The request could not be processed.',

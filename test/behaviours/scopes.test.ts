@@ -1,18 +1,18 @@
 import express from 'express';
 import request from 'supertest';
 import { problemHandler, requireClaim, requireScope } from '../../src';
-import type { ScopeGuard } from '../../src';
+import type { Guard } from '../../src';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
 import { token } from '../support/issuer';
 import { expectRefusal } from '../support/refusals';
 
-const guarded = (guard: ScopeGuard | ReturnType<typeof requireClaim>): GateApp =>
+const guarded = (guard: Guard): GateApp =>
   gateApp({ routes: (app, reach) => void app.get('/v1/orders', guard, reach) });
 const withScope = (scope: unknown): string => token({ claims: { scope } });
 
 describe('scopes: what requireScope() asks for (RFC 6750 section 3.1)', () => {
-  const pass: readonly [string, ScopeGuard, string][] = [
+  const pass: readonly [string, Guard, string][] = [
     ['one scope', requireScope('a'), 'a'],
     ['one among others', requireScope('a'), 'b a c'],
     ['all of two, in another order', requireScope('a', 'b'), 'b c a'],
@@ -27,7 +27,7 @@ describe('scopes: what requireScope() asks for (RFC 6750 section 3.1)', () => {
     expect(through.reached).toEqual(['GET /v1/orders']);
   });
 
-  const refuse: readonly [string, ScopeGuard, string, readonly string[]][] = [
+  const refuse: readonly [string, Guard, string, readonly string[]][] = [
     ['another scope', requireScope('a'), 'b', ['a']],
     ['one of two', requireScope('a', 'b'), 'a', ['a', 'b']],
     ['one of an array of two', requireScope(['a', 'b']), 'b', ['a', 'b']],
@@ -135,7 +135,8 @@ describe('claims guards: requireClaim()', () => {
       requireClaim('store', ((v: unknown) => v) as never),
       { store: 'x' },
     ],
-    ['a test that answers a promise', requireClaim('store', (() => Promise.resolve(true)) as never), { store: 'x' }],
+    ['a test that resolves to false', requireClaim('store', () => Promise.resolve(false)), { store: 'x' }],
+    ['a test that rejects', requireClaim('store', () => Promise.reject(new Error('down'))), { store: 'x' }],
     ['a claim that only the prototype has', requireClaim('constructor', (value) => value !== undefined), {}],
   ];
   it.each(refused)('refuses %s with 403 access_denied', async (_what, guard, claims) => {
@@ -143,6 +144,15 @@ describe('claims guards: requireClaim()', () => {
     const response = await through.get(token({ claims }));
     expectRefusal(response, 'claim_refused', through);
     expect(response.text).not.toContain('store');
+  });
+
+  it('awaits a test that returns a promise', async () => {
+    const through = guarded(requireClaim('store', async (store) => (await Promise.resolve('berlin-1')) === store));
+    await through.get(token({ claims: { store: 'berlin-1' } })).expect(200);
+    expectRefusal(await through.get(token({ claims: { store: 'paris-1' } })), 'claim_refused', {
+      ...through,
+      reached: through.reached.slice(1),
+    });
   });
 
   it('tells the operators which claim was refused', async () => {
@@ -195,7 +205,7 @@ describe('guards without authenticate() before them', () => {
       expect({ status: response.status, body: response.body }).toEqual({
         status: 500,
         body: {
-          type: 'urn:tillgate:problem:internal_error',
+          type: 'about:blank',
           title: 'Internal Server Error',
           status: 500,
           detail: 'The request could not be processed.',
@@ -204,7 +214,7 @@ describe('guards without authenticate() before them', () => {
       });
       expect(response.headers['www-authenticate']).toBeUndefined();
       expect(reached).toEqual([]);
-      const line = `tillgate: ${name} stands on a route without authenticate() before it {"route":"GET /v1/orders/:id"}`;
+      const line = `tillgate: ${name} is on a route without authenticate() before it {"route":"GET /v1/orders/:id"}`;
       expect(logged.mock.calls).toEqual([[line]]);
     },
   );

@@ -1,5 +1,6 @@
 import { AuthError, REASONS } from '../../src';
 import type { Reason } from '../../src';
+import { refusalHeaders, refusalProblem } from '../../src/core/problem';
 import { challengeOf, problemOf, WIRE } from '../support/refusals';
 
 const reasons = Object.keys(REASONS) as Reason[];
@@ -25,24 +26,25 @@ describe('REASONS', () => {
 
 describe('AuthError', () => {
   it.each(reasons)('%s: challenge, body and status come from one row', (reason) => {
-    const error = new AuthError(reason, { presentation: open, requiredScopes: ['a', 'b'], retryAfterSeconds: 7 });
+    const error = new AuthError(reason, { requiredScopes: ['a', 'b'], retryAfterSeconds: 7 });
     const details = { scopes: ['a', 'b'] };
     const challenge = challengeOf(reason, details);
     expect(error.status).toBe(WIRE[reason].status);
-    expect(error.headers).toEqual(challenge === undefined ? { 'Retry-After': '7' } : { 'WWW-Authenticate': challenge });
-    expect(error.problem('req-1')).toEqual(problemOf(reason, { ...details, requestId: 'req-1' }));
+    const headers = challenge === undefined ? { 'Retry-After': '7' } : { 'WWW-Authenticate': challenge };
+    expect(refusalHeaders(error, open)).toEqual(headers);
+    expect(refusalProblem(error, open, 'req-1')).toEqual(problemOf(reason, { ...details, requestId: 'req-1' }));
   });
 
   it.each(reasons.filter((reason) => WIRE[reason].error === 'invalid_token'))(
     '%s says only invalid_token in production',
     (reason) => {
-      const error = new AuthError(reason, { presentation: opaque });
+      const error = new AuthError(reason);
       const detail = 'The access token is not valid.';
       expect(error.headers).toEqual({
         'WWW-Authenticate': `Bearer realm="api", error="invalid_token", error_description="${detail}"`,
       });
-      expect(error.problem()).toEqual({
-        type: 'urn:tillgate:problem:invalid_token',
+      expect(refusalProblem(error, opaque)).toEqual({
+        type: 'about:blank',
         title: 'Invalid access token',
         status: 401,
         detail,
@@ -54,17 +56,24 @@ describe('AuthError', () => {
   it.each(reasons.filter((reason) => WIRE[reason].error !== 'invalid_token'))(
     '%s is the same in production',
     (reason) => {
-      const [inProduction, elsewhere] = [opaque, open].map((presentation) => new AuthError(reason, { presentation }));
-      expect([inProduction?.headers, inProduction?.problem()]).toEqual([elsewhere?.headers, elsewhere?.problem()]);
+      const error = new AuthError(reason);
+      const [inProduction, elsewhere] = [opaque, open].map((presentation) => [
+        refusalHeaders(error, presentation),
+        refusalProblem(error, presentation),
+      ]);
+      expect(inProduction).toEqual(elsewhere);
+      expect(error.headers).toEqual(refusalHeaders(error, opaque));
     },
   );
 
   it('keeps private detail and cause off every public member', () => {
     const cause = new Error('of the dependency');
-    const error = new AuthError('bad_signature', { privateDetail: 'for operators', cause, presentation: open });
+    const error = new AuthError('bad_signature', { privateDetail: 'for operators', cause });
     expect(error).toMatchObject({ name: 'AuthError', reason: 'bad_signature', privateDetail: 'for operators', cause });
     expect(error.message).toBe(WIRE.bad_signature.detail);
-    expect(JSON.stringify([error.headers, error.problem(), error.message])).not.toMatch(/operators|dependency/);
+    expect(JSON.stringify([error.headers, refusalProblem(error, open), error.message, error.publicDetail])).not.toMatch(
+      /operators|dependency/,
+    );
   });
 
   it('is an Error, an AuthError, and says its status and reason', () => {
@@ -74,17 +83,41 @@ describe('AuthError', () => {
     );
   });
 
-  it('presents the same refusal as another gate would', () => {
-    const cause = new Error('x');
-    const error = new AuthError('insufficient_scope', { requiredScopes: ['a'], privateDetail: 'p', cause });
-    const other = error.presentedAs({ realm: 'shop', exposeReasons: true, resourceMetadata: 'https://api.test/m' });
-    expect(other).toMatchObject({ reason: 'insufficient_scope', requiredScopes: ['a'], privateDetail: 'p', cause });
-    expect(other.headers).toEqual({
-      'WWW-Authenticate': challengeOf('insufficient_scope', {
-        realm: 'shop',
-        scopes: ['a'],
-        resourceMetadata: 'https://api.test/m',
-      }),
-    });
+  it('has the headers and the public detail that it is given', () => {
+    const headers = { 'WWW-Authenticate': 'Bearer realm="shop"' };
+    const error = new AuthError('expired', { headers, publicDetail: 'The access token is not valid.' });
+    expect(error).toMatchObject({ headers, publicDetail: 'The access token is not valid.', status: 401 });
+    expect(new AuthError('expired').publicDetail).toBe(WIRE.expired.detail);
+  });
+
+  it('names the page about a problem where there is one', () => {
+    const problemTypes = 'https://api.test/problems/';
+    const typeIn = (presentation: object): unknown =>
+      refusalProblem(new AuthError('expired'), { ...opaque, problemTypes, ...presentation }).type;
+    expect(typeIn({})).toBe('https://api.test/problems/invalid_token');
+    expect(typeIn({ exposeReasons: true })).toBe('https://api.test/problems/expired');
+  });
+
+  it('has no stack trace, and leaves those of others on', () => {
+    const before = Error.stackTraceLimit;
+    expect(new AuthError('expired').stack).not.toContain('\n');
+    for (const reason of ['nonsense', 'toString', '__proto__', undefined]) {
+      expect(() => new AuthError(reason as Reason)).toThrow(TypeError);
+    }
+    const hostile = Object.defineProperty({}, 'cause', { enumerable: true, get: () => fail() });
+    expect(() => new AuthError('expired', hostile)).toThrow('of a getter');
+    expect(Error.stackTraceLimit).toBe(before);
+    expect(new Error('x').stack).toContain('\n');
+  });
+
+  it('leaves stack traces on when the stack overflows', () => {
+    const before = Error.stackTraceLimit;
+    const recurse = (): unknown => [new AuthError('expired'), recurse()];
+    expect(recurse).toThrow(RangeError);
+    expect(Error.stackTraceLimit).toBe(before);
   });
 });
+
+function fail(): never {
+  throw new Error('of a getter');
+}

@@ -23,11 +23,11 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ issuer: '' }, 'option "issuer" must be a non-empty string, got ""'],
     [{ issuer: new URL(ISSUER) }, 'option "issuer" must be a non-empty string, got an object'],
     [{ issuer: null }, 'option "issuer" must be a non-empty string, got null'],
-    [{ keys: undefined, issuer: 'login.test' }, 'option "issuer" must be an absolute https: address, got "login.test"'],
-    [{ keys: undefined, issuer: 'https://' }, 'option "issuer" must be an absolute https: address, got "https://"'],
+    [{ keys: undefined, issuer: 'login.test' }, 'option "issuer" must be an absolute https: URL, got "login.test"'],
+    [{ keys: undefined, issuer: 'https://' }, 'option "issuer" must be an absolute https: URL, got "https://"'],
     [
       { keys: undefined, issuer: 'ftp://login.test' },
-      'option "issuer" must be an absolute https: address, got "ftp://login.test"',
+      'option "issuer" must be an absolute https: URL, got "ftp://login.test"',
     ],
     [{ keys: undefined, issuer: 'http://login.test' }, `option "issuer" ${onlyTls} "http://login.test"`],
     [
@@ -36,7 +36,7 @@ describe('authenticate(): wrong options throw at construction', () => {
     ],
     [{ keys: undefined, authUrl: 'http://login.test' }, `option "authUrl" ${onlyTls} "http://login.test"`],
     [{ keys: undefined, jwksUri: 'http://login.test/jwks' }, `option "jwksUri" ${onlyTls} "http://login.test/jwks"`],
-    [{ keys: undefined, jwksUri: '/jwks' }, 'option "jwksUri" must be an absolute https: address, got "/jwks"'],
+    [{ keys: undefined, jwksUri: '/jwks' }, 'option "jwksUri" must be an absolute https: URL, got "/jwks"'],
     [{ jwksUri: 'https://login.test/jwks' }, 'give "keys" or "jwksUri", not both'],
     [{ keys: 'pem' }, 'option "keys" must be a JSON Web Key Set, got "pem"'],
     [{ keys: null }, 'option "keys" must be a JSON Web Key Set, got null'],
@@ -71,7 +71,7 @@ describe('authenticate(): wrong options throw at construction', () => {
     ],
     [
       { generationSource: 'HTTP://login.test/generations' },
-      `option "generationSource" must be an absolute https: address, got "HTTP://login.test/generations"`,
+      `option "generationSource" must be an absolute https: URL, got "HTTP://login.test/generations"`,
     ],
     [
       { generationSource: 'http://tillgate:secret@login.test/g' },
@@ -106,8 +106,8 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ acceptSenderConstrained: 1 }, 'option "acceptSenderConstrained" must be true or false, got 1'],
     [{ realm: '' }, 'option "realm" must be a non-empty string, got ""'],
     [{ realm: 1 }, 'option "realm" must be a non-empty string, got 1'],
-    [{ resource: 'api.test' }, 'option "resource" must be an http(s) address, got "api.test"'],
-    [{ resource: 'https://' }, 'option "resource" must be an http(s) address, got "https://"'],
+    [{ resource: 'api.test' }, 'option "resource" must be an http(s) URL, got "api.test"'],
+    [{ resource: 'https://' }, 'option "resource" must be an http(s) URL, got "https://"'],
     [{ onDecision: 'log' }, 'option "onDecision" must be a function, got "log"'],
     [{ onDecision: false }, 'option "onDecision" must be a function, got false'],
     [
@@ -126,7 +126,7 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ jwksURI: 'x' }, 'unknown option "jwksURI"; did you mean "jwksUri"?'],
     [{ maxTokenAge: 1 }, 'unknown option "maxTokenAge"; did you mean "maxTokenAgeSeconds"?'],
     [{ Issuer: 'x' }, 'unknown option "Issuer"; did you mean "issuer"?'],
-    [{ issuers: [] }, 'option "issuer" goes into each entry of "issuers", not beside it'],
+    [{ issuers: [] }, 'option "issuer" goes into each entry of "issuers", not next to it'],
   ];
   it.each(rows)('%j', (changes, message) => {
     expect(() => make({ ...good, ...changes })).toThrow(new TypeError(`authenticate(): ${message}`));

@@ -24,7 +24,7 @@ const throwing =
 
 describe('problemHandler()', () => {
   const internal = {
-    type: 'urn:tillgate:problem:internal_error',
+    type: 'about:blank',
     title: 'Internal Server Error',
     status: 500,
     detail: 'The request could not be processed.',
@@ -70,10 +70,10 @@ describe('problemHandler()', () => {
       'Bad Request',
       'The request could not be read: check its syntax, for example the JSON of its body and the encoding of its path.',
     ],
-    [404, 'not_found', 'Not Found', 'There is nothing at this address.'],
-    [405, 'method_not_allowed', 'Method Not Allowed', 'The method is not supported at this address.'],
+    [404, 'not_found', 'Not Found', 'No resource has this URL.'],
+    [405, 'method_not_allowed', 'Method Not Allowed', 'This resource does not support the method.'],
     [409, 'conflict', 'Conflict', 'The request was refused.'],
-    [413, 'payload_too_large', 'Payload Too Large', 'The body is larger than accepted here.'],
+    [413, 'payload_too_large', 'Payload Too Large', 'The body is too large.'],
     [
       415,
       'unsupported_media_type',
@@ -88,7 +88,7 @@ describe('problemHandler()', () => {
     const response = await request(appWith(throwing(error), log)).get('/x/1');
     expect([response.status, response.body]).toEqual([
       status,
-      { type: `urn:tillgate:problem:${code}`, title, status, detail, code, request_id: 'req-17' },
+      { type: 'about:blank', title, status, detail, code, request_id: 'req-17' },
     ]);
     expect(log.entries).toEqual([]);
   });
@@ -170,7 +170,7 @@ describe('sendProblem()', () => {
     const response = await request(app).get('/');
     expect(response.headers['x-a']).toBe('b');
     expect(response.text).toBe(
-      '{"type":"urn:tillgate:problem:taken","title":"Conflict","status":409,"detail":"Choose another.","code":"taken","id":7}',
+      '{"type":"about:blank","title":"Conflict","status":409,"detail":"Choose another.","code":"taken","id":7}',
     );
   });
 });

@@ -1,3 +1,4 @@
+import { GUARD } from '../../src/express/guard';
 import { requireClaim, requireScope } from '../../src';
 
 describe('requireScope(): its arguments', () => {
@@ -7,22 +8,22 @@ describe('requireScope(): its arguments', () => {
     [requireScope(['a', 'b']), { allOf: ['a', 'b'] }],
     [requireScope({ anyOf: ['a', 'b'] }), { anyOf: ['a', 'b'] }],
   ])('shows what it asks for, frozen: %#', (guard, requirement) => {
-    expect(guard.requirement).toEqual(requirement);
-    expect(Object.isFrozen(guard.requirement)).toBe(true);
-    expect(Object.values(guard.requirement).every(Object.isFrozen)).toBe(true);
+    expect(guard[GUARD]).toEqual(requirement);
+    expect(Object.isFrozen(guard[GUARD])).toBe(true);
+    expect(Object.values(guard[GUARD]).every(Object.isFrozen)).toBe(true);
   });
 
   it('is a named function and leaves its argument alone', () => {
     const scopes = Object.freeze(['a', 'b']);
     expect(requireScope(scopes).name).toBe('requireScope');
-    expect(requireScope(Object.freeze({ anyOf: scopes })).requirement).toEqual({ anyOf: ['a', 'b'] });
+    expect(requireScope(Object.freeze({ anyOf: scopes }))[GUARD]).toEqual({ anyOf: ['a', 'b'] });
   });
 
   it('does not follow an array that is changed afterwards', () => {
     const scopes = ['a', 'b'];
     const guard = requireScope(scopes);
     scopes.length = 0;
-    expect(guard.requirement).toEqual({ allOf: ['a', 'b'] });
+    expect(guard[GUARD]).toEqual({ allOf: ['a', 'b'] });
   });
 
   const least = 'requireScope(): expected at least one scope, got';
@@ -66,6 +67,6 @@ describe('requireClaim(): its arguments', () => {
 
   it('shows which claim it looks at, and is a named function', () => {
     const guard = requireClaim('store', () => true);
-    expect([guard.claim, guard.name]).toEqual(['store', 'requireClaim']);
+    expect([guard[GUARD], guard.name]).toEqual([{ claim: 'store' }, 'requireClaim']);
   });
 });

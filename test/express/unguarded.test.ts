@@ -56,7 +56,7 @@ describe('unguarded: refuse', () => {
     expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
     expect(response.headers['cache-control']).toBe('no-store');
     expect(response.body).toEqual({
-      type: 'urn:tillgate:problem:internal_error',
+      type: 'about:blank',
       title: 'Internal Server Error',
       status: 500,
       detail: 'The request could not be processed.',
@@ -71,7 +71,7 @@ describe('unguarded: refuse', () => {
       {
         level: 'error',
         fields: { route: 'GET /v1/:resource' },
-        message: 'an answer was held back: no requireScope() or requireClaim() allowed this request',
+        message: 'a response was replaced by 500: no guard (requireScope() and the like) allowed this request',
       },
     ]);
   });
@@ -147,7 +147,7 @@ describe('unguarded: warn and allow', () => {
   const warning = {
     level: 'warn',
     fields: { route: 'GET /v1/:resource' },
-    message: 'a route answered without requireScope() or requireClaim(): every valid token reaches it',
+    message: 'a route responded without a guard such as requireScope(): every valid token reaches it',
   };
 
   it.each<[string, GateAppOptions]>([

@@ -109,7 +109,7 @@ export function challengeOf(
 export function problemOf(reason: Reason, { scopes, requestId }: RefusalDetails = {}): object {
   const { status, title, detail } = WIRE[reason];
   return {
-    type: `urn:tillgate:problem:${reason}`,
+    type: 'about:blank',
     title,
     status,
     detail,

@@ -153,7 +153,7 @@ describe('parseToken', () => {
       parseToken(`${secret}.${secret}.${secret}`);
       throw new Error('nothing was thrown');
     } catch (error) {
-      expect((error as AuthError).privateDetail).toBe('the header is no strict JSON object');
+      expect((error as AuthError).privateDetail).toBe('the header is not a strict JSON object');
       expect((error as AuthError).cause).toBeUndefined();
     }
   });

@@ -1,5 +1,5 @@
-import type { AuthError } from '../../src/core/auth-error';
-import { checkClaims, checkTimes } from '../../src/token/claims';
+import { AuthError } from '../../src/core/auth-error';
+import { checkClaims } from '../../src/token/claims';
 import type { ClaimRules } from '../../src/token/claims';
 import { PRESETS } from '../../src/token/presets';
 import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS } from '../support/issuer';
@@ -33,31 +33,32 @@ describe('checkClaims', () => {
       subject: 'pos-17',
       tokenId: 'c0ffee',
       expiresAtMs: NOW_MS + 3_540_000,
-      notBeforeMs: NOW_MS - 500,
+      acceptedFromMs: NOW_MS - 10_500,
+      acceptedUntilMs: NOW_MS + 3_550_000,
     });
-    expect(outcome({})).toMatchObject({ notBeforeMs: undefined });
+    expect(outcome({})).toMatchObject({ acceptedFromMs: -Infinity });
   });
 
   it.each<[string, unknown, string]>([
     ['iss', undefined, 'iss is missing'],
-    ['iss', 17, 'iss is no string'],
-    ['iss', null, 'iss is no string'],
-    ['iss', [ISSUER], 'iss is no string'],
+    ['iss', 17, 'iss is not a string'],
+    ['iss', null, 'iss is not a string'],
+    ['iss', [ISSUER], 'iss is not a string'],
     ['exp', undefined, 'exp is missing'],
-    ['exp', String(NOW + 60), 'exp is no number'],
-    ['exp', null, 'exp is no number'],
-    ['exp', Infinity, 'exp is no number'],
-    ['exp', NaN, 'exp is no number'],
-    ['nbf', String(NOW), 'nbf is no number'],
-    ['nbf', -Infinity, 'nbf is no number'],
+    ['exp', String(NOW + 60), 'exp is not a number'],
+    ['exp', null, 'exp is not a number'],
+    ['exp', Infinity, 'exp is not a number'],
+    ['exp', NaN, 'exp is not a number'],
+    ['nbf', String(NOW), 'nbf is not a number'],
+    ['nbf', -Infinity, 'nbf is not a number'],
     ['iat', undefined, 'iat is missing'],
-    ['iat', String(NOW), 'iat is no number'],
+    ['iat', String(NOW), 'iat is not a number'],
     ['sub', undefined, 'sub is missing'],
-    ['sub', 17, 'sub is no string'],
+    ['sub', 17, 'sub is not a string'],
     ['jti', undefined, 'jti is missing'],
-    ['jti', 17, 'jti is no string'],
+    ['jti', 17, 'jti is not a string'],
     ['client_id', undefined, 'client_id is missing'],
-    ['client_id', 17, 'client_id is no string'],
+    ['client_id', 17, 'client_id is not a string'],
     ['client_id', '', 'the client id is empty'],
     ['cnf', 'jkt', 'cnf is not an object'],
     ['cnf', null, 'cnf is not an object'],
@@ -83,7 +84,7 @@ describe('checkClaims', () => {
     const bearer = { typ: 'Bearer' };
     expect(outcome({ ...bearer, azp: 'first' }, KEYCLOAK)).toMatchObject({ clientId: 'first' });
     expect(outcome({ ...bearer, azp: undefined }, KEYCLOAK)).toMatchObject({ clientId: 'pos-17' });
-    expect(outcome({ ...bearer, azp: null }, KEYCLOAK)).toEqual(['invalid_claims', 'azp is no string']);
+    expect(outcome({ ...bearer, azp: null }, KEYCLOAK)).toEqual(['invalid_claims', 'azp is not a string']);
     const none = outcome({ ...bearer, client_id: undefined }, KEYCLOAK);
     expect(none).toEqual(['invalid_claims', 'azp or client_id is missing']);
   });
@@ -117,7 +118,7 @@ describe('checkClaims', () => {
       'wrong_audience',
       'the client is not one of the accepted ones',
     ],
-    ['an iat ahead', { iat: NOW + 10.001 }, {}, 'not_yet_valid', 'iat lies ahead'],
+    ['an iat ahead', { iat: NOW + 10.001 }, {}, 'not_yet_valid', 'iat is in the future'],
     ['an nbf ahead', { nbf: NOW + 10.001 }, {}, 'not_yet_valid', undefined],
     ['an exp behind', { exp: NOW - 10 }, {}, 'expired', undefined],
     ['a long life', { iat: NOW, exp: NOW + 86_400.001 }, {}, 'lifetime_too_long', undefined],
@@ -156,22 +157,22 @@ describe('checkClaims', () => {
   });
 });
 
-describe('checkTimes, to the millisecond', () => {
-  const reasonAt = (times: { expiresAtMs: number; notBeforeMs: number | undefined }): unknown => {
-    try {
-      return checkTimes(times, 1_000, 10);
-    } catch (error) {
-      return (error as AuthError).reason;
-    }
-  };
+describe('the times of a token, to the millisecond', () => {
+  const claims = { ...goodClaims(), iat: NOW - 60, nbf: NOW, exp: NOW + 60 };
 
   it.each([
-    [990, undefined, 'expired'],
-    [991, undefined, undefined],
-    [2_000, 1_010, undefined],
-    [2_000, 1_011, 'not_yet_valid'],
-    [990, 1_011, 'expired'],
-  ])('exp %i, nbf %p at 1000 with a tolerance of 10: %p', (expiresAtMs, notBeforeMs, reason) => {
-    expect(reasonAt({ expiresAtMs, notBeforeMs })).toBe(reason);
+    ['nbf', NOW * 1000 - 10_001, 'not_yet_valid'],
+    ['nbf', NOW * 1000 - 10_000, undefined],
+    ['exp', NOW * 1000 + 69_999, undefined],
+    ['exp', NOW * 1000 + 70_000, 'expired'],
+  ])('%s at %i with a tolerance of 10 s: %p', (_claim, nowMs, reason) => {
+    const check = (): unknown => checkClaims(claims, RULES, nowMs);
+    if (reason === undefined) expect(check()).toMatchObject({ acceptedFromMs: NOW * 1000 - 10_000 });
+    else expect(check).toThrow(new AuthError(reason as 'expired'));
+  });
+
+  it('refuses a token that is both expired and not valid yet as expired', () => {
+    const both = { ...claims, nbf: NOW + 60, exp: NOW - 20 };
+    expect(() => checkClaims(both, RULES, NOW * 1000)).toThrow(new AuthError('expired'));
   });
 });

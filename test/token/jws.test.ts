@@ -46,15 +46,19 @@ describe('parseToken', () => {
     ['nothing', '', '1 parts instead of 3'],
     ['two parts', `${header}.${payload}`, '2 parts instead of 3'],
     ['four parts', `${header}.${payload}.${signature}.`, '4 parts instead of 3'],
-    ['an empty header', `.${payload}.${signature}`, 'the header is no base64url'],
-    ['an empty payload', `${header}..${signature}`, 'the payload is no base64url'],
-    ['an empty signature', `${header}.${payload}.`, 'the signature is no base64url'],
-    ['a padded header', `${header}=.${payload}.${signature}`, 'the header is no base64url'],
-    ['a blank in the payload', `${header}.${payload} .${signature}`, 'the payload is no base64url'],
-    ['base64 in place of base64url', `${header}.${payload}.a+/b`, 'the signature is no base64url'],
-    ['bits left over', `${header}.${payload}.AB`, 'the signature is no base64url'],
-    ['a header that is no JSON', `AAAA.${payload}.${signature}`, 'the header is no strict JSON object'],
-    ['a payload that is an array', `${header}.${base64url('[]')}.${signature}`, 'the payload is no strict JSON object'],
+    ['an empty header', `.${payload}.${signature}`, 'the header is not base64url'],
+    ['an empty payload', `${header}..${signature}`, 'the payload is not base64url'],
+    ['an empty signature', `${header}.${payload}.`, 'the signature is not base64url'],
+    ['a padded header', `${header}=.${payload}.${signature}`, 'the header is not base64url'],
+    ['a blank in the payload', `${header}.${payload} .${signature}`, 'the payload is not base64url'],
+    ['base64 in place of base64url', `${header}.${payload}.a+/b`, 'the signature is not base64url'],
+    ['bits left over', `${header}.${payload}.AB`, 'the signature is not base64url'],
+    ['a header that is no JSON', `AAAA.${payload}.${signature}`, 'the header is not a strict JSON object'],
+    [
+      'a payload that is an array',
+      `${header}.${base64url('[]')}.${signature}`,
+      'the payload is not a strict JSON object',
+    ],
   ])('refuses %s and says to operators what is wrong', (_what, raw, privateDetail) => {
     expect(outcome(() => parseToken(raw))).toEqual(['malformed_token', privateDetail]);
   });
@@ -119,23 +123,23 @@ describe('checkHeader', () => {
   });
 
   it.each<[string, object, string, string | undefined]>([
-    ['no alg', { alg: undefined }, 'malformed_token', 'alg is no string'],
-    ['alg in an array', { alg: ['ES256'] }, 'malformed_token', 'alg is no string'],
+    ['no alg', { alg: undefined }, 'malformed_token', 'alg is not a string'],
+    ['alg in an array', { alg: ['ES256'] }, 'malformed_token', 'alg is not a string'],
     ['none', { alg: 'none' }, 'algorithm_not_allowed', undefined],
     ['HS256', { alg: 'HS256' }, 'algorithm_not_allowed', undefined],
     ['another case', { alg: 'es256' }, 'algorithm_not_allowed', undefined],
     ['crit', { crit: [] }, 'unsupported_critical_header', undefined],
     ['crit without a value', { crit: undefined }, 'unsupported_critical_header', undefined],
     ['b64', { b64: true }, 'unsupported_critical_header', undefined],
-    ['typ that is no string', { typ: 17 }, 'malformed_token', 'typ is no string'],
-    ['typ null', { typ: null }, 'malformed_token', 'typ is no string'],
+    ['typ that is not a string', { typ: 17 }, 'malformed_token', 'typ is not a string'],
+    ['typ null', { typ: null }, 'malformed_token', 'typ is not a string'],
     ['another typ', { typ: 'jwt' }, 'wrong_type', undefined],
     ['a media type of another tree', { typ: 'text/at+jwt' }, 'wrong_type', undefined],
     ['application/ in the middle', { typ: 'at+application/jwt' }, 'wrong_type', undefined],
     ['application/ behind something', { typ: 'xapplication/at+jwt' }, 'wrong_type', undefined],
-    ['a kid that is no string', { kid: 17 }, 'malformed_token', 'kid is no string of at most 1024 characters'],
-    ['kid null', { kid: null }, 'malformed_token', 'kid is no string of at most 1024 characters'],
-    ['a kid too long', { kid: 'k'.repeat(1_025) }, 'malformed_token', 'kid is no string of at most 1024 characters'],
+    ['a kid that is not a string', { kid: 17 }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
+    ['kid null', { kid: null }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
+    ['a kid too long', { kid: 'k'.repeat(1_025) }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
   ])('refuses %s', (_what, changes, reason, privateDetail) => {
     expect(check(changes)).toEqual([reason, privateDetail]);
   });
@@ -149,6 +153,6 @@ describe('checkHeader', () => {
     const wrong = { alg: 'none', crit: [], typ: 17, kid: 17 };
     expect(check(wrong)).toEqual(['algorithm_not_allowed', undefined]);
     expect(check({ ...wrong, alg: 'ES256' })).toEqual(['unsupported_critical_header', undefined]);
-    expect(check({ typ: 17, kid: 17 })).toEqual(['malformed_token', 'typ is no string']);
+    expect(check({ typ: 17, kid: 17 })).toEqual(['malformed_token', 'typ is not a string']);
   });
 });

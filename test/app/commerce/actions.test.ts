@@ -9,7 +9,7 @@ function expectConflict(response: Response, detail: string): void {
   expect(response.status).toBe(409);
   expect(response.type).toBe('application/problem+json');
   expect(response.body).toEqual({
-    type: 'urn:tillgate:problem:conflict',
+    type: 'about:blank',
     title: 'Conflict',
     status: 409,
     detail,

@@ -112,7 +112,7 @@ describe('placeholder rows', () => {
       expect(response.status).toBe(404);
       expect(response.type).toBe('application/problem+json');
       expect(response.body).toEqual({
-        type: 'urn:tillgate:problem:not_found',
+        type: 'about:blank',
         title: 'Not Found',
         status: 404,
         detail: 'There is nothing with this id.',

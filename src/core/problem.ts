@@ -1,0 +1,87 @@
+import { serializeChallenge } from './challenge';
+import { OPAQUE_INVALID_TOKEN, REASONS } from './reasons';
+import type { Reason, ReasonRow } from './reasons';
+
+/** What the caller is told about one refusal. */
+export interface Refusal {
+  readonly reason: Reason;
+  readonly requiredScopes: readonly string[] | undefined;
+  readonly retryAfterSeconds: number;
+}
+
+/** How a gate presents its refusals. */
+export interface Presentation {
+  /** `realm` of the challenge (RFC 9110 section 11.5). */
+  readonly realm: string;
+  /** URL of the protected resource metadata, the challenge's `resource_metadata` (RFC 9728 section 5.1). */
+  readonly resourceMetadata?: string | undefined;
+  /** Base URL of the pages about problems. Default: `type` is `about:blank` (RFC 9457 section 4.2.1). */
+  readonly problemTypes?: string | undefined;
+  /** Whether the caller learns the exact reason of an `invalid_token`; `false` in production. */
+  readonly exposeReasons: boolean;
+}
+
+/** The body of a refusal (RFC 9457), in the order in which it is written. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: string;
+  readonly required_scopes?: readonly string[];
+  readonly request_id?: string;
+}
+
+/** Refusals that no gate presents: exact reasons stay private. */
+export const DEFAULT_PRESENTATION: Presentation = { realm: 'api', exposeReasons: false };
+
+/** `type` of a problem: the page about its code, or `about:blank` where no pages exist. */
+export function problemType(code: string, problemTypes: string | undefined): string {
+  return problemTypes === undefined ? 'about:blank' : problemTypes + code;
+}
+
+/** The text about a refusal that the caller may see. */
+export function publicDetail(reason: Reason, presentation: Presentation): string {
+  return publicRow(reason, presentation).detail;
+}
+
+/** `WWW-Authenticate` (RFC 6750 section 3) below 500, `Retry-After` (RFC 9110 section 10.2.3) for 503. */
+export function refusalHeaders(refusal: Refusal, presentation: Presentation): Readonly<Record<string, string>> {
+  const row = publicRow(refusal.reason, presentation);
+  const { status, detail } = row;
+  const error = errorOf(row);
+  if (status === 503) return { 'Retry-After': String(refusal.retryAfterSeconds) };
+  const challenge = serializeChallenge('Bearer', [
+    ['realm', presentation.realm],
+    ['error', error],
+    ['error_description', error && detail],
+    ['scope', refusal.requiredScopes?.join(' ')],
+    ['resource_metadata', presentation.resourceMetadata],
+  ]);
+  return { 'WWW-Authenticate': challenge };
+}
+
+/** The problem body. `code` is the reason, or `invalid_token` where reasons are not exposed. */
+export function refusalProblem(refusal: Refusal, presentation: Presentation, requestId?: string): Problem {
+  const row = publicRow(refusal.reason, presentation);
+  const code = row === OPAQUE_INVALID_TOKEN ? 'invalid_token' : refusal.reason;
+  return {
+    type: problemType(code, presentation.problemTypes),
+    title: row.title,
+    status: row.status,
+    detail: row.detail,
+    code,
+    ...(refusal.requiredScopes && { required_scopes: refusal.requiredScopes }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
+}
+
+function publicRow(reason: Reason, { exposeReasons }: Presentation): ReasonRow {
+  const row: ReasonRow = REASONS[reason];
+  return errorOf(row) === 'invalid_token' && !exposeReasons ? OPAQUE_INVALID_TOKEN : row;
+}
+
+/** Not an inherited member: a polluted prototype must not put an `error` into the plain challenge. */
+function errorOf(row: ReasonRow): ReasonRow['error'] {
+  return Object.hasOwn(row, 'error') ? row.error : undefined;
+}

@@ -1,0 +1,84 @@
+import { generationsFromUrl } from '../generation/from-url';
+import { trackGenerations } from '../generation/tracker';
+import type { GenerationStatus, GenerationTracker } from '../generation/tracker';
+import { keyFetcher } from '../token/keys/fetch-keys';
+import type { KeySource, KeyStatus } from '../token/keys/key-source';
+import { remoteKeys } from '../token/keys/remote-keys';
+import { staticKeys } from '../token/keys/static-keys';
+import { tokenVerifier } from '../token/verify';
+import type { TokenVerifier } from '../token/verify';
+import type { IssuerSettings } from './read-issuer-options';
+import type { Dependencies } from './read-options';
+
+/** Everything that decides about the tokens of one issuer. */
+export interface IssuerContext {
+  readonly issuer: string;
+  readonly keys: KeySource;
+  readonly verifier: TokenVerifier;
+  /** Absent where the generation check is switched off. */
+  readonly tracker: GenerationTracker | undefined;
+}
+
+/** State of one issuer, for operators. */
+export interface IssuerStatus {
+  readonly issuer: string;
+  readonly keys: KeyStatus;
+  /** Absent where the generation check is switched off. */
+  readonly generations?: GenerationStatus;
+}
+
+const FETCH_TIMEOUT_MS = 5_000;
+const MAX_DOCUMENT_BYTES = 1_048_576;
+
+/** Opens the keys and generations of one issuer. Never waits, and never fails because of an outage. */
+export function openIssuer(settings: IssuerSettings, dependencies: Dependencies): IssuerContext {
+  const { issuer, algorithms } = settings;
+  const keys = openKeys(settings, dependencies);
+  const tracker = openTracker(settings, dependencies);
+  const verifier = tokenVerifier({ rules: settings, algorithms, keys, clock: dependencies.clock });
+  return { issuer, keys, verifier, tracker };
+}
+
+/** State of an issuer, for operators. */
+export function statusOf({ issuer, keys, tracker }: IssuerContext): IssuerStatus {
+  return { issuer, keys: keys.status(), ...(tracker && { generations: tracker.status() }) };
+}
+
+/** Options about the keys of an issuer. */
+export type KeySettings = Pick<
+  IssuerSettings,
+  'issuer' | 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl' | 'keysMaxAgeMs' | 'keysStaleMs'
+>;
+
+/** Opens the keys of an issuer: the given ones, or those that it publishes. */
+export function openKeys(settings: KeySettings, dependencies: Dependencies): KeySource {
+  if (settings.keys) return staticKeys(settings.keys);
+  const { issuer, authUrl, jwksUri, checkUrl, keysMaxAgeMs: maxAgeMs, keysStaleMs: staleMs } = settings;
+  const document = { issuer, authUrl, jwksUri, checkUrl, maxBytes: MAX_DOCUMENT_BYTES };
+  const fetchKeys = keyFetcher({ ...dependencies, ...document });
+  return remoteKeys({ ...dependencies, issuer, fetchKeys, timeoutMs: FETCH_TIMEOUT_MS, maxAgeMs, staleMs });
+}
+
+function openTracker(settings: IssuerSettings, dependencies: Dependencies): GenerationTracker | undefined {
+  const { issuer, generationClaim: claim, generationSource, preset, clockToleranceMs, maxTokenAgeMs } = settings;
+  if (claim === undefined) return undefined;
+  if (claim === 'iat' && generationSource === undefined) {
+    const message = "generationClaim 'iat' has no effect without a generationSource: no token is refused as superseded";
+    dependencies.logger.warn({ issuer }, message);
+  }
+  const ownsSource = typeof generationSource === 'string';
+  return trackGenerations({
+    ...dependencies,
+    issuer,
+    rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
+    // An issue time proves no change of the credential: there floors come from a source only.
+    learn: claim !== 'iat',
+    source: ownsSource ? generationsFromUrl(generationSource, dependencies) : generationSource,
+    ownsSource,
+    maxTokenAgeMs,
+    skewMs: clockToleranceMs,
+    maxStalenessMs: settings.maxStalenessMs,
+    onStale: settings.onStale,
+    pollMs: settings.pollMs,
+  });
+}

@@ -1,0 +1,123 @@
+import { AuthError } from '../core/auth-error';
+import { ownValue } from '../core/objects';
+import { parseToken } from '../token/jws';
+import type { UnverifiedToken } from '../token/jws';
+import { tokenCache } from '../token/token-cache';
+import type { SignedToken, VerifiedToken } from '../token/verify';
+import type { Auth } from './auth';
+import { openIssuer, statusOf } from './issuer-context';
+import type { IssuerContext, IssuerStatus } from './issuer-context';
+import type { GateSettings } from './read-options';
+
+/** State of a gate, for operators. */
+export interface GateStatus {
+  /** Whether every issuer's keys and generations are good enough to decide about requests. */
+  readonly ready: boolean;
+  readonly issuers: readonly IssuerStatus[];
+}
+
+/** Verifies tokens of all issuers of a gate: the gate without HTTP. */
+export interface Verifier {
+  /**
+   * Returns the caller of a token that was verified before, after checking again what changes: its key, its times, its
+   * generation. `undefined`: verify it.
+   *
+   * @throws AuthError when the token is no longer accepted
+   */
+  verifyCached(token: string): Auth | undefined;
+  /**
+   * Verifies a token: structure, header, key, signature, claims, generation. Rejects with the AuthError of the first
+   * check that fails.
+   */
+  verify(token: string): Promise<Auth>;
+  ready(): Promise<void>;
+  status(): GateStatus;
+  close(): Promise<void>;
+}
+
+/** A token with a good signature. `accepted` is absent while its claims are refused. */
+interface CachedToken {
+  readonly context: IssuerContext;
+  readonly signed: SignedToken;
+  accepted?: { readonly verified: VerifiedToken; readonly auth: Auth };
+}
+
+/** Opens the issuers of a gate. */
+export function openVerifier(settings: GateSettings): Verifier {
+  const { clock, verifiedTokens } = settings;
+  const contexts = settings.issuers.map((issuer) => openIssuer(issuer, settings));
+  const byIssuer = new Map(contexts.map((context) => [context.issuer as unknown, context]));
+  const cache = verifiedTokens > 0 ? tokenCache<CachedToken>(verifiedTokens) : undefined;
+
+  /** With one issuer its keys decide, so that the signature is checked before any claim; with several, `iss` selects. */
+  function contextFor({ claims }: UnverifiedToken): IssuerContext {
+    const context = contexts.length === 1 ? contexts[0] : byIssuer.get(ownValue(claims, 'iss'));
+    if (!context) throw new AuthError('wrong_issuer');
+    return context;
+  }
+
+  async function verify(token: string): Promise<Auth> {
+    const unverified = parseToken(token);
+    const context = contextFor(unverified);
+    const signed = await context.verifier.verifySignature(unverified);
+    const verified: CachedToken = { context, signed };
+    // Refused claims are cached too: repeating an expired token costs no signature check each time.
+    cache?.set(unverified, verified);
+    // Before the first read of the generations has ended, a token waits for it.
+    await context.tracker?.settled();
+    return accept(verified);
+  }
+
+  function verifyCached(token: string): Auth | undefined {
+    const cached = cache?.get(token);
+    if (!cached) return undefined;
+    const { context, signed, accepted } = cached;
+    if (!context.keys.has(signed.key)) {
+      cache?.delete(token);
+      return undefined;
+    }
+    if (!accepted || !isCurrent(accepted.verified, clock())) {
+      return context.tracker?.settled() ? undefined : accept(cached);
+    }
+    const { auth } = accepted;
+    if (auth.generation !== undefined) context.tracker?.check(auth.clientId, auth.generation);
+    return auth;
+  }
+
+  return {
+    verify,
+    verifyCached,
+    async ready() {
+      await Promise.all(contexts.flatMap(({ keys, tracker }) => [keys.ready(), tracker?.ready()]));
+    },
+    status() {
+      const issuers = contexts.map(statusOf);
+      return { ready: issuers.every(isReady), issuers };
+    },
+    async close() {
+      for (const { keys } of contexts) keys.close();
+      await Promise.all(contexts.map(({ tracker }) => tracker?.close()));
+    },
+  };
+}
+
+/** Checks the claims, then the generation: only a token that passed every other check may raise a floor. */
+function accept(cached: CachedToken): Auth {
+  const { context, signed } = cached;
+  const verified = context.verifier.verifyClaims(signed);
+  const { issuer, clientId, subject, tokenId, scopes, expiresAtMs, claims } = verified;
+  const generation = context.tracker?.admit(clientId, claims);
+  const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
+  cached.accepted = { verified, auth };
+  return auth;
+}
+
+/** Whether the times of a token still allow it (RFC 7519 sections 4.1.4 and 4.1.5). */
+function isCurrent({ acceptedFromMs, acceptedUntilMs }: VerifiedToken, nowMs: number): boolean {
+  return acceptedFromMs <= nowMs && nowMs < acceptedUntilMs;
+}
+
+function isReady({ keys, generations }: IssuerStatus): boolean {
+  const haveKeys = keys.state === 'fresh' || keys.state === 'stale';
+  return haveKeys && (generations === undefined || generations.source === 'none' || generations.source === 'fresh');
+}
