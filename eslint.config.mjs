@@ -2,7 +2,17 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', '.api-report/', 'node_modules/', '.tillgate/', 'test/all/package/consumers/'] },
+  {
+    ignores: [
+      'dist/',
+      'coverage/',
+      '.api-report/',
+      'node_modules/',
+      '.tillgate/',
+      'test/all/package/consumers/',
+      'examples/',
+    ],
+  },
   js.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   {

@@ -1,0 +1,10 @@
+'use strict';
+const { createApp } = require('./app.js');
+
+const port = Number(process.env.PORT ?? 3000);
+const server = createApp().listen(port, '127.0.0.1');
+server.on('listening', () => console.log(`http://127.0.0.1:${port}`));
+server.on('error', (error) => {
+  console.error(`cannot listen on port ${port}: ${error.message}; set PORT to a free one`);
+  process.exit(1);
+});
