@@ -73,6 +73,26 @@ describe('sampleOf()', () => {
   ])('throws for %s', (_what, schema, message) => {
     expect(() => sampleOf(document, schema)).toThrow(message);
   });
+
+  it.each([
+    { type: 'string', pattern: '^\\+?[1-9]\\d{1,14}$' },
+    { type: 'string', pattern: '^[A-Za-z0-9_-]+$', minLength: 20, maxLength: 24 },
+    { type: 'string', pattern: '^(?!x)[a-z]+$' },
+    { type: 'string', pattern: '^\\p{L}+$' },
+    ...['date', 'date-time', 'time', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uri', 'uuid'].map((format) => {
+      return { type: 'string', format };
+    }),
+    { type: 'integer', multipleOf: 5, minimum: 1 },
+    { type: 'integer', minimum: 0.5 },
+    { type: 'number', exclusiveMinimum: 0, maximum: 0.5 },
+    { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
+    { type: 'object', minProperties: 1, properties: { a: { type: 'string' } } },
+    { allOf: [{ type: 'string', minLength: 10 }, { maxLength: 12 }] },
+    { type: 'array', minItems: 2, items: { type: 'integer', minimum: 3 } },
+  ])('makes a value that is valid: %j', (schema) => {
+    const valid = schemaValidators({ components: { schemas: { schema } } })(['components', 'schemas', 'schema']);
+    expect(valid(sampleOf(document, schema))).toBeUndefined();
+  });
 });
 
 describe('prepareRequest()', () => {

@@ -3,7 +3,7 @@ import request from 'supertest';
 import { authenticate, requireScope } from '../../src/index';
 import type { AuthenticateOptions, Gate } from '../../src/index';
 
-/** An app with one route behind a gate. */
+/** An app with one guarded route. */
 export interface GuardedApp {
   readonly gate: Gate;
   /** Calls the route with a token. */
@@ -12,7 +12,7 @@ export interface GuardedApp {
   verdict(this: void, token: string): Promise<string>;
 }
 
-/** Makes an app as users write it: `GET /orders` behind `requireScope('orders:read')`. */
+/** Makes a typical app: `GET /orders` with `requireScope('orders:read')`. */
 export function guardedApp(options: AuthenticateOptions): GuardedApp {
   const logger = { info() {}, warn() {}, error() {} };
   const gate = authenticate({ logger, ...options });

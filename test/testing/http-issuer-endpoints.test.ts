@@ -43,9 +43,9 @@ describe('the addresses of a test issuer', () => {
     ['POST', '/generations', 405, 'GET'],
     ['GET', '/nowhere?a=b', 404, null],
     ['GET', '//', 404, null],
-  ])('answer %s %s with %i', async (method, path, status, allow) => {
-    const answer = await fetch(issuer.issuer + path, { method });
-    expect([answer.status, answer.headers.get('allow')]).toEqual([status, allow]);
+  ])('respond to %s %s with %i', async (method, path, status, allow) => {
+    const response = await fetch(issuer.issuer + path, { method });
+    expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
   });
 });
 
@@ -54,13 +54,13 @@ describe('POST /connect/token', () => {
     const app = guardedApp(issuer.options);
     const basic = { authorization: `Basic ${Buffer.from('till%201:anything').toString('base64')}` };
     const grant = { grant_type: 'client_credentials', scope: 'orders:read' };
-    for (const answer of [
+    for (const response of [
       await askForToken({ ...grant, client_id: 'till 1', client_secret: 'anything' }),
       await askForToken(grant, basic),
     ]) {
-      const body = (await answer.json()) as { access_token: string };
+      const body = (await response.json()) as { access_token: string };
       expect(body).toMatchObject({ token_type: 'Bearer', expires_in: 300, scope: 'orders:read' });
-      expect(answer.headers.get('cache-control')).toBe('no-store');
+      expect(response.headers.get('cache-control')).toBe('no-store');
       expect((await app.call(body.access_token)).body).toEqual({ caller: 'till 1' });
     }
     await app.gate.close();
@@ -71,9 +71,9 @@ describe('POST /connect/token', () => {
     ['a grant type', { client_id: 'till' }, 400, 'invalid_request'],
     ['a grant type that it knows', { client_id: 'till', grant_type: 'password' }, 400, 'unsupported_grant_type'],
   ])('asks for %s', async (_what, form, status, error) => {
-    const answer = await askForToken(form);
-    expect([answer.status, await answer.json()]).toEqual([status, expect.objectContaining({ error })]);
-    expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Basic realm="token"' : null);
+    const response = await askForToken(form);
+    expect([response.status, await response.json()]).toEqual([status, expect.objectContaining({ error })]);
+    expect(response.headers.get('www-authenticate')).toBe(status === 401 ? 'Basic realm="token"' : null);
   });
 });
 

@@ -57,7 +57,7 @@ describe('a gate that is given the options of startTestIssuer()', () => {
 
 describe('outage()', () => {
   it.each<Outage>(['503', 'garbage'])(
-    '%s: the last good keys serve for their time, then nobody can tell',
+    '%s: the last good keys are used for a limited time, then requests get 503',
     async (fault) => {
       issuer.outage(fault);
       issuer.clock.advance(15 * MINUTE_MS);

@@ -18,7 +18,7 @@ describe('the clock of a test issuer', () => {
   it.each([
     ['a day ahead', (now: number) => now + 24 * HOUR_MS],
     ['years back', () => Date.parse('2005-01-01T00:00:00Z')],
-  ])('can be set %s under a gate that stands, with generations and all', async (_where, timeFrom) => {
+  ])('can be set %s while a gate is running', async (_where, timeFrom) => {
     const issuer = createTestIssuer();
     const { gate, verdict } = guardedApp(issuer.options);
     expect(await verdict(issuer.token({ scope }))).toBe('200');
@@ -31,7 +31,7 @@ describe('the clock of a test issuer', () => {
     expect(await verdict(issuer.token({ scope }))).toBe('200');
   });
 
-  it('runs until it is set, stands from then on, and moves by hand in both cases', () => {
+  it('runs until it is set, is stopped from then on, and can be advanced in both cases', () => {
     let wall = 1_800_000_000_000;
     const { clock } = createTestIssuer({ clock: () => wall });
     expect(clock.now()).toBe(1_800_000_000_000);
@@ -52,7 +52,7 @@ describe('the clock of a test issuer', () => {
     expect(() => move(createTestIssuer().clock)).toThrow(new TypeError(`clock.${call.split('(')[0]}(): ${message}`));
   });
 
-  it('brings forward, in their order, what was put off until then', () => {
+  it('fires, in order, the timers that are due by then', () => {
     const { clock, options } = createTestIssuer({ clock: () => 0 });
     const ran: string[] = [];
     options.schedule?.(() => ran.push('late'), 2_000);

@@ -4,7 +4,7 @@ import { guardedApp } from './guarded-app';
 const scope = 'orders:read';
 
 describe('rotate() and removeKey()', () => {
-  it('sign with a new key that the gate knows at once, beside the earlier one', async () => {
+  it('sign with a new key that the gate knows immediately, next to the earlier one', async () => {
     const issuer = createTestIssuer();
     const { verdict, gate } = guardedApp(issuer.options);
     const [first, before] = [issuer.keyId, issuer.token({ scope })];
@@ -16,7 +16,7 @@ describe('rotate() and removeKey()', () => {
     expect(gate.status().issuers[0]?.keys).toEqual({ state: 'fresh', keys: 2 });
   });
 
-  it('withdraw every key that does not sign any more', async () => {
+  it('remove every key that no longer signs', async () => {
     const issuer = createTestIssuer();
     const { verdict } = guardedApp(issuer.options);
     const first = issuer.token({ scope });
@@ -29,7 +29,7 @@ describe('rotate() and removeKey()', () => {
     expect(await verdict(issuer.token({ scope }))).toBe('200');
   });
 
-  it('withdraw one key by its id', async () => {
+  it('remove one key by its id', async () => {
     const issuer = createTestIssuer();
     const { verdict } = guardedApp(issuer.options);
     const [firstKey, first] = [issuer.keyId, issuer.token({ scope })];
@@ -49,7 +49,7 @@ describe('rotate() and removeKey()', () => {
     expect(() => issuer.removeKey('k1')).toThrow(`removeKey(): no key "k1" is published; known are ${first}`);
   });
 
-  it('keep the key set in the options as it is at the moment', () => {
+  it('keep the key set in the options current', () => {
     const issuer = createTestIssuer();
     const { keys } = issuer.options;
     issuer.rotate();

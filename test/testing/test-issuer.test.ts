@@ -12,8 +12,8 @@ describe('token()', () => {
   const { call, verdict } = guardedApp(issuer.options);
 
   it('is good by default, for one client', async () => {
-    const answer = await call(issuer.token({ scope }));
-    expect([answer.status, answer.body]).toEqual([200, { caller: 'test-client' }]);
+    const response = await call(issuer.token({ scope }));
+    expect([response.status, response.body]).toEqual([200, { caller: 'test-client' }]);
   });
 
   it.each<[string, TestToken, string]>([
@@ -27,12 +27,12 @@ describe('token()', () => {
     ['of another issuer', { issuer: 'https://elsewhere.test' }, '401 wrong_issuer'],
     ['for another audience', { audience: 'https://elsewhere.test' }, '401 wrong_audience'],
     ['for several audiences', { audience: ['https://elsewhere.test', 'https://api.test'] }, '200'],
-    ['signed by somebody else', { foreignKey: true }, '401 bad_signature'],
-    ['with a key id that nobody knows', { header: { kid: 'unknown' } }, '401 unknown_key'],
+    ['signed with a foreign key', { foreignKey: true }, '401 bad_signature'],
+    ['with an unknown key id', { header: { kid: 'unknown' } }, '401 unknown_key'],
     ['that is not signed', { algorithm: 'none' }, '401 malformed_token'],
     ['signed with the public key as a secret', { algorithm: 'HS256' }, '401 algorithm_not_allowed'],
     ['that lives too long', { lifetimeSeconds: 90_000 }, '401 lifetime_too_long'],
-    ['that its client has outlived', { superseded: true, clientId: 'till-2' }, '401 superseded'],
+    ['that is superseded', { superseded: true, clientId: 'till-2' }, '401 superseded'],
     ['of no generation', { claims: { generation: undefined } }, '401 generation_missing'],
     ['of another type', { header: { typ: 'JWT' } }, '401 wrong_type'],
     ['without a claim', { claims: { jti: undefined } }, '401 invalid_claims'],
@@ -40,14 +40,14 @@ describe('token()', () => {
     expect(await verdict(issuer.token({ scope, ...token }))).toBe(expected);
   });
 
-  it('leaves out the signature alone where nothing is signed', () => {
+  it('omits only the signature of an unsigned token', () => {
     const [header = '', payload = '', signature = ''] = issuer.token({ algorithm: 'none' }).split('.');
     expect(signature).toBe('');
     expect(parse(header)).toEqual({ alg: 'none', typ: 'at+jwt', kid: issuer.keyId });
     expect(parse(payload)).toMatchObject({ iss: issuer.issuer, aud: issuer.audience, client_id: 'test-client' });
   });
 
-  it('makes a secret of the public key as it is published', () => {
+  it('uses the published public key as the HMAC secret', () => {
     const { keys } = issuer.options as unknown as { keys: { keys: [JsonWebKey] } };
     const secret = createPublicKey({ key: keys.keys[0], format: 'jwk' }).export({ type: 'spki', format: 'pem' });
     const [header = '', payload = '', signature] = issuer.token({ algorithm: 'HS256' }).split('.');
@@ -81,7 +81,7 @@ describe('createTestIssuer()', () => {
     expect(await verdict(issuer.token({ scope }))).toBe('200');
   });
 
-  it('takes the names that its tokens carry', () => {
+  it('uses its issuer and audience in its tokens', () => {
     const issuer = createTestIssuer({ issuer: 'https://one.test', audience: 'https://two.test' });
     expect(issuer.options).toMatchObject({ issuer: 'https://one.test', audience: 'https://two.test' });
     expect(parse(issuer.token().split('.')[1])).toMatchObject({ iss: 'https://one.test', aud: 'https://two.test' });
@@ -113,14 +113,14 @@ describe('bump()', () => {
     expect(issuer.bump('till')).toBeGreaterThan(generation);
   });
 
-  it('reaches a request that begins in the same breath', async () => {
+  it('affects a request in the same event loop turn', async () => {
     const issuer = createTestIssuer();
     const { gate, verdict } = guardedApp(issuer.options);
     const token = issuer.token({ scope });
     expect(await verdict(token)).toBe('200');
     issuer.bump();
     const auth = { refused: false };
-    // No event loop turn lies between: a gate that had to read its source first would still let the token in.
+    // Synchronous: a gate that had to read its source first would still accept the token.
     const res = {
       setHeader() {},
       getHeader() {},
@@ -148,7 +148,7 @@ describe('bump()', () => {
     expect(await verdict(before)).toBe('401 superseded');
   });
 
-  it('moves on by one where the clock stands', () => {
+  it('increases by one while the clock is stopped', () => {
     const issuer = createTestIssuer({ clock: () => 1_800_000_000_000.5 });
     expect([issuer.bump(), issuer.bump()]).toEqual([1_800_000_000_000, 1_800_000_000_001]);
   });

@@ -9,7 +9,7 @@ const read = requireScope('orders:read');
 const document = documentOf({ 'GET /v1/orders': ['orders:read'], 'GET /livez': null });
 const CONTRACT = `${__dirname}/../../../openapi.yaml`;
 
-/** The sample app with one thing wrong. */
+/** The sample app with one mistake. */
 function app(write: (app: Express) => void): Express {
   const made = express();
   made.get('/livez', done);
@@ -17,7 +17,7 @@ function app(write: (app: Express) => void): Express {
   return made;
 }
 
-/** The sample app as it should be, and more. */
+/** The correct sample app, with additions. */
 function good(write: (app: Express) => void = () => {}): Express {
   return app((made) => {
     made.use('/v1', gate());
@@ -63,7 +63,7 @@ describe('auditRoutes()', () => {
       'the app requires orders:read or orders:write, the document says orders:read; make them equal',
     ],
     [
-      'no guard behind the gate',
+      'no guard after the gate',
       app((made) => made.get('/v1/orders', gate(), done)),
       'unguarded-route',
       'GET /v1/orders',
@@ -77,7 +77,7 @@ describe('auditRoutes()', () => {
       'nothing guards it in the app, the document says orders:read; put requireScope() in front of its handler',
     ],
     [
-      'a guard behind the handler',
+      'a guard after the handler',
       app((made) => made.get('/v1/orders', gate(), done, read)),
       'guard-after-handler',
       'GET /v1/orders',
@@ -91,7 +91,7 @@ describe('auditRoutes()', () => {
       'the app requires orders:read, the document says that anybody may call it; remove the guard, or give the operation its security',
     ],
     [
-      'a public operation behind the gate',
+      'a public operation after the gate',
       good((made) => made.get('/livez', gate(), done)),
       'guarded-public-route',
       'GET /livez',
@@ -110,7 +110,7 @@ describe('auditRoutes()', () => {
     expect(findings).toEqual([{ kind, method, path, detail }]);
   });
 
-  it('reports scopes that nobody requires, and those that nobody may have', () => {
+  it('reports scopes that no route requires, and those that no client can have', () => {
     const made = good((more) => more.post('/v1/orders', requireScope('orders:write'), done));
     const contract = documentOf({ 'GET /v1/orders': ['orders:read'], 'POST /v1/orders': ['orders:write'] }, [
       'orders:read',
@@ -134,7 +134,7 @@ describe('auditRoutes()', () => {
     ]);
   });
 
-  it('knows what the metadata middleware serves, and lets an optional gate stand before what is public', () => {
+  it('knows the path of the metadata middleware, and accepts an optional gate before a public operation', () => {
     const made = good((more) => {
       more.use(
         protectedResourceMetadata({ resource: 'https://api.test', authorizationServers: ['https://login.test'] }),
@@ -150,7 +150,7 @@ describe('auditRoutes()', () => {
     expect(audit(made, contract)).toEqual([]);
   });
 
-  it('takes HEAD for part of GET, and OPTIONS for nobody’s business', () => {
+  it('treats HEAD as part of GET, and ignores OPTIONS', () => {
     const made = good((more) => more.options('/{*any}', done).head('/livez', done));
     const contract = documentOf({
       'GET /v1/orders': ['orders:read'],
@@ -166,7 +166,7 @@ describe('the document of auditRoutes()', () => {
   const bare = { '/orders': { get: {} } };
   const oauth2 = { type: 'oauth2', flows: { authorizationCode: { scopes: { 'orders:read': '' } } } };
 
-  it('may name its base path and its security once for all', () => {
+  it('may have a base path and a default security', () => {
     const made = app((more) => more.get('/v1/orders', gate(), read, done));
     const servers = [
       { url: 'https://{host}/{version}/', variables: { host: { default: 'a.test' }, version: { default: 'v1' } } },
@@ -180,7 +180,7 @@ describe('the document of auditRoutes()', () => {
     ]);
   });
 
-  it('may have operations that are served elsewhere, or protected by something else', () => {
+  it('may have operations with other servers, or another kind of protection', () => {
     const made = express();
     made.get('/orders', done);
     const paths = { ...bare, '/connect/token': { servers: [{ url: 'https://login.test' }], post: {} } };
@@ -189,21 +189,21 @@ describe('the document of auditRoutes()', () => {
     expect(audit(made, contract)).toEqual([]);
   });
 
-  it('has to be bundled', () => {
+  it('must be bundled', () => {
     const contract = { openapi: '3.1.0', paths: { '/orders': { $ref: './orders.yaml' } } };
     expect(() => auditRoutes(express(), contract)).toThrow(
       '/orders: leads to ./orders.yaml; bundle the document first',
     );
   });
 
-  it('has to be one', () => {
+  it('must be an OpenAPI 3 document', () => {
     expect(() => auditRoutes(express(), { swagger: '2.0' })).toThrow(ConfigurationError);
     expect(() => auditRoutes(express(), 'missing.yaml')).toThrow(/missing\.yaml: cannot be read: ENOENT/);
   });
 });
 
 describe('the arguments of auditRoutes()', () => {
-  it('may be a router, with what stands before it', () => {
+  it('may be a router, with its mount path and the gate before it', () => {
     const router = express.Router();
     router.get('/orders', read, done);
     const contract = documentOf({ 'GET /v1/orders': ['orders:read'] });
@@ -211,7 +211,7 @@ describe('the arguments of auditRoutes()', () => {
     expect(audit(router, contract, { mountedAt: '/v1/' })).toEqual(['outside-gate GET /v1/orders']);
   });
 
-  it('may name paths to pass over', () => {
+  it('may name paths to skip', () => {
     const made = good((more) => more.get('/docs', done).get('/docs/:file', done).get('/docsy', done));
     expect(audit(made, document, { ignore: ['/docs', '/docs/*'] })).toEqual(['undocumented-route GET /docsy']);
   });
@@ -220,7 +220,7 @@ describe('the arguments of auditRoutes()', () => {
     ['a listener', () => auditRoutes(() => {}, document), /expected an Express app or router/],
     ['a misspelt option', () => auditRoutes(good(), document, { mountAt: '/v1' } as never), /did you mean "mountedAt"/],
     [
-      'paths that are no array',
+      'paths that are not an array',
       () => auditRoutes(good(), document, { ignore: '/x' } as never),
       /"ignore" must be an array/,
     ],

@@ -65,7 +65,7 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
     expect(audit(app, document)).toEqual(['guard-after-handler GET /v1/admin/early', 'unguarded-route GET /v1/other']);
   });
 
-  it('counts guards and gates that stand in a router of their own', () => {
+  it('counts guards and gates in a nested router', () => {
     const [app, secured, routes] = [createApp(), createRouter(), createRouter()];
     secured.use(gate(), requireScope('orders:read'));
     routes.get('/orders', done);
@@ -82,7 +82,7 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
     expect(audit(app, documentOf(orders))).toEqual(['wrong-requirement POST /v1/orders', 'unused-scope * *']);
   });
 
-  it('takes all() beside methods for what answers 405', () => {
+  it('takes all() along with methods for the 405 handler', () => {
     const app = createApp();
     app.use('/v1', gate());
     app.route('/v1/orders').get(read, done).post(write, done).all(done);
@@ -120,7 +120,7 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
     expect(audit(app, documentOf({}))).toEqual(['undocumented-route GET /', 'undocumented-route GET /health']);
   });
 
-  it('is not satisfied with a guard that stands before some values of a parameter only', () => {
+  it('reports a guard that runs only for some values of a parameter', () => {
     const app = createApp();
     app.use('/v1', gate());
     app.use(/^\/v1\/orders\/[a-z]+$/, read);

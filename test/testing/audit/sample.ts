@@ -35,12 +35,12 @@ export const pass = (_req: unknown, _res: unknown, next: () => void): void => ne
 
 const issuer = createTestIssuer();
 
-/** A gate that nobody calls. */
+/** A gate for routes that are read and not called. */
 export function gate({ optional = false }: { readonly optional?: boolean } = {}): Gate {
   return authenticate({ ...issuer.options, optional });
 }
 
-/** Operations of a document: `{ 'GET /v1/orders': ['orders:read'], 'GET /livez': null }`; null is for anybody. */
+/** Operations of a document: `{ 'GET /v1/orders': ['orders:read'], 'GET /livez': null }`; null is public. */
 export type Operations = Readonly<Record<string, readonly string[] | null>>;
 
 /** Makes a document of them; every scope that one of them names is declared, unless others are given. */
