@@ -78,7 +78,7 @@ describe('the key set', () => {
     expect(header).toEqual({ alg, typ: 'at+jwt', kid: keys[0].kid });
   });
 
-  it('after a rotation: the new key signs at once, the old one stays until its last token has expired', async () => {
+  it('after a rotation: the new key signs immediately, the old one stays until its last token has expired', async () => {
     const server = await startServer();
     const client = await registerClient(server);
     const token = await server.accessToken(client);
@@ -98,6 +98,25 @@ describe('the key set', () => {
     expect(await kids()).toEqual([kid, old]);
     await server.time.advance(1);
     expect(await kids()).toEqual([kid]);
+  });
+
+  it('keeps every earlier key after a second rotation, for as long as its tokens can be valid', async () => {
+    const server = await startServer();
+    const client = await registerClient(server);
+    const kids = async () => (await server.get(JWKS)).body.keys.map((key: { kid: string }) => key.kid);
+    const tokens = [await server.accessToken(client)];
+    for (let rotation = 0; rotation < 2; rotation++) {
+      await server.time.advance(1_000);
+      await server.post('/keys/rotate');
+      tokens.push(await server.accessToken(client));
+    }
+    expect(await kids()).toEqual(tokens.map((token) => decode(token).header['kid']).reverse());
+    for (const token of tokens) expect(await server.introspect(client, token)).toMatchObject({ active: true });
+    // The first key was retired 1 s before the second.
+    await server.time.advance(3_600_000 + 59_000);
+    expect(await kids()).toHaveLength(2);
+    await server.auth.rotateKeys();
+    expect(await kids()).toHaveLength(3);
   });
 
   it('outlives a restart, retired keys too, without their private half', async () => {

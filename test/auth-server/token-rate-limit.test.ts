@@ -1,4 +1,7 @@
+import request from 'supertest';
+import { createServer } from 'node:http';
 import { basic, closeAll, registerClient, startServer } from './fixtures';
+import type { TestServer } from './fixtures';
 
 afterEach(closeAll);
 
@@ -36,7 +39,7 @@ it('counts an id the same in Basic and in the body', async () => {
   expect((await send()).status).toBe(429);
 });
 
-it('believes no X-Forwarded-For', async () => {
+it('does not trust X-Forwarded-For', async () => {
   const server = await startServer({ rateLimit });
   const client = await registerClient(server);
   const statuses: number[] = [];
@@ -46,9 +49,94 @@ it('believes no X-Forwarded-For', async () => {
   expect(statuses).toEqual([200, 200, 429]);
 });
 
-it('says nothing where it is off', async () => {
+it('sends no headers when it is off', async () => {
   const server = await startServer({ rateLimit: false });
   const client = await registerClient(server);
   const { headers } = await server.token(client);
   expect(headers).not.toHaveProperty('ratelimit');
+});
+
+/** Sends a token request as from this address. */
+async function tokenFrom(server: TestServer, remoteAddress: string, clientId = 'pos-17'): Promise<number> {
+  const seenFrom = createServer((req, res) => {
+    Object.defineProperty(req.socket, 'remoteAddress', { value: remoteAddress });
+    server.auth.handler(req, res);
+  });
+  const form = { grant_type: 'client_credentials', scope: 'orders:read', client_id: clientId, client_secret: 'x' };
+  return (await request(seenFrom).post('/connect/token').type('form').send(form)).status;
+}
+
+it('IPv6 callers that rotate inside their /64 share a limit; other networks and IPv4 addresses do not', async () => {
+  const server = await startServer({ rateLimit });
+  const from = (...addresses: string[]) => Promise.all(addresses.map((address) => tokenFrom(server, address)));
+  expect(await from('2001:db8:0:1::1', '2001:db8:0:1:ffff::2')).toEqual([401, 401]);
+  expect(await from('2001:db8:0:1:1:2:3:4', '2001:db8:0:1::1')).toEqual([429, 429]);
+  expect(await from('2001:db8:1:1::1', '192.0.2.1', '192.0.2.2')).toEqual([401, 401, 401]);
+});
+
+it('an address cannot be impersonated by a client id', async () => {
+  const server = await startServer({ rateLimit });
+  for (let n = 0; n < 3; n++) await tokenFrom(server, '192.0.2.1', '');
+  expect(await tokenFrom(server, '192.0.2.1', '192.0.2.1 ')).toBe(401);
+});
+
+it('a window ends after its length, however many requests come; a clock that steps back does not stretch it', async () => {
+  const server = await startServer({ rateLimit });
+  const client = await registerClient(server);
+  const statuses = async (count: number): Promise<number[]> => {
+    const all: number[] = [];
+    for (let n = 0; n < count; n++) all.push((await server.token(client)).status);
+    return all;
+  };
+  expect(await statuses(3)).toEqual([200, 200, 429]);
+  server.time.step(30_000);
+  expect(await statuses(1)).toEqual([429]);
+  server.time.step(29_999);
+  expect(await statuses(1)).toEqual([429]);
+  server.time.step(1);
+  expect(await statuses(3)).toEqual([200, 200, 429]);
+  server.time.step(-3_600_000);
+  expect(await statuses(1)).toEqual([200]);
+});
+
+describe('introspection', () => {
+  const introspect = (server: TestServer, client_secret: string, client_id = 'pos-17') =>
+    server.post('/connect/introspect').type('form').send({ client_id, client_secret, token: 'x' });
+
+  it('refuses a caller after too many wrong secrets, also with the right one, until the window is over', async () => {
+    const server = await startServer({ rateLimit });
+    const client = await registerClient(server);
+    const other = await registerClient(server, { client_id: 'kiosk' });
+    expect((await introspect(server, 'wrong')).status).toBe(401);
+    expect((await introspect(server, client.client_secret)).status).toBe(200);
+    expect((await introspect(server, 'wrong')).status).toBe(401);
+    const limited = await introspect(server, client.client_secret);
+    expect(limited.status).toBe(429);
+    expect(limited.body).toEqual({
+      error: 'temporarily_unavailable',
+      error_description: 'No more than 2 wrong secrets per 60 s.',
+    });
+    expect(Number(limited.headers['retry-after'])).toBeGreaterThan(50);
+    expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60);
+    expect((await introspect(server, other.client_secret, 'kiosk')).status).toBe(200);
+    expect((await server.token(client)).status).toBe(200);
+    server.time.step(60_000);
+    expect((await introspect(server, client.client_secret)).status).toBe(200);
+  });
+
+  it('does not count good requests or other mistakes', async () => {
+    const server = await startServer({ rateLimit });
+    const { client_id, client_secret } = await registerClient(server);
+    for (let n = 0; n < 5; n++) {
+      expect((await introspect(server, client_secret)).status).toBe(200);
+      const incomplete = await server.post('/connect/introspect').type('form').send({ client_id, client_secret });
+      expect(incomplete.status).toBe(400);
+    }
+  });
+
+  it('has no limit when it is off', async () => {
+    const server = await startServer({ rateLimit: false });
+    await registerClient(server);
+    for (let n = 0; n < 5; n++) expect((await introspect(server, 'wrong')).status).toBe(401);
+  });
 });
