@@ -15,8 +15,6 @@ const config: Config = {
   // Suites that need an engine, a browser or a foreign server: `npm run test:all`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/'],
   transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
-  // jwks-rsa requires jose, which is published as ESM only: inside Jest it has to be transformed.
-  transformIgnorePatterns: ['/node_modules/(?!jose/)'],
 };
 
 export default config;

@@ -1,5 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { ownMembers } from './objects';
+import { loggableUrl } from './urls';
 
 /** Reads the options of one factory; every mistake is a `TypeError` that names the option, what was got and what is expected. */
 export interface OptionReader<Key extends string> {
@@ -106,7 +107,13 @@ export function isList(value: unknown): value is readonly unknown[] {
 export function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
-  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value);
+  if (typeof value === 'string') return describeString(value);
   if (typeof value === 'number' || typeof value === 'boolean' || value === undefined) return String(value);
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+/** A URL can hold a secret in its user info or query. */
+function describeString(value: string): string {
+  const shown = /^[a-z][a-z\d+.-]*:[/\\]/i.test(value) ? loggableUrl(value) : value;
+  return JSON.stringify(shown.length > 60 ? `${shown.slice(0, 57)}...` : shown);
 }

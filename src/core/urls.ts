@@ -1,14 +1,28 @@
 /**
  * Whether a host name or address (as `URL.hostname` gives it, IPv6 in brackets or not) can only be this machine:
- * `localhost` and its subdomains (RFC 6761 section 6.3), 127.0.0.0/8 and ::1 (RFC 6890).
+ * `localhost` (RFC 6761 section 6.3), 127.0.0.0/8 and ::1 (RFC 6890). Subdomains of `localhost` do not count: resolvers
+ * may look them up in DNS.
  */
 export function isLoopbackHost(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
-  return name === 'localhost' || name.endsWith('.localhost') || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
+  return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
 }
 
 /** Whether a URL may be called without TLS: `https:`, or `http:` to this machine. */
 export function isSecureUrl(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol !== 'http:' || isLoopbackHost(hostname);
+}
+
+/** A URL as logs, status and errors may show it: user info, query and fragment can hold secrets and are left out. */
+export function loggableUrl(url: string): string {
+  if (!URL.canParse(url)) return url.replace(/[?#].*$/s, '').replace(/^.*@/s, '');
+  const { protocol, host, pathname, search, hash } = new URL(url);
+  return hasUserInfo(url) || search !== '' || hash !== '' ? `${protocol}//${host}${pathname}` : url;
+}
+
+/** Whether a URL carries a user name or password (RFC 3986 section 3.2.1). */
+export function hasUserInfo(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username !== '' || password !== '';
 }

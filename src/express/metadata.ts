@@ -1,4 +1,5 @@
 import { readOptions } from '../core/options';
+import { hasUserInfo } from '../core/urls';
 import type { Middleware } from './http';
 import { isScopeToken } from '../token/scopes';
 
@@ -59,8 +60,13 @@ export function protectedResourceMetadata(options: ResourceMetadataOptions): Mid
 function readMetadata(options: ResourceMetadataOptions): object {
   const read = readOptions('protectedResourceMetadata', options, ['resource', 'authorizationServers', 'scopes']);
   const resource = read.string('resource');
-  if (resource === undefined || !/^https?:\/\/[^#]+$/.test(resource) || !URL.canParse(resource)) {
-    return read.refuse('resource', 'an http(s) URL without a fragment');
+  if (
+    resource === undefined ||
+    !/^https?:\/\/[^#]+$/.test(resource) ||
+    !URL.canParse(resource) ||
+    hasUserInfo(resource)
+  ) {
+    return read.refuse('resource', 'an http(s) URL without a fragment, user name and password');
   }
   const servers = options.authorizationServers;
   if (!Array.isArray(servers) || servers.length === 0 || !servers.every((server) => typeof server === 'string')) {

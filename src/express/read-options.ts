@@ -2,7 +2,7 @@ import { systemClock, systemSchedule } from '../core/clock';
 import type { Clock, Schedule } from '../core/clock';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
-import { isSecureUrl } from '../core/urls';
+import { hasUserInfo, isSecureUrl } from '../core/urls';
 import { ownMembers } from '../core/objects';
 import { describe, isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
@@ -64,7 +64,7 @@ export function readGateOptions(given: AuthenticateOptions): GateSettings {
   const checkUrl = urlCheck('authenticate', read.boolean('allowHttp', false));
   const optional = read.boolean('optional', false);
   const resource = read.string('resource');
-  if (resource !== undefined && !isHttpUrl(resource)) read.refuse('resource', 'an http(s) URL');
+  if (resource !== undefined) urlCheck('authenticate', true)(resource, 'resource');
   const problemTypes = read.string('problemTypes');
   if (problemTypes !== undefined && !isHttpUrl(problemTypes)) read.refuse('problemTypes', 'an http(s) URL');
   return {
@@ -133,18 +133,16 @@ function readLogger(read: OptionReader<'logger'>, logger: Logger | undefined): L
 export function urlCheck(factory: string, allowHttp: boolean): (url: string, what: string) => void {
   return function checkUrl(url, what) {
     const refuse = (expected: string): never => {
-      const got = describe(url.replace(USER_INFO, '//***@'));
-      throw new TypeError(`${factory}(): option "${what}" must be ${expected}, got ${got}`);
+      throw new TypeError(`${factory}(): option "${what}" must be ${expected}, got ${describe(url)}`);
     };
     if (!isHttpUrl(url)) refuse('an absolute https: URL');
+    // Only a generation source has credentials in its URL.
+    if (what !== 'generationSource' && hasUserInfo(url)) refuse('a URL without user name and password');
     if (!allowHttp && !isSecureUrl(url)) {
       refuse('https: (http: is accepted on loopback only, or with allowHttp: true)');
     }
   };
 }
-
-/** RFC 3986 section 3.2.1: may contain a password. */
-const USER_INFO = /\/\/[^/?#]*@/;
 
 function isHttpUrl(url: string): boolean {
   return /^https?:\/\//.test(url) && URL.canParse(url);

@@ -25,7 +25,7 @@ const CURVES: Readonly<Partial<Record<Algorithm, string>>> = {
 };
 
 /** Whether a key can verify an algorithm at all: its type, its curve, and for RSA-PSS keys the parameters they are bound to. */
-export function suits(key: KeyObject, algorithm: Algorithm): boolean {
+export function isCompatible(key: KeyObject, algorithm: Algorithm): boolean {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   if (algorithm === 'EdDSA') return type === 'ed25519';
   if (algorithm.startsWith('ES')) return type === 'ec' && details?.namedCurve === CURVES[algorithm];

@@ -92,9 +92,9 @@ describe('discovery: metadata that cannot be trusted', () => {
 
   /** What stands at both places, and what the operators read about it. */
   const rows: readonly [string, (origin: string) => Answer, (origin: string) => string][] = [
-    ['no JSON', () => raw(200, '<html>'), (origin) => `${origin}${OIDC} did not answer a JSON object`],
-    ['an empty body', () => raw(200, ''), (origin) => `${origin}${OIDC} did not answer a JSON object`],
-    ['a JSON array', () => raw(200, '[]'), (origin) => `${origin}${OIDC} did not answer a JSON object`],
+    ['no JSON', () => raw(200, '<html>'), (origin) => `${origin}${OIDC} did not respond with a JSON object`],
+    ['an empty body', () => raw(200, ''), (origin) => `${origin}${OIDC} did not respond with a JSON object`],
+    ['a JSON array', () => raw(200, '[]'), (origin) => `${origin}${OIDC} did not respond with a JSON object`],
     [
       'no issuer',
       (origin) => ({ ...good(origin), issuer: undefined }),
@@ -129,14 +129,14 @@ describe('discovery: metadata that cannot be trusted', () => {
     [
       'a jwks_uri without TLS',
       (origin) => ({ issuer: origin, jwks_uri: 'http://keys.test/jwks' }),
-      (origin) => `${origin}${OIDC} names a jwks_uri that is neither https: nor on loopback`,
+      (origin) => `${origin}${OIDC} names a jwks_uri that is neither https: nor on loopback, or that has user info`,
     ],
     [
       'a jwks_uri that is a file',
       (origin) => ({ issuer: origin, jwks_uri: 'file:///etc/passwd' }),
-      (origin) => `${origin}${OIDC} names a jwks_uri that is neither https: nor on loopback`,
+      (origin) => `${origin}${OIDC} names a jwks_uri that is neither https: nor on loopback, or that has user info`,
     ],
-    ['a redirect', () => raw(302, ''), (origin) => `${origin}${OIDC} answered 302`],
+    ['a redirect', () => raw(302, ''), (origin) => `${origin}${OIDC} responded with 302`],
   ];
 
   it.each(rows)('answers 503 for %s, and does not ask the other place instead', async (_what, answer, detail) => {
@@ -169,7 +169,7 @@ describe('discovery: metadata that cannot be trusted', () => {
     server.answers.delete(OIDC);
     const through = gateAt(server);
     expectRefusal(await through.get(through.token({ key: KEY })), 'keys_unavailable', through);
-    expect(through.log.at('warn')[0]?.fields['detail']).toBe(`${server.origin}${OAUTH} answered 404`);
+    expect(through.log.at('warn')[0]?.fields['detail']).toBe(`${server.origin}${OAUTH} responded with 404`);
     await through.stop();
   });
 

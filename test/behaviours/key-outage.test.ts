@@ -165,7 +165,7 @@ describe('the network', () => {
     expect(through.log.entries).toEqual([]);
     await time.advance(1);
     expectRefusal(await response, 'keys_unavailable', through);
-    expect(through.log.at('warn')[0]?.fields['detail']).toBe(`${uri} did not answer within 5000 ms`);
+    expect(through.log.at('warn')[0]?.fields['detail']).toBe(`${uri} did not respond within 5000 ms`);
     await through.gate.close();
     silent.close();
   });

@@ -103,11 +103,15 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ optional: 'yes' }, 'option "optional" must be true or false, got "yes"'],
     [{ exposeReasons: 1 }, 'option "exposeReasons" must be true or false, got 1'],
     [{ allowHttp: 'on' }, 'option "allowHttp" must be true or false, got "on"'],
+    [
+      { resource: 'https://user:secret@api.test' },
+      'option "resource" must be a URL without user name and password, got "https://api.test/"',
+    ],
     [{ acceptSenderConstrained: 1 }, 'option "acceptSenderConstrained" must be true or false, got 1'],
     [{ realm: '' }, 'option "realm" must be a non-empty string, got ""'],
     [{ realm: 1 }, 'option "realm" must be a non-empty string, got 1'],
-    [{ resource: 'api.test' }, 'option "resource" must be an http(s) URL, got "api.test"'],
-    [{ resource: 'https://' }, 'option "resource" must be an http(s) URL, got "https://"'],
+    [{ resource: 'api.test' }, 'option "resource" must be an absolute https: URL, got "api.test"'],
+    [{ resource: 'https://' }, 'option "resource" must be an absolute https: URL, got "https://"'],
     [{ onDecision: 'log' }, 'option "onDecision" must be a function, got "log"'],
     [{ onDecision: false }, 'option "onDecision" must be a function, got false'],
     [

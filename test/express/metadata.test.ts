@@ -44,11 +44,17 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
   });
 
   it.each<[Record<string, unknown>, string]>([
-    [{ resource: undefined }, 'option "resource" must be an http(s) URL without a fragment, got undefined'],
-    [{ resource: 'api.test' }, 'option "resource" must be an http(s) URL without a fragment, got "api.test"'],
+    [
+      { resource: undefined },
+      'option "resource" must be an http(s) URL without a fragment, user name and password, got undefined',
+    ],
+    [
+      { resource: 'api.test' },
+      'option "resource" must be an http(s) URL without a fragment, user name and password, got "api.test"',
+    ],
     [
       { resource: 'https://api.test#x' },
-      'option "resource" must be an http(s) URL without a fragment, got "https://api.test#x"',
+      'option "resource" must be an http(s) URL without a fragment, user name and password, got "https://api.test/"',
     ],
     [
       { authorizationServers: undefined },

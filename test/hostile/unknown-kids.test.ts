@@ -1,4 +1,5 @@
-import { A, sourceWith } from '../token/keys/remote-source';
+import type { AuthError } from '../../src';
+import { A, B, header, sourceWith } from '../token/keys/remote-source';
 
 const TIMES = 100_000;
 
@@ -14,17 +15,64 @@ it('one unknown kid that comes 100,000 times costs one fetch, while a known key 
   expect(fetches.length - begun).toBe(1);
 });
 
-it('100,000 unknown kids, each another one, cost two fetches within 30 s, while a known key is at hand', async () => {
+it('100,000 unknown kids, each another one, cost two fetches, while a known key is cached', async () => {
   const { find, fetches, answer } = await sourceWith(A);
   const begun = fetches.length;
-  const reasons = new Set<unknown>();
+  const reasons: unknown[] = [];
   for (const id of ['first', 'second']) {
     const asked = find(id);
     await answer(A);
-    reasons.add(await asked);
+    reasons.push(await asked);
   }
-  for (let times = 2; times < TIMES; times++) reasons.add(await find(`random-${times}`));
-  expect(reasons).toEqual(new Set(['unknown_key']));
+  expect(reasons).toEqual(['unknown_key', 'unknown_key']);
+  const others = new Set<unknown>();
+  for (let times = 2; times < TIMES; times++) others.add(await find(`random-${times}`));
+  expect(others).toEqual(new Set(['keys_unavailable']));
   expect(await find('a')).toBe('a');
   expect(fetches.length - begun).toBe(2);
+});
+
+it('a rotation amid 500 random kids per second refuses no token of the new key as 401, and is seen within 6 s', async () => {
+  const { keys, find, fetches, time, answer } = await sourceWith(A);
+  const [RESPONSE_MS, ROTATED_AT_MS, STEP_MS] = [100, 62_300, 20];
+  const fetchedAt: number[] = [];
+  const refused = new Set<unknown>();
+  const waiting: Promise<void>[] = [];
+  let retryAtMs = ROTATED_AT_MS;
+  let acceptedAtMs: number | undefined;
+  let handled = fetches.length;
+
+  /** The client with a token of the new key retries when Retry-After says so. */
+  async function callWithNewKey(atMs: number): Promise<void> {
+    try {
+      await keys.find(header('b'));
+      acceptedAtMs ??= time.clock() - startMs;
+    } catch (error) {
+      const { reason, retryAfterSeconds } = error as AuthError;
+      refused.add(reason);
+      retryAtMs = atMs + retryAfterSeconds * 1_000;
+    }
+  }
+
+  const startMs = time.clock();
+  for (let ms = 0; ms < 120_000; ms += STEP_MS) {
+    for (let index = 0; index < 10; index++) void find(`random-${ms}-${index}`);
+    if (ms % 1_000 === 0) expect(await find('a')).toBe('a');
+    if (acceptedAtMs === undefined && ms >= retryAtMs) {
+      retryAtMs = Infinity;
+      waiting.push(callWithNewKey(ms));
+    }
+    if (fetches.length > handled) {
+      handled = fetches.length;
+      fetchedAt.push(ms);
+      time.schedule(() => void answer(A, ...(ms >= ROTATED_AT_MS ? [B] : [])), RESPONSE_MS);
+    }
+    await time.advance(STEP_MS);
+  }
+  await Promise.all(waiting);
+  expect([...refused].filter((reason) => reason !== 'keys_unavailable')).toEqual([]);
+  expect((acceptedAtMs ?? Infinity) - ROTATED_AT_MS).toBeLessThan(6_000);
+  const inMinuteFrom = (start: number): number => fetchedAt.filter((ms) => ms >= start && ms < start + 60_000).length;
+  expect(Math.max(...fetchedAt.map(inMinuteFrom))).toBeLessThanOrEqual(14);
+  expect(Math.max(...fetchedAt.map(inMinuteFrom))).toBeGreaterThan(10);
 });

@@ -1,36 +1,34 @@
+import { loggableUrl } from '../../core/urls';
 import { fetchJson, FetchError } from './fetch-json';
 import type { FetchJsonOptions } from './fetch-json';
 
-/** Where the metadata of an issuer is looked for. */
+/** Where the metadata of an issuer is fetched. */
 export interface DiscoveryOptions extends FetchJsonOptions {
   /** The issuer that the metadata must name, exactly (RFC 8414 section 3.3). */
   readonly issuer: string;
-  /** Address under which the metadata is fetched, when it is not the issuer itself. */
+  /** URL from which the well-known URLs are built; usually the issuer. */
   readonly authUrl: string;
-  /** Throws when an address must not be used, for example because it is not https. */
+  /** Throws when a URL must not be used, for example because it is not https. */
   readonly checkUrl: (url: string, what: string) => void;
 }
 
 /**
  * Finds an issuer's `jwks_uri`: OpenID Connect Discovery 1.0 section 4 first, then RFC 8414 section 3.
  *
- * @throws FetchError when neither document is there, or one is there and cannot be trusted.
+ * @throws FetchError when neither document exists, or one exists and cannot be trusted.
  */
 export async function discoverJwksUri(options: DiscoveryOptions): Promise<string> {
-  let lastFailure: unknown;
-  for (const url of wellKnownUrls(options.authUrl)) {
-    try {
-      return readMetadata(url, await fetchJson(url, options), options);
-    } catch (error) {
-      // Only "not there" leads on to the other form: a document that lies is not answered by trying the next one.
-      if (!(error instanceof FetchError) || error.status === undefined || error.status < 400) throw error;
-      lastFailure = error;
-    }
+  const [oidc, oauth] = wellKnownUrls(options.authUrl);
+  try {
+    return await jwksUriAt(oidc, options);
+  } catch (error) {
+    // Only a missing document leads to the other form: one that cannot be trusted must not.
+    if (!(error instanceof FetchError) || error.status === undefined || error.status < 400) throw error;
   }
-  throw lastFailure;
+  return jwksUriAt(oauth, options);
 }
 
-/** Both well-known addresses of an issuer: OIDC appends to the path, RFC 8414 section 3.1 inserts before it. */
+/** Both well-known URLs of an issuer: OIDC appends to the path, RFC 8414 section 3.1 inserts before it. */
 export function wellKnownUrls(issuer: string): readonly [oidc: string, oauth: string] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
@@ -40,17 +38,18 @@ export function wellKnownUrls(issuer: string): readonly [oidc: string, oauth: st
   ];
 }
 
-function readMetadata(url: string, metadata: Record<string, unknown>, options: DiscoveryOptions): string {
-  const { issuer, jwks_uri: jwksUri } = metadata;
+async function jwksUriAt(url: string, options: DiscoveryOptions): Promise<string> {
+  const { issuer, jwks_uri: jwksUri } = await fetchJson(url, options);
+  const name = loggableUrl(url);
   if (issuer !== options.issuer) {
     const named = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'none';
-    throw new FetchError(`${url} names another issuer: expected ${JSON.stringify(options.issuer)}, got ${named}`);
+    throw new FetchError(`${name} names another issuer: expected ${JSON.stringify(options.issuer)}, got ${named}`);
   }
-  if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) throw new FetchError(`${url} has no usable jwks_uri`);
+  if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) throw new FetchError(`${name} has no usable jwks_uri`);
   try {
     options.checkUrl(jwksUri, 'jwks_uri');
   } catch {
-    throw new FetchError(`${url} names a jwks_uri that is neither https: nor on loopback`);
+    throw new FetchError(`${name} names a jwks_uri that is neither https: nor on loopback, or that has user info`);
   }
   return jwksUri;
 }

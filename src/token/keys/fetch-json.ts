@@ -1,16 +1,20 @@
+import { isObject } from '../../core/objects';
+import { readBody } from '../../core/read-body';
+import { loggableUrl } from '../../core/urls';
+
 /** The part of `fetch` that is used; inject another one for proxies, mutual TLS or tests. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Bounds of a fetch. */
 export interface FetchJsonOptions {
   readonly fetch: Fetch;
-  /** Ends the fetch, head and body; a reason that is a text completes the sentence "<address> ...". */
+  /** Aborts the fetch, head and body. A reason that is a string completes the sentence "<URL> ...". */
   readonly signal: AbortSignal;
   /** Largest accepted body, in bytes. */
   readonly maxBytes: number;
 }
 
-/** A document that could not be had, with a message of our own. `status` is there when the server answered. */
+/** A document that could not be fetched. The message is our own; `status` is set when the server responded. */
 export class FetchError extends Error {
   override readonly name = 'FetchError';
   readonly status: number | undefined;
@@ -22,34 +26,41 @@ export class FetchError extends Error {
 }
 
 /**
- * Fetches a JSON object: bounded in time and size, redirects refused, because an issuer's documents decide whom we
- * trust and stand at the address that was configured.
+ * Fetches a JSON object, bounded in time and size. Redirects are refused, because an issuer's documents decide which
+ * keys are trusted and must come from the configured URL.
  *
  * @throws FetchError
  */
-export async function fetchJson(url: string, options: FetchJsonOptions): Promise<Record<string, unknown>> {
+export async function fetchJson(url: string, options: FetchJsonOptions): Promise<Readonly<Record<string, unknown>>> {
   const { signal } = options;
   try {
     return await unlessAborted(signal, download(url, options));
   } catch (cause) {
-    if (signal.aborted) throw new FetchError(`${url} ${abortReason(signal)}`);
+    if (signal.aborted) throw new FetchError(`${loggableUrl(url)} ${abortReason(signal)}`);
     if (cause instanceof FetchError) throw cause;
-    throw new FetchError(`${url} could not be fetched${errorCode(cause)}`, { cause });
+    throw new FetchError(`${loggableUrl(url)} could not be fetched${errorCode(cause)}`, { cause });
   }
 }
 
-async function download(url: string, options: FetchJsonOptions): Promise<Record<string, unknown>> {
-  const { signal } = options;
+async function download(url: string, options: FetchJsonOptions): Promise<Readonly<Record<string, unknown>>> {
+  const { fetch, maxBytes, signal } = options;
   signal.throwIfAborted();
-  const response = await options.fetch(url, { redirect: 'manual', signal, headers: { accept: 'application/json' } });
-  if (response.status !== 200) {
+  const response = await fetch(url, { redirect: 'manual', signal, headers: { accept: 'application/json' } });
+  const { status } = response;
+  if (status !== 200) {
     await response.body?.cancel();
-    throw new FetchError(`${url} answered ${response.status}`, { status: response.status });
+    throw new FetchError(`${loggableUrl(url)} responded with ${status}`, { status });
   }
-  return parseObject(url, await readBody(url, response, options));
+  const body = response.body ? await readBody(response.body, maxBytes) : '';
+  if (body === undefined) {
+    throw new FetchError(`${loggableUrl(url)} responded with more than ${maxBytes} bytes`, { status });
+  }
+  const document = parse(body.toString());
+  if (!isObject(document)) throw new FetchError(`${loggableUrl(url)} did not respond with a JSON object`, { status });
+  return document;
 }
 
-/** An injected fetch may not know the signal: nobody waits for it any longer, and what it still brings is dropped. */
+/** An injected fetch may ignore the signal: then its result is dropped. */
 function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
   const aborted = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new FetchError('aborted')), { once: true });
@@ -57,37 +68,19 @@ function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promis
   return Promise.race([work, aborted]);
 }
 
-async function readBody(url: string, response: Response, { maxBytes, signal }: FetchJsonOptions): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  // Counted while it arrives: a Content-Length is a claim, and the body may be endless. Leaving the loop cancels the body.
-  for await (const chunk of response.body ?? []) {
-    signal.throwIfAborted();
-    length += (chunk as Uint8Array).byteLength;
-    if (length > maxBytes) throw new FetchError(`${url} answered more than ${maxBytes} bytes`, { status: 200 });
-    chunks.push(chunk as Uint8Array);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function parseObject(url: string, body: string): Record<string, unknown> {
-  let document: unknown;
+function parse(text: string): unknown {
   try {
-    document = JSON.parse(body);
+    return JSON.parse(text);
   } catch {
-    document = undefined;
+    return undefined;
   }
-  if (typeof document !== 'object' || document === null || Array.isArray(document)) {
-    throw new FetchError(`${url} did not answer a JSON object`, { status: 200 });
-  }
-  return document as Record<string, unknown>;
 }
 
 function abortReason({ reason }: AbortSignal): string {
-  return typeof reason === 'string' ? reason : 'did not answer in time';
+  return typeof reason === 'string' ? reason : 'did not respond in time';
 }
 
-/** ` (ECONNREFUSED)`: the code alone, because messages below may carry anything. */
+/** ` (ECONNREFUSED)`: the code alone, because the messages of causes can contain anything. */
 function errorCode(error: unknown): string {
   const code: unknown = (error as { cause?: { code?: unknown } } | undefined)?.cause?.code;
   return typeof code === 'string' ? ` (${code})` : '';

@@ -1,6 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
-import { ALGORITHMS, suits } from '../algorithms';
+import { isObject } from '../../core/objects';
+import { ALGORITHMS, isCompatible } from '../algorithms';
 import type { Algorithm } from '../algorithms';
 
 /** A public key as a JSON Web Key (RFC 7517 section 4). Members are checked, not trusted. */
@@ -16,26 +17,26 @@ export interface VerificationKey {
 
 /**
  * Says why a JWK must not verify signatures, judged by its members alone (RFC 7517 section 4, RFC 8725 section 3.5);
- * `undefined` when nothing speaks against it.
+ * `undefined` when it may.
  */
 export function unsuitable(jwk: unknown): string | undefined {
-  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return 'it is no object';
-  const { kty, use, key_ops: operations, kid, alg } = jwk as Jwk;
-  if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return 'its kty is none of RSA, EC, OKP';
+  if (!isObject(jwk)) return 'it is not an object';
+  const { kty, use, key_ops: operations, kid, alg } = jwk;
+  if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return 'its kty must be RSA, EC or OKP';
   // A private key in a published set is known to the world: what it signs proves nothing.
   if ('d' in jwk) return 'it is a private key';
   if (use !== undefined && use !== 'sig') return 'its use is not sig';
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) {
     return 'its key_ops lack verify';
   }
-  if (kid !== undefined && typeof kid !== 'string') return 'its kid is no string';
+  if (kid !== undefined && (typeof kid !== 'string' || kid === '')) return 'its kid is not a non-empty string';
   if (alg !== undefined && !ALGORITHMS.some((known) => known === alg))
     return 'its alg is not a known signature algorithm';
   return undefined;
 }
 
 /**
- * Judges the key material itself and makes it ready to verify.
+ * Checks the key material itself.
  *
  * @returns the key, or why it is ignored.
  */
@@ -46,7 +47,9 @@ export function toVerificationKey(jwk: Jwk, key: KeyObject): VerificationKey | s
   if (publicExponent !== undefined && (publicExponent < 3n || publicExponent % 2n === 0n))
     return 'its exponent is weak';
   const named = typeof jwk['alg'] === 'string' ? jwk['alg'] : undefined;
-  const algorithms = ALGORITHMS.filter((algorithm) => (named ?? algorithm) === algorithm && suits(key, algorithm));
+  const algorithms = ALGORITHMS.filter(
+    (algorithm) => (named ?? algorithm) === algorithm && isCompatible(key, algorithm),
+  );
   if (algorithms.length === 0) return 'its type or curve does not fit any accepted algorithm';
   return { keyId: jwk['kid'] as string | undefined, algorithms, key };
 }

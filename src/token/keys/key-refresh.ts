@@ -1,4 +1,5 @@
 import { AuthError } from '../../core/auth-error';
+import { backOffMs } from '../../core/back-off';
 import type { Clock, Schedule, Timer } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import type { FetchKeys } from './fetch-keys';
@@ -10,7 +11,7 @@ import type { KeyStatus } from './key-source';
 export interface KeyRefreshOptions {
   readonly issuer: string;
   readonly fetchKeys: FetchKeys;
-  /** Longest time in ms for one fetch of the key set, the search for its address included. */
+  /** Longest time in ms for one fetch of the key set, discovery included. */
   readonly timeoutMs: number;
   /** Age in ms at which a key set is refreshed at the latest; so a removed key is refused within it. */
   readonly maxAgeMs: number;
@@ -26,44 +27,43 @@ export interface KeyRefreshOptions {
 export interface KeyRefresh {
   /** The last good set, however old. */
   readonly keys: KeySet | undefined;
-  /** Fetches begun so far. */
-  readonly begun: number;
-  /** Number of the fetch that brought `keys`; 0 before. */
-  readonly answered: number;
-  /** The fetch under way. It resolves also when it fails: the state says what came of it. */
+  /** Number of fetches started so far. */
+  readonly started: number;
+  /** Number of the fetch that returned `keys`; 0 before the first. */
+  readonly keysFetch: number;
+  /** The fetch in progress. Resolves also when it fails. */
   readonly inFlight: Promise<void> | undefined;
   /** Whether the last fetch failed. */
-  readonly failing: boolean;
+  readonly isFailing: boolean;
   /** Whether the pause after a failure is not over yet. */
-  readonly heldBack: boolean;
-  /** Fetches, or joins the fetch under way. */
+  readonly isBackingOff: boolean;
+  /** Starts a fetch, or joins the one in flight. */
   refresh(): Promise<void>;
   state(): KeyStatus['state'];
   status(): KeyStatus;
-  /** The answer while nobody can tell: 503, and when to try again. */
-  unavailable(): AuthError;
+  /** The refusal while it cannot be told whether a key is good: 503; by default until the pause after a failure is over. */
+  unavailable(waitMs?: number): AuthError;
   ready(): Promise<void>;
-  /** Ends the fetch under way and begins no other. */
+  /** Aborts the fetch in flight and starts no other. */
   close(): void;
 }
 
-const FIRST_BACK_OFF_MS = 1_000;
-const LONGEST_BACK_OFF_MS = 30_000;
-/** Timers of Node hold no more than 31 bits and fire at once beyond. */
-const LONGEST_DELAY_MS = 2_147_483_647;
+const BACK_OFF = { firstMs: 1_000, longestMs: 30_000 };
 
 /**
  * Keeps the key set of one issuer fresh in the background, ahead of its age limit, with one fetch in flight. A failed
- * or empty answer never replaces a good set.
+ * or empty response never replaces a good set.
  */
 export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
-  const { clock, schedule, random, logger, issuer, timeoutMs } = options;
+  const { clock, schedule, random, logger, issuer, timeoutMs, maxAgeMs } = options;
+  // With a short age limit the refresh starts early, to leave the issuer time to respond.
+  const refreshFrom = maxAgeMs < 10 * timeoutMs ? 0.5 : 0.7;
   let keys: KeySet | undefined;
   let fetchedAt = -Infinity;
-  let begun = 0;
-  let answered = 0;
+  let started = 0;
+  let keysFetch = 0;
   let inFlight: Promise<void> | undefined;
-  let underWay: AbortController | undefined;
+  let exchange: AbortController | undefined;
   let timer: Timer | undefined;
   let closed = false;
   let failures = 0;
@@ -80,11 +80,12 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
 
   async function fetchOnce(): Promise<void> {
     const startedAt = clock();
-    const number = ++begun;
-    const exchange = (underWay = new AbortController());
-    const deadline = schedule(() => exchange.abort(`did not answer within ${timeoutMs} ms`), timeoutMs);
+    const number = ++started;
+    const current = (exchange = new AbortController());
+    const limitMs = timeLimitMs();
+    const deadline = schedule(() => current.abort(`did not respond within ${limitMs} ms`), limitMs);
     try {
-      const fresh = new KeySet(await options.fetchKeys(exchange.signal));
+      const fresh = new KeySet(await options.fetchKeys(current.signal));
       if (!closed) accept(fresh, number, startedAt);
     } catch (error) {
       if (!closed) fail(error);
@@ -93,27 +94,33 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
     }
   }
 
+  /** The outcome is known before fresh keys reach their age limit: from a failure on, the last good keys serve without waiting. */
+  function timeLimitMs(): number {
+    if (failures > 0 || state() !== 'fresh') return timeoutMs;
+    return Math.min(timeoutMs, Math.floor(0.8 * (fetchedAt + maxAgeMs - clock())));
+  }
+
   function accept(fresh: KeySet, number: number, startedAt: number): void {
     const recovered = failures > 0;
     keys = fresh;
-    answered = number;
-    // The keys were good when they were asked for; how long the answer took is part of their age.
+    keysFetch = number;
+    // The keys were good when the request was sent: the time of the response is part of their age.
     fetchedAt = startedAt;
     failures = 0;
     retryAt = -Infinity;
     lastError = undefined;
     announceReady();
-    // Ahead of the age limit, and spread out, so that a fleet does not ask in step.
-    refreshIn(options.maxAgeMs * (0.7 + 0.2 * random()));
+    // Spread out, so that the processes of a fleet do not ask at the same time.
+    refreshIn(maxAgeMs * (refreshFrom + 0.2 * random()));
     if (recovered) logger.info({ issuer }, 'the key set of the issuer is available again');
   }
 
   function fail(error: unknown): void {
-    const backOffMs = Math.min(FIRST_BACK_OFF_MS * 2 ** failures, LONGEST_BACK_OFF_MS) * (0.5 + random() / 2);
     failures++;
+    const pauseMs = backOffMs(failures, BACK_OFF, random);
     lastError = error instanceof FetchError ? error.message : 'the key set could not be read';
-    retryAt = clock() + backOffMs;
-    refreshIn(backOffMs);
+    retryAt = clock() + pauseMs;
+    refreshIn(pauseMs);
     const message = keys
       ? 'the key set cannot be refreshed, the last good one serves'
       : 'the key set cannot be fetched';
@@ -122,15 +129,15 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
 
   function refreshIn(delayMs: number): void {
     timer?.cancel();
-    timer = schedule(() => void refresh(), Math.min(delayMs, LONGEST_DELAY_MS));
+    timer = schedule(() => void refresh(), delayMs);
   }
 
-  /** Whether the keys may still be used; a clock that stepped back makes the age unknown, and unknown is too old. */
+  /** Whether the keys may still be used. A clock that stepped back makes their age unknown, which counts as too old. */
   function state(): KeyStatus['state'] {
     if (!keys) return 'starting';
     const ageMs = clock() - fetchedAt;
-    if (ageMs >= 0 && ageMs < options.maxAgeMs) return 'fresh';
-    return ageMs >= 0 && ageMs < options.maxAgeMs + options.staleMs ? 'stale' : 'unavailable';
+    if (ageMs >= 0 && ageMs < maxAgeMs) return 'fresh';
+    return ageMs >= 0 && ageMs < maxAgeMs + options.staleMs ? 'stale' : 'unavailable';
   }
 
   void refresh();
@@ -138,19 +145,19 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
     get keys() {
       return keys;
     },
-    get begun() {
-      return begun;
+    get started() {
+      return started;
     },
-    get answered() {
-      return answered;
+    get keysFetch() {
+      return keysFetch;
     },
     get inFlight() {
       return inFlight;
     },
-    get failing() {
+    get isFailing() {
       return failures > 0;
     },
-    get heldBack() {
+    get isBackingOff() {
       return clock() < retryAt;
     },
     refresh,
@@ -159,22 +166,21 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
       return {
         state: state(),
         keys: keys?.size ?? 0,
-        fetches: begun,
+        fetches: started,
         ...(keys && { ageMs: clock() - fetchedAt }),
         ...(lastError !== undefined && { lastError }),
       };
     },
-    unavailable() {
-      // Never later than the longest pause: the clock may have stepped back since.
-      const waitMs = Math.min(retryAt - clock(), LONGEST_BACK_OFF_MS);
-      const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
+    unavailable(waitMs = retryAt - clock()) {
+      // Bounded because the clock may have stepped back since the failure.
+      const retryAfterSeconds = Math.max(1, Math.ceil(Math.min(waitMs, BACK_OFF.longestMs) / 1000));
       return new AuthError('keys_unavailable', { privateDetail: lastError, retryAfterSeconds });
     },
     ready: () => ready,
     close() {
       closed = true;
       timer?.cancel();
-      underWay?.abort('is not asked any more');
+      exchange?.abort('is not asked any more');
     },
   };
 }

@@ -6,22 +6,23 @@ import type { KeyRefreshOptions } from './key-refresh';
 import type { KeySet, KeySource } from './key-source';
 import { unknownKeys } from './unknown-keys';
 
-/** What the published keys of an issuer need. */
+/** Options of the key set that an issuer publishes. */
 export type RemoteKeysOptions = KeyRefreshOptions;
 
 /**
- * Finds keys in the key set that an issuer publishes. A token whose key is at hand never waits; the first one with a new
- * key waits for one fetch, so that a rotation costs nobody a request; made-up key ids cost two fetches per 30 s.
+ * Finds keys in the key set that an issuer publishes. A token whose key is cached does not wait. The first token with a
+ * new key waits for one fetch, so a rotation refuses no request. Unknown key ids cost two fetches immediately and then
+ * one per 5 s; while none is allowed, the response is 503, because the id may be that of a new key.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
   const published = keyRefresh(options);
   const unknown = unknownKeys(options.clock);
 
-  /** Keys that may be used now, after a fetch where one is due. */
+  /** Keys that may be used now, after a fetch if one is due. */
   async function usableKeys(): Promise<KeySet> {
-    const due = !published.heldBack;
-    // Once a refresh has failed, the last good keys serve at once and the next attempt runs in the background.
-    if (published.state() === 'stale' && published.failing) void (due && published.refresh());
+    const due = !published.isBackingOff;
+    // Once a refresh has failed, the last good keys serve immediately and the next attempt runs in the background.
+    if (published.state() === 'stale' && published.isFailing) void (due && published.refresh());
     else if (published.inFlight || due) await published.refresh();
     const state = published.state();
     if (published.keys && (state === 'fresh' || state === 'stale')) return published.keys;
@@ -29,34 +30,32 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   }
 
   async function findLater(header: UnverifiedHeader): Promise<VerificationKey> {
-    const begunBefore = published.begun;
+    const startedBefore = published.started;
     const usable = await usableKeys();
-    return usable.find(header) ?? findUnknown(header, begunBefore);
+    return usable.find(header) ?? findUnknown(header, startedBefore);
   }
 
   /**
-   * RFC 7517 leaves rotation to the issuer: an unknown id may be a key that is seconds old, so ask once more.
+   * Asks the issuer about an unknown id: it may be that of a key published a moment ago.
    *
-   * @param begunBefore - fetches that had begun when the token came: what they bring does not prove that the key is unknown
+   * @param startedBefore - fetches started before the token came: their key set does not prove that the id is unknown
    */
-  async function findUnknown(header: UnverifiedHeader, begunBefore: number): Promise<VerificationKey> {
+  async function findUnknown(header: UnverifiedHeader, startedBefore: number): Promise<VerificationKey> {
+    const id = idOf(header);
     await published.inFlight;
-    const found = published.keys?.find(header) ?? (await findAfterFetch(header, begunBefore));
+    let found = published.keys?.find(header);
+    if (!found && published.keysFetch <= startedBefore) {
+      if (unknown.has(id)) throw new AuthError('unknown_key');
+      if (published.isBackingOff) throw published.unavailable();
+      // A fetch in flight here was started after the token came, on behalf of another one.
+      if (!published.inFlight && !unknown.takeFetch()) throw published.unavailable(unknown.waitMs());
+      await published.refresh();
+      found = published.keys?.find(header);
+    }
     if (found) return found;
-    if (published.answered > begunBefore) unknown.add(idOf(header));
+    if (published.keysFetch <= startedBefore) throw published.unavailable();
+    unknown.add(id);
     throw new AuthError('unknown_key');
-  }
-
-  async function findAfterFetch(header: UnverifiedHeader, begunBefore: number): Promise<VerificationKey | undefined> {
-    if (published.answered > begunBefore || unknown.has(idOf(header))) return undefined;
-    if (published.heldBack) throw published.unavailable();
-    // Whoever joins a fetch under way here came before it began, and costs nothing.
-    if (!published.inFlight && !unknown.takeFetch()) return undefined;
-    await published.refresh();
-    const found = published.keys?.find(header);
-    // An issuer that does not answer says nothing about the key: that is an outage, not a bad token.
-    if (!found && published.answered <= begunBefore) throw published.unavailable();
-    return found;
   }
 
   return {
@@ -65,12 +64,12 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
       const key = published.keys?.find(header);
       if (key) return key;
       if (unknown.has(idOf(header))) throw new AuthError('unknown_key');
-      return findUnknown(header, published.begun);
+      return findUnknown(header, published.started);
     },
     has(key) {
       const state = published.state();
-      // Too old, and nobody has tried yet, as after a pause of the whole process: the key may be gone, so it is looked up.
-      if (state === 'stale' && !published.failing) return false;
+      // Too old and no refresh has been tried, as after a pause of the process: the key may have been removed.
+      if (state === 'stale' && !published.isFailing) return false;
       return (state === 'fresh' || state === 'stale') && published.keys?.has(key) === true;
     },
     ready: () => published.ready(),

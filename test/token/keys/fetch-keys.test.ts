@@ -1,10 +1,12 @@
-import { keyFetcher } from '../../../src/token/keys/fetch-keys';
 import type { Fetch } from '../../../src/token/keys/fetch-json';
+import { keyFetcher } from '../../../src/token/keys/fetch-keys';
+import type { FetchKeys } from '../../../src/token/keys/fetch-keys';
 import { gateApp } from '../../support/gate-app';
 import { fakeTime, settle } from '../../support/fake-time';
 import { ISSUER, NOW_MS, token } from '../../support/issuer';
-import { jwks, testKey } from '../../support/keys';
+import { jwks, newKey, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
+import type { RecordingLogger } from '../../support/log';
 import { expectRefusal } from '../../support/refusals';
 
 const KEY = testKey();
@@ -57,30 +59,102 @@ it('gives metadata and key set 5 s together, so that no request waits longer for
   expect(through.log.entries).toEqual([]);
   await time.advance(1);
   expect(through.log.at('warn')).toMatchObject([
-    { fields: { detail: `${ISSUER}/jwks did not answer within 5000 ms` } },
+    { fields: { detail: `${ISSUER}/jwks did not respond within 5000 ms` } },
   ]);
   await through.gate.close();
 });
 
 describe('a key set', () => {
-  const fetched = (document: object): Promise<readonly unknown[]> =>
-    keyFetcher({
+  /** Makes a fetcher that gets these key sets, one after the other. */
+  function fetcherOf(...responses: readonly (readonly unknown[])[]): {
+    fetchKeys: () => ReturnType<FetchKeys>;
+    log: RecordingLogger;
+  } {
+    const log = recordingLogger();
+    const left = [...responses];
+    const fetchKeys = keyFetcher({
       issuer: ISSUER,
       authUrl: ISSUER,
-      jwksUri: `${ISSUER}/jwks`,
+      jwksUri: `${ISSUER}/jwks?key=secret`,
       checkUrl() {},
-      fetch: () => Promise.resolve(Response.json(document)),
+      fetch: () => Promise.resolve(Response.json({ keys: left.shift() })),
       maxBytes: 1_048_576,
-      logger: recordingLogger(),
-    })(new AbortController().signal);
+      logger: log,
+    });
+    return { fetchKeys: () => fetchKeys(new AbortController().signal), log };
+  }
+  const fetched = (...keys: readonly unknown[]): ReturnType<FetchKeys> => fetcherOf(keys).fetchKeys();
+  const offCurve = { ...KEY.jwk, kid: 'off its curve', x: KEY.jwk['y'] };
 
-  it('of 200 keys is taken', async () => {
-    expect(await fetched({ keys: [...Array<object>(199).fill({ kty: 'oct' }), KEY.jwk] })).toHaveLength(1);
+  // In Jest as its users have it: nothing in node_modules is transformed, so jwks-rsa and jose must be CommonJS.
+  it.each(['RS256', 'PS256', 'ES384', 'EdDSA'])(
+    'gives its keys for %s, and leaves the unusable ones out',
+    async (alg) => {
+      const key = testKey(alg);
+      const short = newKey('RS256', 'short', { modulusLength: 1024 }).jwk;
+      const found = await fetched(
+        offCurve,
+        short,
+        { ...key.jwk, kid: 'private', d: 'AAAA' },
+        { kid: {} },
+        null,
+        key.jwk,
+      );
+      expect(found).toMatchObject([{ keyId: key.kid, algorithms: [alg] }]);
+      expect(found[0]?.key.export({ format: 'jwk' })).toMatchObject({ kty: key.jwk['kty'] });
+    },
+  );
+
+  it('is logged with what is left out, each key once', async () => {
+    const short = newKey('RS256', 'short', { modulusLength: 1024 }).jwk;
+    const keys = [offCurve, short, { ...KEY.jwk, kid: 'private', d: 'AAAA' }, { kid: {} }, null, KEY.jwk];
+    const { fetchKeys, log } = fetcherOf(keys, keys);
+    await fetchKeys();
+    await fetchKeys();
+    expect(log.at('warn').map(({ message }) => message)).toEqual(Array(5).fill('a key of the key set is ignored'));
+    expect(log.at('warn').map(({ fields }) => [fields['kid'], fields['why']])).toEqual([
+      ['private', 'it is a private key'],
+      ['a kid of type object', 'its kty must be RSA, EC or OKP'],
+      ['a kid of type undefined', 'it is not an object'],
+      ['off its curve', 'it cannot be parsed'],
+      ['short', 'its modulus has less than 2048 bits'],
+    ]);
   });
 
-  it('of more keys than that is not: to import them would stop everything else', async () => {
-    await expect(fetched({ keys: Array<object>(201).fill(KEY.jwk) })).rejects.toThrow(
-      `${ISSUER}/jwks has more than 200 keys`,
+  it('is logged with a hundred warnings at most', async () => {
+    const many = Array.from({ length: 150 }, (_, index) => ({ kty: 'oct', kid: `oct-${index}` }));
+    const { fetchKeys, log } = fetcherOf([...many, KEY.jwk]);
+    await fetchKeys();
+    expect(log.at('warn')).toHaveLength(100);
+  });
+
+  it('keeps the objects of keys that stay, by kid, alg and material', async () => {
+    const { fetchKeys } = fetcherOf(
+      [KEY.jwk],
+      [KEY.jwk],
+      [{ ...KEY.jwk, kid: 'renamed' }],
+      [newKey('ES256', KEY.kid).jwk],
     );
+    const [first] = await fetchKeys();
+    expect((await fetchKeys())[0]).toBe(first);
+    expect((await fetchKeys())[0]).not.toBe(first);
+    expect((await fetchKeys())[0]).not.toBe(first);
+  });
+
+  it.each([
+    ['only unparseable keys', offCurve],
+    ['only unusable keys', { kty: 'oct', kid: 'oct', k: 'AA' }],
+    ['only weak keys', newKey('RS256', 'short', { modulusLength: 1024 }).jwk],
+  ])('with %s fails, and the message shows no query', async (_what, jwk) => {
+    const message = `${ISSUER}/jwks has no key that can verify access tokens`;
+    await expect(fetched(jwk)).rejects.toMatchObject({ name: 'FetchError', message });
+  });
+
+  it('of 200 keys is accepted', async () => {
+    expect(await fetched(...Array<object>(199).fill({ kty: 'oct' }), KEY.jwk)).toHaveLength(1);
+  });
+
+  it('of more keys than that is not: importing them would block the process', async () => {
+    await expect(fetched(...Array<object>(201).fill(KEY.jwk))).rejects.toThrow(`${ISSUER}/jwks has more than 200 keys`);
   });
 });

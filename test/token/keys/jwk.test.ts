@@ -29,19 +29,19 @@ describe('unsuitable: what the members of a JWK say (RFC 7517 section 4)', () =>
   });
 
   it.each<[string, unknown, string]>([
-    ['undefined', undefined, 'it is no object'],
-    ['null', null, 'it is no object'],
-    ['an array', [], 'it is no object'],
-    ['an array that looks like a key', Object.assign([], EC), 'it is no object'],
-    ['no kty', {}, 'its kty is none of RSA, EC, OKP'],
-    ['a secret', { kty: 'oct' }, 'its kty is none of RSA, EC, OKP'],
-    ['kty in another case', { kty: 'ec' }, 'its kty is none of RSA, EC, OKP'],
+    ['undefined', undefined, 'it is not an object'],
+    ['null', null, 'it is not an object'],
+    ['an array', [], 'it is not an object'],
+    ['an array that looks like a key', Object.assign([], EC), 'it is not an object'],
+    ['no kty', {}, 'its kty must be RSA, EC or OKP'],
+    ['a secret', { kty: 'oct' }, 'its kty must be RSA, EC or OKP'],
+    ['kty in another case', { kty: 'ec' }, 'its kty must be RSA, EC or OKP'],
     ['a private key', { ...EC, d: '' }, 'it is a private key'],
     ['use: enc', { ...EC, use: 'enc' }, 'its use is not sig'],
     ['use: null', { ...EC, use: null }, 'its use is not sig'],
     ['key_ops without verify', { ...EC, key_ops: [] }, 'its key_ops lack verify'],
     ['key_ops that are a string', { ...EC, key_ops: 'verify' }, 'its key_ops lack verify'],
-    ['a number as kid', { ...EC, kid: 7 }, 'its kid is no string'],
+    ['a number as kid', { ...EC, kid: 7 }, 'its kid is not a non-empty string'],
     ['alg: none', { ...EC, alg: 'none' }, 'its alg is not a known signature algorithm'],
     ['alg in an array', { ...EC, alg: ['ES256'] }, 'its alg is not a known signature algorithm'],
   ])('says what is wrong with %s', (_what, jwk, why) => {

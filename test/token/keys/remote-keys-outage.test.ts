@@ -111,15 +111,21 @@ describe('an unknown key id', () => {
     expect(() => keys.find(header('x'))).toThrow(new AuthError('unknown_key'));
   });
 
-  it('that nobody was asked about, because the fetches were spent, is not remembered', async () => {
-    const { find, fetches, time, answer } = await sourceWith(A);
+  it('that the issuer could not be asked about yet is an outage, told with the time until it can be', async () => {
+    const { keys, find, fetches, time, answer } = await sourceWith(A);
     for (const id of ['x', 'y']) {
       const refused = find(id);
       await answer(A);
       expect(await refused).toBe('unknown_key');
     }
-    await time.advance(29_999);
-    expect(await find('b')).toBe('unknown_key');
+    const retryAfter = async (): Promise<unknown> =>
+      Promise.resolve(keys.find(header('b'))).catch((error: AuthError) => [error.reason, error.retryAfterSeconds]);
+    expect(await retryAfter()).toEqual(['keys_unavailable', 5]);
+    await time.advance(3_500);
+    expect(await retryAfter()).toEqual(['keys_unavailable', 2]);
+    await time.advance(1_499);
+    expect(await retryAfter()).toEqual(['keys_unavailable', 1]);
+    expect(fetches).toHaveLength(3);
     await time.advance(1);
     const found = find('b');
     await answer(A, B);
@@ -135,5 +141,38 @@ describe('an unknown key id', () => {
     expect(await refused).toBe('unknown_key');
     expect(() => keys.find(anonymous)).toThrow(new AuthError('unknown_key'));
     expect(fetches).toHaveLength(2);
+  });
+});
+
+describe('a key set that hangs', () => {
+  it.each([0, 0.5, 0.999])(
+    'never lets a cached key wait, also with an age limit of 2.5 s (random %d)',
+    async (random) => {
+      const { keys, fetches, time, answer, fail } = source({ maxAgeMs: 2_500, random: () => random });
+      await answer(A);
+      for (let elapsedMs = 0; elapsedMs < 30_000; elapsedMs += 10) {
+        await time.advance(10);
+        expect(await soFar(Promise.resolve(keys.find(header('a'))))).toBe(A);
+        expect(keys.has(A)).toBe(true);
+        // As fetch does when its signal aborts.
+        if (fetches.at(-1)?.signal.aborted) await fail();
+      }
+      expect(keys.status().state).toBe('stale');
+    },
+  );
+
+  it('never lets a cached key wait, also when an unknown id has started the fetch', async () => {
+    const { keys, find, fetches, time, answer, fail } = source({ maxAgeMs: 2_500 });
+    await answer(A);
+    await time.advance(1_400);
+    const asked = find('b');
+    await time.advance(879);
+    expect(fetches.at(-1)?.signal.aborted).toBe(false);
+    await time.advance(1);
+    expect(fetches.at(-1)?.signal).toMatchObject({ aborted: true, reason: 'did not respond within 880 ms' });
+    await fail();
+    expect(await asked).toBe('keys_unavailable');
+    time.step(1_000);
+    expect(await soFar(Promise.resolve(keys.find(header('a'))))).toBe(A);
   });
 });

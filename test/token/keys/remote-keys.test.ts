@@ -30,7 +30,7 @@ describe('an unknown key id', () => {
     await answer(A);
     expect(new Set(await Promise.all([...first, ...second]))).toEqual(new Set(['unknown_key']));
     expect(fetches).toHaveLength(3);
-    expect(await find('third')).toBe('unknown_key');
+    expect(await find('third')).toBe('keys_unavailable');
     expect(fetches).toHaveLength(3);
   });
 
@@ -120,7 +120,7 @@ describe('the refresh', () => {
     await time.advance(4_999);
     expect(fetches.at(-1)?.signal.aborted).toBe(false);
     await time.advance(1);
-    expect(fetches.at(-1)?.signal).toMatchObject({ aborted: true, reason: 'did not answer within 5000 ms' });
+    expect(fetches.at(-1)?.signal).toMatchObject({ aborted: true, reason: 'did not respond within 5000 ms' });
     expect(fetches).toHaveLength(2);
   });
 
@@ -130,16 +130,6 @@ describe('the refresh', () => {
     await time.advance(4_000);
     await answer(A);
     expect(keys.status().ageMs).toBe(4_000);
-  });
-
-  it('does not run in a circle where the age limit is longer than a timer can be', async () => {
-    const delays: number[] = [];
-    const { answer } = source({
-      maxAgeMs: 90 * 86_400_000,
-      schedule: (_task, delayMs) => (delays.push(delayMs), { cancel() {} }),
-    });
-    await answer(A);
-    expect(Math.max(...delays)).toBe(2 ** 31 - 1);
   });
 });
 
