@@ -2,6 +2,7 @@ import { ownMembers } from '../core/objects';
 import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import { PRESET_NAMES } from '../core/preset-names';
+import { hasUserInfo } from '../core/urls';
 import type { GenerationSource } from '../generation/source';
 import { ALGORITHMS } from '../token/algorithms';
 import type { Algorithm } from '../token/algorithms';
@@ -72,6 +73,8 @@ export function readIssuer(
   const read: OptionReader<Key> = readOptions('authenticate', given, [...ISSUER_KEYS, ...(alsoKnown as Key[])]);
   const options = ownMembers(given);
   const issuer = read.string('issuer') ?? read.refuse('issuer', "the issuer's address, exactly as in the token's iss");
+  // The issuer is in every log line, also where nothing is fetched from it.
+  if (URL.canParse(issuer) && hasUserInfo(issuer)) read.refuse('issuer', 'a URL without user name and password');
   const authUrl = read.string('authUrl') ?? issuer;
   const jwksUri = read.string('jwksUri');
   if (options.keys !== undefined && (typeof options.keys !== 'object' || options.keys === null)) {

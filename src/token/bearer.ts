@@ -1,20 +1,24 @@
 import { AuthError } from '../core/auth-error';
 
-/** The parts of a request in which a token may stand, as any Node framework has them. */
+/** The parts of a request that can contain a token, as any Node framework has them. */
 export interface TokenLocations {
   /** Request target as received; only its query is looked at. */
   readonly url?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Header names and values in turn, as node:http keeps them; shows repeated headers that `headers` hides. */
   readonly rawHeaders?: readonly string[] | undefined;
+  /** The connection; its server says how many headers Node keeps. */
+  readonly socket?: object | undefined;
   /** Parsed body, if a parser ran before the gate. */
   readonly body?: unknown;
 }
 
-/** What nearly every request carries, recognised at one look (RFC 6750 section 2.1). */
+/** The usual header, recognised by one test (RFC 6750 section 2.1). */
 const PLAIN_BEARER = /^Bearer [A-Za-z0-9\-._~+/]+=*$/;
 const BEARER_LENGTH = 'Bearer '.length;
-/** RFC 9110 section 11.4: `auth-scheme 1*SP token68`; only the scheme and the space matter for the first look. */
+/** `server.maxHeadersCount` when it is not set. Node counts names and values, so it keeps 1,000 headers. */
+const DEFAULT_MAX_RAW_HEADERS = 2_000;
+/** RFC 9110 section 11.4: `auth-scheme 1*SP token68`. */
 const CREDENTIALS = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?: +(.*))?$/s;
 /** RFC 6750 section 2.1: `b64token`. */
 const B64_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
@@ -24,8 +28,8 @@ const ACCESS_TOKEN_NAME = /^\[?access_token(?:[[\]]|$)/;
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /**
- * Takes the bearer token out of a request: from the Authorization header and from nowhere else (RFC 6750 section 2.1,
- * RFC 9700 section 4.3.2). Tokens in the query or in a form body are refused, whether or not a header came too.
+ * Reads the bearer token of a request, from the Authorization header only (RFC 6750 section 2.1, RFC 9700 section
+ * 4.3.2). Tokens in the query or in a form body are refused, with or without a header.
  *
  * @throws AuthError `missing_token`, `malformed_authorization`, `token_in_query` or `token_in_body`.
  */
@@ -37,17 +41,18 @@ export function bearerToken(request: TokenLocations): string {
   return token;
 }
 
-function fromHeader({ headers, rawHeaders }: TokenLocations): string | undefined {
+function fromHeader({ headers, rawHeaders, socket }: TokenLocations): string | undefined {
   const header = headers['authorization'];
-  // node:http keeps the first of two Authorization headers and drops the rest: which one counts must not be ours to guess.
+  // node:http keeps the first of two Authorization headers: which one counts must not be guessed.
   if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformed('more than one Authorization header');
+  if (rawHeaders && rawHeaders.length >= maxRawHeaders(socket)) throw malformed('Node may have dropped headers');
   if (header === undefined) return undefined;
-  if (typeof header !== 'string') throw malformed('the Authorization header is no string');
+  if (typeof header !== 'string') throw malformed('the Authorization header is not a string');
   if (PLAIN_BEARER.test(header)) return header.slice(BEARER_LENGTH);
 
   const [, scheme, credentials] = CREDENTIALS.exec(header) ?? [];
   if (scheme === undefined || BEARER_AFTER_COMMA.test(header)) throw malformed('not one scheme with its credentials');
-  // Another scheme is no attempt at a bearer token: the plain challenge says what is expected (RFC 6750 section 3).
+  // Another scheme is not an attempt at a bearer token: the plain challenge says what is expected (RFC 6750 section 3).
   if (scheme.toLowerCase() !== 'bearer') return undefined;
   if (credentials === undefined || !B64_TOKEN.test(credentials)) throw malformed('no single b64token after "Bearer"');
   return credentials;
@@ -55,6 +60,14 @@ function fromHeader({ headers, rawHeaders }: TokenLocations): string | undefined
 
 function malformed(privateDetail: string): AuthError {
   return new AuthError('malformed_authorization', { privateDetail });
+}
+
+/** From this length of `rawHeaders` on Node drops further headers silently. */
+function maxRawHeaders(socket: TokenLocations['socket']): number {
+  const server = (socket as { server?: { maxHeadersCount?: unknown } } | undefined)?.server;
+  const count = server?.maxHeadersCount;
+  if (typeof count !== 'number') return DEFAULT_MAX_RAW_HEADERS;
+  return count > 0 ? 2 * count : Infinity;
 }
 
 function countAuthorization(rawHeaders: readonly string[]): number {
@@ -85,7 +98,7 @@ function hasFormToken(request: TokenLocations): boolean {
 
 /** Whether a form-encoded string has a parameter that any parser would take for `access_token`, also as array or object. */
 function namesAccessToken(encoded: string): boolean {
-  // Spares the parser where the name cannot occur, not even percent-encoded.
+  // Skips the parser when the name cannot occur, not even percent-encoded.
   if (!encoded.includes('access_token') && !encoded.includes('%')) return false;
   for (const name of new URLSearchParams(encoded).keys()) {
     if (isAccessTokenName(name)) return true;

@@ -35,6 +35,26 @@ describe('requests as no HTTP client would send them', () => {
     expectRefusal(response, 'malformed_authorization', through);
   });
 
+  it.each([
+    ['997 others', 'dropped', 997],
+    ['1,995 others', 'dropped', 1_995],
+  ])('refuses a second Authorization header after %s, which Node has %s', async (_what, _fate, others) => {
+    const response = await server.send([
+      'GET /v1/orders HTTP/1.1',
+      'Host: api.test',
+      `Authorization: Bearer ${GOOD}`,
+      ...Array<string>(others).fill('a:b'),
+      `Authorization: Bearer ${OTHER}`,
+    ]);
+    expectRefusal(response, 'malformed_authorization', through);
+  });
+
+  it('accepts as many headers as Node keeps for certain', async () => {
+    const others = Array<string>(990).fill('a:b');
+    const response = await server.send(['GET /v1/orders HTTP/1.1', `Authorization: Bearer ${GOOD}`, ...others]);
+    expect(response.status).toBe(200);
+  });
+
   it('refuses an empty Authorization header', async () => {
     const response = await server.send(['GET /v1/orders HTTP/1.1', 'Authorization:']);
     expectRefusal(response, 'malformed_authorization', through);

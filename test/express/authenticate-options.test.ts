@@ -75,7 +75,7 @@ describe('authenticate(): wrong options throw at construction', () => {
     ],
     [
       { generationSource: 'http://tillgate:secret@login.test/g' },
-      `option "generationSource" ${onlyTls} "http://***@login.test/g"`,
+      `option "generationSource" ${onlyTls} "http://login.test/g"`,
     ],
     [{ maxStalenessMs: NaN }, `option "maxStalenessMs" must be a number of milliseconds from 1 to ${MAX}, got NaN`],
     [
@@ -106,6 +106,18 @@ describe('authenticate(): wrong options throw at construction', () => {
     [
       { resource: 'https://user:secret@api.test' },
       'option "resource" must be a URL without user name and password, got "https://api.test/"',
+    ],
+    [
+      { issuer: 'https://user:secret@login.test/a?key=secret' },
+      'option "issuer" must be a URL without user name and password, got "https://login.test/a"',
+    ],
+    [
+      { keys: undefined, jwksUri: 'https://:secret@login.test/jwks' },
+      'option "jwksUri" must be a URL without user name and password, got "https://login.test/jwks"',
+    ],
+    [
+      { keys: undefined, authUrl: 'ftp://login.test/a?key=secret' },
+      'option "authUrl" must be an absolute https: URL, got "ftp://login.test/a"',
     ],
     [{ acceptSenderConstrained: 1 }, 'option "acceptSenderConstrained" must be true or false, got 1'],
     [{ realm: '' }, 'option "realm" must be a non-empty string, got ""'],

@@ -91,7 +91,7 @@ describe('bearerToken: the header to the character (RFC 9110 section 11.4, RFC 6
     ['bearer behind a comma and blanks', 'Basic x,  Bearer y', notOne],
     ['a name that begins with bearer behind a comma', 'Digest x,bearers=1', ['missing_token', undefined]],
     ['another scheme', 'Basic abc', ['missing_token', undefined]],
-    ['no text', 17, ['malformed_authorization', 'the Authorization header is no string']],
+    ['no text', 17, ['malformed_authorization', 'the Authorization header is not a string']],
   ])('%s', (_what, header, expected) => {
     expect(detailOf(withHeader(header))).toEqual(expected);
   });
@@ -156,5 +156,30 @@ describe('parseToken', () => {
       expect((error as AuthError).privateDetail).toBe('the header is not a strict JSON object');
       expect((error as AuthError).cause).toBeUndefined();
     }
+  });
+});
+
+describe('headers that Node may have dropped', () => {
+  const outcome = (length: number, server?: object): string => {
+    const headers = { authorization: 'Bearer abc' };
+    const rawHeaders = ['Authorization', 'Bearer abc', ...Array<string>(length - 2).fill('x')];
+    try {
+      return bearerToken({ headers, rawHeaders, socket: server && { server } });
+    } catch (error) {
+      return (error as AuthError).privateDetail ?? '';
+    }
+  };
+  const DROPPED = 'Node may have dropped headers';
+
+  it.each([
+    [1_998, undefined, 'abc'],
+    [2_000, undefined, DROPPED],
+    [1_998, {}, 'abc'],
+    [2_000, { maxHeadersCount: null }, DROPPED],
+    [38, { maxHeadersCount: 20 }, 'abc'],
+    [40, { maxHeadersCount: 20 }, DROPPED],
+    [6_000, { maxHeadersCount: 0 }, 'abc'],
+  ])('%i names and values, server %j: %s', (length, server, expected) => {
+    expect(outcome(length, server)).toBe(expected);
   });
 });
