@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import { DEFAULT_KEY } from '../../src/generation/redis';
+import { DEFAULT_KEY } from '../../src/generation/redis/source';
 
 const BATCH = 10_000;
 

@@ -36,9 +36,9 @@ const SILENT = { info() {}, warn() {}, error() {} };
  * enough: no admin token, or credentials in the URL.
  */
 export function authorizedGenerations(
-  { generationSource: url, adminToken }: Settings,
+  { generationSource: url, adminToken, allowHttp }: Settings,
   dependencies: Pick<HttpGenerationsOptions, 'fetch' | 'logger'>,
 ): GenerationSource | undefined {
   if (adminToken === undefined || !url?.startsWith('http') || url.includes('@')) return undefined;
-  return httpGenerations({ url, headers: { authorization: `Bearer ${adminToken}` }, ...dependencies });
+  return httpGenerations({ url, allowHttp, headers: { authorization: `Bearer ${adminToken}` }, ...dependencies });
 }

@@ -1,6 +1,6 @@
-import { loadPackage } from '../generation/optional-package';
-import { connectToRedis } from '../generation/redis-connect';
-import type { RedisConnection } from '../generation/redis-client';
+import { loadPackage } from '../generation/source-url';
+import { connectToRedis } from '../generation/redis/connection';
+import type { RedisConnection } from '../generation/redis/connection';
 import type { Settings } from '../index';
 
 /** Commands that wait for a connection, at most. */

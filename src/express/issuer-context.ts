@@ -73,7 +73,8 @@ function openTracker(settings: IssuerSettings, dependencies: Dependencies): Gene
     rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
     // An issue time proves no change of the credential: there floors come from a source only.
     learn: claim !== 'iat',
-    source: ownsSource ? generationsFromUrl(generationSource, dependencies) : generationSource,
+    // The URL was checked with the options.
+    source: ownsSource ? generationsFromUrl(generationSource, { ...dependencies, allowHttp: true }) : generationSource,
     ownsSource,
     maxTokenAgeMs,
     skewMs: clockToleranceMs,

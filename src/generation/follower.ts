@@ -1,7 +1,7 @@
-import type { Clock, Schedule, Timer } from '../core/clock';
-import type { Logger } from '../core/logger';
 import { backOffMs } from '../core/back-off';
 import type { BackOffBounds } from '../core/back-off';
+import type { Clock, Schedule, Timer } from '../core/clock';
+import type { Logger } from '../core/logger';
 import type { Floors } from './floors';
 import type { Freshness } from './freshness';
 import type { GenerationSource } from './source';

@@ -1,7 +1,7 @@
 import { systemClock } from '../core/clock';
 import type { Clock } from '../core/clock';
 import { readOptions } from '../core/options';
-import { requireFloor } from './require-floor';
+import { requireFloor } from './generation';
 import type { Floor, PublishingSource } from './source';
 
 /** Options of `memoryGenerations()`. */

@@ -1,7 +1,7 @@
-import { withTimeLimit } from '../core/time-limit';
 import type { Schedule } from '../core/clock';
+import { withTimeLimit } from '../core/time-limit';
 import type { Floors } from './floors';
-import { SentinelCheck } from './sentinel-check';
+import { SentinelCheck } from './sentinel';
 import type { GenerationSnapshot, GenerationSource } from './source';
 import { SourceError, noResponse } from './source-error';
 
@@ -62,7 +62,8 @@ export class SourceReader {
     let snapshot = await this.#ask(sinceMs);
     // The source's clock has stepped back behind the time we asked from: what moved before it would be missing.
     if (snapshot.nowMs < sinceMs) snapshot = await this.#ask(0);
-    const { nowMs, resumeMs = nowMs - this.#options.overlapMs } = snapshot;
+    const { nowMs } = snapshot;
+    const resumeMs = ownResumeMs(snapshot) ?? nowMs - this.#options.overlapMs;
     // Counters have no time to ask from, so such a source is read whole.
     this.#sinceMs = this.#counters ? 0 : Math.max(0, resumeMs);
   }
@@ -86,10 +87,16 @@ export class SourceReader {
       if (merged.counters) this.#counters = true;
     }
     if (refused > 0) throw new SourceError(`the answer has ${refused} entries that are not [client id, generation]`);
-    const { nowMs, resumeMs = nowMs } = snapshot;
-    if (!Number.isFinite(nowMs) || !Number.isFinite(resumeMs)) throw new SourceError('the answer has no nowMs');
+    const { nowMs } = snapshot;
+    if (!Number.isFinite(nowMs) || !Number.isFinite(ownResumeMs(snapshot) ?? nowMs))
+      throw new SourceError('the answer has no nowMs');
     return snapshot;
   }
+}
+
+/** Most snapshots have none: one that is inherited from a polluted prototype would skip changes. */
+function ownResumeMs(snapshot: GenerationSnapshot): number | undefined {
+  return Object.hasOwn(snapshot, 'resumeMs') ? snapshot.resumeMs : undefined;
 }
 
 interface Slice {

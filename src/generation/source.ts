@@ -64,3 +64,18 @@ export interface GenerationSentinel {
 
 /** A source with every optional method, as `memoryGenerations()`, `redisGenerations()` and `postgresGenerations()` make it. */
 export type PublishingSource = GenerationSource & Required<Pick<GenerationSource, 'watch' | 'publish' | 'close'>>;
+
+/**
+ * A source in the gate's own process that knows every floor at every moment: it is asked with every request, so nothing
+ * is read ahead and nothing goes stale. For tests, whose next line must see a change.
+ */
+export interface LiveSource extends GenerationSource {
+  floorOf(clientId: string): number | undefined;
+}
+
+/** Whether a source can be asked about one client at any moment. */
+export function isLive(source: GenerationSource | undefined): source is LiveSource {
+  const floorOf = (source as Partial<LiveSource> | undefined)?.floorOf;
+  // A polluted prototype must not turn a source that has to be read into a live one.
+  return typeof floorOf === 'function' && floorOf !== (Object.prototype as Partial<LiveSource>).floorOf;
+}

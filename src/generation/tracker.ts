@@ -7,7 +7,7 @@ import { Freshness } from './freshness';
 import type { FreshnessState } from './freshness';
 import { readGeneration } from './read-generation';
 import type { GenerationRule } from './read-generation';
-import { isLive } from './live-source';
+import { isLive } from './source';
 import type { GenerationSource } from './source';
 
 /** How the generations of one issuer are tracked. */
@@ -77,7 +77,9 @@ export interface GenerationTracker {
 /** Tracks the generations of one issuer; a source is followed from now on. */
 export function trackGenerations(options: TrackerOptions): GenerationTracker {
   const { issuer, rule, learn, source, maxStalenessMs, onStale, clock, logger } = options;
-  const { pollMs = 5_000, readTimeoutMs = 5_000, overlapMs = 60_000, random = Math.random } = options;
+  // Own members only: a polluted prototype must not change how a source is read.
+  const own = { __proto__: null, ...options } as TrackerOptions;
+  const { pollMs = 5_000, readTimeoutMs = 5_000, overlapMs = 60_000, random = Math.random, ownsSource } = own;
   const fields = { issuer };
   const floors = new Floors(options);
   const freshness = new Freshness(maxStalenessMs, clock);
@@ -149,7 +151,7 @@ export function trackGenerations(options: TrackerOptions): GenerationTracker {
     }),
     async close() {
       follower?.close();
-      if (options.ownsSource) await source?.close?.();
+      if (ownsSource) await source?.close?.();
     },
   };
 }

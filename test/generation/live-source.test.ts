@@ -1,4 +1,4 @@
-import type { LiveSource } from '../../src/generation/live-source';
+import type { LiveSource } from '../../src/generation/source';
 import { memoryGenerations } from '../../src/generation/memory';
 import { START, reasonOf, track } from './fixtures';
 

@@ -1,10 +1,10 @@
 import { fakeTime, settle } from '../support/fake-time';
-import { redisGenerations } from '../../src/generation/redis';
+import { redisGenerations } from '../../src/generation/redis/source';
 import type { GenerationSentinel } from '../../src/generation/source';
 import { HOUR, ScriptedSource, START, keptLog, reasonOf, track } from './fixtures';
 import type { Tracked } from './fixtures';
-import { fakeSource } from './postgres-fake';
-import { FakeRedis } from './redis-fake';
+import { fakeSource } from './postgres/fake';
+import { FakeRedis } from './redis/fake';
 
 /** A source on a store that carries a sentinel. */
 class Store extends ScriptedSource {

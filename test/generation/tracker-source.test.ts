@@ -1,5 +1,5 @@
 import { AuthError } from '../../src/core/auth-error';
-import type { LiveSource } from '../../src/generation/live-source';
+import type { LiveSource } from '../../src/generation/source';
 import { HOUR, reasonOf, ScriptedSource, START, track } from './fixtures';
 
 /** A source in the same process that knows these floors. */

@@ -9,7 +9,7 @@ import { generationsStream } from '../../src/auth-server/generations/stream';
 import type { KeyRing } from '../../src/auth-server/storage/state';
 import { Store } from '../../src/auth-server/storage/store';
 import { systemSchedule } from '../../src/core/clock';
-import { httpGenerations } from '../../src/generation/http';
+import { httpGenerations } from '../../src/generation/http/source';
 import type { GenerationSourceFixture } from '../../src/testing/index';
 import { recordingLogger } from '../support/log';
 

@@ -1,4 +1,4 @@
-import { requireFloor } from '../../src/generation/require-floor';
+import { requireFloor } from '../../src/generation/generation';
 import type { Floor, GenerationSnapshot, GenerationSource } from '../../src/generation/source';
 import type { GenerationSourceFixture } from '../../src/testing/index';
 

@@ -1,4 +1,5 @@
 import { generationsFromUrl } from '../../generation/from-url';
+import type { SourceDependencies } from '../../generation/source-url';
 import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
 import { isSecureUrl } from '../../core/urls';
 import type { GenerationSource } from '../../index';
@@ -62,7 +63,7 @@ async function withSource(
 function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
   if (given !== undefined) {
     requireTls(given, env);
-    return fromUrl(given, fetch);
+    return fromUrl(given, { fetch, allowHttp: true });
   }
   const settings = apiSettings(readSettings(env));
   if (settings.generationSource === undefined) {
@@ -70,7 +71,10 @@ function openSource({ env, fetch }: CliIo, given: string | undefined): Generatio
     throw new CliError(`give --generations ${example}, or set TILLGATE_GENERATIONS`, EXIT.usage);
   }
   // The admin token belongs to the token server of the settings, and goes nowhere else.
-  return authorizedGenerations(settings, { fetch }) ?? fromUrl(settings.generationSource, fetch);
+  return (
+    authorizedGenerations(settings, { fetch }) ??
+    fromUrl(settings.generationSource, { fetch, allowHttp: settings.allowHttp })
+  );
 }
 
 /** The rule of TILLGATE_GENERATIONS: in plain text, floors can be forged on the way. */
@@ -82,9 +86,9 @@ function requireTls(url: string, env: CliIo['env']): void {
   );
 }
 
-function fromUrl(url: string, fetch: CliIo['fetch']): GenerationSource {
+function fromUrl(url: string, dependencies: SourceDependencies): GenerationSource {
   try {
-    return generationsFromUrl(url, { fetch });
+    return generationsFromUrl(url, dependencies);
   } catch (error) {
     throw new CliError((error as Error).message, EXIT.usage);
   }

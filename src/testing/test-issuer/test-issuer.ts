@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import { FIRST_TIME_MS } from '../../generation/generation';
-import type { LiveSource } from '../../generation/live-source';
+import type { LiveSource } from '../../generation/source';
 import { memoryGenerations } from '../../generation/memory';
 import type { GateOptions, IssuerOptions } from '../../index';
 import { ALGORITHMS } from '../../token/algorithms';

@@ -5,7 +5,7 @@ import express from 'express';
 import { generationsFeed } from '../../../src/auth-server/generations/feed';
 import type { Store } from '../../../src/auth-server/storage/store';
 import { systemClock, systemSchedule } from '../../../src/core/clock';
-import { httpGenerations } from '../../../src/generation/http';
+import { httpGenerations } from '../../../src/generation/http/source';
 import { trackGenerations } from '../../../src/generation/tracker';
 import { reasonOf } from '../../generation/fixtures';
 import { recordingLogger } from '../../support/log';

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { generationsFromUrl } from '../../../src/generation/from-url';
-import { redisFromUrl } from '../../../src/generation/redis-url';
+import { sourceFromUrl as redisFromUrl } from '../../../src/generation/redis/source';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 import { startRedis } from '../support/redis-server';

@@ -1,0 +1,159 @@
+import type * as Pg from 'pg';
+import { systemSchedule } from '../../core/clock';
+import type { Schedule } from '../../core/clock';
+import { consoleLogger } from '../../core/logger';
+import type { Logger } from '../../core/logger';
+import { readOptions } from '../../core/options';
+import type { OptionReader } from '../../core/options';
+import { requireFloor } from '../generation';
+import { postgresReader, sentinelReader } from './read';
+import { PostgresSessions } from './sessions';
+import type { PostgresPool } from './sessions';
+import { SENTINEL, postgresPreparation, postgresTable, upsertOf } from './table';
+import { postgresWatch } from './watch';
+import type { GenerationSentinel, PublishingSource } from '../source';
+import { describeFailure } from '../source-error';
+import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
+import type { SourceDependencies } from '../source-url';
+
+/** Options of `postgresGenerations()`. */
+export interface PostgresGenerationsOptions {
+  /**
+   * `Pool` of pg 8, or whatever has its shape. It stays yours to end. Every watch takes one connection for itself, so
+   * it must allow two at least; give it a `connectionTimeoutMillis`. Reads ask the primary; a standby is refused.
+   */
+  readonly pool: PostgresPool;
+  /** Name of the table, `table` or `schema.table`. Default `tillgate_generations`. */
+  readonly table?: string | undefined;
+  /** Creates the table before its first use if it does not exist. Default `false`: see `postgresSchema()`. */
+  readonly createTable?: boolean | undefined;
+  /**
+   * Refuses all tokens after a start until the publisher's sentinel is in the table. `false` for publishers that write
+   * none. Default `true`.
+   */
+  readonly sentinel?: boolean | undefined;
+  /** Longest time for one statement, in ms. Default 5000. */
+  readonly timeoutMs?: number | undefined;
+  /** Pause between two checks of the connection that listens, in ms. Default 15000. */
+  readonly heartbeatMs?: number | undefined;
+  readonly schedule?: Schedule | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+type Key = keyof PostgresGenerationsOptions;
+
+const OPTIONS = ['pool', 'table', 'createTable', 'sentinel', 'timeoutMs', 'heartbeatMs', 'schedule', 'logger'] as const;
+
+/**
+ * Floors in one table of PostgreSQL (13 or later), for reading and for publishing; LISTEN is the hint.
+ *
+ * @throws TypeError when an option is wrong.
+ * @example
+ * ```ts
+ * import { Pool } from 'pg';
+ * import { postgresGenerations } from 'tillgate/generations';
+ *
+ * const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
+ * const generations = postgresGenerations({ pool, createTable: true });
+ * ```
+ */
+export function postgresGenerations(options: PostgresGenerationsOptions): PublishingSource {
+  const given = readOptions<Key>('postgresGenerations', options, OPTIONS);
+  const pool = requirePool(given, options.pool);
+  const table = postgresTable(options.table ?? 'tillgate_generations');
+  const logger = options.logger ?? consoleLogger;
+  const schedule = given.callable('schedule', systemSchedule);
+  const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
+  const heartbeatMs = given.number('heartbeatMs', 15_000, { unit: 'ms', min: 1, max: 3_600_000 });
+  const sessions = new PostgresSessions({ pool, timeoutMs, schedule });
+  const create = given.boolean('createTable', false);
+  const withSentinel = given.boolean('sentinel', true);
+  const upsert = upsertOf(table);
+  const prepare = postgresPreparation({ sessions, table, create, logger });
+
+  if (pool.options && !pool.options.connectionTimeoutMillis) {
+    const detail = 'a connection that never comes about keeps its place in the pool; set it to 5000, say';
+    logger.warn({ table: table.name, detail }, 'the pool of PostgreSQL connections has no connectionTimeoutMillis');
+  }
+  // pg reports idle connections that break here, and without a listener it ends the process. The listener stays after
+  // close(): connections can break while the pool ends, too.
+  pool.on?.('error', (error) => {
+    logger.info({ table: table.name, detail: describeFailure(error) }, 'an idle connection to PostgreSQL is lost');
+  });
+
+  /** One statement, which is its own transaction. */
+  async function write(clientId: string, generation: number): Promise<void> {
+    await prepare();
+    await sessions.use((query) => query(upsert, [clientId, generation]));
+  }
+
+  const sentinel: GenerationSentinel = {
+    read: sentinelReader({ sessions, table, prepare }),
+    write: (generation) => write(SENTINEL, generation),
+  };
+
+  return {
+    ...(withSentinel && { sentinel }),
+    read: postgresReader({ sessions, table, prepare }),
+    watch: postgresWatch({ sessions, table, prepare, heartbeatMs, schedule }),
+    async publish(clientId, generation) {
+      requireFloor(clientId, generation);
+      requireIndexable(clientId);
+      await write(clientId, generation);
+    },
+    close() {
+      sessions.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+function requirePool(given: OptionReader<Key>, pool: PostgresPool | undefined): PostgresPool {
+  if (typeof pool?.connect !== 'function') given.refuse('pool', 'a pool of connections, such as Pool of pg 8');
+  if (pool.options?.max === 1) given.refuse('pool', 'a pool of two connections at least: one listens, one reads');
+  return pool;
+}
+
+/** One listens, one reads, one publishes, and one to spare. */
+const CONNECTIONS = 4;
+const CONNECT_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 10_000;
+
+/**
+ * Makes the source for a `postgres://` URL, as libpq and pg write it: `sslmode` in its query decides about TLS, `table`
+ * names the table, which is created if it does not exist, and `sentinel=off` does without a sentinel.
+ *
+ * @throws TypeError when the URL is wrong or pg is not installed; the message does not repeat the URL.
+ */
+export function sourceFromUrl(url: string, dependencies: SourceDependencies): PublishingSource {
+  const { schedule, logger, load = loadPackage } = dependencies;
+  const { url: connectionString, place: table, sentinel } = readStoreUrl(url, 'postgres', 'table');
+  const pg = loadIfInstalled(load, 'pg') as typeof Pg | undefined;
+  if (!pg) {
+    throw new TypeError('generations: a postgres: URL needs the package pg, and it is not installed: npm install pg@8');
+  }
+  const pool = new pg.Pool({
+    connectionString,
+    max: CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    application_name: 'tillgate',
+  });
+  const source = postgresGenerations({ pool, table, sentinel, createTable: true, schedule, logger });
+  return {
+    ...source,
+    async close() {
+      await source.close();
+      if (!pool.ending) await pool.end();
+    },
+  };
+}
+
+/** An index row must fit into a third of a page, which leaves 2,692 bytes for a text. */
+const MAX_CLIENT_ID_BYTES = 2_600;
+
+function requireIndexable(clientId: string): void {
+  if (Buffer.byteLength(clientId) <= MAX_CLIENT_ID_BYTES) return;
+  throw new TypeError(`publish(): client id must have ${MAX_CLIENT_ID_BYTES} bytes at most to be stored in PostgreSQL`);
+}

@@ -1,0 +1,157 @@
+import type * as Ioredis from 'ioredis';
+import type * as NodeRedis from 'redis';
+import { describe } from '../../core/options';
+import { loadIfInstalled, readStoreUrl } from '../source-url';
+import type { Load } from '../source-url';
+
+/** The part of a client of ioredis that is used; `Redis` of ioredis 5 and 6 fits. */
+export interface IoredisClient {
+  readonly status: string;
+  call(command: string, ...args: string[]): Promise<unknown>;
+  subscribe(...channels: string[]): Promise<unknown>;
+  duplicate(): IoredisClient;
+  disconnect(): void;
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  off(event: string, listener: (...args: unknown[]) => void): unknown;
+}
+
+/** The part of a client of node-redis that is used; what `createClient()` of redis 5 and 6 answers fits. */
+export interface NodeRedisClient {
+  readonly isReady: boolean;
+  sendCommand(args: string[]): Promise<unknown>;
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  duplicate(): NodeRedisClient;
+  connect(): Promise<unknown>;
+  destroy(): void;
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  off(event: string, listener: (...args: unknown[]) => void): unknown;
+}
+
+/** A client of ioredis or of node-redis. */
+export type RedisClient = IoredisClient | NodeRedisClient;
+
+/** One connection, whichever client makes it. */
+export interface RedisConnection {
+  send(args: readonly string[]): Promise<unknown>;
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  /** Calls `listener` whenever the connection breaks, also when the client mends it by itself; answers how to stop. */
+  onBreak(listener: (error: unknown) => void): () => void;
+  /** Opens another connection to the same server; what is sent meanwhile waits for it. */
+  duplicate(): RedisConnection;
+  close(): void;
+}
+
+/** Events that mean a gap; the two clients share no single one. */
+const BREAKS = ['close', 'end', 'error', 'reconnecting'] as const;
+
+/** Marks of clients that talk to several servers: their hints come in no order, so no read could rely on them. */
+const OF_MANY_SERVERS = ['isCluster', 'masters', 'getMasterNode'] as const;
+
+/**
+ * Knows a client by its shape.
+ *
+ * @throws TypeError when it is neither of ioredis nor of node-redis, or talks to a cluster.
+ */
+export function redisConnection(client: RedisClient): RedisConnection {
+  const shape = ((client as RedisClient | undefined) ?? {}) as Record<string, unknown>;
+  if (OF_MANY_SERVERS.some((mark) => Boolean(shape[mark]))) {
+    throw new TypeError('redisGenerations(): option "client" must be of one server, the primary; got one of several');
+  }
+  if (typeof shape['call'] === 'function' && 'status' in shape) return ofIoredis(client as IoredisClient);
+  if (typeof shape['sendCommand'] === 'function' && 'isReady' in shape) return ofNodeRedis(client as NodeRedisClient);
+  const expected = 'a client of ioredis or of redis (node-redis)';
+  throw new TypeError(`redisGenerations(): option "client" must be ${expected}, got ${describe(client)}`);
+}
+
+function ofIoredis(client: IoredisClient): RedisConnection {
+  return {
+    send: ([command = '', ...args]) => client.call(command, ...args),
+    subscribe(channel, listener) {
+      client.on('message', (from, message) => {
+        if (from === channel) listener(String(message));
+      });
+      return client.subscribe(channel);
+    },
+    onBreak: (listener) => listenForBreaks(client, listener),
+    duplicate: () => ofIoredis(client.duplicate()),
+    close: () => client.disconnect(),
+  };
+}
+
+function ofNodeRedis(client: NodeRedisClient): RedisConnection {
+  return {
+    send: (args) => client.sendCommand([...args]),
+    subscribe: (channel, listener) => client.subscribe(channel, (message) => listener(String(message))),
+    onBreak: (listener) => listenForBreaks(client, listener),
+    duplicate() {
+      const copy = client.duplicate();
+      // The failure comes out of whatever is sent.
+      copy.connect().catch(() => undefined);
+      return ofNodeRedis(copy);
+    },
+    close: () => client.destroy(),
+  };
+}
+
+/** A listener for `error` stays for good: without one, a connection that is lost would end the process. */
+function listenForBreaks(client: RedisClient, listener: (error: unknown) => void): () => void {
+  let listening = true;
+  const onBreak = (error?: unknown): void => {
+    if (listening) listener(error);
+  };
+  for (const event of BREAKS) client.on(event, onBreak);
+  return () => {
+    listening = false;
+    for (const event of BREAKS) if (event !== 'error') client.off(event, onBreak);
+  };
+}
+
+/** What a connection is for. */
+export interface RedisPurpose {
+  /** As the server lists the connection. */
+  readonly name: string;
+  /** Begins the message if no client is installed: what needs one. */
+  readonly needs: string;
+  readonly load: Load;
+  /** Further options of the two clients. */
+  readonly ioredis?: {
+    readonly maxRetriesPerRequest: number;
+    readonly enableReadyCheck: boolean;
+    readonly disconnectTimeout: number;
+  };
+  readonly nodeRedis?: { readonly commandsQueueMaxLength: number };
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 10_000;
+
+/**
+ * Connects to a `redis://` or `rediss://` URL by ioredis or redis (node-redis), whichever is installed, and again
+ * whenever the connection is lost.
+ *
+ * @throws TypeError when neither is installed; the message does not repeat the URL, which may hold a password
+ */
+export function connectToRedis(url: string, purpose: RedisPurpose): RedisConnection {
+  const { name, needs, load } = purpose;
+  const store = readStoreUrl(url, 'redis', 'key');
+  const ioredis = loadIfInstalled(load, 'ioredis') as typeof Ioredis | undefined;
+  if (ioredis) {
+    const options = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: KEEP_ALIVE_MS, connectionName: name };
+    return listenedTo(new ioredis.Redis(store.url, { ...options, ...purpose.ioredis }));
+  }
+  const nodeRedis = loadIfInstalled(load, 'redis') as typeof NodeRedis | undefined;
+  if (nodeRedis) {
+    const socket = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
+    const client = nodeRedis.createClient({ url: store.url, socket, name, ...purpose.nodeRedis });
+    const connection = listenedTo(client);
+    client.connect().catch(() => undefined);
+    return connection;
+  }
+  throw new TypeError(`${needs} the package ioredis or redis, and neither is installed: npm install ioredis@6`);
+}
+
+/** Without a listener, a connection that is lost would end the process; commands report the failure. */
+function listenedTo(client: RedisClient): RedisConnection {
+  client.on('error', () => undefined);
+  return redisConnection(client);
+}

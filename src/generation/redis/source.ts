@@ -1,0 +1,158 @@
+import { systemClock, systemSchedule } from '../../core/clock';
+import type { Clock, Schedule } from '../../core/clock';
+import { consoleLogger } from '../../core/logger';
+import type { Logger } from '../../core/logger';
+import { readOptions } from '../../core/options';
+import { requireFloor } from '../generation';
+import { RedisCommands } from './commands';
+import { connectToRedis, redisConnection } from './connection';
+import type { RedisClient, RedisConnection } from './connection';
+import { RedisHints } from './hints';
+import { SENTINEL, readSentinel, redisReader } from './read';
+import type { GenerationSentinel, PublishingSource } from '../source';
+import { loadPackage, readStoreUrl } from '../source-url';
+import type { SourceDependencies } from '../source-url';
+
+/** Options of `redisGenerations()`. */
+export interface RedisGenerationsOptions {
+  /**
+   * A client of ioredis (5, 6) or of redis (node-redis 5, 6), connected to the primary. It stays yours to close; a watch
+   * opens another connection by its `duplicate()`.
+   */
+  readonly client: RedisClient;
+  /**
+   * Name of the sorted set and of the channel; issuers that share a server need one each. A `keyPrefix` of the client
+   * would change the one and not the other: put it here instead. Default `tillgate:generations`.
+   */
+  readonly key?: string | undefined;
+  /** Longest time for one command, in ms. Default 5000. */
+  readonly timeoutMs?: number | undefined;
+  /** Longest pause between two reads of the whole set while a watch stands, in ms. Default 60000. */
+  readonly wholeEveryMs?: number | undefined;
+  /**
+   * Refuses all tokens after a start until the publisher's sentinel is in the set. `false` for publishers that write
+   * none. Default `true`.
+   */
+  readonly sentinel?: boolean | undefined;
+  /** Milliseconds since the epoch. Default: the system's clock. */
+  readonly clock?: Clock | undefined;
+  readonly schedule?: Schedule | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+export const DEFAULT_KEY = 'tillgate:generations';
+
+const OPTIONS = ['client', 'key', 'timeoutMs', 'wholeEveryMs', 'sentinel', 'clock', 'schedule', 'logger'] as const;
+
+/**
+ * Floors in a sorted set of Redis (6.2 or later), for reading and for publishing; its pub/sub channel is the hint. The
+ * record that any program can write, in this order: `ZADD <key> GT <generation> <client id>`, then
+ * `PUBLISH <key> <client id>`.
+ *
+ * @throws TypeError when an option is wrong.
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis';
+ * import { redisGenerations } from 'tillgate/generations';
+ *
+ * const generations = redisGenerations({ client: new Redis('rediss://redis.example.com') });
+ * ```
+ */
+export function redisGenerations(options: RedisGenerationsOptions): PublishingSource {
+  readOptions('redisGenerations', options, OPTIONS);
+  return openSource(redisConnection(options.client), false, options);
+}
+
+/**
+ * Makes the source for a `redis://` or, with TLS, `rediss://` URL: `rediss://user:password@host:6379/0?key=name`, where
+ * `key` names the sorted set and `sentinel=off` does without a sentinel. Connects by ioredis or redis (node-redis),
+ * whichever is installed.
+ *
+ * @throws TypeError when the URL is wrong or neither is installed; the message does not repeat the URL.
+ */
+export function sourceFromUrl(url: string, dependencies: SourceDependencies): PublishingSource {
+  const { clock, schedule, logger, load = loadPackage } = dependencies;
+  const { place, sentinel } = readStoreUrl(url, 'redis', 'key');
+  const connection = connectToRedis(url, { name: 'tillgate', needs: 'generations: a redis: URL needs', load });
+  return openSource(connection, true, { key: place || undefined, sentinel, clock, schedule, logger });
+}
+
+/** @param owned - whether the connection is closed with the source */
+function openSource(
+  connection: RedisConnection,
+  owned: boolean,
+  options: Omit<RedisGenerationsOptions, 'client'>,
+): PublishingSource {
+  const given = readOptions('redisGenerations', options, OPTIONS);
+  const key = given.string('key') ?? DEFAULT_KEY;
+  const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
+  const wholeEveryMs = given.number('wholeEveryMs', 60_000, { unit: 'ms', min: 1_000, max: 86_400_000 });
+  const withSentinel = given.boolean('sentinel', true);
+  const now = strictly(given.callable('clock', systemClock));
+  const schedule = given.callable('schedule', systemSchedule);
+  const logger = options.logger ?? consoleLogger;
+  const subscriptions = new Set<RedisHints>();
+  // After a failover the commands go to another server than the one that sent the hints.
+  const onBreak = (error: unknown): void => subscriptions.forEach((hints) => hints.end(error));
+  const commands = new RedisCommands({ connection, owned, timeoutMs, schedule, onBreak });
+
+  async function watch(wake: () => void, lost?: (error: unknown) => void): Promise<() => void> {
+    const hints: RedisHints = new RedisHints({
+      connection: commands.duplicate(),
+      channel: key,
+      now,
+      timeoutMs,
+      schedule,
+      wake,
+      lost(error) {
+        subscriptions.delete(hints);
+        lost?.(error);
+      },
+    });
+    subscriptions.add(hints);
+    await hints.start().catch((error: unknown) => {
+      subscriptions.delete(hints);
+      throw error;
+    });
+    return () => {
+      subscriptions.delete(hints);
+      hints.stop();
+    };
+  }
+
+  const sentinel: GenerationSentinel = {
+    read: () => readSentinel(commands, key),
+    async write(generation) {
+      await commands.run('ZADD', key, 'GT', String(generation), SENTINEL);
+    },
+  };
+
+  return {
+    ...(withSentinel && { sentinel }),
+    read: redisReader({ commands, key, subscriptions, now, wholeEveryMs, logger }),
+    watch,
+    async publish(clientId, generation) {
+      requireFloor(clientId, generation);
+      // Sent together and in this order: a process that hears the hint finds the floor.
+      await Promise.all([
+        commands.run('ZADD', key, 'GT', String(generation), clientId),
+        commands.run('PUBLISH', key, clientId),
+      ]);
+    },
+    close() {
+      for (const hints of subscriptions) hints.stop();
+      subscriptions.clear();
+      commands.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** A fraction of a ms that a double still resolves, for some hundred years to come. */
+const STEP_MS = 2 ** -10;
+
+/** A clock that never returns the same time twice, so that of two events one is always the earlier. */
+function strictly(clock: Clock): Clock {
+  let latestMs = 0;
+  return () => (latestMs = Math.max(latestMs + STEP_MS, Math.floor(clock())));
+}

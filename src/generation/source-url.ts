@@ -1,0 +1,65 @@
+import { createRequire } from 'node:module';
+import type { Clock, Schedule } from '../core/clock';
+import type { Logger } from '../core/logger';
+import type { Fetch } from '../token/keys/fetch-json';
+
+/** Loads a package by its name. */
+export type Load = (name: string) => unknown;
+
+/** What a source that is made from a URL may use; each takes what it needs. */
+export interface SourceDependencies {
+  /** Sent with every request to an `http(s):` source. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Accepts an `http:` source on another host than loopback. */
+  readonly allowHttp?: boolean | undefined;
+  readonly fetch?: Fetch | undefined;
+  readonly clock?: Clock | undefined;
+  readonly schedule?: Schedule | undefined;
+  readonly logger?: Logger | undefined;
+  /** Loads the package of a store's client. Default: Node's `require`. */
+  readonly load?: Load | undefined;
+}
+
+/** Node's `require`. */
+export const loadPackage: Load = createRequire(__filename);
+
+/** Loads an optional peer dependency: `undefined` if it is not installed; an installed package that is broken throws. */
+export function loadIfInstalled(load: Load, name: string): unknown {
+  try {
+    return load(name);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** A store's URL, and our own parameters of its query. */
+export interface StoreUrl {
+  /** Without our parameters, which the store's client must not see. */
+  readonly url: string;
+  /** Where the floors are: the value of the parameter that was asked for. */
+  readonly place: string | undefined;
+  /** `sentinel=on` or `off`; on by default. */
+  readonly sentinel: boolean;
+}
+
+/**
+ * Takes our parameters out of the query of a store's URL: `sentinel`, and the one that says where the floors are.
+ *
+ * @throws TypeError when the URL or `sentinel` is wrong; the message does not repeat the URL
+ */
+export function readStoreUrl(url: string, scheme: string, placeParameter: string): StoreUrl {
+  // Node's error repeats its input, and with it the password.
+  if (!URL.canParse(url)) throw new TypeError(`generations: the ${scheme}: URL is not valid`);
+  const parsed = new URL(url);
+  const query = parsed.searchParams;
+  const place = query.get(placeParameter) ?? undefined;
+  const sentinel = query.get('sentinel') ?? 'on';
+  if (sentinel !== 'on' && sentinel !== 'off') {
+    throw new TypeError(`generations: "sentinel" in the ${scheme}: URL must be on or off`);
+  }
+  if (place === undefined && !query.has('sentinel')) return { url, place, sentinel: true };
+  query.delete(placeParameter);
+  query.delete('sentinel');
+  return { url: parsed.href, place, sentinel: sentinel === 'on' };
+}

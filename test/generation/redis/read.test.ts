@@ -1,0 +1,131 @@
+import { redisGenerations } from '../../../src/generation/redis/source';
+import type { Floor } from '../../../src/generation/source';
+import { fakeTime, settle } from '../../support/fake-time';
+import { START, keptLog, reasonOf, track } from '../fixtures';
+import { FakeRedis } from './fake';
+
+function open() {
+  const time = fakeTime(START);
+  const redis = new FakeRedis();
+  const log = keptLog();
+  const client = redis.connect();
+  const { clock, schedule } = time;
+  const source = redisGenerations({ client, sentinel: false, clock, schedule, logger: log });
+  const read = async (sinceMs: number): Promise<{ floors: Floor[]; nowMs: number }> => {
+    const { floors, nowMs } = await source.read(sinceMs);
+    return { floors: [...floors], nowMs };
+  };
+  return { time, redis, client, log, source, read };
+}
+
+/** A watch that stands, and a first read after it. */
+async function openWatched() {
+  const opened = open();
+  const wake = jest.fn();
+  const lost = jest.fn();
+  const stop = await opened.source.watch(wake, lost);
+  const { nowMs } = await opened.read(0);
+  opened.redis.take();
+  return { ...opened, wake, lost, stop, nowMs, subscriber: opened.redis.clients[1]! };
+}
+
+describe('what redisGenerations asks', () => {
+  it('is the whole set while nobody watches', async () => {
+    const { redis, read } = open();
+    redis.write('pos', START);
+    const { nowMs } = await read(0);
+    expect(redis.take()).toBe('ROLE ZCARD ZSCAN');
+    expect((await read(nowMs)).floors).toEqual([['pos', START]]);
+    expect(redis.take()).toBe('ROLE ZCARD ZSCAN');
+  });
+
+  it('is nothing but the named clients while a watch stands', async () => {
+    const { redis, read, nowMs } = await openWatched();
+    redis.scores.set('silent', '7');
+    redis.write('pos', 3);
+    expect((await read(nowMs)).floors).toEqual([['pos', 3]]);
+    expect(redis.take()).toBe('PING ZMSCORE ZCARD');
+  });
+
+  it('is a sign of life when nothing moved', async () => {
+    const { redis, read, nowMs } = await openWatched();
+    expect((await read(nowMs)).floors).toEqual([]);
+    expect(redis.take()).toBe('PING ZCARD');
+  });
+
+  it('names a client again to everybody who has not read it', async () => {
+    const { redis, read, nowMs } = await openWatched();
+    redis.write('pos', 3);
+    const first = await read(nowMs);
+    const other = await read(nowMs);
+    expect(other.floors).toEqual(first.floors);
+    expect((await read(other.nowMs)).floors).toEqual([]);
+  });
+
+  it('is the whole set for a time before the watch, and for one that has not come', async () => {
+    const { redis, source, read } = open();
+    const before = await read(0);
+    await source.watch(() => undefined);
+    redis.take();
+    await read(before.nowMs);
+    expect(redis.take()).toBe('ROLE ZCARD ZSCAN');
+    await read(START + 30_000);
+    expect(redis.take()).toBe('ROLE ZCARD ZSCAN');
+  });
+
+  it('is the whole set once a minute, for every reader, so that writers that forget the hint are found', async () => {
+    const { time, redis, read, nowMs } = await openWatched();
+    redis.scores.set('silent', '7');
+    await time.advance(60_000);
+    const other = nowMs;
+    expect((await read(nowMs)).floors).toEqual([['silent', 7]]);
+    const { floors, nowMs: later } = await read(other);
+    expect(floors).toEqual([['silent', 7]]);
+    redis.take();
+    await read(later);
+    expect(redis.take()).toBe('PING ZCARD');
+  });
+
+  it('is the whole set after more names than are kept', async () => {
+    const { redis, read, nowMs } = await openWatched();
+    for (let n = 0; n <= 100_000; n++) redis.write(`client-${n}`, START + n);
+    expect((await read(nowMs)).floors).toHaveLength(100_001);
+    expect(redis.take()).toBe('ROLE ZCARD ZSCAN');
+  });
+
+  it('is the whole set when floors have gone, and operators hear of it once', async () => {
+    const { redis, read, log, nowMs } = await openWatched();
+    redis.write('pos', START);
+    const { nowMs: later } = await read(nowMs);
+    redis.scores.clear();
+    redis.take();
+    await read(later);
+    expect(redis.take()).toBe('PING ZCARD ROLE ZCARD ZSCAN');
+    expect(log.lines).toEqual(['warn: floors have gone from Redis, those known here stay']);
+    expect(log.fields).toEqual([{ key: 'tillgate:generations', missing: 1, left: 0 }]);
+  });
+
+  it('does not mistake a name without a floor for one', async () => {
+    const { redis, read, nowMs } = await openWatched();
+    redis.say('tillgate:generations', 'nobody');
+    redis.say('another channel', 'pos');
+    expect((await read(nowMs)).floors).toEqual([]);
+    expect(redis.take()).toBe('PING ZMSCORE ZCARD');
+  });
+});
+
+describe('a tracker over redisGenerations', () => {
+  it('reads the whole set once and then what it is told', async () => {
+    const { redis, source, time } = open();
+    const { tracker } = track({ source }, time);
+    await tracker.ready();
+    expect(redis.take()).toBe('PING ROLE ZCARD ZSCAN');
+    redis.write('pos', START - 600_000);
+    await settle();
+    expect(redis.take()).toBe('PING ZMSCORE ZCARD');
+    expect(reasonOf(() => tracker.check('pos', START - 600_001))).toBe('superseded');
+    await time.advance(5_000);
+    expect(redis.take()).toBe('PING ZCARD');
+    await tracker.close();
+  });
+});

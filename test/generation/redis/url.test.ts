@@ -1,0 +1,95 @@
+import { EventEmitter } from 'node:events';
+import { generationsFromUrl } from '../../../src/generation/from-url';
+import { sourceFromUrl as redisFromUrl } from '../../../src/generation/redis/source';
+import { FakeRedis } from './fake';
+
+/** The packages that are installed, each with what it was asked to make. */
+function packages(...installed: ('ioredis' | 'redis')[]) {
+  const redis = new FakeRedis();
+  const made: unknown[] = [];
+  const modules: Readonly<Record<string, unknown>> = {
+    ioredis: {
+      Redis: function Redis(...args: unknown[]) {
+        made.push(['ioredis', ...args]);
+        return redis.connect();
+      },
+    },
+    redis: {
+      createClient(...args: unknown[]) {
+        made.push(['redis', ...args]);
+        return nodeRedis(redis);
+      },
+    },
+  };
+  function load(name: string): unknown {
+    if (installed.includes(name as 'redis')) return modules[name];
+    throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
+  }
+  return { redis, made, load };
+}
+
+/** A connection shaped as node-redis is. */
+function nodeRedis(redis: FakeRedis): object {
+  const client = redis.connect();
+  return Object.assign(new EventEmitter(), {
+    isReady: true,
+    connect: () => Promise.reject(new Error('ECONNREFUSED')),
+    destroy: () => client.disconnect(),
+    sendCommand: ([command = '', ...args]: string[]) => client.call(command, ...args),
+  });
+}
+
+describe('a redis: address', () => {
+  it('makes an ioredis client when both packages are there', async () => {
+    const { load, made, redis } = packages('ioredis', 'redis');
+    const source = redisFromUrl('rediss://pos:hunter2@db.example:6380/3', { load });
+    expect(made).toEqual([['ioredis', 'rediss://pos:hunter2@db.example:6380/3', expect.any(Object)]]);
+    await source.publish?.('pos', 5);
+    expect([...redis.scores]).toEqual([['pos', '5']]);
+    await source.close?.();
+    expect(redis.clients.map(({ status }) => status)).toEqual(['end']);
+  });
+
+  it('makes a node-redis client when that is there alone, and survives its first failure', async () => {
+    const { load, made, redis } = packages('redis');
+    const source = redisFromUrl('redis://db.example', { load });
+    expect(made).toEqual([['redis', expect.objectContaining({ url: 'redis://db.example' })]]);
+    redis.write('pos', 5);
+    expect([...(await source.read(0)).floors]).toEqual([['pos', 5]]);
+    await source.close?.();
+    expect(redis.clients.map(({ status }) => status)).toEqual(['end']);
+  });
+
+  it('says what to install when neither is there', () => {
+    const { load } = packages();
+    expect(() => redisFromUrl('redis://pos:hunter2@db.example', { load })).toThrow(
+      new TypeError(
+        'generations: a redis: URL needs the package ioredis or redis, and neither is installed: npm install ioredis@6',
+      ),
+    );
+  });
+
+  it('does not hide that a package is broken', () => {
+    const load = (): never => {
+      throw new SyntaxError('Unexpected token');
+    };
+    expect(() => redisFromUrl('redis://db.example', { load })).toThrow(SyntaxError);
+  });
+
+  it('names the sorted set by its query, and keeps the rest of it', async () => {
+    const { load, made, redis } = packages('ioredis');
+    const source = redisFromUrl('redis://db.example/0?key=shop%3Afloors&family=6', { load });
+    expect(made).toEqual([['ioredis', 'redis://db.example/0?family=6', expect.any(Object)]]);
+    const wake = jest.fn();
+    await source.watch?.(wake);
+    redis.write('pos', 5, 'shop:floors');
+    expect(wake).toHaveBeenCalledTimes(1);
+    await source.close?.();
+  });
+
+  it('is refused without being repeated when it is no URL', () => {
+    expect(() => generationsFromUrl('redis://pos:hunter2@[::')).toThrow(
+      new TypeError('generations: the redis: URL is not valid'),
+    );
+  });
+});
