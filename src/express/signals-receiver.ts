@@ -108,10 +108,8 @@ export function signalsReceiver(options: SignalsReceiverOptions): SignalsReceive
   function signalsReceiver(req: GateRequest, res: Parameters<Middleware>[1]): void {
     receive(req)
       .catch(fail)
-      .then(
-        (answer) => send(res, answer),
-        () => res.destroy(),
-      );
+      .then((response) => send(res, response))
+      .catch(() => res.destroy());
   }
   return Object.assign(signalsReceiver, { close: () => keys.close() });
 }
@@ -150,6 +148,8 @@ function member(value: unknown, name: string): unknown {
 }
 
 function send(res: Parameters<Middleware>[1], { status, headers = {}, body }: Answer): void {
+  // A response timeout may have responded meanwhile.
+  if (res.headersSent || res.writableEnded) return;
   res.statusCode = status;
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   res.setHeader('Cache-Control', 'no-store');

@@ -44,13 +44,16 @@ export function securityEventVerifier(options: SecurityEventOptions): (raw: stri
     const { key } = await keys.find(header);
     verifySignature(token, key, header.algorithm);
 
-    const { iss, aud, jti, iat, events, sub_id: subject } = token.claims;
+    const { iss, aud, jti, iat, exp, events, sub_id: subject } = token.claims;
     if (iss !== transmitter) throw new AuthError('wrong_issuer');
     const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
     if (!named.some((audience) => audiences.some((own) => own === audience))) throw new AuthError('wrong_audience');
     if (typeof jti !== 'string' || jti === '') throw invalid('jti is no string');
-    if (typeof iat !== 'number' || !Number.isFinite(iat)) throw invalid('iat is no number');
+    if (typeof iat !== 'number' || !Number.isFinite(iat) || iat < 0) throw invalid('iat is not a time');
     if (iat * 1000 > clock() + clockToleranceMs) throw new AuthError('not_yet_valid');
+    // RFC 8417 section 2.2 advises against `exp`, but a token that has one expires.
+    if (exp !== undefined && typeof exp !== 'number') throw invalid('exp is not a number');
+    if (exp !== undefined && clock() >= exp * 1000 + clockToleranceMs) throw new AuthError('expired');
     if (!isObject(events) || Object.keys(events).length === 0) throw invalid('events is no object with events in it');
     return { tokenId: jti, issuedAtMs: iat * 1000, events: freezeDeep(events), subject: freezeDeep(subject) };
   };

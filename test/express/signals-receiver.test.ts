@@ -106,6 +106,9 @@ describe('signalsReceiver()', () => {
     ['no jti', sign(event({ jti: undefined })), 'invalid_request'],
     ['no events', sign(event({ events: {} })), 'invalid_request'],
     ['an issue time in the future', sign(event({ iat: NOW_SECONDS + 60 })), 'invalid_request'],
+    ['a negative issue time', sign(event({ iat: -1 })), 'invalid_request'],
+    ['an exp in the past', sign(event({ exp: NOW_SECONDS - 10 })), 'invalid_request'],
+    ['an exp that is not a number', sign(event({ exp: String(NOW_SECONDS + 60) })), 'invalid_request'],
     ['no token at all', 'garbage', 'invalid_request'],
     ['64 kB of text', 'a'.repeat(65_537), 'invalid_request'],
   ])('refuses %s', async (_name, body, err) => {
@@ -123,6 +126,30 @@ describe('signalsReceiver()', () => {
     const get = await request(app).get('/events');
     expect([get.status, get.headers['allow']]).toEqual([405, 'POST']);
     expect((await deliver(sign(event()), 'application/json')).status).toBe(415);
+  });
+
+  it('leaves a response alone that a timeout has sent meanwhile', async () => {
+    let publish = (): void => {};
+    const published = new Promise<void>((resolve) => (publish = resolve));
+    const generationSource = { read: () => Promise.reject(new Error('unused')), publish: () => published };
+    const { app } = setUp({ generationSource });
+    const timed = express().use((_req, res, next) => {
+      next();
+      res.status(504).end();
+    }, app);
+    const response = await request(timed)
+      .post('/events')
+      .set('Content-Type', 'application/secevent+jwt')
+      .send(sign(event()));
+    expect(response.status).toBe(504);
+    // Rejections that no code handles would end the process: Jest reports them as failures of the run.
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', note);
+    publish();
+    for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
   });
 
   it('applies a repeated delivery once', async () => {
