@@ -69,7 +69,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   }
 
   const tokens = createTokens({ ...settings, state: () => store.state });
-  const source = settings.generations;
+  const source = settings.generationSource;
   const publisher = createPublisher({ source, schedule, logger });
   const keeper = source && sentinelKeeper({ source, store, publisher, schedule, logger });
   await keeper?.start();

@@ -21,7 +21,7 @@ export interface AuthServerOptions {
   /** Scopes that may be registered. Default: any. */
   readonly scopes?: readonly string[] | undefined;
   /** Gets each change once it is on disk, and within 2 s again what it has lost (if it has a sentinel). */
-  readonly generations?: GenerationSource | undefined;
+  readonly generationSource?: GenerationSource | undefined;
   /** Bearer token that `/clients`, `/keys` and `/generations` ask for. Default: none, only this machine may call them. */
   readonly adminToken?: string | undefined;
   /** Address that the server will listen on. Default 127.0.0.1; beyond loopback an admin token is needed. */
@@ -47,7 +47,7 @@ export interface AuthServerSettings {
   readonly audience: string;
   readonly dataDir: string;
   readonly scopes: readonly string[] | undefined;
-  readonly generations: GenerationSource | undefined;
+  readonly generationSource: GenerationSource | undefined;
   readonly adminToken: string | undefined;
   readonly tokenLifetimeSeconds: number;
   readonly signingAlgorithm: SigningAlgorithm;
@@ -62,7 +62,7 @@ const OPTIONS = [
   'audience',
   'dataDir',
   'scopes',
-  'generations',
+  'generationSource',
   'adminToken',
   'host',
   'tokenLifetimeSeconds',
@@ -91,7 +91,7 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
     audience: given.string('audience') ?? given.refuse('audience', 'a non-empty string'),
     dataDir: given.string('dataDir') ?? given.refuse('dataDir', 'the path of a directory'),
     scopes: readScopes(given, options.scopes),
-    generations: readGenerations(given, options.generations),
+    generationSource: readSource(given, options.generationSource),
     adminToken: readAdminToken(given),
     tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, {
       unit: 'seconds',
@@ -134,10 +134,10 @@ function readScopes(given: Reader, scopes: unknown): readonly string[] | undefin
   return [...(scopes as string[])];
 }
 
-function readGenerations(given: Reader, source: GenerationSource | undefined): GenerationSource | undefined {
+function readSource(given: Reader, source: GenerationSource | undefined): GenerationSource | undefined {
   if (source === undefined) return undefined;
   if (typeof source?.publish !== 'function')
-    given.refuse('generations', 'a source with publish(), such as memoryGenerations()');
+    given.refuse('generationSource', 'a source with publish(), such as memoryGenerations()');
   return source;
 }
 

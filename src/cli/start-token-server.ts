@@ -42,7 +42,7 @@ export async function startTokenServer(
       audience: settings.audience,
       dataDir: settings.dataDir,
       scopes: SCOPES,
-      generations,
+      generationSource: generations,
       host,
       production: settings.production,
       rateLimit: settings.tokenRateLimit ?? false,

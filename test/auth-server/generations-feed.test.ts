@@ -232,7 +232,7 @@ it('publishes everything at the start, and each change before it is answered', a
   const client = await registerClient(server);
   await registerClient(server, { client_id: 'gone' });
   await server.delete('/clients/gone');
-  server = await server.restart({ generations });
+  server = await server.restart({ generationSource: generations });
   expect(await floors()).toEqual({ 'pos-17': client.generation, gone: client.generation + 1 });
   const { generation } = (await server.post('/clients/pos-17/revoke')).body;
   expect((await floors())['pos-17']).toBe(generation);

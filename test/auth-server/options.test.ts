@@ -8,6 +8,7 @@ afterEach(closeAll);
 
 describe('createAuthServer() refuses wrong options before it touches the disk', () => {
   it.each<[object, string]>([
+    [{ generations: {} }, 'unknown option "generations"; did you mean "generationSource"?'],
     [{ isuer: 'x' }, 'unknown option "isuer"; did you mean "issuer"?'],
     [{ issuer: undefined }, 'option "issuer" must be an http: or https: URL without query and fragment, got undefined'],
     [
@@ -42,8 +43,8 @@ describe('createAuthServer() refuses wrong options before it touches the disk', 
       'option "rateLimit" must be { limit, windowMs }, both whole numbers from 1, or false, got an object',
     ],
     [
-      { generations: { read() {} } },
-      'option "generations" must be a source with publish(), such as memoryGenerations(), got an object',
+      { generationSource: { read() {} } },
+      'option "generationSource" must be a source with publish(), such as memoryGenerations(), got an object',
     ],
     [{ adminToken: 'a b' }, 'option "adminToken" must be printable ASCII without blanks'],
     [

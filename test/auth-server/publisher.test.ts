@@ -28,7 +28,7 @@ const hang = (): Promise<void> => new Promise(() => {});
 
 it('a source that is down does not fail the change, and gets the floor as soon as it responds', async () => {
   const generations = fragileSource();
-  const server = await startServer({ generations });
+  const server = await startServer({ generationSource: generations });
   const { generation } = await registerClient(server);
   generations.broken = refuse;
   expect((await server.post('/clients/pos-17/revoke')).status).toBe(200);
@@ -177,7 +177,7 @@ it.each([
   ['a registration', (server: TestServer) => server.post('/clients', { client_id: 'new', scope: 'orders:read' })],
 ])('%s is responded to only after its floor is published', async (_name, change) => {
   const generations = fragileSource();
-  const server = await startServer({ generations });
+  const server = await startServer({ generationSource: generations });
   await registerClient(server);
   let release: (() => void) | undefined;
   generations.broken = () => new Promise<void>((resolve) => (release = resolve));

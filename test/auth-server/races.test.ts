@@ -27,7 +27,7 @@ const generationOf = (token: string): number => decode(token).claims['generation
 it('a Description change that races token requests: a token dies with the change or carries the new generation', async () => {
   const time = fakeTime();
   const generations = memoryGenerations({ clock: time.clock });
-  const server = await startServer({ generations }, time);
+  const server = await startServer({ generationSource: generations }, time);
   const client = await registerClient(server);
   const keys = (await server.get('/.well-known/openid-configuration/jwks')).body;
   const gate = authenticate({

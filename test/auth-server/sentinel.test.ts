@@ -45,7 +45,7 @@ type Source = ReturnType<typeof losableSource>;
 
 /** A token server with two clients and a deleted one, and the floors that it has published. */
 async function startWith(control: Source): Promise<{ server: TestServer; held: Record<string, number> }> {
-  const server = await startServer({ generations: control.source });
+  const server = await startServer({ generationSource: control.source });
   await registerClient(server);
   await registerClient(server, { client_id: 'kiosk' });
   await registerClient(server, { client_id: 'gone' });
@@ -204,7 +204,7 @@ it('a source without a sentinel gets everything at the start, and no timer', asy
   const { server, held } = await startWith(control);
   await control.restore();
   const { read, publish } = control.source;
-  const again = await server.restart({ generations: { read, publish } });
+  const again = await server.restart({ generationSource: { read, publish } });
   expect(await control.floors()).toEqual(held);
   expect(again.time.pending).toBe(0);
 });

@@ -9,7 +9,13 @@ const suites = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf
 
 describe('the plan of the mutation tests', () => {
   it('covers every layer that decides about a request or a token', () => {
-    expect(Object.keys(plan.folders).sort()).toEqual(['src/auth-server', 'src/express', 'src/generation', 'src/token']);
+    expect(Object.keys(plan.folders).sort()).toEqual([
+      'src/auth-server',
+      'src/express',
+      'src/generation',
+      'src/rate-limit',
+      'src/token',
+    ]);
     expect(Object.keys(plan.folders).filter((folder) => !existsSync(join(ROOT, folder)))).toEqual([]);
   });
 

@@ -83,7 +83,7 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
       audience: AUDIENCE,
       dataDir,
       scopes: SCOPES,
-      generations: source,
+      generationSource: source,
       adminToken: ADMIN_TOKEN,
       tokenLifetimeSeconds: LIFETIME_MS / 1000,
       signingAlgorithm: 'ES256',

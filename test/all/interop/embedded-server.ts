@@ -38,7 +38,14 @@ export async function startEmbeddedServer(path = ''): Promise<EmbeddedServer> {
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
   const generations = memoryGenerations();
   const logger = recordingLogger();
-  const auth = await createAuthServer({ issuer, audience: API, dataDir, generations, rateLimit: false, logger });
+  const auth = await createAuthServer({
+    issuer,
+    audience: API,
+    dataDir,
+    generationSource: generations,
+    rateLimit: false,
+    logger,
+  });
   server.on('request', auth.handler);
   return {
     issuer,
