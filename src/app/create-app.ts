@@ -1,8 +1,10 @@
 import express from 'express';
 import type { Express } from 'express';
 import helmet from 'helmet';
-import { authenticate, authenticateOptions, problemHandler, protectedResourceMetadata } from '../index';
-import type { AuthenticateOptions, Gate, GateStatus, Logger, Settings } from '../index';
+import { authenticate, problemHandler, protectedResourceMetadata } from '../index';
+import { authenticateOptions } from '../settings/authenticate-options';
+import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
+import type { Settings } from '../settings/settings';
 import { assertAgreement, loadContract } from '../openapi';
 import { commerceRouter } from './commerce/router';
 import type { CommerceRouterOptions } from './commerce/router';
@@ -11,6 +13,7 @@ import { healthRoutes } from './health';
 import type { Readiness } from './health';
 import { createLog, logRequest } from './log';
 import { notFound } from './not-found';
+import { problemPages, problemTypesOf } from './problem-pages';
 import { clientRateLimit } from './rate-limit';
 import { requestId } from './request-id';
 import { requestObserver } from './request-observer';
@@ -68,9 +71,10 @@ export function createApp(options: AppOptions): App {
     logRequest(logger, event);
     onRequest?.(event);
   }, clock);
-  const gateOptions = options.gate ?? authenticateOptions(settings);
+  const gateOptions: AuthenticateOptions = options.gate ?? authenticateOptions(settings);
   const gate = authenticate({
     resource: settings.baseUrl,
+    problemTypes: problemTypesOf(settings.baseUrl),
     ...gateOptions,
     unguarded: 'refuse',
     // A refusal goes into the line of its request: one line per request.
@@ -102,6 +106,7 @@ export function createApp(options: AppOptions): App {
   app.use(observer.handler);
   app.use(helmet());
   app.use(healthRoutes(readiness));
+  app.use(problemPages());
   app.use(
     protectedResourceMetadata({
       resource: settings.baseUrl,

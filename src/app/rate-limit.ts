@@ -1,7 +1,8 @@
 import { rateLimit } from 'express-rate-limit';
 import type { Request, RequestHandler } from 'express';
 import { sendProblem } from '../index';
-import type { Logger, Settings } from '../index';
+import type { Logger } from '../index';
+import type { Settings } from '../settings/settings';
 import { MemoryRateStore } from '../rate-limit/memory-store';
 import { SharedRateStore } from '../rate-limit/shared-store';
 import type { RedisCommands } from '../rate-limit/shared-store';

@@ -1,4 +1,5 @@
-import { authenticate, authenticateOptions } from '../index';
+import { authenticate } from '../index';
+import { authenticateOptions } from '../settings/authenticate-options';
 import type { Gate, GenerationSource } from '../index';
 import { httpGenerations } from '../generation/index';
 import type { HttpGenerationsOptions } from '../generation/index';

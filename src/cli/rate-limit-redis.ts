@@ -1,7 +1,7 @@
 import { loadPackage } from '../generation/source-url';
 import { connectToRedis } from '../generation/redis/connection';
 import type { RedisConnection } from '../generation/redis/connection';
-import type { Settings } from '../index';
+import type { Settings } from '../settings/settings';
 
 /** Commands that wait for a connection, at most. */
 const MAX_WAITING = 1_000;

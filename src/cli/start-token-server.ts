@@ -1,12 +1,14 @@
 import { SCOPES } from '../app/commerce/routes';
-import { logUnreadable, startServer } from '../app/index';
-import type { RunningServer } from '../app/index';
+import { logUnreadable } from '../app/log';
+import { startServer } from '../app/serve';
+import type { RunningServer } from '../app/serve';
 import { createAuthServer } from '../auth-server/index';
 import type { AuthServer } from '../auth-server/index';
 import { generationsFromUrl } from '../generation/from-url';
 import { memoryGenerations } from '../generation/index';
 import { ConfigurationError } from '../index';
-import type { GenerationSource, Logger, Settings } from '../index';
+import type { GenerationSource, Logger } from '../index';
+import type { Settings } from '../settings/settings';
 import { embeddedAddress } from './settings';
 
 /** The embedded token server, listening. */

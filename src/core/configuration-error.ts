@@ -4,7 +4,8 @@
  *
  * @example
  * ```ts
- * import { ConfigurationError, readSettings } from 'tillgate';
+ * import { ConfigurationError } from 'tillgate';
+ * import { readSettings } from 'tillgate/app';
  *
  * try {
  *   readSettings(process.env);

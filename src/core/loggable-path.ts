@@ -7,7 +7,7 @@ const MAX_PATH = 512;
  *
  * @example
  * ```ts
- * import { loggablePath } from 'tillgate';
+ * import { loggablePath } from 'tillgate/app';
  *
  * console.log(loggablePath('/v1/orders/ord_0001?access_token=x')); // /v1/orders/ord_0001
  * ```

@@ -1,7 +1,9 @@
 import request from 'supertest';
-import { createAdminApp, createMetrics, startApi } from '../../src/app';
+import { startApi } from '../../src/app';
+import { createAdminApp } from '../../src/app/admin';
+import { createMetrics } from '../../src/app/metrics';
 import type { Readiness } from '../../src/app';
-import { readSettings } from '../../src';
+import { readSettings } from '../../src/settings/settings';
 import { createTestIssuer, expectProblem } from '../../src/testing';
 
 const READY: Readiness = { ready: true, draining: false, components: { keys: 'fresh' } };

@@ -1,7 +1,7 @@
 import request from 'supertest';
 import { createApp, createLog } from '../../src/app';
 import type { App, AppOptions, RequestEvent } from '../../src/app';
-import { readSettings } from '../../src';
+import { readSettings } from '../../src/settings/settings';
 import { createTestIssuer, expectProblem } from '../../src/testing';
 
 const issuer = createTestIssuer();
@@ -53,6 +53,8 @@ describe('the scaffold', () => {
 
     expectProblem(answer, { status: 401, code: 'missing_token' });
     expect(answer.body.request_id).toBe('till-7.1');
+    expect(answer.body.type).toBe('http://127.0.0.1:3000/problems/missing_token');
+    expect((await request(app.handler).get(new URL(answer.body.type).pathname)).status).toBe(200);
     expect(answer.headers['www-authenticate']).toBe(
       'Bearer realm="api", resource_metadata="http://127.0.0.1:3000/.well-known/oauth-protected-resource"',
     );

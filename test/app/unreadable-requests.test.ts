@@ -1,6 +1,9 @@
 import type { RequestListener } from 'node:http';
-import { createLog, logUnreadable, startServer } from '../../src/app';
-import type { RunningServer, UnreadableRequest } from '../../src/app';
+import { createLog } from '../../src/app';
+import { logUnreadable } from '../../src/app/log';
+import { startServer } from '../../src/app/serve';
+import type { RunningServer } from '../../src/app/serve';
+import type { UnreadableRequest } from '../../src/app/unreadable-requests';
 import { exchange } from '../hostile/support/wire';
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: api.test\r\n';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTokenServer } from '../../src/cli/start-token-server';
 import type { RunningTokenServer } from '../../src/cli/start-token-server';
-import { readSettings } from '../../src/index';
-import type { Settings } from '../../src/index';
+import { readSettings } from '../../src/settings/settings';
+import type { Settings } from '../../src/settings/settings';
 import { memoryGenerations } from '../../src/generation';
 import { recordingLogger } from '../support/log';
 

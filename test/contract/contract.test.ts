@@ -1,4 +1,4 @@
-import { readSettings } from '../../src';
+import { readSettings } from '../../src/settings/settings';
 import { createApp, createLog } from '../../src/app';
 import { contractCases, createTestIssuer } from '../../src/testing';
 import { firstIdOf } from './first-ids';

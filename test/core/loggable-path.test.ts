@@ -1,4 +1,4 @@
-import { loggablePath } from '../../src';
+import { loggablePath } from '../../src/core/loggable-path';
 
 const HEADER = 'eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJFUzI1NiJ9';
 const PAYLOAD = `eyJ${'a'.repeat(200)}`;

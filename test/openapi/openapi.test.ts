@@ -108,7 +108,7 @@ describe('openapi.yaml', () => {
     const validate = ajv.compile({ $ref: 'contract#/components/schemas/Problem' });
     validate(example);
     expect(validate.errors).toBeNull();
-    expect(example['type']).toBe(`urn:tillgate:problem:${String(example['code'])}`);
+    expect(example['type']).toBe(`http://127.0.0.1:3000/problems/${String(example['code'])}`);
   });
 
   it.each(commerce)('names every refusal of %s', (name, { responses, requestBody }) => {

@@ -1,7 +1,7 @@
 import { createLog } from '../../app/index';
 import type { AppOptions } from '../../app/index';
 import type { AuthServer, ClientRegistration, ClientWithSecret } from '../../auth-server/index';
-import { authenticateOptions } from '../../index';
+import { authenticateOptions } from '../../settings/authenticate-options';
 import type { Logger } from '../../index';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';

@@ -1,5 +1,5 @@
 import { createLog } from '../../app/index';
-import { authenticateOptions } from '../../index';
+import { authenticateOptions } from '../../settings/authenticate-options';
 import type { CommandContext, CommandOptions } from '../command';
 import { EXIT } from '../exit';
 import { authorizedGenerations } from '../gate';

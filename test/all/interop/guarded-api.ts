@@ -1,7 +1,9 @@
 import express from 'express';
 import request from 'supertest';
 import type { Response } from 'supertest';
-import { authenticate, authenticateOptions, problemHandler, readSettings, requireScope } from '../../../src';
+import { authenticate, problemHandler, requireScope } from '../../../src';
+import { authenticateOptions } from '../../../src/settings/authenticate-options';
+import { readSettings } from '../../../src/settings/settings';
 import type { AuthenticateOptions, Reason } from '../../../src';
 import { recordingLogger } from '../../support/log';
 import { challengeOf, problemOf } from '../../support/refusals';

@@ -17,6 +17,7 @@ const ON_EXPRESS_4 = [
 const ON_EXPRESS_5 = [
   'cjs-js-jest-express5',
   'esm-js-node-test-express5',
+  'esm-js-node-test-scaffold-express5',
   'esm-ts-node-test-express5',
   'esm-ts-vitest-express5',
 ] as const;

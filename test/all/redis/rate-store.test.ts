@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { SharedRateStore } from '../../../src/rate-limit/shared-store';
 import type { RedisCommands } from '../../../src/rate-limit/shared-store';
 import { rateLimitRedis } from '../../../src/cli/rate-limit-redis';
-import type { Settings } from '../../../src/index';
+import type { Settings } from '../../../src/settings/settings';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 import { startRedis } from '../support/redis-server';

@@ -3,7 +3,7 @@ import type { Arbitrary } from 'fast-check';
 import type { RequestListener } from 'node:http';
 import { authenticate } from '../../../src';
 import type { Gate } from '../../../src';
-import { startServer } from '../../../src/app';
+import { startServer } from '../../../src/app/serve';
 import { AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
 import { ES, forged, GOOD, RS } from '../support/forge';

@@ -3,7 +3,7 @@ import type { Arbitrary } from 'fast-check';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startServer } from '../../../src/app';
+import { startServer } from '../../../src/app/serve';
 import { createAuthServer } from '../../../src/auth-server';
 import { recordingLogger } from '../../support/log';
 import type { WireAnswer } from '../support/wire';

@@ -1,7 +1,10 @@
 import { Router } from 'express';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { readSettings, requireScope } from '../../../src';
-import { createApp, createLog, logUnreadable, startServer } from '../../../src/app';
+import { requireScope } from '../../../src';
+import { readSettings } from '../../../src/settings/settings';
+import { createApp, createLog } from '../../../src/app';
+import { logUnreadable } from '../../../src/app/log';
+import { startServer } from '../../../src/app/serve';
 import { RESOURCES } from '../../../src/app/commerce/resources';
 import { routesOf } from '../../../src/app/commerce/routes';
 import { AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';

@@ -1,6 +1,7 @@
 import express from 'express';
 import type { Express } from 'express';
-import { ConfigurationError, protectedResourceMetadata, requireScope, readSettings } from '../../../src';
+import { ConfigurationError, protectedResourceMetadata, requireScope } from '../../../src';
+import { readSettings } from '../../../src/settings/settings';
 import { createApp } from '../../../src/app';
 import { auditRoutes, createTestIssuer } from '../../../src/testing';
 import { audit, documentOf, done, gate } from './sample';

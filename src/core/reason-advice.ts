@@ -1,0 +1,145 @@
+import type { Reason } from './reasons';
+
+/** What to know about one kind of problem, in full sentences. */
+export interface Advice {
+  /** Why the request was refused. */
+  readonly cause: string;
+  /** What the developer of the caller does. */
+  readonly caller: string;
+  /** What the operator of the API does. */
+  readonly operator: string;
+}
+
+const REQUEST_NEW_TOKEN = 'Request a new access token and repeat the request with it.';
+const NOTHING_TO_DO = 'Nothing, unless many callers are affected.';
+const COMPARE_SETTINGS = 'Compare the settings of the API with those of the authorization server: `tillgate check`.';
+
+/** Advice for each reason; `invalid_token` stands for every 401 about a token in production. */
+export const REASON_ADVICE = {
+  missing_token: {
+    cause: 'The request has no access token.',
+    caller: 'Send `Authorization: Bearer <ACCESS_TOKEN>` with every request.',
+    operator: 'If the caller did send one, check that no proxy removes the Authorization header.',
+  },
+  malformed_authorization: {
+    cause: 'The Authorization header is not `Bearer`, one space and one token, or it was sent more than once.',
+    caller: 'Send exactly one Authorization header: `Authorization: Bearer <ACCESS_TOKEN>`.',
+    operator: 'Check that no proxy adds a second Authorization header.',
+  },
+  token_in_query: {
+    cause: 'The access token is in the query of the URL, where logs and browser histories keep it.',
+    caller: 'Send the token in the Authorization header, and request a new one: the old one may have been logged.',
+    operator: 'Remove the URL from the logs of proxies.',
+  },
+  token_in_body: {
+    cause: 'The access token is in the form body of the request.',
+    caller: 'Send the token in the Authorization header.',
+    operator: NOTHING_TO_DO,
+  },
+  invalid_token: {
+    cause: 'The access token is not accepted. In production the exact reason is not disclosed to callers.',
+    caller: `${REQUEST_NEW_TOKEN} If the new token is refused too, give the operator the request_id.`,
+    operator: 'Look up the reason in the log by request_id, or run `tillgate explain <token>`.',
+  },
+  malformed_token: {
+    cause: 'The access token is not a JSON Web Token: three base64url parts, the first two of them JSON objects.',
+    caller: 'Send the access_token of the token response unchanged. Opaque tokens and refresh tokens are not accepted.',
+    operator: 'Check that the authorization server issues JWT access tokens for this API.',
+  },
+  algorithm_not_allowed: {
+    cause: 'The access token is signed with an algorithm that this API does not accept.',
+    caller: 'Check that the token comes from the right authorization server.',
+    operator: 'Let the authorization server sign with an asymmetric algorithm that this API accepts, such as RS256.',
+  },
+  unsupported_critical_header: {
+    cause: 'The header of the access token names a critical extension (`crit`, RFC 7515 section 4.1.11).',
+    caller: 'Check that the token comes from the right authorization server.',
+    operator: 'Switch the extension off at the authorization server.',
+  },
+  wrong_type: {
+    cause: 'The token is not an access token: its `typ` says something else, for example that it is an ID token.',
+    caller: 'Send the access_token of the token response, not the id_token.',
+    operator: 'Check that TILLGATE_PRESET names the product that issues the tokens.',
+  },
+  unknown_key: {
+    cause: 'The issuer does not publish the key that the access token names.',
+    caller: REQUEST_NEW_TOKEN,
+    operator: COMPARE_SETTINGS,
+  },
+  bad_signature: {
+    cause: 'The signature of the access token does not match: it was changed, or signed with another key.',
+    caller: 'Send the token unchanged. If it is, request a new one.',
+    operator: 'Check that the key set belongs to the issuer. Many such requests can be an attack.',
+  },
+  invalid_claims: {
+    cause: 'A required claim of the access token is missing or has the wrong type.',
+    caller: 'Give the operator the request_id.',
+    operator: 'The log names the claim. Check TILLGATE_PRESET and the claims that the authorization server issues.',
+  },
+  wrong_issuer: {
+    cause: 'The access token was issued by another authorization server.',
+    caller: 'Request the token from the authorization server of this API: see its protected resource metadata.',
+    operator: 'TILLGATE_ISSUER must equal the `iss` of the tokens to the byte, including a slash at the end.',
+  },
+  wrong_audience: {
+    cause: 'The access token was issued for another API.',
+    caller: 'Request a token for this API.',
+    operator: 'TILLGATE_AUDIENCE must equal the `aud` that the authorization server issues.',
+  },
+  expired: {
+    cause: 'The lifetime of the access token has ended.',
+    caller: 'Request a new access token shortly before `expires_in` has passed.',
+    operator: 'If new tokens are refused, compare the clocks of the API and of the authorization server.',
+  },
+  not_yet_valid: {
+    cause: 'The access token is not valid yet: its `nbf` or `iat` lies in the future.',
+    caller: 'Try again in some seconds.',
+    operator: 'Compare the clocks of the API and of the authorization server.',
+  },
+  lifetime_too_long: {
+    cause: 'The access token lives longer, from `iat` to `exp`, than this API accepts.',
+    caller: 'Give the operator the request_id.',
+    operator: 'Shorten the lifetime at the authorization server, or raise TILLGATE_MAX_TOKEN_AGE_SECONDS.',
+  },
+  sender_constrained: {
+    cause:
+      'The access token is bound to a key of its client (`cnf`: DPoP or mutual TLS), but came as a plain bearer token.',
+    caller: 'Request a plain bearer token for this API.',
+    operator: 'Switch sender-constrained tokens off for this API at the authorization server.',
+  },
+  generation_missing: {
+    cause: 'The access token does not carry the generation of its client credential.',
+    caller: 'Give the operator the request_id.',
+    operator: 'Let the authorization server add the claim, or set TILLGATE_GENERATION_CLAIM to `iat` or `off`.',
+  },
+  generation_invalid: {
+    cause: 'The generation in the access token is not an integer, or lies in the future.',
+    caller: REQUEST_NEW_TOKEN,
+    operator: 'Check TILLGATE_GENERATION_CLAIM and the clock of the authorization server.',
+  },
+  superseded: {
+    cause: 'The client credential has changed since the token was issued: its Description, its scopes or its secret.',
+    caller: REQUEST_NEW_TOKEN,
+    operator: 'Nothing: tokens that were issued before such a change are meant to be refused.',
+  },
+  insufficient_scope: {
+    cause: 'The access token lacks a scope that this operation requires.',
+    caller: 'Request a token with the scopes in required_scopes. Write scopes do not include read scopes.',
+    operator: 'Grant the client the scope at the authorization server, if it should have it.',
+  },
+  claim_refused: {
+    cause: 'A claim of the access token does not permit this request.',
+    caller: 'A new token with the same rights does not help: ask the operator for access.',
+    operator: 'The log names the claim and the route.',
+  },
+  keys_unavailable: {
+    cause: 'The API cannot verify tokens at the moment, because the key set of their issuer is not available.',
+    caller: 'Keep the token and repeat the request after Retry-After.',
+    operator: 'Check that the API reaches the authorization server: `tillgate check`.',
+  },
+  generations_unavailable: {
+    cause: 'The API cannot check the generation of tokens at the moment, because their source is not available.',
+    caller: 'Keep the token and repeat the request after Retry-After.',
+    operator: 'Check the source in TILLGATE_GENERATIONS: `tillgate check`.',
+  },
+} as const satisfies Record<Reason | 'invalid_token', Advice>;
