@@ -119,22 +119,15 @@ describe('bump()', () => {
     const token = issuer.token({ scope });
     expect(await verdict(token)).toBe('200');
     issuer.bump();
-    const auth = { refused: false };
-    // Synchronous: a gate that had to read its source first would still accept the token.
-    const res = {
-      setHeader() {},
-      getHeader() {},
-      writeHead() {},
-      end: () => (auth.refused = true),
-      once() {},
-      on() {},
-    };
-    gate(
-      { method: 'GET', url: '/', headers: { authorization: `Bearer ${token}` }, headersDistinct: {} } as never,
-      res as never,
-      () => undefined,
-    );
-    expect(auth.refused).toBe(true);
+    // Begins synchronously: a gate that had to read its source first would still accept the token.
+    const outcome = await new Promise((resolve) => {
+      const res = { setHeader() {}, getHeader() {}, writeHead() {}, end: () => resolve('refused'), once() {}, on() {} };
+      const headers = { authorization: `Bearer ${token}` };
+      void gate({ method: 'GET', url: '/', headers, headersDistinct: {} } as never, res as never, () =>
+        resolve('accepted'),
+      );
+    });
+    expect(outcome).toBe('refused');
   });
 
   it('needs a newer token where the gate was given no source', async () => {
