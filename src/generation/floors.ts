@@ -16,7 +16,7 @@ const CLOCKS_APART_MS = 60_000;
 
 /** What one merge met. */
 export interface Merged {
-  /** Entries that are no floors; they changed nothing. */
+  /** Entries that are not floors; they changed nothing. */
   readonly refused: number;
   /** Whether a generation below 10^12 was among them: a counter, not a time. */
   readonly counters: boolean;
@@ -46,7 +46,7 @@ export class Floors {
     return this.#lowest.get(clientId);
   }
 
-  /** Raises one floor; answers whether it moved. */
+  /** Raises one floor; returns whether it moved. */
   raise(clientId: string, generation: number): boolean {
     const known = this.#lowest.get(clientId);
     if (known !== undefined && generation <= known) return false;
@@ -54,7 +54,7 @@ export class Floors {
     return true;
   }
 
-  /** Raises many; entries that are no floors are left out and counted. */
+  /** Raises many; entries that are not floors are left out and counted. */
   merge(floors: Iterable<unknown>): Merged {
     let refused = 0;
     let counters = false;
@@ -70,7 +70,7 @@ export class Floors {
   }
 
   /**
-   * Drops every floor whose older tokens have all expired, and answers how many. Safe because verification refuses
+   * Drops every floor whose older tokens have all expired, and returns how many. Safe because verification refuses
    * tokens that live longer than `maxTokenAgeMs`. Counters say nothing about time: they stay.
    */
   trim(nowMs: number): number {

@@ -28,7 +28,7 @@ export interface FollowerOptions {
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
-/** Hints may keep a source busy for half of the time; a slow answer holds them back for this long at most. */
+/** Hints may keep a source busy for half of the time; a slow response holds them back for this long at most. */
 const LONGEST_GAP_MS = 1_000;
 
 /**
@@ -141,7 +141,7 @@ export class Follower {
   #plan(): void {
     const { random } = this.#options;
     if (this.#failuresInRow > 0) this.#readIn(backOffMs(this.#failuresInRow, this.#retry, random));
-    // Never at once: a source that hints at its own reads must not starve the process.
+    // Never immediately: a source that hints at its own reads must not starve the process.
     else if (this.#hinted) this.#readIn(Math.max(1, this.#gapMs));
     // Spread by a tenth, so that a fleet does not poll in step.
     else this.#readIn(this.#pollMs * (1 - random() / 10));

@@ -20,7 +20,7 @@ const NOT_STORABLE = /\0|\p{Surrogate}/u;
 /**
  * Checks what is to be published.
  *
- * @throws TypeError when it is no floor.
+ * @throws TypeError when it is not a floor.
  */
 export function requireFloor(clientId: unknown, generation: unknown): void {
   if (typeof clientId !== 'string' || clientId === '') {

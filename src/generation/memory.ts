@@ -17,7 +17,7 @@ interface Change {
 
 /**
  * A source inside one process, for the embedded token server and for tests: whoever holds it publishes, every gate
- * that was given it hears at once.
+ * that was given it hears immediately.
  *
  * @throws TypeError when an option is wrong.
  * @example

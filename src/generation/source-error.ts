@@ -1,4 +1,4 @@
-/** A source that cannot be read or watched. The message is our own: it holds no credentials and nothing of an answer. */
+/** A source that cannot be read or watched. The message is our own: it holds no credentials and nothing of a response. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
 }

@@ -71,16 +71,16 @@ export class SourceReader {
   #ask(sinceMs: number): Promise<GenerationSnapshot> {
     const { source, timeoutMs, schedule } = this.#options;
     const answer = (async () => source.read(sinceMs))();
-    // Merged whenever it comes: an answer that is too late to count is still true.
+    // Merged whenever it comes: a response that is too late to count is still true.
     const merged = answer.then((snapshot) => this.#merge(snapshot));
     return withTimeLimit(merged, timeoutMs, schedule, noResponse);
   }
 
-  /** Takes what is good of an answer before judging it: a floor is never wrong for being in bad company. */
+  /** Takes what is good of a response before judging it: a floor is never wrong for being in bad company. */
   async #merge(snapshot: GenerationSnapshot): Promise<GenerationSnapshot> {
     let refused = 0;
     for (const slice of slicesOf(snapshot.floors)) {
-      // A million floors at once would hold every request up.
+      // A million floors in one go would hold every request up.
       if (slice.isLater) await new Promise((resolve) => setImmediate(resolve));
       const merged = this.#options.floors.merge(slice.floors);
       refused += merged.refused;

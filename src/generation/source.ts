@@ -20,12 +20,12 @@ export interface GenerationSnapshot {
  */
 export interface GenerationSource {
   /**
-   * Answers every floor that moved at or after `sinceMs` (the source's clock; 0 asks for everything).
-   * Rejects when the answer would be incomplete: the caller keeps what it has and counts the read as failed.
+   * Returns every floor that moved at or after `sinceMs` (the source's clock; 0 asks for everything).
+   * Rejects when the response would be incomplete: the caller keeps what it has and counts the read as failed.
    */
   read(sinceMs: number): Promise<GenerationSnapshot>;
   /**
-   * Calls `wake` when something may have moved, and answers a function that stops it. A hint only: a source may
+   * Calls `wake` when something may have moved, and returns a function that stops it. A hint only: a source may
    * lose, repeat or reorder hints. Resolves once the watch stands; a rejection leaves polling as the base line.
    * A watch that ends by itself says so through `lost`, and is asked for again after a pause.
    */

@@ -55,7 +55,7 @@ export interface GenerationStatus {
 /** The floors of one issuer, and whether they can be relied on. */
 export interface GenerationTracker {
   /**
-   * Checks the generation of a token that has passed every other check, learns from it, and answers it.
+   * Checks the generation of a token that has passed every other check, learns from it, and returns it.
    *
    * @throws AuthError `generation_missing`, `generation_invalid`, `superseded` or `generations_unavailable`.
    */

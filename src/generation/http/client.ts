@@ -6,7 +6,7 @@ import { SourceError, describeFailure } from '../source-error';
 
 /** Where a token server's generations are read, with what every request carries. */
 export interface HttpTarget {
-  /** Address of `/generations`, without credentials: safe to log. */
+  /** URL of `/generations`, without credentials: safe to log. */
   readonly address: URL;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -43,7 +43,7 @@ export function withPath(address: URL, suffix: string, query: Readonly<Record<st
   return url.href;
 }
 
-/** An address as it may stand in a log: a query can hold an access key. */
+/** An address as it may appear in a log: a query can hold an access key. */
 export function nameOf({ origin, pathname }: URL): string {
   return `${origin}${pathname}`;
 }
@@ -94,7 +94,7 @@ export interface HttpClientOptions {
   readonly target: HttpTarget;
   readonly fetch: Fetch;
   readonly schedule: Schedule;
-  /** Longest time for one answer, in ms. */
+  /** Longest time for one response, in ms. */
   readonly timeoutMs: number;
 }
 
@@ -114,7 +114,7 @@ export class HttpClient {
     return exchange;
   }
 
-  /** Ends an exchange; whatever is left of the answer is dropped. */
+  /** Ends an exchange; whatever is left of the response is dropped. */
   release(exchange: AbortController): void {
     this.#open.delete(exchange);
     exchange.abort(new SourceError('closed'));
@@ -133,7 +133,7 @@ export class HttpClient {
     }
   }
 
-  /** Answers the head. Redirects come back as they are: credentials go to the configured address only. */
+  /** Returns the head. Redirects come back as they are: credentials go to the configured address only. */
   get(exchange: AbortController, url: string, headers: Readonly<Record<string, string>>): Promise<Response> {
     const { fetch, target } = this.#options;
     return fetch(url, {
@@ -143,7 +143,7 @@ export class HttpClient {
     });
   }
 
-  /** The failure of an exchange in our own words. */
+  /** The failure of an exchange, in our own words. */
   failure(exchange: AbortController, error: unknown): SourceError {
     const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : error;
     const name = nameOf(this.#options.target.address);
@@ -155,7 +155,7 @@ export class HttpClient {
   }
 }
 
-/** @throws SourceError when an answer is not 200 with one of the expected content types. */
+/** @throws SourceError when a response is not 200 with one of the expected content types. */
 export function requireOk(response: Response, contentType: RegExp, expected: string): void {
   if (response.status >= 300 && response.status < 400) {
     throw new SourceError(`answered ${response.status}; redirects are refused, configure the final address`);

@@ -32,7 +32,7 @@ export function snapshotReader(client: HttpClient, address: URL): (sinceMs: numb
         requireOk(response, ANSWER_TYPE, ANSWER_TYPES);
         const snapshot = await readSnapshot(response);
         const etag = response.headers.get('etag');
-        // After a change the time asked from moves on, so that the answers stay small.
+        // After a change the time asked from moves on, so that the responses stay small.
         remembered = etag !== null && !known ? { sinceMs, etag, snapshot } : undefined;
         return snapshot;
       });
@@ -46,7 +46,7 @@ export function snapshotReader(client: HttpClient, address: URL): (sinceMs: numb
 
 /**
  * Whether an earlier answer can serve for a read from `wantedMs`: the entity tag belongs to the address, so the same
- * `since` is asked until something changes. The first, whole answer serves for another whole one only.
+ * `since` is asked until something changes. The first, whole response serves for another whole one only.
  */
 function covers({ sinceMs }: Remembered, wantedMs: number): boolean {
   return sinceMs === wantedMs || (sinceMs > 0 && sinceMs < wantedMs);
@@ -57,7 +57,7 @@ const LARGEST_ANSWER_BYTES = 256 * 1024 * 1024;
 
 /** What is asked for: lines can be read while they arrive, a document only as a whole. */
 const ACCEPT = 'application/x-ndjson, application/json;q=0.9';
-/** Content types that an answer may have, and how they are called. */
+/** Content types that a response may have, and how they are called. */
 const ANSWER_TYPE = /^application\/(x-ndjson|json)\s*(;|$)/i;
 const ANSWER_TYPES = 'application/x-ndjson or application/json';
 
@@ -92,7 +92,7 @@ async function readLines(chunks: AsyncIterable<Uint8Array>): Promise<GenerationS
     }
   }
   if (!head) throw new SourceError('answered no line');
-  // A proxy that gives up can end an answer at a line's end, in good order.
+  // A proxy that gives up can end a response at a line's end, in good order.
   if (floors.length !== head.count) throw new SourceError(`answered ${floors.length} floors, announced ${head.count}`);
   return { floors, nowMs: head.nowMs };
 }
@@ -126,7 +126,7 @@ function parseJson(text: string | Uint8Array): unknown {
   try {
     return JSON.parse(typeof text === 'string' ? text : new TextDecoder('utf-8', { fatal: true }).decode(text));
   } catch {
-    // The parser's message quotes the answer.
+    // The parser's message quotes the response.
     throw new SourceError('answered no valid JSON');
   }
 }
@@ -145,10 +145,10 @@ const PIECE = 65_536;
 const LONGEST_LINE = 65_536;
 
 /**
- * Cuts an answer into lines, as its bytes arrive and whatever their boundaries tear apart. Between two batches the event
+ * Cuts a response into lines, as its bytes arrive and whatever their boundaries tear apart. Between two batches the event
  * loop gets its turn, also when everything has arrived already.
  *
- * @throws SourceError when it is no UTF-8, a line is longer than 64 Ki characters, or the last one has no end.
+ * @throws SourceError when it is not UTF-8, a line is longer than 64 Ki characters, or the last one has no end.
  */
 async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[], void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true });

@@ -22,7 +22,7 @@ const LONGEST_RETRY_MS = 30_000;
 
 /**
  * Makes the `watch` of a token server: `GET /generations/stream`, one event per change (WHATWG HTML section 9.2).
- * Whoever watches connects again after `lost`; the last event id is kept here for it.
+ * The watcher connects again after `lost`; the last event id is kept here for it.
  */
 export function streamWatch({ client, address, clock, schedule, logger }: StreamOptions): Watch {
   let lastEventId = '';

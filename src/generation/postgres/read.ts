@@ -138,7 +138,7 @@ export const EVERYTHING = 0n;
 const LONGEST = 1_024;
 
 /**
- * Remembers which transactions the answers of one source have covered. Transactions get their number before they write
+ * Remembers which transactions the reads of one source have covered. Transactions get their number before they write
  * and may commit in any order, so the time of a change does not say whether an earlier read has seen it. The horizon
  * does: what a snapshot could not see has been, or will be, written by its oldest open transaction or a later one.
  */

@@ -24,7 +24,7 @@ export interface PostgresPool {
   readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
 }
 
-/** Runs one statement, bounded in time, and answers its rows. @throws SourceError */
+/** Runs one statement, bounded in time, and returns its rows. @throws SourceError */
 export type PostgresQuery = (text: string, values?: unknown[]) => Promise<readonly unknown[]>;
 
 /** One connection, checked out. */
@@ -152,7 +152,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   '53300': 'the server has no connection left',
 };
 
-/** The failure of a statement in our own words. */
+/** The failure of a statement, in our own words. */
 export function postgresFailure(error: unknown): SourceError {
   if (error instanceof SourceError && error.message.startsWith('PostgreSQL: ')) return error;
   const code = codeOf(error);

@@ -24,7 +24,7 @@ const PART = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 /**
  * Reads the name of a table, `table` or `schema.table`; upper and lower case differ.
  *
- * @throws TypeError when it is anything else: names cannot be parameters of a statement, so they are held to letters,
+ * @throws TypeError when it is anything else: names cannot be parameters of a statement, so they are limited to letters,
  * digits and underscores.
  */
 export function postgresTable(name: unknown): PostgresTable {
@@ -49,7 +49,7 @@ function quote(identifier: string): string {
  * ON CONFLICT (client_id) DO UPDATE SET generation = greatest(tillgate_generations.generation, excluded.generation)
  * ```
  *
- * @throws TypeError when `table` is no name of a table.
+ * @throws TypeError when `table` is not the name of a table.
  */
 export function postgresSchema(table = 'tillgate_generations'): string {
   const { quoted, channel } = postgresTable(table);
@@ -122,7 +122,7 @@ export function postgresPreparation({ sessions, table, create, logger }: Prepara
   };
 }
 
-/** Answers whether there was no table yet. Looks before it locks: a user that may only read never needs to create. */
+/** Returns whether there was no table yet. Looks before it locks: a user that may only read never needs to create. */
 async function createTable(query: PostgresQuery, table: PostgresTable): Promise<boolean> {
   if (await exists(query, table)) return false;
   await query('BEGIN');

@@ -37,7 +37,7 @@ export function postgresWatch(options: PostgresWatchOptions): NonNullable<Genera
       lost?.(error);
     }
 
-    /** A connection can be dead without a word: only an answer proves that it is not. */
+    /** A connection can be dead without any sign: only a response proves that it is not. */
     function beat(): void {
       if (stopped) return;
       pause = schedule(() => void requireListening(session, table).then(beat, end), heartbeatMs);

@@ -52,7 +52,7 @@ export class RedisCommands {
     }
   }
 
-  /** Another connection to the same server; whoever asks for it closes it. */
+  /** Another connection to the same server; the caller closes it. */
   duplicate(): RedisConnection {
     if (this.#closed) throw new SourceError('Redis: closed');
     return this.#connection.duplicate();
@@ -66,7 +66,7 @@ export class RedisCommands {
   }
 
   /**
-   * A connection can be dead without a word: its packets are lost, and TCP may take a quarter of an hour to notice. So
+   * A connection can be dead without any sign: its packets are lost, and TCP may take a quarter of an hour to notice. So
    * one that let a command wait too long is given up for a new one, whatever its client believes.
    */
   #replaceSilent(silent: RedisConnection): void {
@@ -92,7 +92,7 @@ export class RedisCommands {
   }
 }
 
-/** What an operator can mend, by the first word of the answer. */
+/** What an operator can mend, by the first word of the response. */
 const ADVICE: Readonly<Record<string, string>> = {
   ERR: 'the command was refused; Redis 6.2 or later is needed',
   LOADING: 'the server is loading its data',
@@ -107,7 +107,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   WRONGTYPE: 'the key is in use for something else than a sorted set',
 };
 
-/** The failure of a command in our own words; `cause` is what the connection died of, where that is known. */
+/** The failure of a command, in our own words; `cause` is what the connection died of, where that is known. */
 export function redisFailure(command: string, error: unknown, cause?: unknown): SourceError {
   const word = error instanceof Error ? (/^([A-Z]{3,20})\b/.exec(error.message)?.[1] ?? '') : '';
   const advice = Object.hasOwn(ADVICE, word) ? ADVICE[word] : undefined;

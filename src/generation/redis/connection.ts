@@ -15,7 +15,7 @@ export interface IoredisClient {
   off(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
-/** The part of a client of node-redis that is used; what `createClient()` of redis 5 and 6 answers fits. */
+/** The part of a client of node-redis that is used; what `createClient()` of redis 5 and 6 returns fits. */
 export interface NodeRedisClient {
   readonly isReady: boolean;
   sendCommand(args: string[]): Promise<unknown>;
@@ -34,7 +34,7 @@ export type RedisClient = IoredisClient | NodeRedisClient;
 export interface RedisConnection {
   send(args: readonly string[]): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
-  /** Calls `listener` whenever the connection breaks, also when the client mends it by itself; answers how to stop. */
+  /** Calls `listener` whenever the connection breaks, also when the client mends it by itself; returns how to stop. */
   onBreak(listener: (error: unknown) => void): () => void;
   /** Opens another connection to the same server; what is sent meanwhile waits for it. */
   duplicate(): RedisConnection;

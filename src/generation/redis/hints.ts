@@ -70,8 +70,8 @@ export class RedisHints {
   }
 
   /**
-   * Answers which clients were named at or after a time: all that were published before this was called are among
-   * them, since the answer to a PING comes behind every message that was sent before it.
+   * Returns which clients were named at or after a time: all that were published before this was called are among
+   * them, since the response to a PING comes after every message that was sent before it.
    *
    * @throws SourceError when the server does not answer here.
    */

@@ -43,7 +43,7 @@ export function redisReader(options: RedisReaderOptions): (sinceMs: number) => P
     // A time that has not come yet is of another clock.
     if (!hints || sinceMs > nowMs) return undefined;
     const named = await hints.namedSince(sinceMs).catch((error: unknown) => hints.end(error));
-    // The coverage may have ended, or begun anew, while the answer was on its way.
+    // The coverage may have ended, or begun anew, while the response was on its way.
     if (!named || !hints.covers(sinceMs)) return undefined;
     const [floors, shrunk] = await Promise.all([floorsOf(commands, key, named), hasShrunk()]);
     return shrunk ? undefined : floors;
