@@ -47,7 +47,7 @@ export function protectedResourceMetadata(options: ResourceMetadataOptions): Mid
     const [path = ''] = (req.url ?? '').split('?', 1);
     if (!paths.has(path)) return next();
     if (req.method !== 'GET' && req.method !== 'HEAD') return next();
-    if (res.headersSent) return;
+    if (res.headersSent) return next();
     res.setHeader('Content-Type', 'application/json; charset=utf-8');
     res.setHeader('Content-Length', body.length);
     res.setHeader('Cache-Control', 'public, max-age=300');

@@ -123,8 +123,8 @@ function isUnguarded(res: ServerResponse, status: number): boolean {
 function replaceResponse(res: ServerResponse, state: RequestState): void {
   const req = res.req as GateRequest;
   state.replaced = true;
-  // Not the methods that others put over these: they belong to the response that is replaced.
-  Object.assign(res, state.writers);
+  // The methods of its class: those that middleware put over them may change this response, or send it too late.
+  Object.assign(res, pick(Object.getPrototypeOf(res) as Writers));
   const message = 'a response was replaced by 500: no guard (requireScope() and the like) allowed this request';
   state.gate.logger.error({ route: routeOf(req) }, message);
   for (const name of res.getHeaderNames()) if (REPRESENTATION.test(name)) res.removeHeader(name);

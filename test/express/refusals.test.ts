@@ -1,0 +1,150 @@
+import express from 'express';
+import type { ErrorRequestHandler } from 'express';
+import request from 'supertest';
+import { AuthError, authenticate, requireAuthenticated, requireClaim, requireScope } from '../../src';
+import type { AuthenticateOptions, Guard } from '../../src';
+import { GUARD } from '../../src/express/guard';
+import { gateApp } from '../support/gate-app';
+import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
+import { jwks, testKey } from '../support/keys';
+import { recordingLogger } from '../support/log';
+
+/** An app whose error handler shows what it gets. */
+function appOf(options: Partial<AuthenticateOptions>, guard: Guard = requireScope('orders:read')) {
+  const errors: unknown[] = [];
+  const handle: ErrorRequestHandler = (error: AuthError, _req, res, _next) => {
+    errors.push(error);
+    res.status(error.status).set(error.headers).json({ own: error.publicDetail });
+  };
+  const gate = authenticate({
+    ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: recordingLogger() },
+    ...{ realm: 'shop', resource: 'https://api.test', exposeReasons: true, refusals: 'next' },
+    ...options,
+  } as AuthenticateOptions);
+  const app = express()
+    .use(gate)
+    .get('/orders', guard, (_req, res) => void res.json('ok'))
+    .use(handle);
+  const get = (raw?: string) => {
+    const test = request(app).get('/orders');
+    return raw === undefined ? test : test.set('Authorization', `Bearer ${raw}`);
+  };
+  return { get, errors };
+}
+
+describe("refusals: 'next'", () => {
+  it.each([
+    ['without a token', undefined, 'missing_token', 401],
+    ['with an expired token', token({ claims: { exp: 1 } }), 'expired', 401],
+    ['refused by a guard', token({ claims: { scope: '' } }), 'insufficient_scope', 403],
+  ])('hands the error of a request %s to the app, with the headers of the gate', async (_what, raw, reason, status) => {
+    const { get, errors } = appOf({});
+    const response = await get(raw);
+    const same = await gateApp({ realm: 'shop', resource: 'https://api.test', exposeReasons: true }).get(raw);
+    const [error] = errors as AuthError[];
+    expect(error).toBeInstanceOf(AuthError);
+    expect(error).toMatchObject({ reason, status });
+    expect([response.status, response.headers['www-authenticate']]).toEqual([status, same.headers['www-authenticate']]);
+    expect(response.body).toEqual({ own: (same.body as { detail: string }).detail });
+  });
+
+  it('exposes no reason to the app’s error handler where callers are to learn none', async () => {
+    const { get } = appOf({ exposeReasons: false });
+    const response = await get(token({ claims: { exp: 1 } }));
+    expect(response.body).toEqual({ own: 'The access token is not valid.' });
+    expect(response.headers['www-authenticate']).toContain('error_description="The access token is not valid."');
+  });
+
+  it('gets from problemHandler() the response that the gate itself gives', async () => {
+    const options = { realm: 'shop', exposeReasons: true, problemTypes: 'https://api.test/problems/' } as const;
+    const [byGate, byHandler] = [gateApp(options), gateApp({ ...options, refusals: 'next' })];
+    for (const raw of [undefined, token({ claims: { exp: 1 } }), token({ claims: { scope: '' } })]) {
+      const [expected, got] = [await byGate.get(raw), await byHandler.get(raw)];
+      expect([got.status, got.body, got.headers['www-authenticate']]).toEqual([
+        expected.status,
+        expected.body,
+        expected.headers['www-authenticate'],
+      ]);
+      expect((got.body as { type: string }).type).toMatch(/^https:\/\/api\.test\/problems\/[a-z_]+$/);
+    }
+  });
+});
+
+describe('requireAuthenticated()', () => {
+  it('allows every accepted token, and no request without one', async () => {
+    const guarded = (options = {}) =>
+      gateApp({
+        unguarded: 'refuse',
+        ...options,
+        routes: (app, reach) => void app.get('/v1/orders', requireAuthenticated(), reach),
+      });
+    await guarded()
+      .get(token({ claims: { scope: '' } }))
+      .expect(200);
+    await guarded({ optional: true }).get().expect(401);
+  });
+
+  it('is a guard to route audits, in another copy of this package too', () => {
+    const requirements = [requireAuthenticated(), requireScope('a'), requireClaim('store', () => true)].map(
+      (guard) => guard[Symbol.for('tillgate.guard') as typeof GUARD],
+    );
+    expect(requirements).toEqual([{}, { allOf: ['a'] }, { claim: 'store' }]);
+    expect(requirements.every(Object.isFrozen)).toBe(true);
+  });
+});
+
+describe('req.auth', () => {
+  it.each([
+    ['a request without a token behind an optional gate', { optional: true }, undefined, null],
+    ['an accepted token', {}, token(), 'pos-17'],
+  ])('is the gate’s for %s, whatever an earlier middleware has assigned', async (_what, options, raw, expected) => {
+    const { gate } = gateApp(options);
+    const app = express()
+      .use((req, _res, next) => {
+        req.auth = { clientId: 'forged' } as typeof req.auth;
+        next();
+      })
+      .use(gate, (req, res) => void res.json({ caller: req.auth?.clientId ?? null, own: Object.hasOwn(req, 'auth') }));
+    const sent = request(app).get('/');
+    const response = await (raw === undefined ? sent : sent.set('Authorization', `Bearer ${raw}`));
+    expect(response.body).toEqual({ caller: expected, own: true });
+  });
+
+  it('is absent from requests of the same process that no gate has accepted', async () => {
+    const { gate } = gateApp();
+    const app = express()
+      .get('/open', (req, res) => void res.json('auth' in req))
+      .use(gate);
+    await request(app).get('/closed').set('Authorization', `Bearer ${token()}`);
+    expect((await request(app).get('/open')).body).toBe(false);
+  });
+
+  it('is what a later middleware assigns, and guards do not read it', async () => {
+    const { gate } = gateApp();
+    const app = express().use(
+      gate,
+      (req, _res, next) => {
+        req.auth = { ...req.auth!, scopes: ['admin'] };
+        next();
+      },
+      requireScope('admin'),
+      (_req, res) => void res.json('ok'),
+    );
+    expect((await request(app).get('/').set('Authorization', `Bearer ${token()}`)).status).toBe(403);
+  });
+});
+
+describe("generationClaim: 'iat' without a generationSource", () => {
+  it('warns once at construction: it refuses nothing', async () => {
+    const { get, log } = gateApp({ generationClaim: 'iat' });
+    await get(token()).expect(200);
+    await get(token()).expect(200);
+    expect(log.entries.filter(({ level }) => level === 'warn')).toEqual([
+      {
+        level: 'warn',
+        fields: { issuer: ISSUER },
+        message: "generationClaim 'iat' has no effect without a generationSource: no token is refused as superseded",
+      },
+    ]);
+  });
+});
