@@ -1,4 +1,4 @@
-import { createSecretKey } from 'node:crypto';
+import { constants, createSecretKey, sign } from 'node:crypto';
 import { ALGORITHMS } from '../../src/token/algorithms';
 import type { Algorithm } from '../../src/token/algorithms';
 import { importJwk } from '../../src/token/keys/jwk';
@@ -47,6 +47,17 @@ describe('verifySignature', () => {
   ] as const)('refuses a signature by %s where %s is asked for', (alg, as) => {
     expect(() => verify(alg, {}, as)).toThrow(BAD);
   });
+
+  it.each([0, 20, 31, 33, 64])(
+    'PS256: refuses a salt of %i bytes (RFC 7518 section 3.5: as long as the hash)',
+    (saltLength) => {
+      const { privateKey: key } = testKey('PS256');
+      const padding = constants.RSA_PKCS1_PSS_PADDING;
+      const signWith = (salt: number) => (input: Buffer) => sign('sha256', input, { key, padding, saltLength: salt });
+      expect(() => verify('PS256', { sign: signWith(32) })).not.toThrow();
+      expect(() => verify('PS256', { sign: signWith(saltLength) })).toThrow(BAD);
+    },
+  );
 
   it('keeps for operators what the library says of a key that cannot verify', () => {
     const raw = parseToken(token());
