@@ -32,11 +32,12 @@ async function mutate(target) {
   const folder = Object.keys(PLAN.folders).find((name) => target === name || target.startsWith(`${name}/`));
   if (folder === undefined)
     throw new Error(`${target}: not in the plan, which has ${Object.keys(PLAN.folders).join(', ')}`);
-  process.env.SUITES = PLAN.folders[folder].join();
-  process.env.LEFT_OUT = PLAN.leftOut.join();
   const pattern = /\.ts(:|$)/.test(target) ? target : `${target}/**/*.ts`;
   const startedMs = performance.now();
-  const mutants = await new Stryker({ ...options, mutate: [pattern] }).runMutationTest();
+  const { suites, forSurvivors } = PLAN.folders[folder];
+  const mutants = await run([pattern], suites);
+  const alive = mutants.filter(({ status }) => ALIVE.includes(status));
+  if (alive.length > 0 && forSurvivors.length > 0) await runAgain(alive, forSurvivors);
   console.log(`${target}: ${mutants.length} mutants in ${Math.round((performance.now() - startedMs) / 1000)} s`);
   const found = groupBy(mutants, fileOf);
   const partial = target.includes(':');
@@ -57,6 +58,28 @@ async function mutate(target) {
     DOCS,
     docs.replace(/(<!-- results -->\n)[^]*(<!-- end of results -->)/, (_, a, b) => `${a}\n${table()}\n\n${b}`),
   );
+}
+
+function run(mutate, suites) {
+  process.env.SUITES = suites.join();
+  process.env.LEFT_OUT = PLAN.leftOut.join();
+  return new Stryker({ ...options, mutate }).runMutationTest();
+}
+
+/** Slower suites are run against the mutants only that the folder's own suites do not notice. */
+async function runAgain(alive, suites) {
+  const second = await run([...new Set(alive.map(linesOf))], suites);
+  const killed = new Set(second.filter(({ status }) => KILLED.includes(status)).map(identity));
+  for (const mutant of alive) if (killed.has(identity(mutant))) mutant.status = 'Killed';
+}
+
+/** The lines of a mutant as Stryker's option `mutate` takes them. */
+function linesOf(mutant) {
+  return `${fileOf(mutant)}:${mutant.location.start.line}-${mutant.location.end.line}`;
+}
+
+function identity({ fileName, location, mutatorName, replacement }) {
+  return JSON.stringify([fileName, location, mutatorName, replacement]);
 }
 
 function isWithin(file, target) {

@@ -68,4 +68,11 @@ describe('verifySignature', () => {
       }),
     );
   });
+
+  it.each([0, 20, 48])('PS256: refuses a salt of %d bytes, which is not the length of the hash', (saltLength) => {
+    const { privateKey: key } = testKey('PS256');
+    const salted = (input: Buffer): Buffer =>
+      sign('sha256', input, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength });
+    expect(() => verify('PS256', { sign: salted })).toThrow(BAD);
+  });
 });
