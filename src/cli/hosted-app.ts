@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { startApi } from '../app/index';
 import type { App, AppOptions, RunningApi } from '../app/index';
 import { CliError, EXIT } from './exit';
-import { isApp, loadModule } from './load-app';
+import { candidates, isApp, loadModule } from './load-app';
 
 /** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */
 type HostedApp = Pick<App, 'handler' | 'readiness' | 'drain' | 'close'> & { readonly gate: Pick<App['gate'], 'ready'> };
@@ -57,13 +57,6 @@ function shareSettings({ settings }: AppOptions): void {
 
 function listeners(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
-}
-
-/** The module, its default export, and the members of both. */
-function candidates(exported: unknown): readonly unknown[] {
-  const holder = Object(exported) as Record<string, unknown>;
-  const fallback = Object(holder['default']) as Record<string, unknown>;
-  return [exported, holder['default'], ...Object.values(holder), ...Object.values(fallback)];
 }
 
 type Factory = (options: AppOptions) => unknown;

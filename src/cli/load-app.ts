@@ -14,7 +14,7 @@ import { CliError, EXIT } from './exit';
  */
 export async function loadApp(module: string): Promise<object> {
   const exported = await loadModule(module);
-  const apps = new Set([exported, ...membersOf(exported), ...membersOf(exported, 'default')].filter(isApp));
+  const apps = new Set(candidates(exported).filter(isApp));
   const [app, ...others] = apps;
   if (app !== undefined && others.length === 0) return app;
   const names = Object.keys(exported ?? {}).join(', ') || 'nothing';
@@ -53,10 +53,14 @@ async function requireOrImport(path: string): Promise<unknown> {
   }
 }
 
-function membersOf(exported: unknown, name?: string): readonly unknown[] {
-  const holder = name === undefined ? exported : (exported as Record<string, unknown> | null)?.[name];
-  const isHolder = (typeof holder === 'object' && holder !== null) || typeof holder === 'function';
-  return isHolder && !isApp(holder) ? Object.values(holder) : [];
+/** What a module may export an app as: the module itself, its default, a name of either. */
+export function candidates(exported: unknown): readonly unknown[] {
+  const fallback = isApp(exported) ? undefined : (Object(exported) as { default?: unknown }).default;
+  return [exported, fallback, ...namesOf(exported), ...namesOf(fallback)];
+}
+
+function namesOf(holder: unknown): readonly unknown[] {
+  return isApp(holder) ? [] : Object.values(Object(holder) as object);
 }
 
 /** Whether a value is an Express app. */

@@ -10,7 +10,7 @@ const EXPRESS = JSON.stringify(require.resolve('express'));
 const KIT = `
   const pass = (req, res, next) => next();
   const gate = Object.assign(pass.bind(), { optional: false, ready() {} });
-  const requireScope = (...allOf) => Object.assign(pass.bind(), { requirement: { allOf } });
+  const requireScope = (...allOf) => Object.assign(pass.bind(), { [Symbol.for('tillgate.guard')]: { allOf } });
 `;
 const ROUTES = `
   app.use('/v1', gate);
