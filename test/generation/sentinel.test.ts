@@ -21,7 +21,7 @@ class Store extends ScriptedSource {
 }
 
 /** A process that starts on this store. */
-function start(store: Store): Tracked & { stateOf(generation: number): string | undefined } {
+function start(store: Store): Tracked & { readonly stateOf: (generation: number) => string | undefined } {
   const tracked = track({ source: store });
   return { ...tracked, stateOf: (generation) => reasonOf(() => tracked.tracker.check('pos', generation)) };
 }
