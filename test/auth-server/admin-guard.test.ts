@@ -14,23 +14,22 @@ const GUARDED = [
 ];
 
 describe('without an admin token', () => {
-  it.each(['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST:4000', 'tillgate.localhost:4000'])(
-    'responds to Host %s',
-    async (host) => {
-      const server = await startServer();
-      expect((await server.get('/clients').set('Host', host)).status).toBe(200);
-    },
-  );
+  it.each(['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST:4000'])('responds to Host %s', async (host) => {
+    const server = await startServer();
+    expect((await server.get('/clients').set('Host', host)).status).toBe(200);
+  });
 
   it.each([
     'evil.example',
     'localhost.evil.example',
+    // Unlike `localhost` itself, its subdomains may be resolved by DNS (RFC 6761 section 6.3 is not followed everywhere).
+    'tillgate.localhost:4000',
     '127.0.0.1.evil.example',
     '169.254.169.254',
     '10.0.0.1:4000',
     '::1',
     'a b',
-  ])('refuses Host %s, as DNS rebinding has it', async (host) => {
+  ])('refuses Host %s: a page of that name could resolve to 127.0.0.1 (DNS rebinding)', async (host) => {
     const server = await startServer();
     await registerClient(server);
     for (const path of GUARDED) {

@@ -17,7 +17,7 @@ describe('createAuthServer() refuses wrong options before it touches the disk', 
     ],
     [
       { issuer: 'http://login.test?x' },
-      'option "issuer" must be an http: or https: URL without query and fragment, got "http://login.test?x"',
+      'option "issuer" must be an http: or https: URL without query and fragment, got "http://login.test/"',
     ],
     [{ audience: '' }, 'option "audience" must be a non-empty string, got ""'],
     [{ dataDir: undefined }, 'option "dataDir" must be the path of a directory, got undefined'],
