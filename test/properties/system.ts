@@ -16,8 +16,8 @@ import { dispatch, fetchFrom } from './dispatch';
 import type { Got, Sent } from './dispatch';
 import { LIFETIME_MS, SCOPES } from './model';
 
-const ISSUER = 'http://login.test';
-const AUDIENCE = 'http://api.test';
+const ISSUER = 'https://login.test';
+const AUDIENCE = 'https://api.test';
 const ADMIN_TOKEN = 'admin';
 const STEP_MS = 1_000;
 const SILENT = { info() {}, warn() {}, error() {} };
