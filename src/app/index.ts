@@ -8,7 +8,7 @@ export type { RequestEvent } from './request-observer';
 export type { RedisCommands } from '../rate-limit/shared-store';
 export { startApi } from './start-api';
 export type { RunningApi } from './start-api';
-export { loggablePath } from '../core/loggable-path';
+export { loggablePath } from '../core/logger';
 export { authenticateOptions } from '../settings/authenticate-options';
 export type { SettingsOptions } from '../settings/authenticate-options';
 export type { Environment } from '../settings/read-variables';

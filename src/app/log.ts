@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
-import { escapeNonAscii } from '../core/escape';
+import { escapeNonAscii } from '../core/logger';
 import type { Logger } from '../index';
 import type { RequestEvent } from './request-observer';
 import type { UnreadableRequest } from './unreadable-requests';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
-import { loggablePath } from '../core/loggable-path';
+import { loggablePath } from '../core/logger';
 import './request-id';
 
 /** One request that was answered, or given up by its caller. Holds no query, body, header or token. */

@@ -1,4 +1,4 @@
-import { escapeUnsafe } from '../core/escape';
+import { escapeUnsafe } from '../core/logger';
 import type { CommandContext } from './command';
 import type { Sink } from './io';
 

@@ -1,18 +1,19 @@
 import type { ServerResponse } from 'node:http';
+import { Authenticator } from 'passport';
+import type { BearerRequest } from 'passport';
+import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { AuthError } from '../core/auth-error';
+import { ownMembers } from '../core/objects';
 import { readSettings } from '../settings/settings';
 import { bearerToken } from '../token/bearer';
-import type { Auth } from './auth';
 import type { AuthenticateOptions } from './authenticate-options';
 import { authenticateOptions } from '../settings/authenticate-options';
 import { decisionReporter } from './decision';
-import type { GateRequest, Middleware, Next } from './http';
 import { resourceMetadataUrl } from './metadata';
 import { readGateOptions } from './read-options';
-import { openState, stateOf } from './request-state';
-import type { RequestGate } from './request-state';
-import { presentError, refusalSender, sendInternalError } from './respond';
-import { throughPassport } from './strategy';
+import { openState, stateOf } from './request';
+import type { Auth, GateRequest, Middleware, Next, RequestGate } from './request';
+import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
 import { enforceGuards, warnUnguarded } from './unguarded';
 import { openVerifier } from './verifier';
 import type { GateStatus, Verifier } from './verifier';
@@ -78,21 +79,14 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   }
 
   function decideLater(verifying: Promise<Auth>, req: GateRequest, res: ServerResponse, next: Next): void {
-    verifying
-      .then(
-        (auth) => accept(req, res, auth, next),
-        (error: unknown) => refuse(req, res, error, next),
-      )
-      // Express catches only what a middleware throws before it returns.
-      .catch(next);
+    const decided = verifying.then(
+      (auth) => accept(req, res, auth, next),
+      (error: unknown) => refuse(req, res, error, next),
+    );
+    handleRejection(decided, { req, res, next, logger });
   }
 
-  function accept(
-    req: GateRequest & { auth?: Auth | undefined },
-    res: ServerResponse,
-    auth: Auth | undefined,
-    next: Next,
-  ): void {
+  function accept(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: Next): void {
     const before = stateOf(req);
     const state = openState(req, requestGate, auth);
     req.auth = auth;
@@ -130,3 +124,34 @@ export function verifierOf(gate: Gate): Verifier {
   if (!verifier) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
   return verifier;
 }
+
+/**
+ * Puts passport's bearer strategy before a verification.
+ *
+ * Passport sees a request with one header and nothing else: so it cannot take a token from query or body, add members
+ * to the app's request, or write a response. The strategy is registered by name, because passport shares an instance
+ * that is passed directly between all requests, and two that overlap would get each other's result.
+ */
+function throughPassport(verify: (token: string) => Promise<Auth>): (token: string) => Promise<Auth> {
+  const passport = new Authenticator();
+  const strategy = new BearerStrategy({ passReqToCallback: false, scope: undefined, realm: 'api' }, (token, done) => {
+    verify(token).then((auth) => done(null, auth), done);
+  });
+  passport.use(strategy);
+  const run = passport.authenticate<Auth>('bearer', ownMembers(PASSPORT_OPTIONS));
+
+  return function verifyByStrategy(token) {
+    return new Promise((resolve, reject) => {
+      const req: BearerRequest<Auth> = {
+        headers: { authorization: `Bearer ${token}` },
+        body: undefined,
+        query: undefined,
+      };
+      run(req, NO_RESPONSE, (error) => (req.auth ? resolve(req.auth) : reject(error as Error)));
+    });
+  };
+}
+
+const PASSPORT_OPTIONS = { session: false, assignProperty: 'auth', authInfo: false, failWithError: true } as const;
+/** Passport writes to it where the strategy finds no token, before it calls back with an error. */
+const NO_RESPONSE = { statusCode: 0, setHeader() {} };

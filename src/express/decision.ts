@@ -2,9 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { AuthError } from '../core/auth-error';
 import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
-import type { Auth } from './auth';
-import { pathOf, requestIdOf } from './http';
-import type { GateRequest } from './http';
+import type { Auth, GateRequest } from './request';
+import { pathOf, requestIdOf } from './request';
 
 /** What a gate or a guard decided about one request, for operators. Contains no token. */
 export interface Decision {

@@ -2,10 +2,10 @@ import { AuthError } from '../core/auth-error';
 import type { Reason } from '../core/reasons';
 import { ownMembers } from '../core/objects';
 import { describe, readOptions } from '../core/options';
-import type { Auth } from './auth';
+import type { Auth } from './request';
 import { authenticate, verifierOf } from './authenticate';
 import type { Gate } from './authenticate';
-import { readRequirement, satisfies } from './require-scope';
+import { readRequirement, satisfies } from './guard';
 
 /** What a token is to be explained against. */
 export interface ExplainNeed {

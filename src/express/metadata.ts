@@ -1,6 +1,6 @@
 import { readOptions } from '../core/options';
 import { hasUserInfo } from '../core/urls';
-import type { Middleware } from './http';
+import type { Middleware } from './request';
 import { isScopeToken } from '../token/scopes';
 
 /** Options of `protectedResourceMetadata()`. */

@@ -3,21 +3,26 @@
  * to every Express app and depend on koa's; nothing of them may reach the package's own declarations.
  */
 declare module 'passport' {
-  type Callback<User> = (error: unknown, user?: User | false) => void;
-  interface BearerRequest {
+  interface BearerRequest<User> {
     readonly headers: { readonly authorization: string };
     readonly body: undefined;
     readonly query: undefined;
+    auth?: User;
+  }
+  interface Options {
+    readonly session: false;
+    readonly assignProperty: 'auth';
+    readonly authInfo: false;
+    readonly failWithError: true;
   }
   class Authenticator {
     use(strategy: object): this;
     authenticate<User>(
       name: string,
-      options: { readonly session: false },
-      callback: Callback<User>,
-    ): (req: BearerRequest, res: object, next: (error?: unknown) => void) => void;
+      options: Options,
+    ): (req: BearerRequest<User>, res: object, next: (error?: unknown) => void) => void;
   }
-  export { Authenticator };
+  export { Authenticator, BearerRequest };
 }
 
 declare module 'passport-http-bearer' {

@@ -1,11 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
-import { serializeChallenge } from '../core/challenge';
+import { serializeChallenge } from '../core/problem';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
-import { requestIdOf, routeOf } from './http';
+import { requestIdOf, routeOf } from './request';
 import { sendInternalError, sendProblem, sendRefusal } from './respond';
 import { ownMembers, ownValue } from '../core/objects';
 

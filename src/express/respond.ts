@@ -5,9 +5,9 @@ import { ownMembers } from '../core/objects';
 import { DEFAULT_PRESENTATION, problemType, publicDetail, refusalHeaders, refusalProblem } from '../core/problem';
 import type { Presentation, Problem } from '../core/problem';
 import type { Reason } from '../core/reasons';
-import { requestIdOf } from './http';
-import type { GateRequest } from './http';
-import { stateOf } from './request-state';
+import type { Logger } from '../core/logger';
+import { requestIdOf, stateOf } from './request';
+import type { GateRequest, Next } from './request';
 
 /** A problem to respond with (RFC 9457). */
 export interface ProblemResponse {
@@ -55,6 +55,20 @@ export function sendProblem(req: GateRequest, res: ServerResponse, problem: Prob
 /** Responds with 500 and no detail: the cause goes to the log. */
 export function sendInternalError(req: GateRequest, res: ServerResponse): void {
   sendProblem(req, res, { status: 500, code: 'internal_error', detail: 'The request could not be processed.' });
+}
+
+/**
+ * Hands a rejection to the app's error handler: Express catches only what a middleware throws before it returns. Where
+ * that throws too, the response is a 500, and the process goes on.
+ */
+export function handleRejection(
+  work: Promise<void>,
+  { req, res, next, logger }: { req: GateRequest; res: ServerResponse; next: Next; logger: Logger },
+): void {
+  work.catch(next).catch((error: unknown) => {
+    logger.error({ error: error instanceof Error ? error.stack : String(error) }, 'next() threw');
+    sendInternalError(req, res);
+  });
 }
 
 /** How the gate that refused presents the error that it handed to the app. */

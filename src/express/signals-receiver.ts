@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
+import { readBody } from '../core/read-body';
 import type { Reason } from '../core/reasons';
 import { FIRST_TIME_MS } from '../generation/generation';
 import { securityEventVerifier } from '../token/security-event';
 import type { SecurityEvent } from '../token/security-event';
-import type { GateRequest, Middleware } from './http';
-import { readBody } from './read-body';
+import type { GateRequest, Middleware } from './request';
 import { readSignalsOptions } from './signals-options';
 import type { SignalsReceiverOptions } from './signals-options';
 
@@ -64,9 +64,9 @@ export function signalsReceiver(options: SignalsReceiverOptions): SignalsReceive
   async function receive(req: GateRequest): Promise<Answer> {
     if (req.method !== 'POST') return { status: 405, headers: { Allow: 'POST' } };
     if (!MEDIA_TYPE.test(req.headers['content-type'] ?? '')) return { status: 415 };
-    const body = await readBody(req, MAX_BODY_BYTES);
+    const body = await bodyOf(req);
     if (body === undefined) return refused('invalid_request', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
-    const event = await verify(body.trim());
+    const event = await verify(body.toString().trim());
     if (seen.has(event.tokenId)) return { status: 202 };
     await apply(event);
     // Remembered only now: a delivery whose floor could not be published must be repeated.
@@ -112,6 +112,15 @@ export function signalsReceiver(options: SignalsReceiverOptions): SignalsReceive
       .catch(() => res.destroy());
   }
   return Object.assign(signalsReceiver, { close: () => keys.close() });
+}
+
+/** What a raw or text parser has read before, or the body itself. `undefined` when it is larger than accepted. */
+async function bodyOf(req: GateRequest): Promise<string | Uint8Array | undefined> {
+  const { body } = req;
+  const isParsed = typeof body === 'string' || Buffer.isBuffer(body);
+  // Leaving the loop must not destroy the connection: the response is still to be sent.
+  if (!isParsed) return readBody(req.iterator({ destroyOnReturn: false }), MAX_BODY_BYTES);
+  return body.length > MAX_BODY_BYTES ? undefined : body;
 }
 
 const DELIVERY_ERRORS: Readonly<Partial<Record<Reason, DeliveryError>>> = {

@@ -1,8 +1,6 @@
 import { ServerResponse } from 'node:http';
-import { routeOf } from './http';
-import type { GateRequest } from './http';
-import { stateOf } from './request-state';
-import type { RequestState, Unguarded, Writers } from './request-state';
+import { routeOf, stateOf } from './request';
+import type { GateRequest, RequestState, Unguarded, Writers } from './request';
 import { sendInternalError } from './respond';
 
 /** Headers that describe the response that is replaced. */

@@ -4,7 +4,7 @@ import { parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
 import { tokenCache } from '../token/token-cache';
 import type { SignedToken, VerifiedToken } from '../token/verify';
-import type { Auth } from './auth';
+import type { Auth } from './request';
 import { openIssuer, statusOf } from './issuer-context';
 import type { IssuerContext, IssuerStatus } from './issuer-context';
 import type { GateSettings } from './read-options';

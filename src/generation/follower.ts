@@ -1,6 +1,5 @@
-import { backOffMs } from '../core/back-off';
-import type { BackOffBounds } from '../core/back-off';
-import type { Clock, Schedule, Timer } from '../core/clock';
+import { backOffMs } from '../core/clock';
+import type { BackOffBounds, Clock, Schedule, Timer } from '../core/clock';
 import type { Logger } from '../core/logger';
 import type { Floors } from './floors';
 import type { Freshness } from './freshness';

@@ -1,5 +1,5 @@
 import type { Schedule } from '../core/clock';
-import { withTimeLimit } from '../core/time-limit';
+import { withTimeLimit } from '../core/clock';
 import { isGeneration } from './generation';
 import type { GenerationSentinel } from './source';
 import { SourceError, noResponse } from './source-error';

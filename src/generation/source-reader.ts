@@ -1,5 +1,5 @@
 import type { Schedule } from '../core/clock';
-import { withTimeLimit } from '../core/time-limit';
+import { withTimeLimit } from '../core/clock';
 import type { Floors } from './floors';
 import { SentinelCheck } from './sentinel';
 import type { GenerationSnapshot, GenerationSource } from './source';

@@ -1,8 +1,6 @@
-import { backOffMs } from '../core/back-off';
-import type { BackOffBounds } from '../core/back-off';
-import type { Clock, Schedule, Timer } from '../core/clock';
+import { backOffMs, withTimeLimit } from '../core/clock';
+import type { BackOffBounds, Clock, Schedule, Timer } from '../core/clock';
 import type { Logger } from '../core/logger';
-import { withTimeLimit } from '../core/time-limit';
 import type { GenerationSource } from './source';
 import { describeFailure, noResponse } from './source-error';
 

@@ -1,8 +1,7 @@
 import type { Store } from 'express-rate-limit';
-import { systemClock, systemSchedule } from '../core/clock';
+import { systemClock, systemSchedule, withTimeLimit } from '../core/clock';
 import type { Clock } from '../core/clock';
 import type { Logger } from '../core/logger';
-import { withTimeLimit } from '../core/time-limit';
 import { MemoryRateStore } from './memory-store';
 import type { Hits } from './memory-store';
 

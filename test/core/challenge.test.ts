@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { quote, serializeChallenge } from '../../src/core/challenge';
+import { quote, serializeChallenge } from '../../src/core/problem';
 
 /** Reads a challenge as RFC 9110 section 11.6.1 has it, by hand; throws at the first character that does not fit. */
 function parseChallenge(text: string): { scheme: string; parameters: [string, string][] } {

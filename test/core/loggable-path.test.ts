@@ -1,4 +1,4 @@
-import { loggablePath } from '../../src/core/loggable-path';
+import { loggablePath } from '../../src/core/logger';
 
 const HEADER = 'eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJFUzI1NiJ9';
 const PAYLOAD = `eyJ${'a'.repeat(200)}`;

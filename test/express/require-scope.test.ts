@@ -1,4 +1,4 @@
-import { GUARD } from '../../src/express/guard';
+import { GUARD, isGranted } from '../../src/express/guard';
 import { requireClaim, requireScope } from '../../src';
 
 describe('requireScope(): its arguments', () => {
@@ -69,4 +69,12 @@ describe('requireClaim(): its arguments', () => {
     const guard = requireClaim('store', () => true);
     expect([guard[GUARD], guard.name]).toEqual([{ claim: 'store' }, 'requireClaim']);
   });
+});
+
+it.each([1, 2, 16, 17, 1_000])('isGranted() finds each of %d scopes, and nothing that only looks like one', (count) => {
+  const granted = Array.from({ length: count }, (_, index) => `orders:${index}`);
+  for (const scope of granted) expect(isGranted(granted, scope)).toBe(true);
+  for (const scope of ['orders', 'orders:', `orders:${count}`, 'orders:0 ', 'ORDERS:0', '']) {
+    expect(isGranted(granted, scope)).toBe(false);
+  }
 });

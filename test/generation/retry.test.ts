@@ -1,4 +1,4 @@
-import { backOffMs } from '../../src/core/back-off';
+import { backOffMs } from '../../src/core/clock';
 import { SourceError } from '../../src/generation/source-error';
 import { ScriptedSource, START, reasonOf, track } from './fixtures';
 

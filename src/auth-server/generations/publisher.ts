@@ -1,7 +1,6 @@
-import { backOffMs } from '../../core/back-off';
+import { backOffMs, withTimeLimit } from '../../core/clock';
 import type { Schedule, Timer } from '../../core/clock';
 import type { Logger } from '../../core/logger';
-import { withTimeLimit } from '../../core/time-limit';
 import type { Floor, GenerationSource } from '../../generation/source';
 import { describeFailure, noResponse } from '../../generation/source-error';
 

@@ -1,6 +1,6 @@
 import type { Schedule, Timer } from '../../core/clock';
 import type { Logger } from '../../core/logger';
-import { withTimeLimit } from '../../core/time-limit';
+import { withTimeLimit } from '../../core/clock';
 import type { Floor, GenerationSource } from '../../generation/source';
 import { describeFailure, noResponse } from '../../generation/source-error';
 import type { Store } from '../storage/store';

@@ -1,4 +1,4 @@
-import { escapeUnsafe } from '../../core/escape';
+import { escapeUnsafe } from '../../core/logger';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';

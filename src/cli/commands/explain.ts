@@ -1,4 +1,4 @@
-import { escapeUnsafe } from '../../core/escape';
+import { escapeUnsafe } from '../../core/logger';
 import { explain } from '../../index';
 import type { Explanation } from '../../index';
 import { readSettings } from '../../settings/settings';

@@ -1,5 +1,5 @@
 import type { Schedule } from '../../core/clock';
-import { withTimeLimit } from '../../core/time-limit';
+import { withTimeLimit } from '../../core/clock';
 import { SourceError, describeFailure, noResponse } from '../source-error';
 
 /** What a query answers. */

@@ -1,5 +1,5 @@
 import type { Schedule } from '../../core/clock';
-import { withTimeLimit } from '../../core/time-limit';
+import { withTimeLimit } from '../../core/clock';
 import { redisFailure } from './commands';
 import type { RedisConnection } from './connection';
 import { SourceError, noResponse } from '../source-error';

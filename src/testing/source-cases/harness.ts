@@ -1,5 +1,5 @@
 import { AssertionError, ok } from 'node:assert';
-import { withTimeLimit } from '../../core/time-limit';
+import { withTimeLimit } from '../../core/clock';
 import { isFloor } from '../../generation/generation';
 import type { Floor, GenerationSource } from '../../generation/source';
 

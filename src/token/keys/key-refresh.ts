@@ -1,5 +1,5 @@
 import { AuthError } from '../../core/auth-error';
-import { backOffMs } from '../../core/back-off';
+import { backOffMs } from '../../core/clock';
 import type { Clock, Schedule, Timer } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import type { FetchKeys } from './fetch-keys';

@@ -1,0 +1,112 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { loggablePath } from '../core/logger';
+import type { Logger } from '../core/logger';
+
+/** The authenticated client, from its verified access token. Frozen; shared by all requests with the same token. */
+export interface Auth {
+  readonly issuer: string;
+  /** The client credential that the token was issued to. */
+  readonly clientId: string;
+  /** `sub`, if the token has one. */
+  readonly subject: string | undefined;
+  /** `jti`, if the token has one. */
+  readonly tokenId: string | undefined;
+  readonly scopes: readonly string[];
+  /** Generation of the client credential; `undefined` if the check is switched off. */
+  readonly generation: number | undefined;
+  /** `exp` in ms since the epoch. */
+  readonly expiresAtMs: number;
+  /** The whole payload of the token. */
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+declare global {
+  // eslint-disable-next-line @typescript-eslint/no-namespace -- declares a member of Express's request
+  namespace Express {
+    interface Request {
+      /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
+      auth?: Auth | undefined;
+    }
+  }
+}
+
+/** Continues with the next middleware, or with the app's error handler. */
+export type Next = (error?: unknown) => void;
+
+/** An Express middleware, without Express's types in the declaration. */
+export type Middleware = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
+
+/** The request of Express 4 or 5: every member beyond Node's own is optional. */
+export interface GateRequest extends IncomingMessage {
+  originalUrl?: string;
+  baseUrl?: string;
+  route?: { readonly path?: unknown };
+  body?: unknown;
+  /** Request id, if something before the gate has set one. */
+  id?: unknown;
+  auth?: Auth | undefined;
+}
+
+/** What happens to a 2xx response that no guard allowed. */
+export type Unguarded = 'allow' | 'warn' | 'refuse';
+
+/** What guards need to know about the gate before them. */
+export interface RequestGate {
+  readonly logger: Logger;
+  readonly unguarded: Unguarded;
+  readonly problemTypes: string | undefined;
+  /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
+  readonly refuse: (req: GateRequest, res: ServerResponse, error: unknown, next: Next) => void;
+}
+
+/** The methods that send a response. */
+export type Writers = Pick<ServerResponse, 'writeHead' | 'write' | 'end'>;
+
+/** State of a request that a gate has accepted. Guards trust this, not `req.auth`, which any middleware can assign. */
+export interface RequestState {
+  readonly gate: RequestGate;
+  /** `undefined` for a request without a token that an optional gate accepted. */
+  readonly auth: Auth | undefined;
+  /** Whether a guard has allowed the request. */
+  allowed: boolean;
+  /** The strictest setting of all gates before this point. */
+  unguarded: Unguarded;
+  /** The response's methods before `enforceGuards` replaced them; `undefined` where it did not. */
+  writers: Writers | undefined;
+  /** Whether a 500 has replaced the response because no guard had allowed it. */
+  replaced: boolean;
+}
+
+/** A WeakMap, because no other middleware can forge or copy its entries. */
+const states = new WeakMap<GateRequest, RequestState>();
+
+/** Starts the state of a request that a gate accepted. A second gate starts anew: a guard of the first one does not count. */
+export function openState(req: GateRequest, gate: RequestGate, auth: Auth | undefined): RequestState {
+  const { unguarded } = gate;
+  const state = { gate, auth, allowed: false, unguarded, writers: undefined, replaced: false };
+  states.set(req, state);
+  return state;
+}
+
+/** The state of a request, or `undefined` when no gate has accepted it. */
+export function stateOf(req: GateRequest): RequestState | undefined {
+  return states.get(req);
+}
+
+/** The path for logs: without tokens that a caller put into the URL by mistake. */
+export function pathOf(req: GateRequest): string {
+  return loggablePath(req.originalUrl ?? req.url ?? '');
+}
+
+/** The route as it was declared, for messages to developers: `GET /v1/orders/:id`. */
+export function routeOf(req: GateRequest): string {
+  const declared = req.route?.path;
+  const path = typeof declared === 'string' ? `${req.baseUrl ?? ''}${declared}` : pathOf(req);
+  return `${req.method} ${path}`;
+}
+
+/** The id of a request, if it has one that is a string or a number. */
+export function requestIdOf(req: GateRequest): string | undefined {
+  const id = Object.hasOwn(req, 'id') ? req.id : undefined;
+  return typeof id === 'string' || typeof id === 'number' ? String(id) : undefined;
+}
