@@ -4,33 +4,37 @@ import { problemHandler, sendProblem } from '../index';
 import { healthRoutes } from './health';
 import type { Readiness } from './health';
 import type { Metrics } from './metrics';
-import { notFound } from './not-found';
+import { notFound } from './problem-pages';
 
-/** What the admin port shows. */
+/** Options of {@link createAdminApp}. */
 export interface AdminOptions {
   readonly readiness: () => Readiness;
-  /** `undefined`: prom-client is not installed, and `/metrics` says so. */
+  /** `undefined`: prom-client is not installed; `/metrics` responds with 503. */
   readonly metrics: Metrics | undefined;
+  /** Base URL of the problem pages. */
+  readonly problemTypes: string;
 }
 
 /** The app of the admin port: `/livez`, `/readyz` and `/metrics`, without tokens; keep the port off the public network. */
-export function createAdminApp({ readiness, metrics }: AdminOptions): Express {
+export function createAdminApp({ readiness, metrics, problemTypes }: AdminOptions): Express {
   const app = express();
   app.disable('x-powered-by');
-  app.use(healthRoutes(readiness));
+  app.use(healthRoutes(readiness, problemTypes));
   app.get('/metrics', async function serveMetrics(req, res) {
     if (metrics) {
       res.set('Content-Type', metrics.contentType).send(await metrics.text());
       return;
     }
+    const code = 'metrics_unavailable';
     sendProblem(req, res, {
       status: 503,
+      type: problemTypes + code,
+      code,
       title: 'Metrics unavailable',
       detail: 'Metrics are made by prom-client, which is not installed: npm install prom-client@15',
-      code: 'metrics_unavailable',
     });
   });
-  app.use(notFound);
-  app.use(problemHandler());
+  app.use(notFound(problemTypes));
+  app.use(problemHandler({ problemTypes }));
   return app;
 }

@@ -12,8 +12,7 @@ import { routes, SCOPES } from './commerce/routes';
 import { healthRoutes } from './health';
 import type { Readiness } from './health';
 import { createLog, logRequest } from './log';
-import { notFound } from './not-found';
-import { problemPages, problemTypesOf } from './problem-pages';
+import { notFound, problemPages, problemTypesOf } from './problem-pages';
 import { clientRateLimit } from './rate-limit';
 import { requestId } from './request-id';
 import { requestObserver } from './request-observer';
@@ -65,6 +64,7 @@ export function createApp(options: AppOptions): App {
   const logger = options.logger ?? createLog({ level: settings.logLevel });
   const contract = loadContract();
   const router = commerceRouter({ replace, clock });
+  const problemTypes = problemTypesOf(settings.baseUrl);
   assertAgreement(contract, routes(), SCOPES, router);
 
   const observer = requestObserver((event) => {
@@ -74,7 +74,7 @@ export function createApp(options: AppOptions): App {
   const gateOptions: AuthenticateOptions = options.gate ?? authenticateOptions(settings);
   const gate = authenticate({
     resource: settings.baseUrl,
-    problemTypes: problemTypesOf(settings.baseUrl),
+    problemTypes,
     ...gateOptions,
     unguarded: 'refuse',
     // A refusal goes into the line of its request: one line per request.
@@ -105,7 +105,7 @@ export function createApp(options: AppOptions): App {
   app.use(requestId());
   app.use(observer.handler);
   app.use(helmet());
-  app.use(healthRoutes(readiness));
+  app.use(healthRoutes(readiness, problemTypes));
   app.use(problemPages());
   app.use(
     protectedResourceMetadata({
@@ -115,8 +115,8 @@ export function createApp(options: AppOptions): App {
     }),
   );
   app.use('/v1', v1);
-  app.use(notFound);
-  app.use(problemHandler({ logger }));
+  app.use(notFound(problemTypes));
+  app.use(problemHandler({ logger, problemTypes }));
 
   return {
     handler: app,

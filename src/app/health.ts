@@ -1,19 +1,19 @@
 import { Router } from 'express';
 import { sendProblem } from '../index';
 
-/** State of one thing that the API needs, in a word; words only, because anybody may read them. */
+/** State of each component that the API needs, in one word: the response is public. */
 export type ComponentStates = Readonly<Record<string, string>>;
 
-/** What `/readyz` answers from. */
+/** What `/readyz` responds with. */
 export interface Readiness {
-  /** Whether requests should be sent here: all that is needed is there, and the server is not being stopped. */
+  /** Whether requests should be sent here: every component is available, and the server is not stopping. */
   readonly ready: boolean;
   readonly draining: boolean;
   readonly components: ComponentStates;
 }
 
-/** `/livez` (the process runs) and `/readyz` (it can answer), for load balancers and orchestrators; both without a token. */
-export function healthRoutes(readiness: () => Readiness): Router {
+/** `/livez` (the process runs) and `/readyz` (it accepts requests), for load balancers; both without a token. */
+export function healthRoutes(readiness: () => Readiness, problemTypes: string): Router {
   const router = Router();
   router.get('/livez', function livez(_req, res) {
     res.set('Cache-Control', 'no-store').json({ status: 'alive' });
@@ -24,11 +24,13 @@ export function healthRoutes(readiness: () => Readiness): Router {
       res.set('Cache-Control', 'no-store').json({ status: 'ready', components });
       return;
     }
+    const code = draining ? 'draining' : 'not_ready';
     sendProblem(req, res, {
       status: 503,
-      code: draining ? 'draining' : 'not_ready',
+      type: problemTypes + code,
+      code,
       title: 'Not ready',
-      detail: draining ? 'The server is being stopped.' : 'Something that the API needs is not available yet.',
+      detail: draining ? 'The server is stopping.' : 'Something that the API needs is not available yet.',
       headers: { 'Retry-After': '1' },
       members: { components },
     });

@@ -1,8 +1,9 @@
 import { Router } from 'express';
+import type { RequestHandler } from 'express';
 import { REASON_ADVICE } from '../core/reason-advice';
 import type { Advice } from '../core/reason-advice';
 import { ownValue } from '../core/objects';
-import { notFound } from './not-found';
+import { sendProblem } from '../index';
 
 const RETRY_LATER: Pick<Advice, 'caller'> = { caller: 'Repeat the request after Retry-After.' };
 const CORRECT_REQUEST: Pick<Advice, 'operator'> = { operator: 'Nothing: the caller corrects the request.' };
@@ -74,7 +75,7 @@ const OTHER_ADVICE = {
 
 const ADVICE = { ...REASON_ADVICE, ...OTHER_ADVICE };
 
-/** `type` of every problem of an API: {@link problemPages} serves what it leads to. */
+/** Base URL of the problem pages: `type` of a problem is this and its code. */
 export function problemTypesOf(baseUrl: string): string {
   return `${baseUrl.replace(/\/+$/, '')}/problems/`;
 }
@@ -85,7 +86,7 @@ export function problemPages(): Router {
   router.get('/problems/:code', function serveProblemPage(req, res, next) {
     const { code } = req.params;
     const advice = ownValue(ADVICE, code) as Advice | undefined;
-    if (!advice) return void notFound(req, res, next);
+    if (!advice) return next();
     res.vary('Accept').set('Cache-Control', 'public, max-age=3600');
     if (req.accepts(['html', 'json']) === 'json') return void res.json({ code, ...advice });
     res.set(
@@ -95,6 +96,14 @@ export function problemPages(): Router {
     res.type('html').send(pageOf(code, advice));
   });
   return router;
+}
+
+/** Makes the handler for URLs that no route has. */
+export function notFound(problemTypes: string): RequestHandler {
+  return function notFound(req, res) {
+    const [code, detail] = ['not_found', 'No resource has this URL.'];
+    sendProblem(req, res, { status: 404, type: problemTypes + code, code, detail });
+  };
 }
 
 function pageOf(code: string, { cause, caller, operator }: Advice): string {

@@ -19,7 +19,9 @@ export interface ServerOptions {
   readonly drainDeadlineMs?: number;
   /** How long clients may take, and how many may connect; each has a default. */
   readonly limits?: Partial<ServerLimits>;
-  /** Called for every request that was refused because it could not be read; no handler saw it. */
+  /** Base URL of the problem pages, for requests that Node cannot parse. Default: `about:blank`. */
+  readonly problemTypes?: string;
+  /** Called for every request that was refused because it could not be parsed; no handler saw it. */
   readonly onUnreadable?: (request: UnreadableRequest) => void;
 }
 
@@ -62,7 +64,7 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     socket.once('close', () => sockets.delete(socket) && responses.delete(socket));
   });
   server.on('clientError', (error, socket) => {
-    const refused = refuseUnreadable(error, socket as Socket, responses.get(socket));
+    const refused = refuseUnreadable(error, socket as Socket, responses.get(socket), options.problemTypes);
     if (refused) options.onUnreadable?.(refused);
   });
   // The size of the head is the only bound: Node drops headers above a count, and could drop a second Authorization.

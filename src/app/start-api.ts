@@ -3,6 +3,7 @@ import { createApp } from './create-app';
 import type { App, AppOptions } from './create-app';
 import { createLog, logUnreadable } from './log';
 import { createMetrics } from './metrics';
+import { problemTypesOf } from './problem-pages';
 import { startServer } from './serve';
 import type { RunningServer } from './serve';
 
@@ -49,11 +50,12 @@ export async function startApi(
   }
 
   try {
-    const onUnreadable = logUnreadable.bind(undefined, logger);
-    api = await startServer(app.handler, { host, port, portVariable: 'TILLGATE_PORT', onUnreadable });
+    const problemTypes = problemTypesOf(options.settings.baseUrl);
+    const common = { host, problemTypes, onUnreadable: logUnreadable.bind(undefined, logger) };
+    api = await startServer(app.handler, { ...common, port, portVariable: 'TILLGATE_PORT' });
     if (adminPort !== undefined) {
-      const adminApp = createAdminApp({ readiness: () => app.readiness(), metrics });
-      admin = await startServer(adminApp, { host, port: adminPort, portVariable: 'TILLGATE_ADMIN_PORT' });
+      const adminApp = createAdminApp({ readiness: () => app.readiness(), metrics, problemTypes });
+      admin = await startServer(adminApp, { ...common, port: adminPort, portVariable: 'TILLGATE_ADMIN_PORT' });
     }
   } catch (error) {
     await close();

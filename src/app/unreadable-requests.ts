@@ -2,11 +2,11 @@ import { STATUS_CODES } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A request that was refused before any handler had it: node's parser could not read it, or it came too late. */
+/** A request that was refused before any handler had it: Node could not parse it, or it arrived too slowly. */
 export interface UnreadableRequest {
-  /** What it was answered. */
+  /** Status of the response. */
   readonly status: number;
-  /** Node's word for why, such as `HPE_INVALID_METHOD`; nothing of the request itself. */
+  /** Node's error code, such as `HPE_INVALID_METHOD`; nothing of the request itself. */
   readonly code: string;
 }
 
@@ -42,23 +42,24 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 };
 
 /**
- * Answers what node's parser could not read with a problem body (RFC 9457), and closes the connection. Nothing is said
- * behind an answer to the same request: when its body breaks off, a second one would count for the request that comes
- * next (RFC 9112 section 9.2).
+ * Refuses a request that Node cannot parse with a problem body (RFC 9457), and closes the connection. Sends nothing after
+ * the response to the same request: when its body is invalid, a second response would count as that to the next request
+ * (RFC 9112 section 9.2).
  *
- * @param latest - the answer to the last request of the connection whose head could be read
- * @returns what was refused, unless a handler has it already: the answer that it could not give then has its status
+ * @param latest - the response to the last request of the connection whose head was valid
+ * @returns what was refused; `undefined` if a handler has the request already: its response then has this status
  */
 export function refuseUnreadable(
   { code = '' }: NodeJS.ErrnoException,
   socket: Socket,
   latest: ServerResponse | undefined,
+  problemTypes?: string,
 ): UnreadableRequest | undefined {
-  const isAnswered = latest && (latest.req.complete ? isPending(latest) : latest.headersSent);
-  // Bytes behind a request that was said to be the last one of its connection.
+  const hasResponse = latest && (latest.req.complete ? isPending(latest) : latest.headersSent);
+  // Bytes after the request that said `Connection: close`.
   const isOver = code === 'HPE_CLOSED_CONNECTION';
-  const refusal = socket.writable && !isAnswered && !isOver ? (REFUSALS[code] ?? INVALID) : undefined;
-  if (refusal) socket.write(answerOf(refusal));
+  const refusal = socket.writable && !hasResponse && !isOver ? (REFUSALS[code] ?? INVALID) : undefined;
+  if (refusal) socket.write(responseOf(refusal, problemTypes));
   socket.destroySoon();
   if (!refusal) return undefined;
   if (latest?.req.complete === false) {
@@ -68,14 +69,15 @@ export function refuseUnreadable(
   return { status: refusal.status, code };
 }
 
-/** Not written yet, or behind an earlier answer that is not. Since Node 24 a written one is finished only a turn later. */
-function isPending(answer: ServerResponse): boolean {
-  return !answer.writableEnded || answer.writableLength > (answer.socket?.writableLength ?? 0);
+/** Not written yet, or waiting for an earlier response. Since Node 24 a written one is finished only a turn later. */
+function isPending(response: ServerResponse): boolean {
+  return !response.writableEnded || response.writableLength > (response.socket?.writableLength ?? 0);
 }
 
-function answerOf({ status, code, detail }: Refusal): string {
+function responseOf({ status, code, detail }: Refusal, problemTypes: string | undefined): string {
   const title = STATUS_CODES[status];
-  const body = JSON.stringify({ type: 'about:blank', title, status, detail, code });
+  const type = problemTypes === undefined ? 'about:blank' : problemTypes + code;
+  const body = JSON.stringify({ type, title, status, detail, code });
   return [
     `HTTP/1.1 ${status} ${title}`,
     'Content-Type: application/problem+json; charset=utf-8',

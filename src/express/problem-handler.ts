@@ -5,6 +5,7 @@ import { serializeChallenge } from '../core/problem';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
+import { isHttpUrl } from './read-options';
 import { requestIdOf, routeOf } from './request';
 import { sendInternalError, sendProblem, sendRefusal } from './respond';
 import { ownMembers, ownValue } from '../core/objects';
@@ -13,6 +14,8 @@ import { ownMembers, ownValue } from '../core/objects';
 export interface ProblemHandlerOptions {
   /** Where unexpected errors go, with their stack. Default: the console. */
   readonly logger?: Logger | undefined;
+  /** Base URL of the pages about problems, as in `authenticate()`. Default: as the gate before has it, else none. */
+  readonly problemTypes?: string | undefined;
 }
 
 /** An Express error-handling middleware. */
@@ -40,24 +43,28 @@ export type ErrorMiddleware = (
  * ```
  */
 export function problemHandler(options: ProblemHandlerOptions = {}): ErrorMiddleware {
-  readOptions('problemHandler', options, ['logger']);
+  const read = readOptions('problemHandler', options, ['logger', 'problemTypes']);
   const { logger = consoleLogger } = ownMembers(options);
+  const problemTypes = read.string('problemTypes');
+  if (problemTypes !== undefined && !isHttpUrl(problemTypes)) read.refuse('problemTypes', 'an http(s) URL');
 
   // Express tells an error handler by its four parameters.
   return function handleProblem(error, req, res, _next) {
-    if (error instanceof AuthError) return sendRefusal(req, res, error);
+    if (error instanceof AuthError) return sendRefusal(req, res, error, problemTypes);
     const status = statusOf(error);
     if (status !== undefined) {
+      const code = codeOf(status);
       return sendProblem(req, res, {
         status,
-        code: codeOf(status),
+        type: problemTypes && problemTypes + code,
+        code,
         detail: PUBLIC_DETAILS[status] ?? 'The request was refused.',
         ...(status === 401 && { headers: challengeOf(error, res) }),
       });
     }
     const stack = error instanceof Error ? error.stack : String(error);
     logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: stack }, 'unexpected error');
-    sendInternalError(req, res);
+    sendInternalError(req, res, problemTypes);
   };
 }
 

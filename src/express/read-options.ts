@@ -144,6 +144,6 @@ export function urlCheck(factory: string, allowHttp: boolean): (url: string, wha
   };
 }
 
-function isHttpUrl(url: string): boolean {
+export function isHttpUrl(url: string): boolean {
   return /^https?:\/\//.test(url) && URL.canParse(url);
 }

@@ -15,7 +15,7 @@ export interface ProblemResponse {
   /** Machine-readable name of the problem, stable across versions. */
   readonly code: string;
   /** URL of a page about the problem. Default: as the gate before has it (`problemTypes`), else `about:blank`. */
-  readonly type?: string;
+  readonly type?: string | undefined;
   /** Default: the standard phrase of the status. */
   readonly title?: string;
   /** For the caller: what was got, what is expected, what to do. */
@@ -53,8 +53,9 @@ export function sendProblem(req: GateRequest, res: ServerResponse, problem: Prob
 }
 
 /** Responds with 500 and no detail: the cause goes to the log. */
-export function sendInternalError(req: GateRequest, res: ServerResponse): void {
-  sendProblem(req, res, { status: 500, code: 'internal_error', detail: 'The request could not be processed.' });
+export function sendInternalError(req: GateRequest, res: ServerResponse, problemTypes?: string): void {
+  const [code, detail] = ['internal_error', 'The request could not be processed.'];
+  sendProblem(req, res, { status: 500, type: problemTypes && problemTypes + code, code, detail });
 }
 
 /**
@@ -87,8 +88,8 @@ export function presentError(error: AuthError, presentation: Presentation): Auth
 }
 
 /** Responds with one refusal: as the gate that refused presents it, or with its own headers. */
-export function sendRefusal(req: GateRequest, res: ServerResponse, error: AuthError): void {
-  const presentation = presentations.get(error) ?? DEFAULT_PRESENTATION;
+export function sendRefusal(req: GateRequest, res: ServerResponse, error: AuthError, problemTypes?: string): void {
+  const presentation = presentations.get(error) ?? { ...DEFAULT_PRESENTATION, problemTypes };
   writeProblem(res, error.status, error.headers, JSON.stringify(refusalProblem(error, presentation, requestIdOf(req))));
 }
 

@@ -6,12 +6,13 @@ import type { Readiness } from '../../src/app';
 import { readSettings } from '../../src/settings/settings';
 import { createTestIssuer, expectProblem } from '../../src/testing';
 
+const PROBLEM_TYPES = 'https://api.test/problems/';
 const READY: Readiness = { ready: true, draining: false, components: { keys: 'fresh' } };
 
 describe('the admin app', () => {
   it('counts requests by method, status and reason', async () => {
     const metrics = await createMetrics(() => true);
-    const app = createAdminApp({ readiness: () => READY, metrics });
+    const app = createAdminApp({ readiness: () => READY, metrics, problemTypes: PROBLEM_TYPES });
     const event = { path: '/v1/orders', durationMs: 20, requestId: 'a', clientId: 'b', detail: 'c', aborted: false };
 
     metrics?.observe({ ...event, method: 'GET', status: 200, reason: undefined });
@@ -29,22 +30,24 @@ describe('the admin app', () => {
   });
 
   it('says what to install when there is no prom-client', async () => {
-    const app = createAdminApp({ readiness: () => READY, metrics: undefined });
+    const app = createAdminApp({ readiness: () => READY, metrics: undefined, problemTypes: PROBLEM_TYPES });
 
     const answer = await request(app).get('/metrics');
 
-    expectProblem(answer, { status: 503, code: 'metrics_unavailable' });
+    const type = `${PROBLEM_TYPES}metrics_unavailable`;
+    expectProblem(answer, { status: 503, code: 'metrics_unavailable', type });
     expect(answer.body.detail).toBe(
       'Metrics are made by prom-client, which is not installed: npm install prom-client@15',
     );
   });
 
-  it('has health and nothing else beside', async () => {
-    const app = createAdminApp({ readiness: () => READY, metrics: undefined });
+  it('serves health, metrics and nothing else', async () => {
+    const app = createAdminApp({ readiness: () => READY, metrics: undefined, problemTypes: PROBLEM_TYPES });
 
     expect((await request(app).get('/livez')).status).toBe(200);
     expect((await request(app).get('/readyz')).status).toBe(200);
-    expectProblem(await request(app).get('/v1/orders'), { status: 404, code: 'not_found' });
+    const type = `${PROBLEM_TYPES}not_found`;
+    expectProblem(await request(app).get('/v1/orders'), { status: 404, code: 'not_found', type });
   });
 });
 

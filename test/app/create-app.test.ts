@@ -61,13 +61,17 @@ describe('the scaffold', () => {
   });
 
   it.each([
-    ['/nothing', 404],
-    ['/%zz', 404],
-    ['/v1/nothing', 401],
-  ])('answers %s without a token with a problem body, %i', async (path, status) => {
+    ['/nothing', 404, 'not_found'],
+    ['/%zz', 404, 'not_found'],
+    ['/problems/%zz', 400, 'invalid_request'],
+    ['/readyz', 503, 'draining'],
+    ['/v1/nothing', 401, 'missing_token'],
+  ])('responds to %s without a token with %i and the problem %s, whose type is a page', async (path, status, code) => {
+    const { app } = scene();
+    app.drain();
     const answer = await request(app.handler).get(path);
 
-    expect(answer.status).toBe(status);
+    expectProblem(answer, { status, code, type: `http://127.0.0.1:3000/problems/${code}` });
     expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8');
   });
 

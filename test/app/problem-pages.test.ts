@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import express from 'express';
 import request from 'supertest';
 import { REASONS } from '../../src';
-import { problemPages, problemTypesOf } from '../../src/app/problem-pages';
+import { notFound, problemPages, problemTypesOf } from '../../src/app/problem-pages';
 import { contract } from './commerce/commerce-app';
 
-const app = express().use(problemPages());
+const app = express().use(problemPages(), notFound('https://api.test/problems/'));
 
 /** Every code that appears in the scaffold and in what the gate responds with. */
 function codesInSource(): readonly string[] {

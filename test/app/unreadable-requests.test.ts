@@ -21,7 +21,8 @@ describe('requests that cannot be read', () => {
   };
   beforeAll(async () => {
     const onUnreadable = (request: UnreadableRequest): void => void told.push(request);
-    server = await startServer(listener, { host: '127.0.0.1', port: 0, onUnreadable });
+    const problemTypes = 'https://api.test/problems/';
+    server = await startServer(listener, { host: '127.0.0.1', port: 0, problemTypes, onUnreadable });
   });
   afterAll(() => server.close());
   beforeEach(() => void (told.length = statusesOf.length = 0));
@@ -52,7 +53,7 @@ describe('requests that cannot be read', () => {
     expect(headers.get('cache-control')).toEqual(['no-store']);
     expect(headers.get('connection')).toEqual(['close']);
     expect(JSON.parse(body)).toEqual({
-      type: 'about:blank',
+      type: `https://api.test/problems/${code}`,
       title: { 400: 'Bad Request', 431: 'Request Header Fields Too Large' }[status],
       status,
       detail: expect.any(String),

@@ -150,6 +150,9 @@ describe('problemHandler()', () => {
   });
 
   it('refuses options it does not know', () => {
+    expect(() => problemHandler({ problemTypes: 'problems/' })).toThrow(
+      /option "problemTypes" must be an http\(s\) URL/,
+    );
     expect(() => problemHandler({ loger: console } as never)).toThrow(
       new TypeError('problemHandler(): unknown option "loger"; did you mean "logger"?'),
     );

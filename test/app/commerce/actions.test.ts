@@ -70,6 +70,18 @@ describe('POST /v1/payments/{id}/refunds', () => {
     expectConflict(await caller.post(PATH, { amount: gbp(1) }), '0 of 3140 GBP are left to refund; 1 is too much.');
   });
 
+  it('books at most 100 refunds of one payment', async () => {
+    const caller = commerceApp().as('payments:refund', 'payments:read');
+    for (let n = 0; n < 100; n++) expect((await caller.post(PATH, { amount: gbp(1) })).status).toBe(201);
+    expectConflict(
+      await caller.post(PATH, { amount: gbp(1) }),
+      'A placeholder books at most 100 refunds of a payment.',
+    );
+    const { body } = await caller.get('/v1/payments/pay_0001');
+    expect(body.refunds).toHaveLength(100);
+    expect(body.refunded).toEqual(gbp(100));
+  });
+
   it('does not change the currency, and does not book what it refuses', async () => {
     const caller = commerceApp().as('payments:refund', 'payments:read');
     const response = await caller.post(PATH, { amount: { amount: 100, currency: 'EUR' } });

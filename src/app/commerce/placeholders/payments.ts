@@ -41,7 +41,7 @@ export const payments = collection<Payment, NewPayment>({
   actions: { refund },
 });
 
-/** Refunds are kept within their payment, whose size they must not let grow without bound. */
+/** Refunds are part of the row of their payment: its size must stay bounded. */
 const MAX_REFUNDS = 100;
 
 function captured(input: NewPayment, now: string): Omit<Payment, 'id'> {
@@ -59,7 +59,7 @@ function refund(row: Payment, { amount, reason }: NewRefund, now: string): Outco
     return { conflict: `${left} of ${paid.amount} ${paid.currency} are left to refund; ${amount.amount} is too much.` };
   }
   const number = row.refunds.length + 1;
-  if (number > MAX_REFUNDS) return { conflict: `A placeholder takes ${MAX_REFUNDS} refunds of one payment at most.` };
+  if (number > MAX_REFUNDS) return { conflict: `A placeholder books at most ${MAX_REFUNDS} refunds of a payment.` };
   const answer: Refund = {
     id: `${row.id}_r${number}`,
     payment_id: row.id,
