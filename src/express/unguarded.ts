@@ -115,7 +115,7 @@ function send(res: ServerResponse, state: RequestState, name: keyof Writers, arg
 }
 
 function isUnguarded(res: ServerResponse, status: number): boolean {
-  return !res.headersSent && isSuccess(res.req as GateRequest, res, status);
+  return !res.headersSent && isSuccess(res.req, res, status);
 }
 
 function replaceResponse(res: ServerResponse, state: RequestState): void {

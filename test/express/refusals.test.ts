@@ -3,7 +3,7 @@ import type { ErrorRequestHandler } from 'express';
 import request from 'supertest';
 import { AuthError, authenticate, requireAuthenticated, requireClaim, requireScope } from '../../src';
 import type { AuthenticateOptions, Guard } from '../../src';
-import { GUARD } from '../../src/express/guard';
+import type { GUARD } from '../../src/express/guard';
 import { gateApp } from '../support/gate-app';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';

@@ -87,6 +87,6 @@ function* placesIn(
       });
       return wrap(isArray ? `[${parts.join(',')}]` : `{${parts.join(',')}}`);
     };
-    yield* placesIn(member as Json, `${place === '/' ? '' : place}/${name}`, into);
+    yield* placesIn(member, `${place === '/' ? '' : place}/${name}`, into);
   }
 }
