@@ -13,7 +13,8 @@ const config: Config = {
   workerIdleMemoryLimit: '300MB',
   testMatch: ['**/*.test.ts'],
   // Suites that need an engine, a browser or a foreign server: `npm run test:all`.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/'],
+  // The suites of test/together are the others once more, for `npm test`.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/', '<rootDir>/test/together/'],
   transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
 };
 

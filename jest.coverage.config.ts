@@ -1,10 +1,10 @@
 /** @jest-config-loader esbuild-register */
 import type { Config } from 'jest';
-import base from './jest.config';
+import together from './jest.together.config';
 
 /** `npm run coverage`: the suites of `npm test`, and how much of src they reach. */
 const config: Config = {
-  ...base,
+  ...together,
   collectCoverage: true,
   coverageProvider: 'v8',
   collectCoverageFrom: ['src/**/*.ts', '!src/**/*.d.ts'],

@@ -1,0 +1,3 @@
+import { runTogether } from './suites';
+
+runTogether('generation');

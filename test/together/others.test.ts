@@ -1,0 +1,3 @@
+import { otherFolders, runTogether } from './suites';
+
+runTogether(...otherFolders());
