@@ -5,7 +5,8 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 
 /** An own member of an object; `undefined` for an inherited one, so that a polluted prototype adds nothing. */
 export function ownValue(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  const isAnyObject = typeof value === 'object' && value !== null;
+  return isAnyObject && Object.hasOwn(value, name) ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
 }
 
 /** A copy with the own members of an object and no prototype, so that a polluted one adds nothing. */

@@ -4,7 +4,7 @@ import type { PresetName } from '../core/preset-names';
 import type { GenerationSource } from '../generation/source';
 import type { Algorithm } from '../token/algorithms';
 import type { Fetch } from '../token/keys/fetch-json';
-import type { Jwks } from '../token/keys/static-keys';
+import type { Jwks } from '../token/keys/key-set';
 import type { DecisionObserver } from './decision';
 
 /** Where the keys of an issuer come from: discovered, fetched from a URL, or given. */

@@ -93,7 +93,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     enforceGuards(res, state, before);
     report.accepted?.(req, auth);
     next();
-    warnUnguarded(req, res, state);
+    warnUnguarded(res, state);
   }
 
   /** The one place where a request is refused, by the gate or by a guard after it. */

@@ -8,7 +8,7 @@ import { ALGORITHMS } from '../token/algorithms';
 import type { Algorithm } from '../token/algorithms';
 import { PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
-import type { Jwks } from '../token/keys/static-keys';
+import type { Jwks } from '../token/keys/key-set';
 import type { IssuerOptions } from './authenticate-options';
 
 /** Checked options of one issuer. */

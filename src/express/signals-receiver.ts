@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
 import { readBody } from '../core/read-body';
 import type { Reason } from '../core/reasons';
-import { FIRST_TIME_MS } from '../generation/generation';
+import { FIRST_TIME_MS, requireFloor } from '../generation/generation';
 import { securityEventVerifier } from '../token/security-event';
 import type { SecurityEvent } from '../token/security-event';
 import type { GateRequest, Middleware } from './request';
@@ -15,10 +15,10 @@ export interface SignalsReceiver extends Middleware {
   close(): void;
 }
 
-/** Codes of the error answer (RFC 8935 section 2.4). */
+/** Codes of the error response (RFC 8935 section 2.4). */
 type DeliveryError = 'invalid_request' | 'invalid_key' | 'invalid_issuer' | 'invalid_audience';
 
-interface Answer {
+interface DeliveryResponse {
   readonly status: 202 | 400 | 405 | 415 | 503;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: { readonly err: DeliveryError; readonly description: string };
@@ -30,11 +30,13 @@ const EVENTS = ['token-claims-change', 'credential-change', 'session-revoked'].m
 const MEDIA_TYPE = /^application\/secevent\+jwt\s*(?:;|$)/i;
 const MAX_BODY_BYTES = 65_536;
 const REMEMBERED_EVENTS = 100_000;
+/** The longest that every store holds. */
+const MAX_CLIENT_ID_BYTES = 2_600;
 
 /**
  * Makes the receiver of OpenID Shared Signals (RFC 8935 push delivery): CAEP `token-claims-change`,
  * `credential-change` and `session-revoked` for a client (`iss_sub`, RFC 9493 section 3.2.4) publish its new floor.
- * Answers 202 only once the floor is published, so that a transmitter repeats what was not.
+ * Responds with 202 only once the floor is published, so that a transmitter repeats what was not.
  *
  * @throws TypeError when an option is wrong
  *
@@ -52,7 +54,11 @@ const REMEMBERED_EVENTS = 100_000;
  *   jwksUri: 'https://login.example.com/ssf/jwks',
  *   generationSource: generations,
  * }));
- * app.use('/v1', authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com', generations }));
+ * app.use('/v1', authenticate({
+ *   issuer: 'https://login.example.com',
+ *   audience: 'https://api.example.com',
+ *   generationSource: generations,
+ * }));
  * ```
  */
 export function signalsReceiver(options: SignalsReceiverOptions): SignalsReceiver {
@@ -61,7 +67,7 @@ export function signalsReceiver(options: SignalsReceiverOptions): SignalsReceive
   const verify = securityEventVerifier(settings);
   const seen = new LRUCache<string, true>({ max: REMEMBERED_EVENTS });
 
-  async function receive(req: GateRequest): Promise<Answer> {
+  async function receive(req: GateRequest): Promise<DeliveryResponse> {
     if (req.method !== 'POST') return { status: 405, headers: { Allow: 'POST' } };
     if (!MEDIA_TYPE.test(req.headers['content-type'] ?? '')) return { status: 415 };
     const body = await bodyOf(req);
@@ -75,22 +81,24 @@ export function signalsReceiver(options: SignalsReceiverOptions): SignalsReceive
   }
 
   async function apply(event: SecurityEvent): Promise<void> {
+    // A floor before 2001 would count as a counter, which no token in ms is lower than.
+    if (event.issuedAtMs < FIRST_TIME_MS) throw invalidEvent('iat is before 2001');
     for (const [type, payload] of Object.entries(event.events)) {
       if (!EVENTS.includes(type)) continue;
+      const fields = { transmitter, type, tokenId: event.tokenId };
       const clientId = clientOf(event, payload, issuer);
       if (clientId === undefined) {
-        logger.info({ transmitter, type, tokenId: event.tokenId }, 'a security event is about no client of the issuer');
+        logger.info(fields, 'a security event is about no client of the issuer');
         continue;
       }
-      await publish(clientId, settings.floorAt(changedAtMs(event, payload)));
-      logger.info(
-        { transmitter, type, clientId, tokenId: event.tokenId },
-        'a security event raised the floor of a client',
-      );
+      const floor = settings.floorAt(changedAtMs(event, payload));
+      requireStorable(clientId, floor);
+      await publish(clientId, floor);
+      logger.info({ ...fields, clientId }, 'a security event raised the floor of a client');
     }
   }
 
-  function fail(error: unknown): Answer {
+  function fail(error: unknown): DeliveryResponse {
     if (error instanceof AuthError && error.status !== 503) {
       logger.warn({ transmitter, reason: error.reason, detail: error.privateDetail }, 'a security event was refused');
       return refused(
@@ -131,8 +139,22 @@ const DELIVERY_ERRORS: Readonly<Partial<Record<Reason, DeliveryError>>> = {
   wrong_audience: 'invalid_audience',
 };
 
-function refused(err: DeliveryError, description: string): Answer {
+function refused(err: DeliveryError, description: string): DeliveryResponse {
   return { status: 400, body: { err, description } };
+}
+
+/** No store holds such a client, so a repeated delivery would never succeed: 400, not 503. */
+function requireStorable(clientId: string, floor: number): void {
+  if (Buffer.byteLength(clientId) > MAX_CLIENT_ID_BYTES) throw invalidEvent('sub is too long');
+  try {
+    requireFloor(clientId, floor);
+  } catch (cause) {
+    throw invalidEvent('sub cannot be stored', cause);
+  }
+}
+
+function invalidEvent(privateDetail: string, cause?: unknown): AuthError {
+  return new AuthError('invalid_claims', { privateDetail, cause });
 }
 
 /** `sub_id` at the top (SSF 1.0), or `subject` inside the event (as earlier drafts had it). */
@@ -143,8 +165,8 @@ function clientOf(event: SecurityEvent, payload: unknown, issuer: string): strin
 }
 
 /**
- * When the change took place: `event_timestamp` (CAEP 1.0 section 2) in seconds, never later than the token that tells
- * of it, because a floor in the future would refuse tokens that are not issued yet.
+ * Time of the change: `event_timestamp` (CAEP 1.0 section 2) in seconds, never later than the event token, because a
+ * floor in the future would refuse tokens that are not issued yet.
  */
 function changedAtMs(event: SecurityEvent, payload: unknown): number {
   const timestamp = member(payload, 'event_timestamp');
@@ -156,7 +178,7 @@ function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-function send(res: Parameters<Middleware>[1], { status, headers = {}, body }: Answer): void {
+function send(res: Parameters<Middleware>[1], { status, headers = {}, body }: DeliveryResponse): void {
   // A response timeout may have responded meanwhile.
   if (res.headersSent || res.writableEnded) return;
   res.statusCode = status;

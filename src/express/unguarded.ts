@@ -34,16 +34,17 @@ export function enforceGuards(res: ServerResponse, state: RequestState, before: 
 }
 
 /** Reports a 2xx response to a request that no guard allowed, once per route. Call it after `next()`. */
-export function warnUnguarded(req: GateRequest, res: ServerResponse, state: RequestState): void {
+export function warnUnguarded(res: ServerResponse, state: RequestState): void {
   if (state.allowed || state.unguarded !== 'warn') return;
-  if (res.writableEnded) check();
-  else res.once('finish', check);
+  if (res.writableEnded) warnFinished.call(res);
+  else res.on('finish', warnFinished);
+}
 
-  function check(): void {
-    // Another gate after this one decides instead.
-    if (stateOf(req) !== state) return;
-    if (!state.allowed && isSuccess(req, res, res.statusCode)) warnOnce(req, state);
-  }
+/** One listener for all responses. The state is looked up, because another gate after this one decides instead. */
+function warnFinished(this: ServerResponse): void {
+  const req: GateRequest = this.req;
+  const state = stateOf(req) as RequestState;
+  if (!state.allowed && state.unguarded === 'warn' && isSuccess(req, this, this.statusCode)) warnOnce(req, state);
 }
 
 function isStricter(one: Unguarded, other: Unguarded): boolean {

@@ -35,7 +35,8 @@ const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
  */
 export function bearerToken(request: TokenLocations): string {
   const token = fromHeader(request);
-  if (hasQueryToken(request.url)) throw new AuthError('token_in_query');
+  const query = request.url?.indexOf('?') ?? -1;
+  if (query >= 0 && namesAccessToken(request.url!.slice(query + 1))) throw new AuthError('token_in_query');
   if (hasFormToken(request)) throw new AuthError('token_in_body');
   if (token === undefined) throw new AuthError('missing_token');
   return token;
@@ -79,12 +80,6 @@ function countAuthorization(rawHeaders: readonly string[]): number {
   return count;
 }
 
-function hasQueryToken(url: string | undefined): boolean {
-  const start = url?.indexOf('?') ?? -1;
-  if (url === undefined || start < 0) return false;
-  return namesAccessToken(url.slice(start + 1));
-}
-
 function hasFormToken(request: TokenLocations): boolean {
   // A member of that name in a JSON document is data of the API, not a token.
   const type = request.headers['content-type'];
@@ -96,7 +91,7 @@ function hasFormToken(request: TokenLocations): boolean {
   return typeof body === 'object' && Object.keys(body).some(isAccessTokenName);
 }
 
-/** Whether a form-encoded string has a parameter that any parser would take for `access_token`, also as array or object. */
+/** Whether a form-encoded string has a parameter that any parser reads as `access_token`, also as array or object. */
 function namesAccessToken(encoded: string): boolean {
   // Skips the parser when the name cannot occur, not even percent-encoded.
   if (!encoded.includes('access_token') && !encoded.includes('%')) return false;

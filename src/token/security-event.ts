@@ -1,10 +1,11 @@
 import type { Clock } from '../core/clock';
 import { AuthError } from '../core/auth-error';
+import { isObject } from '../core/objects';
 import type { Algorithm } from './algorithms';
 import { checkHeader, parseToken } from './jws';
-import type { KeySource } from './keys/key-source';
+import type { KeySource } from './keys/key-set';
 import { verifySignature } from './signature';
-import { freezeDeep } from './freeze-deep';
+import { freezeDeep } from './strict-json';
 
 /** What the security event tokens of one transmitter are verified against. */
 export interface SecurityEventOptions {
@@ -24,7 +25,7 @@ export interface SecurityEvent {
   readonly issuedAtMs: number;
   /** Event type URIs and their payloads. */
   readonly events: Readonly<Record<string, unknown>>;
-  /** Whom it is about (RFC 9493), where the token says so at its top. */
+  /** Subject identifier (RFC 9493), when it is a top-level claim. */
   readonly subject: unknown;
 }
 
@@ -48,19 +49,15 @@ export function securityEventVerifier(options: SecurityEventOptions): (raw: stri
     if (iss !== transmitter) throw new AuthError('wrong_issuer');
     const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
     if (!named.some((audience) => audiences.some((own) => own === audience))) throw new AuthError('wrong_audience');
-    if (typeof jti !== 'string' || jti === '') throw invalid('jti is no string');
+    if (typeof jti !== 'string' || jti === '') throw invalid('jti is not a non-empty string');
     if (typeof iat !== 'number' || !Number.isFinite(iat) || iat < 0) throw invalid('iat is not a time');
     if (iat * 1000 > clock() + clockToleranceMs) throw new AuthError('not_yet_valid');
     // RFC 8417 section 2.2 advises against `exp`, but a token that has one expires.
     if (exp !== undefined && typeof exp !== 'number') throw invalid('exp is not a number');
     if (exp !== undefined && clock() >= exp * 1000 + clockToleranceMs) throw new AuthError('expired');
-    if (!isObject(events) || Object.keys(events).length === 0) throw invalid('events is no object with events in it');
+    if (!isObject(events) || Object.keys(events).length === 0) throw invalid('events is not a non-empty object');
     return { tokenId: jti, issuedAtMs: iat * 1000, events: freezeDeep(events), subject: freezeDeep(subject) };
   };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function invalid(privateDetail: string): AuthError {

@@ -20,6 +20,19 @@ export function parseJsonObject(bytes: Buffer): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
+/** Freezes a JSON value deeply. Iterates instead of recursing, because a payload may be nested deeper than the stack. */
+export function freezeDeep<Value>(value: Value): Value {
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next !== 'object' || next === null) continue;
+    for (const member of Object.values(Object.freeze(next)) as unknown[]) {
+      if (typeof member === 'object') open.push(member);
+    }
+  }
+  return value;
+}
+
 const QUOTE = '"';
 const COLON = 58;
 const BACKSLASH = 92;
@@ -37,7 +50,7 @@ function membersIn(text: string): number {
   return count;
 }
 
-/** Where the string ends that begins at `start`: at the first quote behind an even number of backslashes. */
+/** End of the string that begins at `start`: the first quote after an even number of backslashes. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf(QUOTE, start + 1); ; end = text.indexOf(QUOTE, end + 1)) {
     let before = end;
@@ -46,7 +59,7 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** Counts the members of a value and of all that is in it, with a list of its own: it may be deeper than the stack. */
+/** Counts the members of a value, nested ones included. */
 function membersOf(value: object): number {
   const open: object[] = [value];
   let count = 0;

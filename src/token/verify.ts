@@ -2,11 +2,11 @@ import type { Clock } from '../core/clock';
 import type { Algorithm } from './algorithms';
 import { checkClaims } from './claims';
 import type { CheckedClaims, ClaimRules } from './claims';
-import { freezeDeep } from './freeze-deep';
+import { freezeDeep } from './strict-json';
 import type { VerificationKey } from './keys/jwk';
 import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
-import type { KeySource } from './keys/key-source';
+import type { KeySource } from './keys/key-set';
 import { readScopes } from './scopes';
 import { verifySignature } from './signature';
 

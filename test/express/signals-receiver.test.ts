@@ -56,9 +56,9 @@ describe('signalsReceiver()', () => {
     'publishes the floor of the client that a %s is about',
     async (name) => {
       const { deliver, floors } = setUp();
-      const answer = await deliver(sign(event({ events: { [CAEP + name]: { event_timestamp: NOW_SECONDS - 5 } } })));
-      expect(answer.status).toBe(202);
-      expect(answer.text).toBe('');
+      const response = await deliver(sign(event({ events: { [CAEP + name]: { event_timestamp: NOW_SECONDS - 5 } } })));
+      expect(response.status).toBe(202);
+      expect(response.text).toBe('');
       expect(await floors()).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000]]);
     },
   );
@@ -107,18 +107,35 @@ describe('signalsReceiver()', () => {
     ['no events', sign(event({ events: {} })), 'invalid_request'],
     ['an issue time in the future', sign(event({ iat: NOW_SECONDS + 60 })), 'invalid_request'],
     ['a negative issue time', sign(event({ iat: -1 })), 'invalid_request'],
+    ['an issue time before 2001: its floor would be a counter', sign(event({ iat: 999_999_999 })), 'invalid_request'],
+    ['a client id with a zero character', sign(event({ sub_id: { ...SUBJECT, sub: 'a\0b' } })), 'invalid_request'],
+    ['a client id with half a surrogate', sign(event({ sub_id: { ...SUBJECT, sub: '\ud800' } })), 'invalid_request'],
+    [
+      'a client id that no store holds',
+      sign(event({ sub_id: { ...SUBJECT, sub: 'é'.repeat(1_301) } })),
+      'invalid_request',
+    ],
     ['an exp in the past', sign(event({ exp: NOW_SECONDS - 10 })), 'invalid_request'],
     ['an exp that is not a number', sign(event({ exp: String(NOW_SECONDS + 60) })), 'invalid_request'],
     ['no token at all', 'garbage', 'invalid_request'],
     ['64 kB of text', 'a'.repeat(65_537), 'invalid_request'],
   ])('refuses %s', async (_name, body, err) => {
     const { deliver, floors, lines } = setUp();
-    const answer = await deliver(body);
-    expect(answer.status).toBe(400);
-    expect(answer.headers['content-type']).toBe('application/json');
-    expect(answer.body).toEqual({ err, description: expect.any(String) });
+    const response = await deliver(body);
+    expect(response.status).toBe(400);
+    expect(response.headers['content-type']).toBe('application/json');
+    expect(response.body).toEqual({ err, description: expect.any(String) });
     expect(await floors()).toEqual([]);
     expect(lines.join('\n')).not.toContain(body.slice(0, 200));
+  });
+
+  it('responds to a body that is still being sent when it is too large', async () => {
+    const { app } = setUp();
+    const { status, body } = await request(app)
+      .post('/events')
+      .set('Content-Type', 'application/secevent+jwt')
+      .send('a'.repeat(4_000_000));
+    expect([status, body]).toMatchObject([400, { err: 'invalid_request' }]);
   });
 
   it('accepts POST only, and only its media type', async () => {
@@ -161,12 +178,12 @@ describe('signalsReceiver()', () => {
     expect(published).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000]]);
   });
 
-  it('answers 503 while the floor cannot be published, and applies the repetition', async () => {
+  it('responds with 503 while the floor cannot be published, and applies the repetition', async () => {
     const outcomes = [Promise.reject(new Error('store down')), Promise.resolve()];
     const publish = (): Promise<void> => outcomes.shift() as Promise<void>;
     const { deliver } = setUp({ generationSource: { read: () => Promise.reject(new Error('unused')), publish } });
-    const answer = await deliver(sign(event()));
-    expect([answer.status, answer.headers['retry-after'], answer.text]).toEqual([503, '5', '']);
+    const response = await deliver(sign(event()));
+    expect([response.status, response.headers['retry-after'], response.text]).toEqual([503, '5', '']);
     expect((await deliver(sign(event()))).status).toBe(202);
     expect(outcomes).toEqual([]);
   });

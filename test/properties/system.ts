@@ -9,7 +9,7 @@ import { createAuthServer } from '../../src/auth-server';
 import type { AuthServer } from '../../src/auth-server';
 import type { GenerationSource } from '../../src/generation';
 import { httpGenerations, memoryGenerations } from '../../src/generation';
-import type { Jwks } from '../../src/token/keys/static-keys';
+import type { Jwks } from '../../src/token/keys/key-set';
 import { fakeTime, settle } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
 import { dispatch, fetchFrom } from './dispatch';

@@ -1,8 +1,8 @@
 import { AuthError } from '../../src/core/auth-error';
 import { parseToken } from '../../src/token/jws';
-import type { KeySource } from '../../src/token/keys/key-source';
+import type { KeySource } from '../../src/token/keys/key-set';
 import { PRESETS } from '../../src/token/presets';
-import { staticKeys } from '../../src/token/keys/static-keys';
+import { staticKeys } from '../../src/token/keys/key-set';
 import { tokenVerifier } from '../../src/token/verify';
 import type { SignedToken, TokenVerifier, VerifierOptions } from '../../src/token/verify';
 import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS, token } from '../support/issuer';

@@ -4,8 +4,8 @@ import type { Clock, Schedule, Timer } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import type { FetchKeys } from './fetch-keys';
 import { FetchError } from './fetch-json';
-import { KeySet } from './key-source';
-import type { KeyStatus } from './key-source';
+import { KeySet } from './key-set';
+import type { KeyStatus } from './key-set';
 
 /** How long the keys of an issuer are used, and how gently it is asked. */
 export interface KeyRefreshOptions {

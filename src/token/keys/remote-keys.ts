@@ -3,7 +3,7 @@ import type { UnverifiedHeader } from '../jws';
 import type { VerificationKey } from './jwk';
 import { keyRefresh } from './key-refresh';
 import type { KeyRefreshOptions } from './key-refresh';
-import type { KeySet, KeySource } from './key-source';
+import type { KeySet, KeySource } from './key-set';
 import { unknownKeys } from './unknown-keys';
 
 /** Options of the key set that an issuer publishes. */

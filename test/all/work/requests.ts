@@ -8,7 +8,7 @@ function nowhere(): Socket {
   return new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() }) as Socket;
 }
 
-/** Runs one request through an app without a network, and answers its status. What it costs is the app's and node's alone. */
+/** Runs one request through an app without a network, and resolves with its status. */
 export function pass(app: RequestListener, authorization: string | undefined, url = '/v1/orders'): Promise<number> {
   const socket = nowhere();
   const req = new IncomingMessage(socket);

@@ -1,7 +1,7 @@
 import type { AuthError } from '../../../src';
 import type { UnverifiedHeader } from '../../../src/token/jws';
 import type { VerificationKey } from '../../../src/token/keys/jwk';
-import type { KeySource } from '../../../src/token/keys/key-source';
+import type { KeySource } from '../../../src/token/keys/key-set';
 import { remoteKeys } from '../../../src/token/keys/remote-keys';
 import type { RemoteKeysOptions } from '../../../src/token/keys/remote-keys';
 import { fakeTime, settle } from '../../support/fake-time';

@@ -1,7 +1,7 @@
 import { AuthError } from '../../../src/core/auth-error';
 import type { VerificationKey } from '../../../src/token/keys/jwk';
-import { staticKeys } from '../../../src/token/keys/static-keys';
-import type { Jwks } from '../../../src/token/keys/static-keys';
+import { staticKeys } from '../../../src/token/keys/key-set';
+import type { Jwks } from '../../../src/token/keys/key-set';
 import { jwks, newKey, testKey } from '../../support/keys';
 
 describe('staticKeys', () => {

@@ -1,7 +1,7 @@
 import { AuthError } from '../../../src/core/auth-error';
 import type { Algorithm } from '../../../src/token/algorithms';
 import type { VerificationKey } from '../../../src/token/keys/jwk';
-import { KeySet } from '../../../src/token/keys/key-source';
+import { KeySet } from '../../../src/token/keys/key-set';
 import { testKey } from '../../support/keys';
 
 const key = (keyId: string | undefined, ...algorithms: Algorithm[]): VerificationKey => ({

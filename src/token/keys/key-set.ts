@@ -1,0 +1,124 @@
+import { AuthError } from '../../core/auth-error';
+import type { UnverifiedHeader } from '../jws';
+import { importJwk, toVerificationKey, unsuitable } from './jwk';
+import type { Jwk, VerificationKey } from './jwk';
+
+/** Where the keys of one issuer come from. */
+export interface KeySource {
+  /**
+   * Finds the key that a header names; synchronously when the keys are cached.
+   *
+   * @throws AuthError `unknown_key`, `algorithm_not_allowed`, or `keys_unavailable` when the key set is not available.
+   */
+  find(header: UnverifiedHeader): VerificationKey | Promise<VerificationKey>;
+  /** Whether a key found earlier may still be used. */
+  has(key: VerificationKey): boolean;
+  /** Resolves once there are keys. */
+  ready(): Promise<void>;
+  status(): KeyStatus;
+  close(): void;
+}
+
+/** State of a key source, for operators. */
+export interface KeyStatus {
+  /** `starting`: none yet; `fresh`; `stale`: last-known-good keys serve while the issuer is down; `unavailable`: too old to serve. */
+  readonly state: 'starting' | 'fresh' | 'stale' | 'unavailable';
+  /** Number of usable keys. */
+  readonly keys: number;
+  /** Milliseconds since the key set was fetched; absent for static keys. */
+  readonly ageMs?: number;
+  /** Key set fetches so far. */
+  readonly fetches?: number;
+  readonly lastError?: string;
+}
+
+/** An immutable set of keys, by key id. */
+export class KeySet {
+  readonly #byId = new Map<string | undefined, VerificationKey[]>();
+  readonly #all: ReadonlySet<VerificationKey>;
+
+  constructor(keys: Iterable<VerificationKey>) {
+    this.#all = new Set(keys);
+    for (const key of this.#all) {
+      const sameId = this.#byId.get(key.keyId);
+      if (sameId) sameId.push(key);
+      else this.#byId.set(key.keyId, [key]);
+    }
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  has(key: VerificationKey): boolean {
+    return this.#all.has(key);
+  }
+
+  /**
+   * The key for a header, or `undefined` when the set has none of that id. A token without `kid` is only accepted
+   * where there is no choice: trying keys in turn would make every key good for every token.
+   *
+   * @throws AuthError `algorithm_not_allowed` when the key is for another algorithm.
+   */
+  find({ keyId, algorithm }: UnverifiedHeader): VerificationKey | undefined {
+    const candidates = keyId === undefined ? [...this.#all] : (this.#byId.get(keyId) ?? []);
+    if (candidates.length === 0) return undefined;
+    const fitting = candidates.filter((key) => key.algorithms.includes(algorithm));
+    if (fitting.length === 0) {
+      throw new AuthError('algorithm_not_allowed', { privateDetail: `the key is not for ${algorithm}` });
+    }
+    return fitting.length === 1 ? fitting[0] : undefined;
+  }
+}
+
+/** A JSON Web Key Set (RFC 7517 section 5), or just its keys. */
+export type Jwks = { readonly keys: readonly Jwk[] } | readonly Jwk[];
+
+/**
+ * Keys that are given, not fetched: for tests and for issuers whose keys are distributed by other means. When the list
+ * of a key set is replaced by another one, that one counts from the next request on.
+ *
+ * @throws TypeError naming each key that cannot be used: the app chose these keys, so none is ignored silently.
+ */
+export function staticKeys(jwks: Jwks): KeySource {
+  let list: unknown;
+  let keys: KeySet | undefined;
+
+  function current(): KeySet {
+    // Not `'keys' in jwks`: every array has a method of that name.
+    const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly Jwk[] }).keys;
+    if (!keys || latest !== list) [keys, list] = [readKeys(latest), latest];
+    return keys;
+  }
+
+  current();
+  return {
+    find(header) {
+      const key = current().find(header);
+      if (!key) throw new AuthError('unknown_key');
+      return key;
+    },
+    has: (key) => current().has(key),
+    ready: () => Promise.resolve(),
+    status: () => ({ state: 'fresh', keys: current().size }),
+    close() {},
+  };
+}
+
+function readKeys(list: unknown): KeySet {
+  if (!Array.isArray(list) || list.length === 0) {
+    throw new TypeError('authenticate(): option "keys" must be a JSON Web Key Set with at least one key');
+  }
+  return new KeySet(list.map(readKey));
+}
+
+function readKey(jwk: Jwk, index: number): VerificationKey {
+  const refuse = (why: string): never => {
+    throw new TypeError(`authenticate(): option "keys": key ${index} cannot verify tokens: ${why}`);
+  };
+  const why = unsuitable(jwk);
+  if (why !== undefined) return refuse(why);
+  const key = importJwk(jwk);
+  const verificationKey = key ? toVerificationKey(jwk, key) : 'its key material is broken';
+  return typeof verificationKey === 'string' ? refuse(verificationKey) : verificationKey;
+}
