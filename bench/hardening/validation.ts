@@ -1,5 +1,5 @@
 import { largestBodies } from '../../test/support/largest-bodies';
-import { loadContract } from '../../src/openapi';
+import { loadContract } from '../../src/openapi/load';
 import { compileContract } from '../../src/openapi/compile';
 import { operationsOf } from '../../src/openapi/document';
 import { round, table } from '../stats';

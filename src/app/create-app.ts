@@ -5,7 +5,8 @@ import { authenticate, problemHandler, protectedResourceMetadata } from '../inde
 import { authenticateOptions } from '../settings/authenticate-options';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
 import type { Settings } from '../settings/settings';
-import { assertAgreement, loadContract } from '../openapi';
+import { assertAgreement } from '../openapi/agreement';
+import { loadContract } from '../openapi/load';
 import { commerceRouter } from './commerce/router';
 import type { CommerceRouterOptions } from './commerce/router';
 import { routes, SCOPES } from './commerce/routes';

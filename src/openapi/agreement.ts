@@ -1,16 +1,15 @@
 import type { Router } from 'express';
 import { ConfigurationError } from '../core/configuration-error';
 import { auditGuards } from './audit';
-import { compareRoutes } from './compare-routes';
-import { compareScopes } from './compare-scopes';
+import { compareRoutes, compareScopes } from './compare';
 import type { DescribedRoute } from './describe-routes';
 import { operationsOf } from './document';
 import type { ContractDocument, LocatedOperation } from './document';
 import { describeFinding, sortFindings } from './finding';
-import { shapeOf } from './probe';
+import { shapeOf } from './path-template';
 import { describeAlternatives } from './requirement';
 
-/** A route of the table that the API is made from. */
+/** A route from the table of resources. */
 export interface ContractRoute {
   readonly method: string;
   /** As OpenAPI writes it: `/v1/orders/{id}`. */
@@ -22,7 +21,7 @@ export interface ContractRoute {
 }
 
 /**
- * Refuses a contract that says something else than the table of routes, or than the router that is mounted at `/v1`.
+ * Refuses a contract that disagrees with the table of routes, or with the router that is mounted at `/v1`.
  *
  * @throws ConfigurationError with every disagreement
  */
@@ -39,7 +38,7 @@ export function assertAgreement(
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
-/** Holds the table of routes and its scopes against the document; one sentence per disagreement. */
+/** Compares the table of routes and its scopes with the document; one sentence per disagreement. */
 export function findDisagreements(
   document: ContractDocument,
   routes: readonly ContractRoute[],
@@ -55,7 +54,7 @@ export function findDisagreements(
   ];
 }
 
-/** Holds the routes and guards that really stand in a router mounted at `/v1` against the document. */
+/** Compares the routes and guards of a router mounted at `/v1` with the document. */
 export function findRouterDisagreements(document: ContractDocument, router: Router): string[] {
   const names = { source: 'the router', document: 'openapi.yaml' };
   const audit = { names, operations: operationsOf(document), mountedAt: '/v1', behindGate: true };
@@ -66,7 +65,7 @@ function describeRow({ method, path, scopes }: ContractRoute): DescribedRoute {
   return { method, path, requires: [scopes], tooLate: [], gate: 'strict' };
 }
 
-/** What the table says beyond what a router shows. */
+/** Compares names, which a router does not have. */
 function compareNames(route: ContractRoute, operations: readonly LocatedOperation[]): string[] {
   const at = operations.find(({ method, path }) => method === route.method && shapeOf(path) === shapeOf(route.path));
   if (!at) return [];
@@ -90,10 +89,15 @@ function findParameterMistakes(at: LocatedOperation): string[] {
   return [
     ...inPath
       .filter((name) => !described.includes(name))
-      .map((name) => `${nameOf(at)}: openapi.yaml describes no path parameter ${name}; add it to its parameters`),
+      .map(
+        (name) => `${nameOf(at)}: openapi.yaml does not describe the path parameter ${name}; add it to its parameters`,
+      ),
     ...described
       .filter((name) => !inPath.includes(name))
-      .map((name) => `${nameOf(at)}: openapi.yaml describes a path parameter ${name} that the path has not; remove it`),
+      .map(
+        (name) =>
+          `${nameOf(at)}: openapi.yaml describes the path parameter ${name}, which is not in the path; remove it`,
+      ),
   ];
 }
 

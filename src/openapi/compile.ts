@@ -3,37 +3,36 @@ import { _, Ajv2020 } from 'ajv/dist/2020';
 import type { CodeKeywordDefinition, KeywordCxt, ValidateFunction } from 'ajv/dist/2020';
 import names from 'ajv/dist/compile/names';
 import { Type } from 'ajv/dist/compile/util';
-import { operationsOf } from './document';
+import { operationsOf, toFragment } from './document';
 import type { ContractDocument, LocatedOperation } from './document';
-import { toFragment } from './fragment';
 import { pathMatcher } from './match-path';
 import type { PathMatch } from './match-path';
 
-/** What a request is held against. */
+/** The validators of one operation. */
 export interface CompiledOperation {
   /** Alternatives, each of which requires all of its scopes. */
   readonly security: readonly (readonly string[])[];
   readonly path: ValidateFunction;
-  /** Turns the texts of the query into the types of the contract before it checks them. */
+  /** Coerces the texts of the query to the types of the contract first. */
   readonly query: ValidateFunction;
-  /** `undefined`: a body means nothing here. */
+  /** `undefined`: a body is ignored. */
   readonly body: CompiledBody | undefined;
 }
 
-/** What a body is held against. */
+/** The validator of a body. */
 export interface CompiledBody {
   readonly required: boolean;
   readonly mediaTypes: readonly string[];
   readonly validate: ValidateFunction;
 }
 
-/** The operations of one path, by method as requests have it. */
+/** The operations of one path, by method in upper case. */
 export type CompiledPath = ReadonlyMap<string, CompiledOperation>;
 
 const DOCUMENT = 'contract';
 const JSON_BODY = 'application/json';
 
-/** Compiles every schema that requests are held against, once; answers the look-up by path. */
+/** Compiles the schemas of all requests; returns the look-up by path. */
 export function compileContract(document: ContractDocument): (path: string) => PathMatch<CompiledPath> | undefined {
   const bodies = schemasOf(document, { coerceTypes: false });
   const parameters = memoize(schemasOf(document, { coerceTypes: true }));
@@ -56,12 +55,12 @@ function schemasOf(document: ContractDocument, { coerceTypes }: { readonly coerc
   const ajv = new Ajv2020({
     allErrors: true,
     coerceTypes,
-    // The document is no JSON Schema as a whole, only in places.
+    // An OpenAPI document is not a JSON Schema as a whole.
     strict: false,
-    // Takes a third of the start; a test holds every schema against the dialect instead.
+    // Saves a third of the start; a test validates every schema instead.
     validateSchema: false,
     meta: false,
-    // To generate less code, and to leave it as it is, takes a quarter less of the start.
+    // Saves a quarter of the start.
     inlineRefs: false,
     code: { optimize: false },
   });
@@ -129,11 +128,11 @@ function compileBody(ajv: Ajv2020, { path, method, operation }: LocatedOperation
   if (!requestBody) return undefined;
   const names = ['paths', path, method.toLowerCase(), 'requestBody', 'content', JSON_BODY, 'schema'];
   const validate = ajv.getSchema(`${DOCUMENT}#${toFragment(names)}`);
-  if (!validate) throw new TypeError(`openapi.yaml: ${method} ${path} has a body, but no schema for ${JSON_BODY}`);
+  if (!validate) throw new TypeError(`openapi.yaml: ${method} ${path} has a body without a schema for ${JSON_BODY}`);
   return { required: requestBody.required ?? false, mediaTypes: Object.keys(requestBody.content), validate };
 }
 
-/** The parameters of one place as one object; whatever else stands in the query is a mistake, and silence would hide it. */
+/** The parameters of one place as one object; unknown ones are errors. */
 function parametersSchema({ parameters }: LocatedOperation, place: 'path' | 'query'): object {
   const here = parameters.filter((parameter) => parameter.in === place);
   return {
@@ -144,7 +143,7 @@ function parametersSchema({ parameters }: LocatedOperation, place: 'path' | 'que
   };
 }
 
-/** A schema taken out of the document: its reference has to say where it leads from. */
+/** A schema outside of the document: its reference needs the name of the document. */
 function absolute(schema: object): object {
   return '$ref' in schema ? { ...schema, $ref: `${DOCUMENT}${String(schema.$ref)}` } : schema;
 }

@@ -1,4 +1,4 @@
-/** As much of an OpenAPI 3 document as Tillgate reads. */
+/** The part of an OpenAPI 3 document that Tillgate reads. */
 export interface ContractDocument {
   readonly openapi: string;
   readonly servers?: readonly Server[];
@@ -10,14 +10,14 @@ export interface ContractDocument {
   };
 }
 
-/** What stands under one path. */
+/** The operations of one path. */
 export interface PathItem extends Readonly<Partial<Record<DocumentMethod, DocumentOperation>>> {
   readonly $ref?: string;
   readonly servers?: readonly Server[];
   readonly parameters?: readonly (Parameter | Reference)[];
 }
 
-/** What stands under one method of a path. */
+/** One operation of a path. */
 export interface DocumentOperation {
   readonly operationId?: string;
   readonly servers?: readonly Server[];
@@ -42,7 +42,7 @@ interface Reference {
   readonly $ref: string;
 }
 
-/** Alternatives, each of which names what it takes: scheme and scopes. */
+/** Alternatives: the scopes of each required scheme. */
 type Security = readonly Readonly<Record<string, readonly string[]>>[];
 
 interface Server {
@@ -62,37 +62,34 @@ const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'tr
 /** A method as OpenAPI writes it. */
 export type DocumentMethod = (typeof METHODS)[number];
 
-/** One operation, with where it stands. */
+/** One operation, with its method and path. */
 export interface LocatedOperation {
-  /** As in a request: `GET`. */
+  /** In upper case: `GET`. */
   readonly method: string;
   readonly path: string;
   readonly operation: DocumentOperation;
   /** Those of the path and of the operation. */
   readonly parameters: readonly Parameter[];
-  /** Alternatives, each of which requires all of its scopes. Empty: no scope is asked for. */
+  /** Alternatives, each of which requires all of its scopes. */
   readonly security: readonly (readonly string[])[];
-  /** `anybody` without a token; `token`: what `security` says; `other`: by a key or password, which Tillgate cannot judge. */
+  /** `anybody`: no token needed; `token`: as `security` says; `other`: a scheme that Tillgate cannot check, such as a key. */
   readonly access: 'anybody' | 'token' | 'other';
 }
 
-/** What the contract of the scaffold is about: all operations under this prefix stand behind the gate. */
-const PREFIX = '/v1/';
-
-/** Lists the operations behind the gate of the scaffold. */
+/** Lists the operations of the scaffold that its gate protects. */
 export function operationsOf(document: ContractDocument): readonly LocatedOperation[] {
-  return allOperations(document).filter(({ path }) => path.startsWith(PREFIX));
+  return allOperations(document).filter(({ path }) => path.startsWith('/v1/'));
 }
 
 /**
- * Lists the operations that this API serves itself: those with servers of their own are somewhere else.
+ * Lists the operations of this API, without those that have `servers` of their own.
  *
- * @param basePath - what stands before every path of the document
- * @throws TypeError when a path leads to another file
+ * @param basePath - prefix of every path of the document
+ * @throws TypeError when a path refers to another file
  */
 export function allOperations(document: ContractDocument, basePath = ''): readonly LocatedOperation[] {
   return Object.entries(document.paths).flatMap(([path, item]) => {
-    if (item.$ref !== undefined) throw new TypeError(`${path}: leads to ${item.$ref}; bundle the document first`);
+    if (item.$ref !== undefined) throw new TypeError(`${path}: refers to ${item.$ref}; bundle the document first`);
     return METHODS.flatMap((method) => {
       const operation = item[method];
       if (!operation || (operation.servers ?? item.servers)) return [];
@@ -101,7 +98,7 @@ export function allOperations(document: ContractDocument, basePath = ''): readon
   });
 }
 
-/** What stands before every path of the document: the path of its first server, without a slash at the end. */
+/** Prefix of every path of the document: the path of its first server, without a slash at the end. */
 export function basePathOf({ servers }: ContractDocument): string {
   const [{ url, variables = {} } = { url: '/' }] = servers ?? [];
   const filled = url.replace(/\{([^}]+)\}/g, (_, name: string) => variables[name]?.default ?? '');
@@ -143,7 +140,7 @@ function accessOf(document: ContractDocument, security: Security): LocatedOperat
   return alternatives.every((names) => names.some((name) => takesTokens(document, name))) ? 'token' : 'other';
 }
 
-/** Whether a scheme is about bearer tokens; one that is not declared is taken for one, so that nothing is passed over. */
+/** Whether a scheme takes bearer tokens; an undeclared one counts, so that its operations are checked. */
 function takesTokens({ components }: ContractDocument, name: string): boolean {
   const { type, scheme } = components?.securitySchemes?.[name] ?? { type: 'oauth2' };
   return type === 'oauth2' || type === 'openIdConnect' || (type === 'http' && scheme?.toLowerCase() === 'bearer');
@@ -153,6 +150,16 @@ function resolve(document: ContractDocument, parameter: Parameter | Reference): 
   if (!('$ref' in parameter)) return parameter;
   const name = parameter.$ref.replace('#/components/parameters/', '');
   const target = document.components?.parameters?.[name];
-  if (!target) throw new TypeError(`openapi.yaml: ${parameter.$ref} leads nowhere`);
+  if (!target) throw new TypeError(`openapi.yaml: ${parameter.$ref} does not exist`);
   return target;
+}
+
+/** Makes a test for paths to skip: as they are written, or `/docs/*` for everything below. */
+export function ignoredPaths(patterns: readonly string[]): (path: string) => boolean {
+  return (path) => patterns.some((one) => one === path || (one.endsWith('/*') && path.startsWith(one.slice(0, -1))));
+}
+
+/** A URI fragment for a node of a document: names escaped by RFC 6901 section 3, then percent-encoded (section 6). */
+export function toFragment(names: readonly string[]): string {
+  return names.map((name) => `/${encodeURIComponent(name.replace(/~/g, '~0').replace(/\//g, '~1'))}`).join('');
 }

@@ -1,9 +1,11 @@
 import { METHODS } from 'node:http';
+import { GUARD } from '../express/guard';
+import type { GuardRequirement, ScopeRequirement } from '../express/guard';
 
-/** As much of Express's own layers as is needed to read routes: those of `router` 2 (Express 5) and of Express 4. */
+/** The members of Express's own layers that are read: those of `router` 2 (Express 5) and of Express 4. */
 export interface Layer {
   readonly handle: object;
-  /** The method of a handler within a route; none for `.all()`. */
+  /** The method of a handler within a route; `undefined` for `.all()`. */
   readonly method?: string | undefined;
   readonly route?: { readonly path: RoutePath | readonly RoutePath[]; readonly stack: readonly Layer[] };
   /** `router` 2: whether it is mounted at `/`. */
@@ -19,23 +21,52 @@ export interface Layer {
 /** A path as it is given to Express. */
 export type RoutePath = string | RegExp;
 
-/** The part of a path that a layer takes, and what it reads from it. */
-export interface LayerMatch {
-  readonly path: string;
-  readonly params: Readonly<Record<string, unknown>>;
+/** What kind of middleware a function is. */
+export type Classification =
+  | { readonly kind: 'gate'; readonly optional: boolean }
+  /** Without a requirement: a guard for a claim or for any token. */
+  | { readonly kind: 'guard'; readonly requirement: ScopeRequirement | undefined }
+  | { readonly kind: 'error handler' }
+  | { readonly kind: 'handler' };
+
+/** Classifies a middleware by the members of Tillgate's own, so that another copy of this package counts too. */
+export function classify(handle: object): Classification {
+  const given = handle as {
+    readonly [GUARD]?: GuardRequirement;
+    optional?: unknown;
+    ready?: unknown;
+    length?: unknown;
+  };
+  const { [GUARD]: requirement, optional, ready, length } = given;
+  if (typeof optional === 'boolean' && typeof ready === 'function') return { kind: 'gate', optional };
+  if (requirement) return { kind: 'guard', requirement: isOfScopes(requirement) ? requirement : undefined };
+  return { kind: length === 4 ? 'error handler' : 'handler' };
 }
 
-/** The layers of an Express app or router; `undefined` for whatever else. */
+function isOfScopes(requirement: GuardRequirement): requirement is ScopeRequirement {
+  return Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf');
+}
+
+/** The layers of an Express app or router; `undefined` for anything else. */
 export function layersOf(handle: object): readonly Layer[] | undefined {
   const { stack, set } = handle as { readonly stack?: unknown; readonly set?: unknown };
   if (Array.isArray(stack)) return stack as readonly Layer[];
-  // Only an app has both: other functions are not asked for a router, because asking Express 4 for it throws.
+  // Only apps have both.
   if (typeof handle !== 'function' || typeof set !== 'function' || !('handle' in handle)) return undefined;
   const router = '_router' in handle ? handle._router : routerOf(handle);
   return router === undefined ? [] : layersOf(router as object);
 }
 
-/** What stands in a route. `app.all()` leaves one handler for each method that there is: they are one handler here. */
+function routerOf(app: object): unknown {
+  try {
+    return (app as { readonly router?: unknown }).router;
+  } catch {
+    // The getter of an Express 4 app throws.
+    return undefined;
+  }
+}
+
+/** The handlers of a route. `app.all()` makes one layer per method: they count as one handler. */
 export function handlersOf({ route }: Layer): readonly Layer[] {
   const stack = route?.stack ?? [];
   const methods = new Set(stack.map(({ method }) => method));
@@ -43,18 +74,24 @@ export function handlersOf({ route }: Layer): readonly Layer[] {
   return stack.filter(({ method }) => method === 'get').map(({ handle }) => ({ handle }));
 }
 
+interface PathMatch {
+  /** The part of the path that a layer matches. */
+  readonly path: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
 /** Matches a path with one layer, as its router would. */
-export function matchLayer(layer: Layer, path: string): LayerMatch | undefined {
-  let answer: unknown;
+export function matchLayer(layer: Layer, path: string): PathMatch | undefined {
+  let result: unknown;
   try {
-    answer = layer.match?.(path);
+    result = layer.match?.(path);
   } catch {
     return undefined;
   }
-  if (answer === undefined || answer === false) return undefined;
-  // Express 4 and the first releases of router 2 leave what they found on the layer.
-  const { path: taken, params } = (answer === true ? layer : answer) as Partial<LayerMatch>;
-  return { path: taken ?? '', params: params ?? {} };
+  if (result === undefined || result === false) return undefined;
+  // Express 4 and the first releases of router 2 store the result on the layer.
+  const { path: matched = '', params = {} } = (result === true ? layer : result) as Partial<PathMatch>;
+  return { path: matched, params };
 }
 
 /** The paths of a layer as they were given to `use()`; `undefined` when they cannot be read any more. */
@@ -65,7 +102,7 @@ export function mountPathsOf(layer: Layer): readonly RoutePath[] | undefined {
   return rawPath === undefined ? undefined : ([rawPath].flat() as RoutePath[]);
 }
 
-/** Express 4 keeps only the regular expression of a path: this takes it back to the path, where it is a simple one. */
+/** Express 4 keeps only the regular expression of a path: recovers the path of a simple one. */
 function readExpression({ source }: RegExp, keys: NonNullable<Layer['keys']>): readonly string[] | undefined {
   const names = keys.map(({ name }) => String(name));
   const path = source
@@ -74,13 +111,4 @@ function readExpression({ source }: RegExp, keys: NonNullable<Layer['keys']>): r
     .replace(/\(\?:\\\/\((?:\[\^\/\]\+\?|\\d\+)\)\)/g, () => `/:${names.shift() ?? ''}`)
     .replace(/\\([/.-])/g, '$1');
   return names.length === 0 && /^(?:\/:?[\w.~-]+)+$/.test(path) ? [path] : undefined;
-}
-
-function routerOf(app: object): unknown {
-  try {
-    return (app as { readonly router?: unknown }).router;
-  } catch {
-    // An Express 4 app without routes.
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-/** What can be wrong between the routes of an app and its OpenAPI document. */
+/** How the routes of an app and its OpenAPI document can differ. */
 export type RouteFindingKind =
   | 'guard-after-handler'
   | 'guarded-public-route'
@@ -11,10 +11,10 @@ export type RouteFindingKind =
   | 'unused-scope'
   | 'wrong-requirement';
 
-/** One place where the routes of an app and its OpenAPI document say different things. */
+/** One difference between the routes of an app and its OpenAPI document. */
 export interface RouteFinding {
   readonly kind: RouteFindingKind;
-  /** `GET`; `ALL` for a route that answers every method; `*` where no single route is meant. */
+  /** `GET`; `ALL` for a route that accepts every method; `*` where no single route is meant. */
   readonly method: string;
   /** As OpenAPI writes it: `/v1/orders/{id}`; `*` where no single route is meant. */
   readonly path: string;
@@ -22,7 +22,7 @@ export interface RouteFinding {
   readonly detail: string;
 }
 
-/** What the two sides are called in findings. */
+/** Names of the two sides in findings. */
 export interface FindingNames {
   /** `the app`, `the router`. */
   readonly source: string;
@@ -35,12 +35,9 @@ export function describeFinding({ method, path, detail }: RouteFinding): string 
   return path === '*' ? detail : `${method} ${path}: ${detail}`;
 }
 
-/** Puts findings in an order that does not depend on the order of routes: by path, method and kind. */
+/** Sorts findings by path, method and kind: the order of routes makes no difference. */
 export function sortFindings(findings: readonly RouteFinding[]): readonly RouteFinding[] {
   const keyOf = ({ kind, method, path, detail }: RouteFinding): string =>
     [path === '*' ? '1' : '0', path, method, kind, detail].join('\n');
-  return findings
-    .map((finding) => [keyOf(finding), finding] as const)
-    .sort(([a], [b]) => (a < b ? -1 : Number(a > b)))
-    .map(([, finding]) => finding);
+  return findings.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }

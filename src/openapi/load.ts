@@ -12,17 +12,17 @@ const PACKAGE_ROOT = join(__dirname, '..', '..');
  * Loads the contract.
  *
  * @param file - default: the openapi.yaml of this package
- * @throws ConfigurationError when it cannot be read, or is no OpenAPI 3.1 document
+ * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3.1 document
  */
 export function loadContract(file: string = join(PACKAGE_ROOT, 'openapi.yaml')): ContractDocument {
   return requireDocument(parseYaml(file), file, '3.1');
 }
 
 /**
- * Loads whichever OpenAPI 3 document, for what looks at operations and security alone.
+ * Loads any OpenAPI 3 document.
  *
- * @param source - a file of YAML or JSON, or what was read from one
- * @throws ConfigurationError when it cannot be read, or is no OpenAPI 3 document
+ * @param source - a YAML or JSON file, or its parsed content
+ * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3 document
  */
 export function loadDocument(source: string | object): ContractDocument {
   return typeof source === 'string'

@@ -1,7 +1,7 @@
-/** What a path of a request leads to. */
+/** The target of a request path. */
 export interface PathMatch<Target> {
   readonly target: Target;
-  /** As they stand in the path, still percent-encoded. */
+  /** Still percent-encoded. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
@@ -13,9 +13,9 @@ interface Template<Target> {
 type Segment = { readonly literal: string } | { readonly parameter: string };
 
 /**
- * Makes a look-up from request paths to the templates of OpenAPI (`/v1/orders/{id}`), concrete ones first (OpenAPI 3.1
- * section 4.8.8.2). It ignores case and one slash at the end, as Express routers do unless told otherwise: what Express
- * serves must not slip past the contract.
+ * Makes a look-up from request paths to OpenAPI templates (`/v1/orders/{id}`), concrete ones first (OpenAPI 3.1 section
+ * 4.8.8.2). Ignores case and one slash at the end, as Express routers do by default: no request that Express serves may
+ * bypass the contract.
  */
 export function pathMatcher<Target>(
   targets: Iterable<readonly [template: string, target: Target]>,

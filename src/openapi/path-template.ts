@@ -1,20 +1,21 @@
 import type { RoutePath } from './express-layer';
 
-/** Where a parameter ends in the syntax of Express 5: `:name` or `:"any name"`, and the same for wildcards. */
+/** Parameter or wildcard of Express 5: `:name` or `:"any name"`. */
 const NAMED = /^[:*](?:([\p{ID_Start}$_][\p{ID_Continue}$]*)|"((?:[^"\\]|\\.)*)")/u;
-/** A parameter of Express 4: `:name`, `:name(\\d+)`, `:name?`. */
+/** Parameter of Express 4: `:name`, `:name(\\d+)`. */
 const LEGACY_PARAMETER = /:(\w+)(?:\((?:\\.|[^\\()])*\))?/g;
+const LEGACY_OPTIONAL = /(\/:\w+(?:\((?:\\.|[^\\()])*\))?)\?/;
 
-/** A path that every request fits: what is mounted there answers what nothing else has answered. */
+/** Whether every path matches, as that of a 404 handler. */
 export function isCatchAll(path: RoutePath): boolean {
   return path instanceof RegExp ? /^\^?(?:\\\/)?\.\*\$?$/.test(path.source) : /^\/?(?:\*\w*|\{\/?\*\w+\})$/.test(path);
 }
 
 /**
- * Writes a path of Express as OpenAPI does, `/orders/:id` as `/orders/{id}`: one template per variant where parts are
- * optional, `/` as the empty text. `undefined` for a regular expression.
+ * Converts a path of Express to OpenAPI, `/orders/:id` to `/orders/{id}`: one template per variant of its optional parts,
+ * `/` as the empty text. `undefined` for a regular expression.
  *
- * @param legacy - whether it is written in the syntax of Express 4
+ * @param legacy - whether it has the syntax of Express 4
  */
 export function templatesOf(path: RoutePath, legacy: boolean): readonly string[] | undefined {
   if (path instanceof RegExp) return undefined;
@@ -22,48 +23,68 @@ export function templatesOf(path: RoutePath, legacy: boolean): readonly string[]
   return [...new Set(variants.map((variant) => variant.replace(/\/+$/, '')))];
 }
 
-/** Express 5: a group in braces is there or not. */
+/** Express 5: a group in braces is optional. */
 function variantsOf(path: string): readonly string[] {
   let variants = [''];
-  const append = (texts: readonly string[]): void => {
-    variants = variants.flatMap((before) => texts.map((text) => before + text));
-  };
   for (let at = 0; at < path.length;) {
     const rest = path.slice(at);
     const [named, name, quoted] = NAMED.exec(rest) ?? [];
-    if (named !== undefined) {
-      append([`{${name ?? quoted}}`]);
-      at += named.length;
-    } else if (rest.startsWith('{')) {
-      const end = endOfGroup(path, at);
-      append(['', ...variantsOf(path.slice(at + 1, end))]);
-      at = end + 1;
-    } else {
-      const length = rest.startsWith('\\') ? 2 : 1;
-      append([rest.slice(length - 1, length)]);
-      at += length;
-    }
+    const isGroup = rest.startsWith('{');
+    const length = named?.length ?? (isGroup ? groupLength(rest) : rest.startsWith('\\') ? 2 : 1);
+    const literal = rest.slice(length - 1, length);
+    const ends = isGroup ? ['', ...variantsOf(rest.slice(1, length - 1))] : [named ? `{${name ?? quoted}}` : literal];
+    variants = variants.flatMap((start) => ends.map((end) => start + end));
+    at += length;
   }
   return variants;
 }
 
-function endOfGroup(path: string, start: number): number {
+function groupLength(text: string): number {
   let depth = 0;
-  for (let at = start; at < path.length; at += 1) {
-    if (path[at] === '\\') at += 1;
-    else if (path[at] === '{') depth += 1;
-    else if (path[at] === '}' && --depth === 0) return at;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === '\\') at += 1;
+    else if (text[at] === '{') depth += 1;
+    else if (text[at] === '}' && --depth === 0) return at + 1;
   }
-  return path.length;
+  return text.length;
 }
 
-/** Express 4: `/:name?` is there or not, `*` takes the rest. */
+/** Express 4: `/:name?` is optional, `*` matches the rest. */
 function legacyVariants(path: string): readonly string[] {
-  const [before = '', ...after] = path.split(/(\/:\w+(?:\((?:\\.|[^\\()])*\))?)\?/);
-  let variants = [before];
-  for (let index = 0; index < after.length; index += 2) {
-    const [optional = '', text = ''] = after.slice(index, index + 2);
+  const [first = '', ...parts] = path.split(LEGACY_OPTIONAL);
+  let variants = [first];
+  for (let index = 0; index < parts.length; index += 2) {
+    const [optional = '', text = ''] = parts.slice(index, index + 2);
     variants = variants.flatMap((start) => [start + text, start + optional + text]);
   }
   return variants.map((variant) => variant.replace(LEGACY_PARAMETER, '{$1}').replace(/\*/g, '{*}'));
+}
+
+/** A template without parameter names and without a slash at its end: Express routes templates of one shape alike. */
+export function shapeOf(template: string): string {
+  return template.replace(/\{[^}]*\}/g, '{}').replace(/\/+$/, '');
+}
+
+/** Parameter values of several kinds: a route with a pattern of its own may accept only one of them. */
+const KINDS: readonly ((index: number) => string)[] = [
+  (index) => `probe${'abcdefghijklmnopqrstuvwxyz'[index % 26]}`,
+  (index) => `90000${index}`,
+  (index) => `00000000-0000-4000-8000-00000000000${index % 10}`,
+];
+
+/** The path of a possible request. */
+export interface Probe {
+  readonly path: string;
+  /** Values of its parameters. */
+  readonly values: readonly string[];
+}
+
+/** Makes request paths for a template: `/orders/probea` for `/orders/{id}`. */
+export function probesOf(template: string): readonly Probe[] {
+  const kinds = template.includes('{') ? KINDS : KINDS.slice(0, 1);
+  return kinds.map((valueOf) => {
+    const values: string[] = [];
+    const path = template.replace(/\{[^}]*\}/g, () => values[values.push(valueOf(values.length)) - 1] ?? '');
+    return { path: path || '/', values };
+  });
 }

@@ -1,9 +1,8 @@
 import { basename } from 'node:path';
 import { readOptions } from '../core/options';
 import { auditApp } from '../openapi/audit';
-import { allOperations, basePathOf } from '../openapi/document';
+import { allOperations, basePathOf, ignoredPaths } from '../openapi/document';
 import type { RouteFinding } from '../openapi/finding';
-import { ignoredPaths } from '../openapi/ignored-paths';
 import { loadDocument } from '../openapi/load';
 
 /** Options of {@link auditRoutes}. */

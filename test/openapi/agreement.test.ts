@@ -2,8 +2,9 @@ import { Router } from 'express';
 import { ConfigurationError, requireScope } from '../../src';
 import { commerceRouter } from '../../src/app/commerce/router';
 import { routes, SCOPES } from '../../src/app/commerce/routes';
-import { assertAgreement, findDisagreements, findRouterDisagreements, loadContract } from '../../src/openapi';
-import type { ContractDocument } from '../../src/openapi';
+import { assertAgreement, findDisagreements, findRouterDisagreements } from '../../src/openapi/agreement';
+import type { ContractDocument } from '../../src/openapi/document';
+import { loadContract } from '../../src/openapi/load';
 
 const original = loadContract();
 
@@ -33,7 +34,7 @@ describe('the table of resources and openapi.yaml', () => {
     const document = changed((paths) => delete paths['/v1/orders/{id}/cancel']);
     expect(disagreements(document)).toEqual([
       'POST /v1/orders/{id}/cancel: the table of resources has it, openapi.yaml has not; document the operation, or remove the route',
-      'scope orders:cancel: declared in components.securitySchemes of openapi.yaml, but no operation asks for it; use it, or remove it',
+      'scope orders:cancel: declared in components.securitySchemes of openapi.yaml, but no operation uses it; use it, or remove it',
     ]);
   });
 
@@ -63,7 +64,7 @@ describe('the table of resources and openapi.yaml', () => {
   ])('disagree about a route that is documented for anybody, with %s', (_what, security) => {
     const document = changed((paths) => (paths['/v1/orders']!['post']!['security'] = security));
     expect(disagreements(document)).toEqual([
-      'POST /v1/orders: the table of resources requires orders:write, openapi.yaml says that anybody may call it; remove the guard, or give the operation its security',
+      'POST /v1/orders: the table of resources requires orders:write, openapi.yaml says that it needs no token; remove the guard, or give the operation its security',
     ]);
   });
 
@@ -90,7 +91,7 @@ describe('the table of resources and openapi.yaml', () => {
     const document = structuredClone(original);
     Object.assign(scopesOf(document), { 'x:read': 'X' });
     expect(disagreements(document)).toEqual([
-      'scope x:read: declared in components.securitySchemes of openapi.yaml, but no operation asks for it; use it, or remove it',
+      'scope x:read: declared in components.securitySchemes of openapi.yaml, but no operation uses it; use it, or remove it',
     ]);
   });
 
@@ -103,13 +104,13 @@ describe('the table of resources and openapi.yaml', () => {
     });
     const found = disagreements(document);
     expect(found).toContain(
-      'GET /v1/tables/{id}: openapi.yaml describes no path parameter id; add it to its parameters',
+      'GET /v1/tables/{id}: openapi.yaml does not describe the path parameter id; add it to its parameters',
     );
     expect(found).toContain(
       'GET /v1/menus/{id}: the table of resources has the path /v1/menus/{id}, openapi.yaml says /v1/menus/{menu_id}; make them equal',
     );
     expect(found).toContain(
-      'GET /v1/menus/{menu_id}: openapi.yaml describes a path parameter id that the path has not; remove it',
+      'GET /v1/menus/{menu_id}: openapi.yaml describes the path parameter id, which is not in the path; remove it',
     );
   });
 
@@ -144,7 +145,7 @@ describe('a replaced router and openapi.yaml', () => {
 
   it('disagree about a route without a guard', () => {
     expect(tablesRouter((tables) => tables.post('/', done))).toEqual([
-      'POST /v1/tables: in the router every valid token reaches it, openapi.yaml says tables:write; put requireScope() in front of its handler',
+      'POST /v1/tables: in the router every valid token reaches it, openapi.yaml says tables:write; put requireScope() before its handler',
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { Router } from 'express';
 import { requireScope } from '../../src';
-import { describeRoutes } from '../../src/openapi';
+import { describeRoutes } from '../../src/openapi/describe-routes';
 import { describeAlternatives } from '../../src/openapi/requirement';
 
 const done = (): void => {};

@@ -1,4 +1,4 @@
-import { loadContract } from '../../src/openapi';
+import { loadContract } from '../../src/openapi/load';
 import { compileContract, MAX_ERRORS } from '../../src/openapi/compile';
 import { operationsOf } from '../../src/openapi/document';
 import { largestBodies } from '../support/largest-bodies';

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { layersOf } from '../../openapi/express-layer';
+import { classify, layersOf } from '../../openapi/express-layer';
 import type { Layer } from '../../openapi/express-layer';
-import { markOf } from '../../openapi/mark';
 
 /** Middleware that may run before a guard: functions, or their names. */
 export type BeforeGuard = readonly (string | ((...args: never[]) => unknown))[];
@@ -61,7 +60,7 @@ function createSpy(app: object): HandlerSpy {
   }
 
   function wrapRoute({ stack }: NonNullable<Layer['route']>): readonly (() => void)[] {
-    const layers = stack.filter((layer) => layer.method !== undefined && markOf(layer.handle).kind === 'handler');
+    const layers = stack.filter((layer) => layer.method !== undefined && classify(layer.handle).kind === 'handler');
     return layers.map((layer) => {
       const { handle } = layer;
       const isLast = layer === layers.findLast(({ method }) => method === layer.method);

@@ -68,42 +68,42 @@ describe('auditRoutes()', () => {
       app((made) => made.get('/v1/orders', gate(), done)),
       'unguarded-route',
       'GET /v1/orders',
-      'in the app every valid token reaches it, the document says orders:read; put requireScope() in front of its handler',
+      'in the app every valid token reaches it, the document says orders:read; put requireScope() before its handler',
     ],
     [
       'no guard and no gate',
       app((made) => made.get('/v1/orders', done)),
       'unguarded-route',
       'GET /v1/orders',
-      'nothing guards it in the app, the document says orders:read; put requireScope() in front of its handler',
+      'nothing guards it in the app, the document says orders:read; put requireScope() before its handler',
     ],
     [
       'a guard after the handler',
       app((made) => made.get('/v1/orders', gate(), done, read)),
       'guard-after-handler',
       'GET /v1/orders',
-      'in the app the guard for orders:read stands behind the handler; put it in front of the handler',
+      'in the app the guard for orders:read is after the handler; put it before',
     ],
     [
       'a guard on a public operation',
       good((made) => made.get('/livez', gate(), read, done)),
       'guarded-public-route',
       'GET /livez',
-      'the app requires orders:read, the document says that anybody may call it; remove the guard, or give the operation its security',
+      'the app requires orders:read, the document says that it needs no token; remove the guard, or give the operation its security',
     ],
     [
       'a public operation after the gate',
       good((made) => made.get('/livez', gate(), done)),
       'guarded-public-route',
       'GET /livez',
-      'in the app it stands behind authenticate(), the document says that anybody may call it; put it in front of authenticate(), or give the operation its security',
+      'in the app it is mounted after authenticate(), the document says that it needs no token; mount it before authenticate(), or give the operation its security',
     ],
     [
       'a guard without a gate before it',
       app((made) => made.get('/v1/orders', read, gate(), done)),
       'outside-gate',
       'GET /v1/orders',
-      'in the app no authenticate() stands before its guard, so that every call is answered 500; mount it first',
+      'in the app no authenticate() runs before its guard, so that every request gets 500; mount it first',
     ],
   ])('reports %s', (_what, made, kind, route, detail) => {
     const [method, path] = route.split(' ');
@@ -130,7 +130,7 @@ describe('auditRoutes()', () => {
         method: '*',
         path: '*',
         detail:
-          'scope orders:cancel: declared in components.securitySchemes of the document, but no operation asks for it; use it, or remove it',
+          'scope orders:cancel: declared in components.securitySchemes of the document, but no operation uses it; use it, or remove it',
       },
     ]);
   });
@@ -193,7 +193,7 @@ describe('the document of auditRoutes()', () => {
   it('must be bundled', () => {
     const contract = { openapi: '3.1.0', paths: { '/orders': { $ref: './orders.yaml' } } };
     expect(() => auditRoutes(express(), contract)).toThrow(
-      '/orders: leads to ./orders.yaml; bundle the document first',
+      '/orders: refers to ./orders.yaml; bundle the document first',
     );
   });
 

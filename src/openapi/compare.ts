@@ -1,0 +1,136 @@
+import type { DescribedRoute } from './describe-routes';
+import { declaredScopes } from './document';
+import type { ContractDocument, LocatedOperation } from './document';
+import type { FindingNames, RouteFinding, RouteFindingKind } from './finding';
+import { shapeOf } from './path-template';
+import { bothOf, describeAlternatives } from './requirement';
+import type { Alternatives } from './requirement';
+
+/** Compares routes with the operations of a document: which exist, and what guards them. */
+export function compareRoutes(
+  names: FindingNames,
+  routes: readonly DescribedRoute[],
+  operations: readonly LocatedOperation[],
+  served: readonly string[] = [],
+): readonly RouteFinding[] {
+  const { source, document } = names;
+  const documented = byShape(operations);
+  const known = byShape(routes);
+  const extra = routes.filter((route) => isUndocumented(route, documented(route)));
+  const missing = operations.filter((one) => !hasRoute(one, known(one)) && !served.includes(one.path));
+  return [
+    ...extra.map(({ method, path }): RouteFinding => {
+      const detail = `${source} has it, ${document} has not; document the operation, or remove the route`;
+      return { kind: 'undocumented-route', method, path, detail };
+    }),
+    ...missing.map(({ method, path }): RouteFinding => {
+      const detail = `${document} has it, ${source} has not; add the route, or remove the operation`;
+      return { kind: 'missing-route', method, path, detail };
+    }),
+    ...routes.flatMap((route) =>
+      documented(route)
+        .filter(({ method }) => method === route.method || route.method === 'ALL')
+        .flatMap((operation) => compareGuards(names, route, operation)),
+    ),
+    ...routes
+      .filter(({ requires, gate }) => requires.length > 0 && gate === 'none')
+      .map(({ method, path }): RouteFinding => {
+        const detail = `in ${source} no authenticate() runs before its guard, so that every request gets 500; mount it first`;
+        return { kind: 'outside-gate', method, path, detail };
+      }),
+  ];
+}
+
+/** Groups by path: names of parameters make no difference to Express. */
+function byShape<At extends { readonly path: string }>(all: readonly At[]): (at: { readonly path: string }) => At[] {
+  const groups = new Map<string, At[]>();
+  for (const one of all) {
+    const shape = shapeOf(one.path);
+    groups.set(shape, [...(groups.get(shape) ?? []), one]);
+  }
+  return ({ path }) => groups.get(shapeOf(path)) ?? [];
+}
+
+function isUndocumented({ method }: DescribedRoute, operations: readonly LocatedOperation[]): boolean {
+  if (method === 'OPTIONS') return false;
+  if (method === 'ALL') return operations.length === 0;
+  return !operations.some((one) => one.method === method || (method === 'HEAD' && one.method === 'GET'));
+}
+
+/** Express responds to HEAD with the route for GET, and to OPTIONS with the list of methods. */
+function hasRoute({ method }: LocatedOperation, routes: readonly DescribedRoute[]): boolean {
+  if (method === 'OPTIONS') return routes.length > 0;
+  const fitting = method === 'HEAD' ? ['HEAD', 'GET', 'ALL'] : [method, 'ALL'];
+  return routes.some((route) => fitting.includes(route.method));
+}
+
+function compareGuards(
+  names: FindingNames,
+  route: DescribedRoute,
+  { method, path, access, security }: LocatedOperation,
+): readonly RouteFinding[] {
+  const { source, document } = names;
+  const { gate, requires, tooLate } = route;
+  const find = (kind: RouteFindingKind, detail: string): readonly RouteFinding[] => [{ kind, method, path, detail }];
+  const guarded = requires.length > 0;
+  const [ours, theirs] = [describeRequirement(requires), describeRequirement(security)];
+
+  if (access === 'other') return [];
+  if (access === 'anybody') {
+    const says = `${document} says that it needs no token`;
+    if (guarded) {
+      const fix = 'remove the guard, or give the operation its security';
+      return find('guarded-public-route', `${source} requires ${ours}, ${says}; ${fix}`);
+    }
+    if (gate !== 'strict') return [];
+    const fix = 'mount it before authenticate(), or give the operation its security';
+    return find('guarded-public-route', `in ${source} it is mounted after authenticate(), ${says}; ${fix}`);
+  }
+
+  const enough = guarded ? ours === theirs : gate === 'strict' && security.some((scopes) => scopes.length === 0);
+  if (enough) return [];
+  if (tooLate.length > 0 && (!guarded || describeRequirement(bothOf(requires, tooLate)) === theirs)) {
+    const late = describeRequirement(tooLate);
+    return find('guard-after-handler', `in ${source} the guard for ${late} is after the handler; put it before`);
+  }
+  if (guarded) {
+    return find('wrong-requirement', `${source} requires ${ours}, ${document} says ${theirs}; make them equal`);
+  }
+  const got = gate === 'none' ? `nothing guards it in ${source}` : `in ${source} every valid token reaches it`;
+  return find('unguarded-route', `${got}, ${document} says ${theirs}; put requireScope() before its handler`);
+}
+
+function describeRequirement(alternatives: Alternatives): string {
+  return describeAlternatives(alternatives) || 'a token, whatever its scopes';
+}
+
+/**
+ * Compares the required scopes with those that the document declares: no client can have an undeclared scope. A document
+ * that declares none leaves them to the authorization server.
+ */
+export function compareScopes(
+  { source, document: name }: FindingNames,
+  document: ContractDocument,
+  operations: readonly LocatedOperation[],
+  required: readonly string[],
+): readonly RouteFinding[] {
+  const declared = new Set(declaredScopes(document));
+  if (declared.size === 0) return [];
+  const optional = operations.flatMap(({ operation }) => operation['x-optional-scopes'] ?? []);
+  const used = new Set([...operations.flatMap(({ security }) => security.flat()), ...optional]);
+  const ours = new Set([...required, ...optional]);
+  const where = `components.securitySchemes of ${name}`;
+  const undeclared = [...new Set([...ours, ...used])].filter((scope) => !declared.has(scope));
+  return [
+    ...undeclared.map((scope) => {
+      const detail = `scope ${scope}: missing in ${where}, so that no client may have it; declare it there with a description`;
+      return { kind: 'undeclared-scope', method: '*', path: '*', detail } as const;
+    }),
+    ...[...declared].flatMap((scope) => {
+      if (used.has(scope) && ours.has(scope)) return [];
+      const unused = used.has(scope) ? `${source} does not require it; require` : 'no operation uses it; use';
+      const detail = `scope ${scope}: declared in ${where}, but ${unused} it, or remove it`;
+      return [{ kind: 'unused-scope', method: '*', path: '*', detail } as const];
+    }),
+  ];
+}
