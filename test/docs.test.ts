@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { files } from '../package.json';
 import { REASONS } from '../src/core/reasons';
 import { VARIABLES } from '../src/settings/variables';
 import { ISSUER_KEYS } from '../src/express/read-issuer-options';
@@ -39,5 +40,13 @@ describe('the README', () => {
 
   it.each([...GATE_KEYS, ...ISSUER_KEYS])('has a row for the option %s', (option) => {
     expect(rows.filter(([names = '']) => names.includes(`\`${option}\``))).toHaveLength(1);
+  });
+
+  it('links to files of the package only', () => {
+    const targets = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target = '']) => target);
+    const lost = targets.filter((target) => {
+      return !existsSync(resolve(__dirname, '..', target)) || !files.includes(target.split('/')[0] ?? '');
+    });
+    expect({ links: targets.length > 0, lost }).toEqual({ links: true, lost: [] });
   });
 });

@@ -21,7 +21,11 @@ function losableSource() {
       },
       sentinel: {
         read: () => respond(() => Promise.resolve(sentinel)),
-        write: (value: number) => respond(async () => void (sentinel = Math.max(value, sentinel ?? 0))),
+        write: (value: number) =>
+          respond(() => {
+            sentinel = Math.max(value, sentinel ?? 0);
+            return Promise.resolve();
+          }),
       },
     } satisfies GenerationSource,
     sentinel: () => sentinel,

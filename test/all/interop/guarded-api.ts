@@ -9,17 +9,17 @@ import { recordingLogger } from '../../support/log';
 import { challengeOf, problemOf } from '../../support/refusals';
 import type { RefusalDetails } from '../../support/refusals';
 
-/** Public address of the API, and the audience of its tokens. */
+/** Public URL of the API, and the audience of its tokens. */
 export const API = 'https://api.test';
 
-/** An Express API as a team of ours would guard it: its answers tell what the handler found in `req.auth`. */
+/** An Express API as a team of ours would guard it: its responses show what the handler found in `req.auth`. */
 export interface GuardedApi {
   /** `/orders` asks for orders:read, `/orders/cancel` for orders:cancel. */
   get(path: string, token?: string): Promise<Response>;
   close(): Promise<void>;
 }
 
-/** Opens the API for the tokens of one issuer and waits until its keys are there. */
+/** Opens the API for the tokens of one issuer and waits for its keys. */
 export async function guardedApi(issuer: string, options: Partial<AuthenticateOptions> = {}): Promise<GuardedApi> {
   const logger = recordingLogger();
   const settings = readSettings({ TILLGATE_AUTH_URL: issuer, TILLGATE_BASE_URL: API });
@@ -39,11 +39,13 @@ export async function guardedApi(issuer: string, options: Partial<AuthenticateOp
   };
 }
 
-/** Asserts status, challenge and body of a refusal by an API of that address, to the byte. */
+/** Asserts status, challenge and body of a refusal, to the byte: by `guardedApi()`, or by the scaffold at the URL `api`. */
 export function expectRefused(response: Response, reason: Reason, details: RefusalDetails = {}, api = API): void {
   const resourceMetadata = `${api}/.well-known/oauth-protected-resource`;
   const problem = problemOf(reason, details);
-  expect(response.body).toEqual(problem);
+  // The scaffold serves a page per problem.
+  const type = api === API ? 'about:blank' : `${api}/problems/${reason}`;
+  expect(response.body).toEqual({ ...problem, type });
   expect(response.headers['www-authenticate']).toBe(challengeOf(reason, { ...details, resourceMetadata }));
   expect(response.status).toBe((problem as { status: number }).status);
   expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');

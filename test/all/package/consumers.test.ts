@@ -39,6 +39,7 @@ const HEAVY = [
 ];
 const ENTRIES = [
   ['tillgate', HEAVY],
+  ['tillgate/app', ['commander', 'jose', 'jwks-rsa', 'jsonwebtoken', 'redis', 'ioredis', 'pg']],
   ['tillgate/generations', HEAVY],
   ['tillgate/auth-server', ['pino', 'ajv', 'commander', 'jose', 'jwks-rsa', 'redis', 'ioredis', 'pg']],
   ['tillgate/testing', HEAVY],
@@ -76,7 +77,7 @@ function passedTests(output: string): number {
 }
 
 describe.each(ALL)('the package in %s', (name) => {
-  it('installs without a word', () => {
+  it('installs without warnings', () => {
     expect(consumer(name).installed).toMatchObject({ exitCode: 0, errors: '' });
   });
 
@@ -101,8 +102,11 @@ describe.each(ALL)('Express in %s', (name) => {
 });
 
 describe.each(ENTRIES)('the entry %s', (entry, unwanted) => {
+  /** The project has what the entry needs. */
+  const project = entry === 'tillgate/app' ? 'esm-js-node-test-scaffold-express5' : 'esm-js-node-test-express5';
+
   async function probe(way: 'import' | 'require'): Promise<{ names: string[]; changed: string[]; packages: string[] }> {
-    const { output, errors } = await node(consumer('esm-js-node-test-express5').folder, 'probe.cjs', entry, way);
+    const { output, errors } = await node(consumer(project).folder, 'probe.cjs', entry, way);
     expect(errors).toBe('');
     return JSON.parse(output);
   }

@@ -6,7 +6,7 @@ const { sep } = require('node:path');
 const [entry, way] = process.argv.slice(2);
 
 /** What loading a package must leave as it is. */
-function surroundings() {
+function processState() {
   const shared = [Object, Array, Function, Promise, Error, IncomingMessage, ServerResponse];
   return {
     globals: Reflect.ownKeys(globalThis).map(String),
@@ -27,11 +27,11 @@ function packageOf(path) {
 }
 
 async function main() {
-  const before = surroundings();
+  const before = processState();
   const loaded = way === 'require' ? require(entry) : await import(entry);
-  const after = surroundings();
+  const after = processState();
   const changed = Object.keys(before).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]));
-  // An import of CommonJS has these beside the names.
+  // An import of CommonJS has these besides the names.
   const names = Object.keys(loaded).filter((name) => !['default', 'module.exports', '__esModule'].includes(name));
   const packages = new Set(Object.keys(require.cache).map(packageOf).filter(Boolean));
   console.log(JSON.stringify({ names: names.sort(), changed, packages: [...packages].sort() }));
