@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Gate } from '../src/index';
 
-/** Sends one request through a gate, without a network in between, and answers the status: 200 where it passes. */
+/** Sends one request through a gate, without a network in between, and returns the status: 200 where it passes. */
 export function ask(gate: Gate, token: string): Promise<number> {
   const req = new IncomingMessage(new Socket());
   req.method = 'GET';

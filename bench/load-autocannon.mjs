@@ -28,7 +28,7 @@ const result = await autocannon({
 });
 console.log(
   JSON.stringify({
-    answered: result['2xx'] + result.non2xx,
+    responses: result['2xx'] + result.non2xx,
     seconds: result.duration,
     refused: result.non2xx,
     failed: result.errors + result.timeouts,

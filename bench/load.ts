@@ -23,7 +23,7 @@ export interface Load {
 /** The responses to a load. */
 export interface LoadResult {
   /** Responses of any status. */
-  readonly answered: number;
+  readonly responses: number;
   readonly seconds: number;
   /** Responses other than 2xx. */
   readonly refused: number;

@@ -85,10 +85,11 @@ export class Field {
     const result = await load({ url: contender.url, file: workload.file, from, seconds, rate });
     const { cpuUs, delayP99Ms } = await contender.usage();
     const wrong = result.failed + result.refused;
-    if (wrong > 0 || result.answered === 0) throw new Error(`${name}: ${wrong} failures, ${result.answered} responses`);
-    this.#sent.set(name, from + result.answered + IN_FLIGHT);
-    const { answered, p50Ms, p99Ms } = result;
-    return { perSecond: answered / result.seconds, cpuUs: cpuUs / answered, p50Ms, p99Ms, delayP99Ms };
+    if (wrong > 0 || result.responses === 0)
+      throw new Error(`${name}: ${wrong} failures, ${result.responses} responses`);
+    this.#sent.set(name, from + result.responses + IN_FLIGHT);
+    const { responses, p50Ms, p99Ms } = result;
+    return { perSecond: responses / result.seconds, cpuUs: cpuUs / responses, p50Ms, p99Ms, delayP99Ms };
   }
 }
 

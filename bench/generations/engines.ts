@@ -12,7 +12,7 @@ import { startRedis } from '../../test/all/support/redis-server';
 export interface Engine {
   readonly name: string;
   readonly url: string;
-  /** Makes a client known; answers its generation. */
+  /** Makes a client known; responses its generation. */
   register(clientId: string): Promise<number>;
   /** Discards the tokens of a client; resolved means durable. */
   change(clientId: string): Promise<void>;
@@ -60,7 +60,7 @@ async function storeEngine(name: string, server: { url: string; stop(): Promise<
   };
 }
 
-/** The embedded token server: a change is a revocation, answered once it is on disk. */
+/** The embedded token server: a change is a revocation, confirmed once it is on disk. */
 async function tokenServerEngine(): Promise<Engine> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-bench-'));
   const issuer = 'http://127.0.0.1:4000';
@@ -72,7 +72,7 @@ async function tokenServerEngine(): Promise<Engine> {
   async function post(path: string, body?: object): Promise<{ generation: number }> {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) };
     const response = await fetch(base + path, body ? init : { method: 'POST' });
-    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+    if (!response.ok) throw new Error(`${path} responded with ${response.status}: ${await response.text()}`);
     return (await response.json()) as { generation: number };
   }
   return {

@@ -44,9 +44,9 @@ export async function startFleet({ servers, url, hints, pollMs, gate }: FleetOpt
       await accepted;
     },
     async refused(round) {
-      const answers = (await pending.get(round)) ?? [];
+      const responses = (await pending.get(round)) ?? [];
       pending.delete(round);
-      return Math.max(...answers.map((answer) => (answer.kind === 'refused' ? answer.at : NaN)));
+      return Math.max(...responses.map((response) => (response.kind === 'refused' ? response.at : NaN)));
     },
     stop,
   };

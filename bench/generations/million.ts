@@ -87,7 +87,7 @@ function lookupNanoseconds(tracker: GenerationTracker): number {
   return Number(process.hrtime.bigint() - started) / LOOKUPS;
 }
 
-/** Publishes changes of as many clients at once, and waits until every one is refused. */
+/** Publishes changes of as many clients together, and waits until every one is refused. */
 async function burstSeconds(url: string, tracker: GenerationTracker): Promise<number> {
   const source = generationsFromUrl(url);
   const old = Date.now();

@@ -1,5 +1,5 @@
 /**
- * How long a change takes to reach every resource server: from the moment at which `publish` (or the answer of the token
+ * How long a change takes to reach every resource server: from the moment at which `publish` (or the response of the token
  * server) resolved until the last of 8 processes refuses the old token. `npm run bench:generations`.
  *
  * Options: `--changes N` (1000), `--servers N` (8), `--engines redis,postgres,http`.

@@ -14,7 +14,7 @@ export interface ApiFigures {
 export type FromApi =
   { readonly kind: 'listening'; readonly port: number } | { readonly kind: 'figures'; readonly figures: ApiFigures };
 
-/** An API behind a gate, in a process of its own. */
+/** An API with a gate in front, in a process of its own. */
 export interface ApiProcess {
   /** Address of the one route there is. */
   readonly orders: string;
@@ -33,9 +33,9 @@ export async function startApiProcess(issuer: string, audience: string): Promise
   return {
     orders: `http://127.0.0.1:${port}/v1/orders`,
     async figures() {
-      const answer = next(child, 'figures');
+      const response = next(child, 'figures');
       child.send('figures');
-      return (await answer).figures;
+      return (await response).figures;
     },
     stop,
   };

@@ -11,7 +11,7 @@ export interface DevServers {
   readonly authUrl: string;
   /** A token request of the demo kiosk, with its secret or another one. */
   tokenRequest(secret?: string): Shot;
-  /** A request that is answered 200. */
+  /** A request that gets 200. */
   orderRequest(): Promise<Shot>;
   /** SIGTERM; resolves when the process has ended. */
   stop(): Promise<void>;

@@ -69,9 +69,9 @@ function startFlooder(): { flood(order: FloodOrder): Promise<readonly FloodOutco
   process.once('exit', stop);
   return {
     async flood(order) {
-      const answer = once(child, 'message') as Promise<[readonly FloodOutcome[]]>;
+      const response = once(child, 'message') as Promise<[readonly FloodOutcome[]]>;
       child.send(order);
-      return (await answer)[0];
+      return (await response)[0];
     },
     stop,
   };
@@ -98,7 +98,7 @@ function report({ quiet, bad, disturbed, cpuMs, before, after, seconds, fetchedA
   };
   const rows = [row('good, quiet', quiet), row('good, in the flood', disturbed), row('flood', bad)];
   return [
-    table(['requests', 'number', 'answers', 'p50 ms', 'p99 ms', 'max ms'], rows),
+    table(['requests', 'number', 'responses', 'p50 ms', 'p99 ms', 'max ms'], rows),
     '',
     table(
       ['flood of random kids', 'figure'],

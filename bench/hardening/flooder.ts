@@ -1,6 +1,6 @@
 /**
  * The flood, in a process of its own: whoever measures good requests must not be held up by sending bad ones. Is told
- * what to send, and answers what came of it.
+ * what to send, and responses what came of it.
  */
 import { randomBytes } from 'node:crypto';
 import { paced } from '../../test/all/support/load';

@@ -1,5 +1,5 @@
 /**
- * An API behind a gate, in a process of its own: argv[2] is the address of its issuer, argv[3] the audience. Says on which
+ * An API with a gate in front, in a process of its own: argv[2] is the URL of its issuer, argv[3] the audience. Says on which
  * port it listens, and when it is asked, what it costs.
  */
 import { createServer } from 'node:http';

@@ -10,9 +10,9 @@ import type { Suite } from './suite';
 const TIMEOUT_MS = 5_000;
 const silent = { info() {}, warn() {}, error() {} };
 
-/** What a key set that is no key set costs. */
+/** What an unusable key set costs. */
 export const keySetBodies: Suite = {
-  about: 'a key set answer of many MB, and one that drips',
+  about: 'a key set response of many MB, and one that drips',
   defaults: { megabytes: 64 },
   async run({ megabytes: size = 0 }) {
     const rows = [
@@ -21,7 +21,7 @@ export const keySetBodies: Suite = {
       await cost('never a byte', () => {}),
     ];
     return table(
-      ['answer', 'ms until it is given up', 'MB taken by the client', 'resident memory, MB more at most'],
+      ['response', 'ms until it is given up', 'MB taken by the client', 'resident memory, MB more at most'],
       rows,
     );
   },
@@ -38,7 +38,7 @@ async function cost(name: string, fault: Fault): Promise<(string | number)[]> {
     maxBytes: 1_048_576,
     logger: silent,
   });
-  // Loads jwks-rsa, which is no cost of the answer.
+  // Loads jwks-rsa, which is not a cost of the response.
   await fetchKeys(AbortSignal.timeout(1)).catch(() => {});
   global.gc?.();
   const before = process.memoryUsage().rss;

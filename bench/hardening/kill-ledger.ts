@@ -1,17 +1,17 @@
 import { shoot } from '../../test/all/support/load';
 import type { Outcome, Shot } from '../../test/all/support/load';
 
-/** What the token server has answered about one client: all of it must be true for ever. */
+/** What the token server has confirmed about one client: all of it must be true for ever. */
 interface Entry {
   readonly clientId: string;
   readonly secret: string;
   generation: number;
-  /** Tokens that an answered change has discarded. */
+  /** Tokens that an confirmed change has discarded. */
   readonly dead: string[];
   /** The latest token, as long as no further change was asked for. */
   live: string | undefined;
   removed: boolean;
-  /** A change that was asked for and not answered may have happened or not. */
+  /** A change that was asked for and not confirmed may have happened or not. */
   pending: boolean;
 }
 
@@ -21,11 +21,11 @@ export interface Disagreements {
   revived: number;
 }
 
-/** Keeps book of what a token server answers while it registers and changes clients. */
+/** Keeps book of what a token server responses while it registers and changes clients. */
 export class KillLedger {
   readonly entries: Entry[] = [];
-  /** Registrations, changes and removals that were answered. */
-  answered = 0;
+  /** Registrations, changes and removals that were confirmed. */
+  confirmed = 0;
   #serial = 0;
 
   /** Registers and changes, until the server is gone. */
@@ -39,7 +39,7 @@ export class KillLedger {
     for (const entry of this.entries.slice(from)) {
       const known = await get(url, `/clients/${entry.clientId}`);
       if (entry.removed || (entry.pending && known.status === 404)) {
-        // A removal that was answered is final; one that was not may have happened.
+        // A removal that was confirmed is final; one that was not may have happened.
         if (known.status !== 404) found.revived++;
         continue;
       }
@@ -56,7 +56,7 @@ export class KillLedger {
     if (!entry.pending && entry.live && !(await isActive(url, entry, entry.live))) found.lost++;
   }
 
-  /** `false` when the server did not answer any more. */
+  /** `false` when the server did not response any more. */
   async #oneClient(url: string): Promise<boolean> {
     const clientId = `client-${this.#serial++}`;
     const created = await json(url, 'POST', '/clients', { client_id: clientId, scope: 'orders:read' });
@@ -64,7 +64,7 @@ export class KillLedger {
     const { client_secret: secret, generation } = JSON.parse(created.body) as Registered;
     const entry: Entry = { clientId, secret, generation, dead: [], live: undefined, removed: false, pending: false };
     this.entries.push(entry);
-    this.answered++;
+    this.confirmed++;
     const first = await shoot(form(url, '/connect/token', entry, { scope: 'orders:read' }));
     if (first.status !== 200) return false;
     entry.live = (JSON.parse(first.body) as { access_token: string }).access_token;
@@ -79,7 +79,7 @@ export class KillLedger {
     const { generation, token } = JSON.parse(changed.body) as Registered & { token: { access_token: string } };
     if (entry.live) entry.dead.push(entry.live);
     Object.assign(entry, { generation, live: token.access_token, pending: false });
-    this.answered++;
+    this.confirmed++;
     return true;
   }
 
@@ -88,7 +88,7 @@ export class KillLedger {
     const gone = await shoot({ url: `${url}/clients/${entry.clientId}`, method: 'DELETE' });
     if (gone.status !== 204) return false;
     Object.assign(entry, { removed: true, pending: false });
-    this.answered++;
+    this.confirmed++;
     return true;
   }
 }

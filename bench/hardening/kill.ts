@@ -17,7 +17,7 @@ export const kill: Suite = {
   about: 'kill -9 of the token server at random moments while clients register, change and are removed',
   defaults: { kills: 200 },
   async run({ kills = 0 }) {
-    const sum = { kills: 0, answered: 0, lost: 0, revived: 0, broken: 0 };
+    const sum = { kills: 0, confirmed: 0, lost: 0, revived: 0, broken: 0 };
     while (sum.kills < kills) {
       const dataDir = await mkdtemp(join(tmpdir(), 'tillgate-kill-'));
       const ledger = new KillLedger();
@@ -37,12 +37,12 @@ export const kill: Suite = {
         sum.revived += found.revived;
         await end(again.child);
       }
-      sum.answered += ledger.answered;
+      sum.confirmed += ledger.confirmed;
       await rm(dataDir, { recursive: true, force: true });
     }
     return table(
-      ['kill -9', 'changes answered', 'of them lost', 'dead tokens or clients revived', 'starts that failed'],
-      [[sum.kills, sum.answered, sum.lost, sum.revived, sum.broken]],
+      ['kill -9', 'changes confirmed', 'of them lost', 'dead tokens or clients revived', 'starts that failed'],
+      [[sum.kills, sum.confirmed, sum.lost, sum.revived, sum.broken]],
     );
   },
 };

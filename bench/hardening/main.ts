@@ -1,6 +1,6 @@
 /**
  * What the gate and the token server bear, each as a Markdown table. `npm run bench:hardening -- <name> [--option N]`;
- * without a name all of them run. Options stand beside each name below.
+ * without a name all of them run. Options stand next to each name below.
  */
 import { flood } from './flood';
 import { halfOpen } from './half-open';

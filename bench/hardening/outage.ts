@@ -27,7 +27,7 @@ export const outage: Suite = {
     }
     await through.stop();
     return table(
-      ['case', 'requests', 'answers', 'remark'],
+      ['case', 'requests', 'responses', 'remark'],
       [
         [`down for ${minutes} minutes`, minutes * 60, text(down), `${fetches} attempts to fetch the key set`],
         ['down past the bound', 60, text(past), 'never 401'],
@@ -42,15 +42,15 @@ async function askEverySecond(
   seconds: number,
   ask: () => Promise<number>,
 ): Promise<ReadonlyMap<number, number>> {
-  const answers = new Map<number, number>();
+  const responses = new Map<number, number>();
   for (let second = 0; second < seconds; second++) {
     const status = await ask();
-    answers.set(status, (answers.get(status) ?? 0) + 1);
+    responses.set(status, (responses.get(status) ?? 0) + 1);
     await through.pass(1_000);
   }
-  return answers;
+  return responses;
 }
 
-function text(answers: ReadonlyMap<number, number>): string {
-  return [...answers].map(([status, count]) => `${count} × ${status}`).join(', ');
+function text(responses: ReadonlyMap<number, number>): string {
+  return [...responses].map(([status, count]) => `${count} × ${status}`).join(', ');
 }

@@ -34,7 +34,7 @@ export const stop: Suite = {
       [
         'SIGTERMs',
         'requests',
-        'answered 200 after the signal',
+        '200 after the signal',
         'dropped',
         'connections not accepted any more',
         'longest stop, ms',

@@ -3,7 +3,7 @@ export interface Suite {
   readonly about: string;
   /** Options and their values when none are given. */
   readonly defaults: Readonly<Record<string, number>>;
-  /** Answers a Markdown table. */
+  /** Returns a Markdown table. */
   run(options: Readonly<Record<string, number>>): Promise<string>;
 }
 

@@ -19,7 +19,7 @@ export const uniqueTokens: Suite = {
     const startedMs = performance.now();
     for (let index = 1; index <= tokens; index++) {
       const status = await ask(gate, issuer.token({ clientId: `client-${index % CLIENTS}`, scope: 'orders:read' }));
-      if (status !== 200) throw new Error(`token ${index} was answered ${status}`);
+      if (status !== 200) throw new Error(`token ${index} got ${status}`);
       if (index % Math.min(SAMPLE_EVERY, tokens / 100) === 0) samples.push({ at: index, heap: heapUsed() });
     }
     const seconds = (performance.now() - startedMs) / 1000;

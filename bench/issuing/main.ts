@@ -88,12 +88,12 @@ async function compare(algorithm: Issuing['algorithm'], folder: string): Promise
 async function measure({ url, forms, cpuUs }: Contender, file: string): Promise<Sample> {
   writeFileSync(file, forms.join('\n') + '\n');
   await cpuUs();
-  const answers = await load({ url, file, lines: 'form', seconds });
+  const result = await load({ url, file, lines: 'form', seconds });
   // A refusal is quick, and would count for nothing.
-  if (answers.refused + answers.failed > 0) {
-    throw new Error(`${url}: not every request got a token: ${JSON.stringify(answers)}`);
+  if (result.refused + result.failed > 0) {
+    throw new Error(`${url}: not every request got a token: ${JSON.stringify(result)}`);
   }
-  return { perSecond: answers.answered / answers.seconds, cpuUs: (await cpuUs()) / answers.answered };
+  return { perSecond: result.responses / result.seconds, cpuUs: (await cpuUs()) / result.responses };
 }
 
 function describe(results: readonly Result[]): string {

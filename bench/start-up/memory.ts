@@ -10,7 +10,7 @@ import { round, table } from '../stats';
 /** Seconds per piece: after each it is known how many requests there were. */
 const SECONDS = 10;
 
-/** What a process holds after so many requests: express alone, and behind the gate. */
+/** What a process holds after so many requests: express alone, and with the gate. */
 export async function memory(requests: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tillgate-bench-'));
   const issuer = await startIssuer();
@@ -22,12 +22,12 @@ export async function memory(requests: number): Promise<string> {
         const contender = await startContender(name, issuer);
         try {
           const startBytes = (await contender.usage()).rssBytes;
-          let answered = 0;
-          while (answered < requests) {
-            answered += (await load({ url: contender.url, file: workload.file, seconds: SECONDS })).answered;
+          let responses = 0;
+          while (responses < requests) {
+            responses += (await load({ url: contender.url, file: workload.file, seconds: SECONDS })).responses;
           }
           const endBytes = (await contender.usage()).rssBytes;
-          rows.push([name, workload.name, megabytes(startBytes), megabytes(endBytes), answered]);
+          rows.push([name, workload.name, megabytes(startBytes), megabytes(endBytes), responses]);
         } finally {
           await contender.stop();
         }

@@ -28,8 +28,8 @@ describe('requests that cannot be read', () => {
   beforeEach(() => void (told.length = statusesOf.length = 0));
 
   const send = async (text: string) => {
-    const { answers, closed } = await exchange(server.port, Buffer.from(text, 'latin1'));
-    return { statuses: answers.map(({ status }) => status), closed };
+    const { responses, closed } = await exchange(server.port, Buffer.from(text, 'latin1'));
+    return { statuses: responses.map(({ status }) => status), closed };
   };
 
   it.each([
@@ -42,13 +42,13 @@ describe('requests that cannot be read', () => {
       'request_header_fields_too_large',
       'HPE_HEADER_OVERFLOW',
     ],
-  ])('answers %s with a problem body, closes, and tells no more than why', async (_what, text, status, code, why) => {
-    const { answers, malformed, closed } = await exchange(server.port, Buffer.from(text, 'latin1'));
-    expect({ malformed, closed, statuses: answers.map((answer) => answer.status) }).toEqual({
+  ])('responses %s with a problem body, closes, and tells no more than why', async (_what, text, status, code, why) => {
+    const { responses, malformed, closed } = await exchange(server.port, Buffer.from(text, 'latin1'));
+    expect({ malformed, closed, statuses: responses.map((response) => response.status) }).toEqual({
       closed: true,
       statuses: [status],
     });
-    const { headers, body } = answers[0]!;
+    const { headers, body } = responses[0]!;
     expect(headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8']);
     expect(headers.get('cache-control')).toEqual(['no-store']);
     expect(headers.get('connection')).toEqual(['close']);
@@ -78,13 +78,13 @@ describe('requests that cannot be read', () => {
     ]);
   });
 
-  it('sends no second answer when a body breaks off behind the first one', async () => {
+  it('sends no second response when a body breaks off behind the first one', async () => {
     const broken = `${HEAD}Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n`;
     expect(await send(broken)).toEqual({ statuses: [200], closed: true });
     expect(told).toEqual([]);
   });
 
-  it('tells nobody of a body that breaks off while a handler waits for it: its answer has the status instead', async () => {
+  it('tells nobody of a body that breaks off while a handler waits for it: its response has the status instead', async () => {
     const broken = `${HEAD.replace('/', '/reading')}Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n`;
     expect(await send(broken)).toEqual({ statuses: [400], closed: true });
     expect([told, statusesOf]).toEqual([[], [400]]);
@@ -95,7 +95,7 @@ describe('requests that cannot be read', () => {
     expect(told).toEqual([]);
   });
 
-  it('answers an unreadable request behind a good one on the same connection', async () => {
+  it('responses an unreadable request behind a good one on the same connection', async () => {
     expect(await send(`${HEAD}\r\nhello\r\n\r\n`)).toEqual({ statuses: [200, 400], closed: true });
     expect(told).toEqual([{ status: 400, code: 'HPE_INVALID_METHOD' }]);
   });

@@ -20,7 +20,7 @@ describe('hostile input, against the running scaffold', () => {
   });
 });
 
-describe('hostile input, against the scaffold as production has it: one answer for every bad token', () => {
+describe('hostile input, against the scaffold as production has it: one response for every bad token', () => {
   let target: Target;
   beforeAll(async () => {
     target = await openTarget(false);
@@ -34,7 +34,7 @@ describe('hostile input, against the scaffold as production has it: one answer f
   });
 });
 
-/** A row for every code with which a category is answered. */
+/** A row for every code with which a category gets a response. */
 function oneOfEachAnswer(attacks: readonly Attack[]): readonly Attack[] {
   return [...new Map(attacks.map((attack) => [attack.expected.code, attack])).values()];
 }
@@ -53,7 +53,7 @@ describe('the table of attacks', () => {
     expect(ATTACKS.filter(({ source }) => source.length < 3).map(({ name }) => name)).toEqual([]);
   });
 
-  it('says of each row what it must be answered: never a 5xx, and a 2xx only where a handler is named', () => {
+  it('says of each row what it must be served: never a 5xx, and a 2xx only where a handler is named', () => {
     const wrong = ATTACKS.filter(
       ({ expected: { status = 400, reached } }) => status >= 500 || status < 300 !== !!reached,
     );

@@ -9,7 +9,7 @@ import { jwks, testKey } from './keys';
 import { recordingLogger } from './log';
 import type { RecordingLogger } from './log';
 
-/** A real Express app behind a gate, with a record of everything that got through. */
+/** A real Express app with a gate in front, with a record of everything that got through. */
 export interface GateApp {
   readonly app: Express;
   readonly gate: Gate;
@@ -26,7 +26,7 @@ export interface GateApp {
 
 /** Options of the gate, all optional: what is left out trusts the test issuer's ES256 key at the tests' own time. */
 export type GateAppOptions = Partial<AuthenticateOptions> & {
-  /** Adds routes behind the gate, in place of the usual ones. */
+  /** Adds routes after the gate, in place of the usual ones. */
   readonly routes?: (app: Express, reach: RequestHandler) => void;
 };
 

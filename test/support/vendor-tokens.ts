@@ -179,7 +179,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     subject: 'o-1',
   },
   {
-    name: 'Cognito: no aud, scopes behind the resource server',
+    name: 'Cognito: no aud, scopes after the resource server',
     preset: 'cognito',
     typ: undefined,
     claims: {

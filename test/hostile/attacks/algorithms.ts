@@ -20,9 +20,9 @@ const CONFUSION: readonly Attack[] = (
   [
     ['the PEM of the key', 'CVE-2015-9235 (jsonwebtoken)', hmac(pem(RS))],
     ['the PEM without its last line break', 'CVE-2016-10555 (jwt-simple)', hmac(withoutEnd(pem(RS)))],
-    ['the PEM with two line breaks behind it', 'CVE-2016-5431 (jose-php)', hmac(`${pem(RS)}\n`)],
+    ['the PEM with two line breaks after it', 'CVE-2016-5431 (jose-php)', hmac(`${pem(RS)}\n`)],
     ['the PEM with CR LF', 'RFC 8725 section 2.1', hmac(pem(RS).replace(/\n/g, '\r\n'))],
-    ['the PEM behind a blank', 'CVE-2026-34950 (fast-jwt)', hmac(` ${pem(RS)}`)],
+    ['the PEM after a blank', 'CVE-2026-34950 (fast-jwt)', hmac(` ${pem(RS)}`)],
     ['the PKCS#1 PEM', 'CVE-2017-11424 (PyJWT), CVE-2023-48223 (fast-jwt)', hmac(pem(RS, 'pkcs1'))],
     ['the DER', 'RFC 8725 section 3.1', hmac(der(RS))],
     ['the base64 of the DER', 'RFC 8725 section 3.1', hmac(der(RS).toString('base64'))],
@@ -126,7 +126,7 @@ const MISMATCH: readonly Attack[] = [
   ['alg that names a member of every object', token({ header: { alg: 'constructor' } }), NOT_ALLOWED],
   ['alg "__proto__"', token({ header: { alg: '__proto__' } }), NOT_ALLOWED],
   [
-    'another alg behind a good signature',
+    'another alg after a good signature',
     withParts({ header: base64url('{"alg":"EdDSA","typ":"at+jwt","kid":"ES256-1"}') }, GOOD),
     NOT_ALLOWED,
   ],

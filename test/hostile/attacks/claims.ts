@@ -84,7 +84,7 @@ const TIMES: readonly Attack[] = [
   text('iat', '0', TOO_LONG),
   claim('exp', 'exactly now and the tolerance', NOW - 10, EXPIRED),
   claim('exp', 'the time in ms', NOW_MS + 60_000, TOO_LONG),
-  claim('exp', 'a day and a second behind iat', NOW - 60 + 86_401, TOO_LONG),
+  claim('exp', 'a day and a second after iat', NOW - 60 + 86_401, TOO_LONG),
   claim('iat', 'beyond the tolerance', NOW + 11, TOO_EARLY),
   claim('nbf', 'beyond the tolerance', NOW + 11, TOO_EARLY),
   claim('iat', 'the time in ms', NOW_MS, TOO_EARLY),

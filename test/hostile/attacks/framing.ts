@@ -8,7 +8,7 @@ const MISSING = refused('missing_token');
 /** What an attacker would like to be taken for a request of its own. */
 const SMUGGLED = `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\n${AUTH}\r\n\r\n`;
 
-/** A POST without a token with these framing headers, and these bytes behind its head. */
+/** A POST without a token with these framing headers, and these bytes after its head. */
 function framing(name: string, source: string, headers: readonly string[], rest: string, expected: Expected): Attack {
   const bytes = ['POST /v1/orders HTTP/1.1', 'Host: api.test', ...headers, '', rest].join('\r\n');
   return { name: `framing: ${name}`, source, input: { request: bytes }, expected };
@@ -84,7 +84,7 @@ function encoding(name: string, source: string, header: string, expected = unrea
   return framing(name, source, [header], CHUNKED, expected);
 }
 
-/** The gate answers before the body is read: a body that is broken, or of unknown length, then ends the connection. */
+/** The gate responses before the body is read: a body that is broken, or of unknown length, then ends the connection. */
 const THEN_CUT = refused('missing_token', { next: 'cut' });
 
 const OBFUSCATED: readonly Attack[] = [
@@ -95,8 +95,8 @@ const OBFUSCATED: readonly Attack[] = [
   encoding('"chunked"', 'RFC 9112 section 6.1', 'Transfer-Encoding: "chunked"', THEN_CUT),
   encoding('identity', 'RFC 9112 section 6.1', 'Transfer-Encoding: identity', THEN_CUT),
   encoding('a vertical tab in front', 'CVE-2019-15605 (Node)', 'Transfer-Encoding: \vchunked'),
-  encoding('a vertical tab behind', 'CVE-2019-15605 (Node)', 'Transfer-Encoding: chunked\v'),
-  encoding('NUL behind', 'CVE-2019-15605 (Node)', 'Transfer-Encoding: chunked\0'),
+  encoding('a vertical tab after', 'CVE-2019-15605 (Node)', 'Transfer-Encoding: chunked\v'),
+  encoding('NUL after', 'CVE-2019-15605 (Node)', 'Transfer-Encoding: chunked\0'),
   encoding('a blank in front of the colon', 'CVE-2021-22959 (Node)', 'Transfer-Encoding : chunked'),
   encoding('folded', 'CVE-2022-32215 (Node)', 'Transfer-Encoding:\r\n chunked'),
   encoding('a bare CR in the line before', 'CVE-2023-30589 (Node)', 'X: y\rTransfer-Encoding: chunked'),
@@ -157,12 +157,12 @@ const LINES: readonly Attack[] = [
   bytes('http/1.1 in lower case', 'RFC 9112 section 2.3', 'GET /v1/orders http/1.1\r\nHost: a\r\n\r\n', unreadable()),
   bytes('no host', 'RFC 9112 section 3.2', 'GET /v1/orders HTTP/1.1\r\n\r\n', {
     ...refusedByNode(),
-    // Before Node 24 an answer that cannot be sent never ends.
+    // Before Node 24 a response that cannot be sent never ends.
     nextLogged: NODE_MAJOR >= 24,
   }),
   bytes('LF alone', 'RFC 9112 section 2.2', `GET /v1/orders HTTP/1.1\nHost: a\n${AUTH}\n\n`, unreadable()),
   bytes(
-    'LF alone behind one header',
+    'LF alone after one header',
     'CVE-2022-35256 (Node)',
     `GET /v1/orders HTTP/1.1\r\nHost: a\nX: y\r\n\r\n`,
     unreadable(),

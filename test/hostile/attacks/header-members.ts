@@ -68,7 +68,7 @@ const ENCRYPTED: readonly Attack[] = [
     MALFORMED,
   ),
   header(
-    'JWE: enc beside a good signature algorithm',
+    'JWE: enc next to a good signature algorithm',
     'RFC 7516 section 9',
     { alg: 'dir', enc: 'A256GCM' },
     NOT_ALLOWED,

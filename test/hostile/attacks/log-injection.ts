@@ -58,7 +58,7 @@ const TOKENS: readonly Attack[] = [
   ),
   row('a signature alone in the path', SECRETS, request([`GET /v1/orders/${SIGNATURE} HTTP/1.1`])),
   row('a token as a path parameter', SECRETS, request([`GET /v1/orders;access_token=${GOOD} HTTP/1.1`])),
-  row('a token behind a fragment', SECRETS, request([`GET /v1/orders#access_token=${GOOD} HTTP/1.1`])),
+  row('a token after a fragment', SECRETS, request([`GET /v1/orders#access_token=${GOOD} HTTP/1.1`])),
   row('a token where no route is', SECRETS, request([`GET /${GOOD} HTTP/1.1`]), problem(404, 'not_found')),
   row('a token in the query under another name', SECRETS, request([`GET /v1/orders?t=${GOOD} HTTP/1.1`])),
   row('a token as the host', SECRETS, request([`GET http://${GOOD}/v1/orders HTTP/1.1`])),
@@ -83,7 +83,7 @@ const TOKENS: readonly Attack[] = [
   ),
 ];
 
-/** A request id that a caller may not choose: the answer and the log have one of the server's. */
+/** A request id that a caller may not choose: the response and the log have one of the server's. */
 function id(name: string, value: string, source = 'CWE-117'): Attack {
   return row(`request id: ${name}`, source, get(`X-Request-Id: ${value}`));
 }

@@ -110,7 +110,7 @@ const RSA: readonly Attack[] = [
   row('RS256: one byte', 'RFC 8017 section 8.2.2', rsa(Buffer.of(1))),
   row('RS256: truncated', 'RFC 8017 section 8.2.2', rsa(RSA_SIGNATURE.subarray(0, 255))),
   row('RS256: a zero byte in front', 'RFC 8017 section 8.2.2', rsa(Buffer.concat([Buffer.of(0), RSA_SIGNATURE]))),
-  row('RS256: a zero byte behind', 'RFC 8017 section 8.2.2', rsa(Buffer.concat([RSA_SIGNATURE, Buffer.of(0)]))),
+  row('RS256: a zero byte after', 'RFC 8017 section 8.2.2', rsa(Buffer.concat([RSA_SIGNATURE, Buffer.of(0)]))),
   row('RS256: 4 kB', 'CWE-400', rsa(Buffer.alloc(4_096, 1))),
   row('RS256: padding in plain sight', 'CVE-2006-4339 (Bleichenbacher)', rsa(paddedDigest())),
   row('RS256: a bit flipped', 'RFC 7515 section 5.2', flipped(ONE_RSA, 128)),
@@ -118,7 +118,7 @@ const RSA: readonly Attack[] = [
   row('PS256: a bit flipped', 'RFC 8017 section 8.1.2', flipped(ONE_PS, 255)),
 ];
 
-/** What a signature would be for e = 1, or for whoever compares without the exponent: 00 01 FF .. 00 and rubbish. */
+/** What a signature would be for e = 1, or for an implementation that compares without the exponent: 00 01 FF .. 00 and rubbish. */
 function paddedDigest(): Buffer {
   const block = Buffer.alloc(256, 0xff);
   block.writeUInt16BE(1, 0);

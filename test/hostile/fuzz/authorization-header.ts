@@ -64,9 +64,9 @@ export async function authorizationHeader(): Promise<FuzzTarget<unknown>> {
     async check(value) {
       target.lines.length = 0;
       const bytes = `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: ${value}\r\n\r\n`;
-      const answer = await client.send(bytes);
+      const response = await client.send(bytes);
       // A line break ends the header: what follows it is not of the value, and may be a second one.
-      const status = checkResponse(answer, isRight(value.split('\r\n', 1)[0] ?? ''));
+      const status = checkResponse(response, isRight(value.split('\r\n', 1)[0] ?? ''));
       const leaked = leaks(bytes, target.lines.join(''));
       if (leaked.length > 0) throw new Error(`in the log: ${leaked.join(' ')}`);
       return [status];

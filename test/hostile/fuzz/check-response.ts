@@ -1,5 +1,5 @@
 import { parseChallenge } from '../support/strict-challenge';
-import type { WireAnswer } from '../support/wire';
+import type { WireResponse } from '../support/wire';
 
 /** `error` of the challenge by status (RFC 6750 section 3.1); 401 without one says that no token was found. */
 const ERRORS: Readonly<Record<number, readonly (string | undefined)[]>> = {
@@ -15,7 +15,7 @@ const ERRORS: Readonly<Record<number, readonly (string | undefined)[]>> = {
  * @param outage - whether a 503 is allowed
  * @throws Error that names the violated property
  */
-export function checkResponse(response: WireAnswer | undefined, right: boolean, outage = false): number | undefined {
+export function checkResponse(response: WireResponse | undefined, right: boolean, outage = false): number | undefined {
   if (response === undefined) return undefined;
   const { status, headers } = response;
   if (status < 300 && !right) throw new Error(`a ${status} without a right token`);
@@ -37,7 +37,7 @@ function checkChallenge(text: string, status: number): void {
 }
 
 /** `code` of the problem body. */
-export function codeOf({ headers, body }: WireAnswer): string | undefined {
+export function codeOf({ headers, body }: WireResponse): string | undefined {
   if (headers.get('content-type')?.[0] !== 'application/problem+json; charset=utf-8') return undefined;
   return (JSON.parse(body) as { code: string }).code;
 }

@@ -13,7 +13,7 @@ import { checkResponse } from './check-response';
 import { rawClient } from './keep-alive';
 import { mutated, oddValue, withOddMembers } from './mutations';
 
-/** What an issuer answers. */
+/** What an issuer responses. */
 interface FuzzedDocument {
   readonly status: number;
   readonly body: string;
@@ -141,7 +141,7 @@ async function documentTarget(
   inputs: Arbitrary<FuzzedDocument>,
   mayAccept: (document: FuzzedDocument) => boolean,
   source: { readonly jwksUri?: string },
-  answers: (document: FuzzedDocument) => (url: string) => FuzzedDocument,
+  responses: (document: FuzzedDocument) => (url: string) => FuzzedDocument,
 ): Promise<FuzzTarget<unknown>> {
   let gate: Gate | undefined;
   const listener: RequestListener = (req, res) => gate?.(req, res, () => res.end('reached'));
@@ -161,7 +161,7 @@ async function documentTarget(
       unguarded: 'allow',
       fetch(url) {
         asked.push(url);
-        const { status, body } = answers(document)(url);
+        const { status, body } = responses(document)(url);
         return Promise.resolve(new Response(body, { status }));
       },
     });

@@ -1,20 +1,20 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { parseAnswer } from '../support/wire';
-import type { WireAnswer } from '../support/wire';
+import { parseResponse } from '../support/wire';
+import type { WireResponse } from '../support/wire';
 
 /** A client that sends bytes as they are, one request after the other on one connection while the server keeps it. */
 export interface RawClient {
   /**
-   * Sends a request and reads its answer; `undefined` when the server closed the connection without one.
+   * Sends a request and reads its response; `undefined` when the server closed the connection without one.
    *
-   * @throws Error when the answer is malformed, or does not come within the limit.
+   * @throws Error when the response is malformed, or does not come within the limit.
    */
-  send(bytes: string): Promise<WireAnswer | undefined>;
+  send(bytes: string): Promise<WireResponse | undefined>;
   close(): void;
 }
 
-/** Every answer comes within this, or the server hangs. */
+/** Every response comes within this, or the server hangs. */
 const LIMIT_MS = 3_000;
 
 export function rawClient(port: number): RawClient {
@@ -22,12 +22,12 @@ export function rawClient(port: number): RawClient {
 
   function open(): Socket {
     const fresh = connect(port, '127.0.0.1').setEncoding('latin1').setNoDelay();
-    // Told to whoever waits for an answer; between two of them a closed connection is nothing to speak of.
+    // Told to whoever waits for a response; between two of them a closed connection is nothing to speak of.
     fresh.on('error', () => undefined);
     return fresh;
   }
 
-  function exchange(connection: Socket, bytes: string): Promise<WireAnswer | undefined> {
+  function exchange(connection: Socket, bytes: string): Promise<WireResponse | undefined> {
     return new Promise((resolve, reject) => {
       let received = '';
       const timer = setTimeout(() => finish(() => reject(new Error(`no response within ${LIMIT_MS} ms`))), LIMIT_MS);
@@ -43,7 +43,7 @@ export function rawClient(port: number): RawClient {
       }
       function settleWith(text: string): void {
         try {
-          resolve(parseAnswer(text).answer);
+          resolve(parseResponse(text).response);
         } catch (error) {
           reject(new Error(`malformed: ${text.slice(0, 200)}`, { cause: error }));
         }
@@ -61,11 +61,11 @@ export function rawClient(port: number): RawClient {
     async send(bytes) {
       if (!socket || socket.destroyed || !socket.writable || socket.readableEnded) socket = open();
       const used = socket;
-      const answer = await exchange(used, bytes);
+      const response = await exchange(used, bytes);
       // Line breaks in the input may have made more than one request of it: what else comes back is not waited for.
-      if (answer?.headers.get('connection')?.[0] === 'close' || mayBeSeveral(bytes)) used.destroy();
+      if (response?.headers.get('connection')?.[0] === 'close' || mayBeSeveral(bytes)) used.destroy();
       if (used.destroyed) socket = undefined;
-      return answer;
+      return response;
     },
     close: () => void socket?.destroy(),
   };
@@ -78,7 +78,7 @@ function isComplete(text: string): boolean {
   return length !== undefined ? text.length >= end + 4 + Number(length) : text.endsWith('0\r\n\r\n');
 }
 
-/** Whether there is a line end beyond those of one plain request head, or bytes behind it. */
+/** Whether there is a line end beyond those of one plain request head, or bytes after it. */
 function mayBeSeveral(bytes: string): boolean {
   const head = bytes.split('\r\n\r\n', 1)[0] ?? '';
   return /\r(?!\n)|(?<!\r)\n/.test(head) || bytes.indexOf('\r\n\r\n') !== bytes.lastIndexOf('\r\n\r\n');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { startServer } from '../../../src/app/serve';
 import { createAuthServer } from '../../../src/auth-server';
 import { recordingLogger } from '../../support/log';
-import type { WireAnswer } from '../support/wire';
+import type { WireResponse } from '../support/wire';
 import { anyInput } from './campaign';
 import type { FuzzTarget } from './campaign';
 import { rawClient } from './keep-alive';
@@ -114,12 +114,12 @@ function decodeURIComponentOr(text: string): string {
   }
 }
 
-function judge(answer: WireAnswer | undefined, right: boolean): number | undefined {
-  if (answer === undefined) return undefined;
-  const { status, headers } = answer;
+function judge(response: WireResponse | undefined, right: boolean): number | undefined {
+  if (response === undefined) return undefined;
+  const { status, headers } = response;
   if (status >= 500) throw new Error(`a ${status}`);
   if (headers.get('cache-control')?.[0] !== 'no-store') throw new Error(`a ${status} that may be stored`);
-  const body = JSON.parse(answer.body) as { access_token?: unknown; scope?: string; error?: string };
+  const body = JSON.parse(response.body) as { access_token?: unknown; scope?: string; error?: string };
   // Refused by node's parser.
   if (status !== 401 && headers.get('content-type')?.[0]?.startsWith('application/problem+json')) return status;
   if (status === 200) {
@@ -158,13 +158,13 @@ export async function tokenEndpoint(): Promise<FuzzTarget<unknown>> {
       const text = Buffer.from(body).toString('latin1');
       const credentials = authorization === undefined ? '' : `Authorization: ${authorization}\r\n`;
       const head = `POST /connect/token HTTP/1.1\r\nHost: a\r\nContent-Type: ${FORM}\r\n${credentials}Content-Length: ${text.length}\r\n\r\n`;
-      const answer = await client.send(head + text);
+      const response = await client.send(head + text);
       const status = judge(
-        answer,
+        response,
         holdsSecret({ body: text, ...(authorization !== undefined && { authorization }) }, secret),
       );
-      const told = JSON.stringify(log.entries) + (answer?.body ?? '');
-      if (told.includes(secret)) throw new Error('the secret stands in the log or in the answer');
+      const told = JSON.stringify(log.entries) + (response?.body ?? '');
+      if (told.includes(secret)) throw new Error('the secret stands in the log or in the response');
       return [status];
     },
     async close() {

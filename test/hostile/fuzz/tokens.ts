@@ -103,7 +103,7 @@ function isRight(header: unknown, claims: unknown): boolean {
     isRightHeader(header) &&
     areRightTimes(claims) &&
     areRightNames(claims) &&
-    // Bound to a key whose possession nobody has proved.
+    // Bound to a key whose possession is not proved.
     claims['cnf'] === undefined
   );
 }
@@ -155,11 +155,11 @@ export async function tokens(): Promise<FuzzTarget<unknown>> {
     async check({ token: text, right, loose }) {
       target.lines.length = 0;
       const bytes = `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${text}\r\n\r\n`;
-      const answer = await client.send(bytes);
-      const status = checkResponse(answer, right);
+      const response = await client.send(bytes);
+      const status = checkResponse(response, right);
       // A higher generation that was accepted before makes this one an old one: the only way to refuse a right token.
-      const superseded = answer && codeOf(answer) === 'superseded';
-      if (right && !loose && status !== 200 && !superseded) throw new Error(`a right token was answered ${status}`);
+      const superseded = response && codeOf(response) === 'superseded';
+      if (right && !loose && status !== 200 && !superseded) throw new Error(`a right token got ${status}`);
       const leaked = leaks(bytes, target.lines.join(''));
       if (leaked.length > 0) throw new Error(`in the log: ${leaked.join(' ')}`);
       return [status];

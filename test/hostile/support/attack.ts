@@ -2,7 +2,7 @@ import type { Reason } from '../../../src';
 import { WIRE } from '../../support/refusals';
 import { GOOD } from './forge';
 
-/** One row of the table: an attack, where it comes from, and the answer it must get. */
+/** One row of the table: an attack, where it comes from, and the response it must get. */
 export interface Attack {
   readonly name: string;
   /** RFC section, CVE, or named incident. */
@@ -12,7 +12,7 @@ export interface Attack {
   readonly expected: Expected;
 }
 
-/** The exact answer. */
+/** The exact response. */
 export interface Expected {
   /** `undefined`: the connection is closed without one. */
   readonly status: number | undefined;
@@ -28,15 +28,15 @@ export interface Expected {
   readonly byParser?: true;
   /** Node refuses it before any code of ours: no body, nothing in the log. */
   readonly byNode?: true;
-  /** The next request reached the app and its log, although its answer was not sent any more. */
+  /** The next request reached the app and its log, although its response was not sent any more. */
   readonly nextLogged?: boolean;
   /** Whether node says 100 Continue first. */
   readonly continued?: true;
   /**
-   * What becomes of a good request that follows on the same connection: it is `answered` (the default), the connection
+   * What becomes of a good request that follows on the same connection: it is `served` (the default), the connection
    * is `cut`, what was sent swallows it, or it is refused, with 400, because bytes in front of it are unreadable.
    */
-  readonly next?: 'answered' | 'cut' | 'swallowed' | 'refused';
+  readonly next?: 'served' | 'cut' | 'swallowed' | 'refused';
 }
 
 /** Refused for a reason of the gate: status, challenge and code from the table that the tests keep of their own. */
@@ -61,7 +61,7 @@ export function refusedByNode(): Expected {
   return { status: 400, byNode: true, next: 'cut' };
 }
 
-/** Ended without an answer. */
+/** Ended without a response. */
 export const cutOff: Expected = { status: undefined, byNode: true, next: 'cut' };
 
 /** Does no harm: the token is right, and what was added to it or around it changes nothing. */
@@ -69,7 +69,7 @@ export function harmless(reached = 'GET /v1/orders'): Expected {
   return { status: 200, reached: [reached] };
 }
 
-/** A request of these lines, with a Host and an empty line behind them. */
+/** A request of these lines, with a Host and an empty line after them. */
 export function request(lines: readonly string[], body = ''): string {
   return [...lines, 'Host: api.test', '', body].join('\r\n');
 }
@@ -79,7 +79,7 @@ export function get(...headers: readonly string[]): string {
   return request(['GET /v1/orders HTTP/1.1', ...headers]);
 }
 
-/** A request line with a good token behind it. */
+/** A request line with a good token after it. */
 export function withGoodToken(requestLine: string, ...headers: readonly string[]): string {
   return request([requestLine, `Authorization: Bearer ${GOOD}`, ...headers]);
 }

@@ -11,7 +11,7 @@ export const ANY_RSA: TestKey = { ...RS, kid: 'any-rsa', jwk: withoutAlg(RS, 'an
 export const PS = testKey('PS256');
 export const ES384 = testKey('ES384');
 export const ED = testKey('EdDSA');
-/** Whoever attacks has keys too; these are published nowhere. */
+/** An attacker has keys too; these are published nowhere. */
 export const STRANGER = newKey('ES256', ES.kid);
 export const STRANGER_RSA = newKey('RS256', RS.kid);
 
@@ -42,7 +42,7 @@ export function withParts(
   return [change.header ?? header, change.payload ?? payload, last ?? signature].join('.');
 }
 
-/** A token of the attacker's own making, signed with a key that nobody publishes. */
+/** A token of the attacker's own making, signed with a key that no key set contains. */
 export function forged(parts: TokenParts = {}): string {
   return token({ key: STRANGER, ...parts });
 }

@@ -6,12 +6,12 @@ import { leaks } from './leaks';
 import { parseChallenge } from './strict-challenge';
 import type { Target } from './target';
 import { exchange, SILENCE_MS } from './wire';
-import type { Exchange, WireAnswer } from './wire';
+import type { Exchange, WireResponse } from './wire';
 
 const NEXT = 'GET /livez HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n';
 const METADATA = `${AUDIENCE}/.well-known/oauth-protected-resource`;
 
-/** Runs one attack, with a good request behind it on the same connection, and asserts everything that must hold. */
+/** Runs one attack, with a good request after it on the same connection, and asserts everything that must hold. */
 export async function runAttack({ input, expected }: Attack, target: Target): Promise<void> {
   target.reached.length = target.lines.length = target.connections.count = 0;
   const bytes = bytesOf(input);
@@ -24,8 +24,8 @@ export async function runAttack({ input, expected }: Attack, target: Target): Pr
   expect(Object.keys(Object.prototype)).toEqual([]);
   // The attacker's own: no key, address or file that a token names was fetched.
   expect(target.connections.count).toBe(1);
-  const answer = result.answers.find(({ status }) => status >= 200);
-  if (answer && !expected.byNode) expectAnswer(answer, target.exposeReasons ? expected : opaque(expected), bytes);
+  const response = result.responses.find(({ status }) => status >= 200);
+  if (response && !expected.byNode) expectResponse(response, target.exposeReasons ? expected : opaque(expected), bytes);
   expectLog(target.lines, expected);
   expect(leaks(bytes, target.lines.join(''))).toEqual([]);
 }
@@ -35,32 +35,32 @@ function bytesOf(input: Attack['input']): string {
   return `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${input.token}\r\n\r\n`;
 }
 
-/** Statuses in their order and how the connection ended: a smuggled request would be an answer too many. */
-function outcome({ answers, malformed, closed, error }: Exchange): object {
+/** Statuses in their order and how the connection ended: a smuggled request would be a response too many. */
+function outcome({ responses, malformed, closed, error }: Exchange): object {
   return {
-    statuses: answers.map(({ status }) => status),
+    statuses: responses.map(({ status }) => status),
     ...(malformed !== undefined && { malformed }),
-    // A reset after a complete answer is node cutting a request that it refused to read to its end.
+    // A reset after a complete response is node cutting a request that it refused to read to its end.
     ...(error !== undefined && error !== 'ECONNRESET' && error !== 'EPIPE' && { error }),
     closed,
   };
 }
 
-function expectedOutcome({ status, continued, next = 'answered' }: Expected): object {
+function expectedOutcome({ status, continued, next = 'served' }: Expected): object {
   const first = status === undefined ? [] : [...(continued ? [100] : []), status];
-  const second = { answered: [200], refused: [400], cut: [], swallowed: [] }[next];
+  const second = { served: [200], refused: [400], cut: [], swallowed: [] }[next];
   return { statuses: [...first, ...second], closed: next !== 'swallowed' };
 }
 
-/** In production every bad token is answered alike. */
+/** In production every bad token gets a response alike. */
 function opaque(expected: Expected): Expected {
   return expected.error === 'invalid_token' ? { ...expected, code: 'invalid_token' } : expected;
 }
 
 const OPAQUE_CHALLENGE = `Bearer realm="api", error="invalid_token", error_description="The access token is not valid.", resource_metadata="${METADATA}"`;
 
-function expectAnswer(answer: WireAnswer, { status = 0, error, code, scopes }: Expected, bytes: string): void {
-  const challenges = answer.headers.get('www-authenticate') ?? [];
+function expectResponse(response: WireResponse, { status = 0, error, code, scopes }: Expected, bytes: string): void {
+  const challenges = response.headers.get('www-authenticate') ?? [];
   if (error === undefined) {
     expect(challenges).toEqual([]);
   } else {
@@ -68,18 +68,18 @@ function expectAnswer(answer: WireAnswer, { status = 0, error, code, scopes }: E
     expect(challenges).toEqual([code === 'invalid_token' ? OPAQUE_CHALLENGE : challengeOf(code as Reason, details)]);
     expect(parseChallenge(challenges[0] ?? '').parameters.get('error') ?? null).toBe(error);
   }
-  expect(answer.headers.get('x-powered-by')).toBeUndefined();
+  expect(response.headers.get('x-powered-by')).toBeUndefined();
   if (code === undefined) return;
-  expect(answer.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8']);
-  expect(answer.headers.get('cache-control')).toEqual(['no-store']);
+  expect(response.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8']);
+  expect(response.headers.get('cache-control')).toEqual(['no-store']);
   if (bytes.startsWith('HEAD ')) return;
-  expect(JSON.parse(answer.body)).toMatchObject({ status, code });
+  expect(JSON.parse(response.body)).toMatchObject({ status, code });
 }
 
-/** One line for the request and one for the good one behind it; each a JSON object in printable ASCII. */
+/** One line for the request and one for the good one after it; each a JSON object in printable ASCII. */
 function expectLog(
   lines: readonly string[],
-  { status, code, error, byParser, byNode, nextLogged, next = 'answered' }: Expected,
+  { status, code, error, byParser, byNode, nextLogged, next = 'served' }: Expected,
 ): void {
   const text = lines.join('');
   expect(text).toMatch(/^[\x20-\x7e\n]*$/);
@@ -91,7 +91,7 @@ function expectLog(
     // The parser reads ahead of the app.
     ...(next === 'refused' ? [400] : []),
     ...(byNode ? [] : [status]),
-    ...(next === 'answered' || nextLogged ? [200] : []),
+    ...(next === 'served' || nextLogged ? [200] : []),
   ]);
   if (error !== undefined) expect(entries.map((entry) => entry['reason'])).toContain(code);
   if (byParser) expect(entries[0]?.['reason']).toBe('unreadable');

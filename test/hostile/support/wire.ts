@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 
-/** One answer as it came over the wire. */
-export interface WireAnswer {
+/** One response as it came over the wire. */
+export interface WireResponse {
   readonly status: number;
   /** By lower-case name; of a repeated one every value. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
@@ -10,8 +10,8 @@ export interface WireAnswer {
 
 /** What came back on one connection. */
 export interface Exchange {
-  readonly answers: readonly WireAnswer[];
-  /** Why the bytes that came back are no sequence of well-formed answers. */
+  readonly responses: readonly WireResponse[];
+  /** Why the bytes that came back are not a sequence of well-formed responses. */
   readonly malformed?: string;
   /** Whether the server closed the connection; else the client gave up waiting for more. */
   readonly closed: boolean;
@@ -19,7 +19,7 @@ export interface Exchange {
   readonly error?: string;
 }
 
-/** So long without a byte from the server means: it waits for us. Answers take a few ms. */
+/** So long without a byte from the server means: it waits for us. Responses take a few ms. */
 export const SILENCE_MS = 300;
 /** Where the server is expected to close, it may be slow about it: other processes want the machine too. */
 const PATIENCE_MS = 4_000;
@@ -33,7 +33,7 @@ export function exchange(port: number, bytes: Buffer, silenceMs = PATIENCE_MS): 
     let closed = true;
     socket.setEncoding('latin1').setTimeout(silenceMs, () => {
       const until = received.length;
-      // A process that was held up runs its timers before it reads: what has come meanwhile is no silence.
+      // A process that was held up runs its timers before it reads: what arrived in the meantime is not silence.
       setTimeout(() => {
         if (socket.destroyed || received.length > until) return;
         closed = false;
@@ -42,10 +42,10 @@ export function exchange(port: number, bytes: Buffer, silenceMs = PATIENCE_MS): 
     });
     socket.on('data', (chunk: string) => (received += chunk));
     socket.on('end', () => socket.end());
-    // A refused request may be answered and cut before all of it was sent: what came back until then counts.
+    // A refused request may get as a response and cut before all of it was sent: what came back until then counts.
     socket.on('error', (failure: NodeJS.ErrnoException) => (error = failure.code ?? failure.message));
     socket.on('close', () =>
-      resolve({ ...parseAnswers(received, bytes), closed, ...(error !== undefined && { error }) }),
+      resolve({ ...parseResponses(received, bytes), closed, ...(error !== undefined && { error }) }),
     );
     socket.write(bytes);
   });
@@ -56,29 +56,29 @@ const NO_CHUNKS = '0\r\n\r\n';
 /** RFC 9110 section 5.5, without obs-text: nothing of ours needs it. */
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?$/;
 
-/** Reads answers one behind the other (RFC 9112), every byte accounted for. */
-function parseAnswers(received: string, request: Buffer): Pick<Exchange, 'answers' | 'malformed'> {
-  const answers: WireAnswer[] = [];
+/** Reads responses one after the other (RFC 9112), every byte accounted for. */
+function parseResponses(received: string, request: Buffer): Pick<Exchange, 'responses' | 'malformed'> {
+  const responses: WireResponse[] = [];
   let rest = received;
   try {
     while (rest !== '') {
-      const withoutBody = answers.length === 0 && request.subarray(0, 5).toString('latin1') === 'HEAD ';
-      const { answer, length } = parseAnswer(rest, withoutBody);
-      answers.push(answer);
+      const withoutBody = responses.length === 0 && request.subarray(0, 5).toString('latin1') === 'HEAD ';
+      const { response, length } = parseResponse(rest, withoutBody);
+      responses.push(response);
       rest = rest.slice(length);
     }
-    return { answers };
+    return { responses };
   } catch (error) {
-    return { answers, malformed: `${(error as Error).message}: ${JSON.stringify(rest.slice(0, 200))}` };
+    return { responses, malformed: `${(error as Error).message}: ${JSON.stringify(rest.slice(0, 200))}` };
   }
 }
 
 /**
- * Reads one answer from the beginning of a text.
+ * Reads one response from the beginning of a text.
  *
  * @throws Error that says what is wrong, also when the text ends too early
  */
-export function parseAnswer(text: string, withoutBody = false): { answer: WireAnswer; length: number } {
+export function parseResponse(text: string, withoutBody = false): { response: WireResponse; length: number } {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) throw new Error('a head without an end');
   const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');
@@ -86,10 +86,10 @@ export function parseAnswer(text: string, withoutBody = false): { answer: WireAn
   if (status === undefined) throw new Error('no status line');
   const headers = parseFields(lines);
   const start = end + 4;
-  // What is only on its way to an answer, 100 Continue, has no body either.
+  // What is only on its way to a response, 100 Continue, has no body either.
   const none = withoutBody || status === '204' || status.startsWith('1');
   const { body, length } = none ? { body: '', length: 0 } : readBody(text.slice(start), headers);
-  return { answer: { status: Number(status), headers, body }, length: start + length };
+  return { response: { status: Number(status), headers, body }, length: start + length };
 }
 
 function parseFields(lines: readonly string[]): Map<string, string[]> {
@@ -106,10 +106,10 @@ function readBody(text: string, headers: ReadonlyMap<string, readonly string[]>)
   const lengths = headers.get('content-length');
   if (headers.has('transfer-encoding')) {
     // Only what node itself refuses, a missing Host for one, comes in chunks: in none.
-    if (lengths || !text.startsWith(NO_CHUNKS)) throw new Error('an answer in chunks');
+    if (lengths || !text.startsWith(NO_CHUNKS)) throw new Error('a response in chunks');
     return { body: '', length: NO_CHUNKS.length };
   }
-  if (!lengths) throw new Error('an answer of unknown length');
+  if (!lengths) throw new Error('a response of unknown length');
   const length = Number(lengths[0]);
   if (lengths.length !== 1 || text.length < length) throw new Error('a body that is not as long as announced');
   return { body: text.slice(0, length), length };
