@@ -27,6 +27,8 @@ export interface KeyRefreshOptions {
 export interface KeyRefresh {
   /** The last good set, however old. */
   readonly keys: KeySet | undefined;
+  /** The last good set that had a key which its successor lacks. */
+  readonly previous: KeySet | undefined;
   /** Number of fetches started so far. */
   readonly started: number;
   /** Number of the fetch that returned `keys`; 0 before the first. */
@@ -59,6 +61,7 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
   // With a short age limit the refresh starts early, to leave the issuer time to respond.
   const refreshFrom = maxAgeMs < 10 * timeoutMs ? 0.5 : 0.7;
   let keys: KeySet | undefined;
+  let previous: KeySet | undefined;
   let fetchedAt = -Infinity;
   let started = 0;
   let keysFetch = 0;
@@ -102,6 +105,7 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
 
   function accept(fresh: KeySet, number: number, startedAt: number): void {
     const recovered = failures > 0;
+    if (keys && !keys.isWithin(fresh)) previous = keys;
     keys = fresh;
     keysFetch = number;
     // The keys were good when the request was sent: the time of the response is part of their age.
@@ -144,6 +148,9 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
   return {
     get keys() {
       return keys;
+    },
+    get previous() {
+      return previous;
     },
     get started() {
       return started;

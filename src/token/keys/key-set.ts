@@ -50,6 +50,11 @@ export class KeySet {
     return this.#all.size;
   }
 
+  /** Whether another set has all of these keys. */
+  isWithin(other: KeySet): boolean {
+    return [...this.#all].every((key) => other.has(key));
+  }
+
   has(key: VerificationKey): boolean {
     return this.#all.has(key);
   }

@@ -48,7 +48,10 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
       if (unknown.has(id)) throw new AuthError('unknown_key');
       if (published.isBackingOff) throw published.unavailable();
       // A fetch in flight here was started after the token came, on behalf of another one.
-      if (!published.inFlight && !unknown.takeFetch()) throw published.unavailable(unknown.waitMs());
+      if (!published.inFlight && !unknown.takeFetch()) {
+        // The issuer has withdrawn the key: that is known without another fetch.
+        throw published.previous?.find(header) ? new AuthError('unknown_key') : published.unavailable(unknown.waitMs());
+      }
       await published.refresh();
       found = published.keys?.find(header);
     }

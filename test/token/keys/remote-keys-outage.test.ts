@@ -133,6 +133,17 @@ describe('an unknown key id', () => {
     expect(fetches).toHaveLength(4);
   });
 
+  it('of a withdrawn key is refused also while no fetch is allowed', async () => {
+    const { find, answer } = await sourceWith(A, B);
+    for (const id of ['x', 'y']) {
+      const refused = find(id);
+      await answer(B);
+      expect(await refused).toBe('unknown_key');
+    }
+    expect(await find('z')).toBe('keys_unavailable');
+    expect(await find('a')).toBe('unknown_key');
+  });
+
   it('that is none at all is asked for and remembered as others are', async () => {
     const { keys, fetches, answer } = await sourceWith(A, B);
     const anonymous = { keyId: undefined, algorithm: 'ES256' } as const;
