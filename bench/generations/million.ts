@@ -7,8 +7,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { generationsFromUrl } from '../../src/generation/from-url';
-import { trackGenerations } from '../../src/generation/tracker';
-import type { GenerationTracker } from '../../src/generation/tracker';
+import { generationVerifier } from '../../src/generation/verifier';
+import type { GenerationVerifier } from '../../src/generation/verifier';
 import { systemClock, systemSchedule } from '../../src/core/clock';
 import { consoleLogger } from '../../src/core/logger';
 import { round, table } from '../stats';
@@ -45,23 +45,23 @@ async function measure(name: string): Promise<(string | number)[]> {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
   const started = performance.now();
-  const tracker = track(engine.url);
-  await tracker.ready();
+  const verifier = startVerifier(engine.url);
+  await verifier.ready();
   const readSeconds = (performance.now() - started) / 1000;
   delay.disable();
   const megabytes = usedMegabytes() - before;
-  if (tracker.status().floors < FLOORS) throw new Error(`${name}: only ${tracker.status().floors} floors arrived`);
-  const lookup = lookupNanoseconds(tracker);
-  const burst = await burstSeconds(engine.url, tracker);
-  await tracker.close();
+  if (verifier.status().floors < FLOORS) throw new Error(`${name}: only ${verifier.status().floors} floors arrived`);
+  const lookup = lookupNanoseconds(verifier);
+  const burst = await burstSeconds(engine.url, verifier);
+  await verifier.close();
   await engine.stop();
   console.error(`${name}: done`);
   // The histogram counts from one tick to the next: its resolution is part of every value.
   return [name, round(readSeconds), round(delay.max / 1e6 - 1), round(megabytes), round(lookup), round(burst)];
 }
 
-function track(url: string): GenerationTracker {
-  return trackGenerations({
+function startVerifier(url: string): GenerationVerifier {
+  return generationVerifier({
     issuer: 'https://login.test',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
@@ -79,16 +79,16 @@ function track(url: string): GenerationTracker {
   });
 }
 
-function lookupNanoseconds(tracker: GenerationTracker): number {
+function lookupNanoseconds(verifier: GenerationVerifier): number {
   const ids = Array.from({ length: 1_000 }, (_, index) => `client-${Math.floor((index * FLOORS) / 1_000)}`);
   const now = Date.now();
   const started = process.hrtime.bigint();
-  for (let index = 0; index < LOOKUPS; index++) tracker.check(ids[index % 1_000] as string, now);
+  for (let index = 0; index < LOOKUPS; index++) verifier.recheck(ids[index % 1_000] as string, now);
   return Number(process.hrtime.bigint() - started) / LOOKUPS;
 }
 
 /** Publishes changes of as many clients together, and waits until every one is refused. */
-async function burstSeconds(url: string, tracker: GenerationTracker): Promise<number> {
+async function burstSeconds(url: string, verifier: GenerationVerifier): Promise<number> {
   const source = generationsFromUrl(url);
   const old = Date.now();
   const ids = Array.from({ length: BURST }, (_, index) => `client-${index}`);
@@ -96,7 +96,7 @@ async function burstSeconds(url: string, tracker: GenerationTracker): Promise<nu
   await Promise.all(ids.map(async (id) => source.publish?.(id, old + 1)));
   let arrived = 0;
   while (arrived < BURST) {
-    arrived = ids.filter((id) => isRefused(tracker, id, old)).length;
+    arrived = ids.filter((id) => isRefused(verifier, id, old)).length;
     await new Promise((resolve) => setTimeout(resolve, 5));
     if (performance.now() - started > 30_000) throw new Error(`only ${arrived} of ${BURST} changes arrived`);
   }
@@ -104,9 +104,9 @@ async function burstSeconds(url: string, tracker: GenerationTracker): Promise<nu
   return (performance.now() - started) / 1000;
 }
 
-function isRefused(tracker: GenerationTracker, clientId: string, generation: number): boolean {
+function isRefused(verifier: GenerationVerifier, clientId: string, generation: number): boolean {
   try {
-    tracker.check(clientId, generation);
+    verifier.recheck(clientId, generation);
     return false;
   } catch {
     return true;

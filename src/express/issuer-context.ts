@@ -1,6 +1,6 @@
 import { generationsFromUrl } from '../generation/from-url';
-import { trackGenerations } from '../generation/tracker';
-import type { GenerationStatus, GenerationTracker } from '../generation/tracker';
+import { generationVerifier } from '../generation/verifier';
+import type { GenerationStatus, GenerationVerifier } from '../generation/verifier';
 import { keyFetcher } from '../token/keys/fetch-keys';
 import type { KeySource, KeyStatus } from '../token/keys/key-set';
 import { remoteKeys } from '../token/keys/remote-keys';
@@ -16,7 +16,7 @@ export interface IssuerContext {
   readonly keys: KeySource;
   readonly verifier: TokenVerifier;
   /** Absent where the generation check is switched off. */
-  readonly tracker: GenerationTracker | undefined;
+  readonly generations: GenerationVerifier | undefined;
 }
 
 /** State of one issuer, for operators. */
@@ -34,14 +34,14 @@ const MAX_DOCUMENT_BYTES = 1_048_576;
 export function openIssuer(settings: IssuerSettings, dependencies: Dependencies): IssuerContext {
   const { issuer, algorithms } = settings;
   const keys = openKeys(settings, dependencies);
-  const tracker = openTracker(settings, dependencies);
+  const generations = openGenerations(settings, dependencies);
   const verifier = tokenVerifier({ rules: settings, algorithms, keys, clock: dependencies.clock });
-  return { issuer, keys, verifier, tracker };
+  return { issuer, keys, verifier, generations };
 }
 
 /** State of an issuer, for operators. */
-export function statusOf({ issuer, keys, tracker }: IssuerContext): IssuerStatus {
-  return { issuer, keys: keys.status(), ...(tracker && { generations: tracker.status() }) };
+export function statusOf({ issuer, keys, generations }: IssuerContext): IssuerStatus {
+  return { issuer, keys: keys.status(), ...(generations && { generations: generations.status() }) };
 }
 
 /** Options about the keys of an issuer. */
@@ -59,7 +59,7 @@ export function openKeys(settings: KeySettings, dependencies: Dependencies): Key
   return remoteKeys({ ...dependencies, issuer, fetchKeys, timeoutMs: FETCH_TIMEOUT_MS, maxAgeMs, staleMs });
 }
 
-function openTracker(settings: IssuerSettings, dependencies: Dependencies): GenerationTracker | undefined {
+function openGenerations(settings: IssuerSettings, dependencies: Dependencies): GenerationVerifier | undefined {
   const { issuer, generationClaim: claim, generationSource, preset, clockToleranceMs, maxTokenAgeMs } = settings;
   if (claim === undefined) return undefined;
   if (claim === 'iat' && generationSource === undefined) {
@@ -67,7 +67,7 @@ function openTracker(settings: IssuerSettings, dependencies: Dependencies): Gene
     dependencies.logger.warn({ issuer }, message);
   }
   const ownsSource = typeof generationSource === 'string';
-  return trackGenerations({
+  return generationVerifier({
     ...dependencies,
     issuer,
     rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },

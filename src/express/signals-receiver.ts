@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
 import { readBody } from '../core/read-body';
 import type { Reason } from '../core/reasons';
-import { FIRST_TIME_MS, requireFloor } from '../generation/generation';
+import { FIRST_TIME_MS, requirePublishable } from '../generation/generation';
 import { securityEventVerifier } from '../token/security-event';
 import type { SecurityEvent } from '../token/security-event';
 import type { GateRequest, Middleware } from './request';
@@ -147,7 +147,7 @@ function refused(err: DeliveryError, description: string): DeliveryResponse {
 function requireStorable(clientId: string, floor: number): void {
   if (Buffer.byteLength(clientId) > MAX_CLIENT_ID_BYTES) throw invalidEvent('sub is too long');
   try {
-    requireFloor(clientId, floor);
+    requirePublishable(clientId, floor);
   } catch (cause) {
     throw invalidEvent('sub cannot be stored', cause);
   }

@@ -64,7 +64,7 @@ export function openVerifier(settings: GateSettings): Verifier {
     // Refused claims are cached too: repeating an expired token costs no signature check each time.
     cache?.set(unverified, verified);
     // Before the first read of the generations has ended, a token waits for it.
-    await context.tracker?.settled();
+    await context.generations?.settled();
     return accept(verified);
   }
 
@@ -77,10 +77,10 @@ export function openVerifier(settings: GateSettings): Verifier {
       return undefined;
     }
     if (!accepted || !isCurrent(accepted.verified, clock())) {
-      return context.tracker?.settled() ? undefined : accept(cached);
+      return context.generations?.settled() ? undefined : accept(cached);
     }
     const { auth } = accepted;
-    if (auth.generation !== undefined) context.tracker?.check(auth.clientId, auth.generation);
+    if (auth.generation !== undefined) context.generations?.recheck(auth.clientId, auth.generation);
     return auth;
   }
 
@@ -88,7 +88,7 @@ export function openVerifier(settings: GateSettings): Verifier {
     verify,
     verifyCached,
     async ready() {
-      await Promise.all(contexts.flatMap(({ keys, tracker }) => [keys.ready(), tracker?.ready()]));
+      await Promise.all(contexts.flatMap(({ keys, generations }) => [keys.ready(), generations?.ready()]));
     },
     status() {
       const issuers = contexts.map(statusOf);
@@ -96,7 +96,7 @@ export function openVerifier(settings: GateSettings): Verifier {
     },
     async close() {
       for (const { keys } of contexts) keys.close();
-      await Promise.all(contexts.map(({ tracker }) => tracker?.close()));
+      await Promise.all(contexts.map(({ generations }) => generations?.close()));
     },
   };
 }
@@ -106,7 +106,7 @@ function accept(cached: CachedToken): Auth {
   const { context, signed } = cached;
   const verified = context.verifier.verifyClaims(signed);
   const { issuer, clientId, subject, tokenId, scopes, expiresAtMs, claims } = verified;
-  const generation = context.tracker?.admit(clientId, claims);
+  const generation = context.generations?.verify(clientId, claims);
   const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
   cached.accepted = { verified, auth };
   return auth;

@@ -1,4 +1,5 @@
-import { FIRST_TIME_MS, isFloor } from './generation';
+import { FIRST_TIME_MS } from './generation';
+import type { Floor } from './source';
 
 /** How long a floor can still matter. */
 export interface FloorsOptions {
@@ -9,21 +10,13 @@ export interface FloorsOptions {
 }
 
 /**
- * How far apart the clocks of the machines may be that issue tokens and change clients: a token can carry a later `iat`
- * than the floor that discards it, and then outlives the floor by as much.
+ * How far apart the clocks of an issuer's machines may be: a token can carry a later `iat` than the floor that discards
+ * it, and then outlives the floor by that much.
  */
-const CLOCKS_APART_MS = 60_000;
+const ISSUER_CLOCK_SKEW_MS = 60_000;
 
-/** What one merge met. */
-export interface Merged {
-  /** Entries that are not floors; they changed nothing. */
-  readonly refused: number;
-  /** Whether a generation below 10^12 was among them: a counter, not a time. */
-  readonly counters: boolean;
-}
-
-/** A trim is a pass over all floors, so it is not made more often than this. */
-const TRIM_EVERY_MS = 60_000;
+/** A trim is a pass over all floors. */
+const MIN_TRIM_INTERVAL_MS = 60_000;
 
 /**
  * The lowest generation still accepted per client id, for one issuer. Floors merge by max, so order, repetition and
@@ -35,7 +28,7 @@ export class Floors {
   #trimmedMs = 0;
 
   constructor({ maxTokenAgeMs, skewMs }: FloorsOptions) {
-    this.#lifetimeMs = maxTokenAgeMs + skewMs + CLOCKS_APART_MS;
+    this.#lifetimeMs = maxTokenAgeMs + skewMs + ISSUER_CLOCK_SKEW_MS;
   }
 
   get size(): number {
@@ -54,24 +47,9 @@ export class Floors {
     return true;
   }
 
-  /** Raises many; entries that are not floors are left out and counted. */
-  merge(floors: Iterable<unknown>): Merged {
-    let refused = 0;
-    let counters = false;
-    for (const floor of floors) {
-      if (!isFloor(floor)) {
-        refused++;
-        continue;
-      }
-      this.raise(floor[0], floor[1]);
-      if (floor[1] < FIRST_TIME_MS) counters = true;
-    }
-    return { refused, counters };
-  }
-
   /**
    * Drops every floor whose older tokens have all expired, and returns how many. Safe because verification refuses
-   * tokens that live longer than `maxTokenAgeMs`. Counters say nothing about time: they stay.
+   * tokens that live longer than `maxTokenAgeMs`. Generations that are not times never expire.
    */
   trim(nowMs: number): number {
     let dropped = 0;
@@ -83,10 +61,29 @@ export class Floors {
     return dropped;
   }
 
-  /** Trims once a minute at most, so that it can be called after every read and every learned floor. */
+  /** Trims at most once a minute, so it can be called after every read. */
   trimWhenDue(nowMs: number): void {
-    if (Math.abs(nowMs - this.#trimmedMs) < TRIM_EVERY_MS) return;
+    if (Math.abs(nowMs - this.#trimmedMs) < MIN_TRIM_INTERVAL_MS) return;
     this.#trimmedMs = nowMs;
     this.trim(nowMs);
+  }
+}
+
+/** Floors in two arrays: a pair exists only while it is iterated, which saves a million small arrays per large read. */
+export class FloorList implements Iterable<Floor> {
+  readonly #clientIds: string[] = [];
+  readonly #generations: number[] = [];
+
+  get length(): number {
+    return this.#clientIds.length;
+  }
+
+  add(clientId: string, generation: number): void {
+    this.#clientIds.push(clientId);
+    this.#generations.push(generation);
+  }
+
+  *[Symbol.iterator](): Generator<Floor, void, undefined> {
+    for (const [index, clientId] of this.#clientIds.entries()) yield [clientId, this.#generations[index] as number];
   }
 }

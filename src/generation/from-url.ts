@@ -5,8 +5,8 @@ interface SourceModule {
   sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationSource;
 }
 
-/* eslint-disable @typescript-eslint/no-require-imports -- each source is loaded on first use: an import must be quick */
-/** One line per source: the schemes of its URLs, and the module that makes it. */
+/* eslint-disable @typescript-eslint/no-require-imports -- each source is loaded on first use, to keep the import of the package fast */
+/** One row per source: the schemes of its URLs, and its module. */
 const SOURCES: readonly (readonly [schemes: RegExp, load: () => SourceModule])[] = [
   [/^https?:/i, () => require('./http/source') as SourceModule],
   [/^rediss?:/i, () => require('./redis/source') as SourceModule],

@@ -1,10 +1,11 @@
+import { AuthError } from '../core/auth-error';
 import { describe } from '../core/options';
 import type { Floor } from './source';
 
-/** From here on (September 2001) a generation is a time in ms; a smaller number is somebody else's counter. */
+/** From here on (September 2001) a generation is a time in ms; a smaller number is another system's counter. */
 export const FIRST_TIME_MS = 1e12;
 
-/** Whether a value can be a generation: an integer that a double holds exactly, not negative. */
+/** Whether a value can be a generation: an integer that a double represents exactly, not negative. */
 export function isGeneration(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
@@ -14,15 +15,15 @@ export function isFloor(value: unknown): value is Floor {
   return Array.isArray(value) && value.length === 2 && typeof value[0] === 'string' && isGeneration(value[1]);
 }
 
-/** UTF-8 cannot express a lone surrogate, so a store would keep another client id; PostgreSQL stores no zero character. */
+/** UTF-8 cannot encode a lone surrogate, so a store would keep another client id; PostgreSQL stores no U+0000. */
 const NOT_STORABLE = /\0|\p{Surrogate}/u;
 
 /**
- * Checks what is to be published.
+ * Checks the arguments of `publish()`.
  *
- * @throws TypeError when it is not a floor.
+ * @throws TypeError when they are not a floor.
  */
-export function requireFloor(clientId: unknown, generation: unknown): void {
+export function requirePublishable(clientId: unknown, generation: unknown): void {
   if (typeof clientId !== 'string' || clientId === '') {
     throw new TypeError(`publish(): client id must be a non-empty string, got ${describe(clientId)}`);
   }
@@ -32,4 +33,47 @@ export function requireFloor(clientId: unknown, generation: unknown): void {
   if (!isGeneration(generation)) {
     throw new TypeError(`publish(): generation must be an integer from 0 to 2^53 - 1, got ${describe(generation)}`);
   }
+}
+
+/** Which claim carries the generation, and its type. */
+export interface GenerationRule {
+  /** Name of the claim; `iat` compares the issue time, for issuers that stamp no generation. */
+  readonly claim: string;
+  /** Whether the claim may be a decimal string; some issuers write every custom claim as one. */
+  readonly decimalString: boolean;
+  /** How far in the future a generation that is a time may lie, in ms. */
+  readonly toleranceMs: number;
+}
+
+const CANONICAL_DECIMAL = /^(0|[1-9][0-9]*)$/;
+
+/**
+ * Reads the generation of a token.
+ *
+ * @throws AuthError `generation_missing` when the claim is absent or null, `generation_invalid` when it is anything but
+ * an integer from 0 to 2^53 - 1, or a time later than `nowMs` plus the tolerance.
+ */
+export function readGeneration(claims: Readonly<Record<string, unknown>>, rule: GenerationRule, nowMs: number): number {
+  const value = Object.hasOwn(claims, rule.claim) ? claims[rule.claim] : undefined;
+  if (value === undefined || value === null) {
+    throw new AuthError('generation_missing', { privateDetail: `claim "${rule.claim}" is ${String(value)}` });
+  }
+  const generation = rule.claim === 'iat' ? fromIssueTime(value) : fromClaim(value, rule.decimalString);
+  if (!isGeneration(generation)) {
+    throw new AuthError('generation_invalid', { privateDetail: `claim "${rule.claim}" is ${describe(value)}` });
+  }
+  if (generation >= FIRST_TIME_MS && generation > nowMs + rule.toleranceMs) {
+    const ahead = `generation ${generation} is ${generation - nowMs} ms ahead of this clock`;
+    throw new AuthError('generation_invalid', { privateDetail: ahead });
+  }
+  return generation;
+}
+
+/** Rounded down to the second (RFC 7519 section 2, NumericDate), so that a token of the same second dies too. */
+function fromIssueTime(value: unknown): unknown {
+  return typeof value === 'number' ? Math.floor(value) * 1000 : undefined;
+}
+
+function fromClaim(value: unknown, decimalString: boolean): unknown {
+  return decimalString && typeof value === 'string' && CANONICAL_DECIMAL.test(value) ? Number(value) : value;
 }

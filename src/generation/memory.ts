@@ -1,7 +1,7 @@
 import { systemClock } from '../core/clock';
 import type { Clock } from '../core/clock';
 import { readOptions } from '../core/options';
-import { requireFloor } from './generation';
+import { requirePublishable } from './generation';
 import type { Floor, PublishingSource } from './source';
 
 /** Options of `memoryGenerations()`. */
@@ -16,8 +16,8 @@ interface Change {
 }
 
 /**
- * A source inside one process, for the embedded token server and for tests: whoever holds it publishes, every gate
- * that was given it hears immediately.
+ * A source inside one process, for the embedded token server and for tests: every gate that uses it learns of a
+ * published floor immediately.
  *
  * @throws TypeError when an option is wrong.
  * @example
@@ -25,9 +25,9 @@ interface Change {
  * import { authenticate } from 'tillgate';
  * import { memoryGenerations } from 'tillgate/generations';
  *
- * const generations = memoryGenerations();
- * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com', generations });
- * void generations.publish('pos-terminal', Date.now());
+ * const generationSource = memoryGenerations();
+ * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com', generationSource });
+ * void generationSource.publish('pos-terminal', Date.now());
  * ```
  */
 export function memoryGenerations(options: MemoryGenerationsOptions = {}): PublishingSource {
@@ -36,7 +36,7 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Publi
   const watchers = new Set<() => void>();
   let latestMs = 0;
 
-  /** Never steps back, so that a change can never hide behind the time of an earlier read. */
+  /** Never steps back, so that a change is never earlier than the `nowMs` of a previous read. */
   function now(): number {
     return (latestMs = Math.max(latestMs, clock()));
   }
@@ -48,14 +48,14 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Publi
       return Promise.resolve({ floors, nowMs: now() });
     },
     watch(wake) {
-      // One entry per watch, also when two of them share a function.
+      // One entry per watch, even if two watches share a function.
       const watcher = (): void => wake();
       watchers.add(watcher);
       return Promise.resolve(() => void watchers.delete(watcher));
     },
     // eslint-disable-next-line @typescript-eslint/require-await -- so that wrong arguments reject instead of throwing
     async publish(clientId, generation) {
-      requireFloor(clientId, generation);
+      requirePublishable(clientId, generation);
       const known = changes.get(clientId);
       if (known && generation <= known.floor[1]) return;
       changes.set(clientId, { floor: [clientId, generation], changedMs: now() });

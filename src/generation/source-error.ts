@@ -1,4 +1,4 @@
-/** A source that cannot be read or watched. The message is our own: it holds no credentials and nothing of a response. */
+/** A source that cannot be read or watched. The message contains no credentials and nothing of a response. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
 }
@@ -9,12 +9,12 @@ export function noResponse(limitMs: number): SourceError {
 }
 
 /**
- * Names a failure for operators. Of foreign errors only name and code: what a store's client writes into a message may
- * hold a connection string.
+ * Describes a failure for operators. Of other libraries' errors only name and code: their message may contain a
+ * connection string.
  */
 export function describeFailure(error: unknown): string {
   if (error instanceof SourceError) return error.message;
-  // Not `instanceof Error`: inside Jest, what Node itself throws is of another realm.
+  // Not `instanceof Error`: inside Jest, Node's own errors come from another realm.
   const name = wordIn(error, 'name') ?? `a thrown ${typeof error}`;
   const code = wordIn(error, 'code') ?? wordIn(memberOf(error, 'cause'), 'code');
   return code === undefined ? name : `${name} (${code})`;

@@ -6,7 +6,7 @@ import type { Fetch } from '../token/keys/fetch-json';
 /** Loads a package by its name. */
 export type Load = (name: string) => unknown;
 
-/** What a source that is made from a URL may use; each takes what it needs. */
+/** Dependencies of a source that is made from a URL; each source uses those that it needs. */
 export interface SourceDependencies {
   /** Sent with every request to an `http(s):` source. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -33,18 +33,18 @@ export function loadIfInstalled(load: Load, name: string): unknown {
   }
 }
 
-/** A store's URL, and our own parameters of its query. */
+/** A store's URL, and Tillgate's own parameters of its query. */
 export interface StoreUrl {
-  /** Without our parameters, which the store's client must not see. */
+  /** Without Tillgate's parameters, which the store's client does not know. */
   readonly url: string;
-  /** Where the floors are: the value of the parameter that was asked for. */
+  /** Name of the sorted set or table. */
   readonly place: string | undefined;
   /** `sentinel=on` or `off`; on by default. */
   readonly sentinel: boolean;
 }
 
 /**
- * Takes our parameters out of the query of a store's URL: `sentinel`, and the one that says where the floors are.
+ * Removes Tillgate's parameters from the query of a store's URL: `sentinel`, and the name of the sorted set or table.
  *
  * @throws TypeError when the URL or `sentinel` is wrong; the message does not repeat the URL
  */

@@ -1,22 +1,22 @@
 /** Lowest generation still accepted, for one client id. */
 export type Floor = readonly [clientId: string, generation: number];
 
-/** What a complete read of a source answers. */
+/** Result of a complete read of a source. */
 export interface GenerationSnapshot {
-  /** Every floor that moved at or after the requested time. More is harmless: floors merge by max. */
+  /** Every floor that moved at or after the requested time. More floors do no harm: they merge by max. */
   readonly floors: Iterable<Floor>;
   /** The source's own clock at the read, in ms since the epoch; the next read asks from here on. */
   readonly nowMs: number;
   /**
-   * Where the next read asks from, by a source that knows it exactly. Default: well before `nowMs`, to leave room for
-   * changes that become visible late.
+   * `sinceMs` of the next read, from a source that knows it exactly. Default: well before `nowMs`, for changes that
+   * become visible late.
    */
   readonly resumeMs?: number;
 }
 
 /**
- * Where floors come from: the extension point for any store. Polling `read` is the base line and alone makes a
- * source correct; `watch` only makes it fast.
+ * Where floors come from: the extension point for any store. Polling `read` is enough for a source to be correct; `watch`
+ * makes it fast.
  */
 export interface GenerationSource {
   /**
@@ -26,11 +26,11 @@ export interface GenerationSource {
   read(sinceMs: number): Promise<GenerationSnapshot>;
   /**
    * Calls `wake` when something may have moved, and returns a function that stops it. A hint only: a source may
-   * lose, repeat or reorder hints. Resolves once the watch stands; a rejection leaves polling as the base line.
-   * A watch that ends by itself says so through `lost`, and is asked for again after a pause.
+   * lose, repeat or reorder hints. Resolves once the watch is established; after a rejection there is polling only.
+   * A watch that ends by itself calls `lost`, and the caller watches again after a pause.
    */
   watch?(wake: () => void, lost?: (error: unknown) => void): Promise<() => void>;
-  /** Publishes a floor, durably: once resolved, every later `read` has it. A lower number than the known one changes nothing. */
+  /** Publishes a floor, durably: once resolved, every later `read` returns it. A lower number than the known one changes nothing. */
   publish?(clientId: string, generation: number): Promise<void>;
   /**
    * Proof that a store which can lose data holds every floor. With it, a process that starts refuses all tokens until
@@ -52,8 +52,8 @@ export interface GenerationSource {
  * 2. `write(next)` with `next = max(last + 1, now in ms)`.
  *
  * A process that starts reads the whole store and then waits until the sentinel has moved once, which proves that the
- * publisher has looked at the store in the meantime. A sentinel that stands still is accepted after 2.5 s: then the
- * publisher is not running, and nothing can change.
+ * publisher has checked the store in the meantime. A sentinel that does not move is accepted after 2.5 s: then the
+ * publisher is not running, and no generation can change.
  */
 export interface GenerationSentinel {
   /** Resolves with the sentinel; `undefined` if the store has none. */
@@ -62,18 +62,18 @@ export interface GenerationSentinel {
   write(generation: number): Promise<void>;
 }
 
-/** A source with every optional method, as `memoryGenerations()`, `redisGenerations()` and `postgresGenerations()` make it. */
+/** A source with every optional method, as made by `memoryGenerations()`, `redisGenerations()` and `postgresGenerations()`. */
 export type PublishingSource = GenerationSource & Required<Pick<GenerationSource, 'watch' | 'publish' | 'close'>>;
 
 /**
- * A source in the gate's own process that knows every floor at every moment: it is asked with every request, so nothing
- * is read ahead and nothing goes stale. For tests, whose next line must see a change.
+ * A source in the gate's own process that is asked on every request, so it is never stale. For tests, whose next line
+ * must see a change.
  */
 export interface LiveSource extends GenerationSource {
   floorOf(clientId: string): number | undefined;
 }
 
-/** Whether a source can be asked about one client at any moment. */
+/** Whether a source is a `LiveSource`. */
 export function isLive(source: GenerationSource | undefined): source is LiveSource {
   const floorOf = (source as Partial<LiveSource> | undefined)?.floorOf;
   // A polluted prototype must not turn a source that has to be read into a live one.

@@ -1,7 +1,7 @@
 import type { Logger } from '../../src/core/logger';
 import type { Floor, GenerationSnapshot, GenerationSource } from '../../src/generation/source';
-import { trackGenerations } from '../../src/generation/tracker';
-import type { GenerationTracker, TrackerOptions } from '../../src/generation/tracker';
+import { generationVerifier } from '../../src/generation/verifier';
+import type { GenerationVerifier, GenerationVerifierOptions } from '../../src/generation/verifier';
 import { AuthError } from '../../src/core/auth-error';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
@@ -70,16 +70,19 @@ export class ScriptedSource implements GenerationSource {
   }
 }
 
-export interface Tracked {
+export interface StartedVerifier {
   readonly time: FakeTime;
   readonly log: KeptLog;
-  readonly tracker: GenerationTracker;
+  readonly verifier: GenerationVerifier;
 }
 
-/** A tracker on fake time: a minute of staleness, a poll every 5 s, no jitter. */
-export function track(options: Partial<TrackerOptions> = {}, time = fakeTime(START)): Tracked {
+/** A verifier on fake time: a minute of staleness, a poll every 5 s, no jitter. */
+export function startVerifier(
+  options: Partial<GenerationVerifierOptions> = {},
+  time = fakeTime(START),
+): StartedVerifier {
   const log = keptLog();
-  const tracker = trackGenerations({
+  const verifier = generationVerifier({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
@@ -93,7 +96,7 @@ export function track(options: Partial<TrackerOptions> = {}, time = fakeTime(STA
     random: () => 0,
     ...options,
   });
-  return { time, log, tracker };
+  return { time, log, verifier };
 }
 
 /** The reason for which `work` refuses, or `undefined` when it passes. */

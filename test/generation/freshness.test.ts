@@ -1,4 +1,4 @@
-import { Freshness } from '../../src/generation/freshness';
+import { Freshness } from '../../src/generation/source-sync';
 
 const READ_MS = 1_000;
 

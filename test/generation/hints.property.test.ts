@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { memoryGenerations } from '../../src/generation/memory';
 import type { GenerationSource } from '../../src/generation/source';
 import { fakeTime } from '../support/fake-time';
-import { START, reasonOf, track } from './fixtures';
+import { START, reasonOf, startVerifier } from './fixtures';
 
 /** What can happen to one change on its way: the hint, and the time that passes before the next one. */
 const change = fc.record({
@@ -40,7 +40,7 @@ async function everyFloorComesRight(changes: Change[], reads: string[]): Promise
       return Promise.resolve(() => void wakes.delete(wake));
     },
   };
-  const { tracker } = track({ source, overlapMs: 0 }, time);
+  const { verifier } = startVerifier({ source, overlapMs: 0 }, time);
   const hint = (): void => wakes.forEach((wake) => wake());
   const right = new Map<string, number>();
 
@@ -55,10 +55,10 @@ async function everyFloorComesRight(changes: Change[], reads: string[]): Promise
   reads.length = 0;
   await time.advance(25_000);
 
-  expect(tracker.status()).toMatchObject({ source: 'fresh', floors: right.size });
+  expect(verifier.status()).toMatchObject({ source: 'fresh', floors: right.size });
   for (const [clientId, floor] of right) {
-    expect(reasonOf(() => tracker.check(clientId, floor - 1))).toBe('superseded');
-    expect(reasonOf(() => tracker.check(clientId, floor))).toBeUndefined();
+    expect(reasonOf(() => verifier.recheck(clientId, floor - 1))).toBe('superseded');
+    expect(reasonOf(() => verifier.recheck(clientId, floor))).toBeUndefined();
   }
-  await tracker.close();
+  await verifier.close();
 }

@@ -1,7 +1,7 @@
 import { memoryGenerations } from '../../src/generation/memory';
 import type { Floor } from '../../src/generation/source';
 import { fakeTime, settle } from '../support/fake-time';
-import { START, reasonOf, track } from './fixtures';
+import { START, reasonOf, startVerifier } from './fixtures';
 
 function newSource() {
   const time = fakeTime(START);
@@ -91,31 +91,31 @@ describe('memoryGenerations', () => {
     expect(() => memoryGenerations({ clocks: Date.now } as object)).toThrow(/did you mean "clock"/);
   });
 
-  it('reaches a tracker at once', async () => {
+  it('reaches a verifier at once', async () => {
     const { source, time } = newSource();
-    const { tracker } = track({ source }, time);
-    await tracker.ready();
+    const { verifier } = startVerifier({ source }, time);
+    await verifier.ready();
     for (let n = 1; n <= 5; n++) {
       await source.publish('pos', START + n);
       await settle();
-      expect(reasonOf(() => tracker.check('pos', START + n - 1))).toBe('superseded');
+      expect(reasonOf(() => verifier.recheck('pos', START + n - 1))).toBe('superseded');
     }
-    await tracker.close();
+    await verifier.close();
   });
 
-  it('brings 10,000 changes of one second to a tracker completely', async () => {
+  it('brings 10,000 changes of one second to a verifier completely', async () => {
     const { source, time } = newSource();
-    const { tracker } = track({ source }, time);
-    await tracker.ready();
+    const { verifier } = startVerifier({ source }, time);
+    await verifier.ready();
     for (let n = 0; n < 10_000; n++) {
       await source.publish(`client-${n % 5_000}`, START + n);
       if (n % 100 === 99) await time.advance(10);
     }
     await time.advance(1);
-    expect(tracker.status().floors).toBe(5_000);
+    expect(verifier.status().floors).toBe(5_000);
     for (let n = 5_000; n < 10_000; n++) {
-      expect(reasonOf(() => tracker.check(`client-${n - 5_000}`, START + n - 1))).toBe('superseded');
+      expect(reasonOf(() => verifier.recheck(`client-${n - 5_000}`, START + n - 1))).toBe('superseded');
     }
-    await tracker.close();
+    await verifier.close();
   });
 });

@@ -1,7 +1,7 @@
 import { generationsFromUrl } from '../../src/generation/from-url';
 import { httpGenerations } from '../../src/generation/http/source';
 import type { GenerationSource } from '../../src/generation/source';
-import { ScriptedSource, START, reasonOf, track } from './fixtures';
+import { ScriptedSource, START, reasonOf, startVerifier } from './fixtures';
 
 const prototype = Object.prototype as unknown as Record<string, unknown>;
 
@@ -30,19 +30,19 @@ describe('with a polluted Object.prototype', () => {
     const source = new ScriptedSource();
     source.fails();
     await polluted({ floorOf: () => undefined }, async () => {
-      const { tracker } = track({ source });
-      await tracker.settled();
-      expect(reasonOf(() => tracker.check('pos', START))).toBe('generations_unavailable');
+      const { verifier } = startVerifier({ source });
+      await verifier.settled();
+      expect(reasonOf(() => verifier.recheck('pos', START))).toBe('generations_unavailable');
     });
   });
 
   it('reads ask from the time of the last response', async () => {
     const source = new ScriptedSource();
     await polluted({ resumeMs: 9e15, overlapMs: -9e15, pollMs: 9e15, readTimeoutMs: 0, ownsSource: true }, async () => {
-      const { tracker, time } = track({ source });
-      await tracker.ready();
+      const { verifier, time } = startVerifier({ source });
+      await verifier.ready();
       await time.advance(5_000);
-      await tracker.close();
+      await verifier.close();
     });
     expect(source.asked).toEqual([0, START - 60_000]);
   });

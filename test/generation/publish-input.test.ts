@@ -47,7 +47,7 @@ describe('a client id that PostgreSQL cannot index', () => {
   it('is refused before it is sent, counted in bytes', async () => {
     const { source, pool: unused } = fakeSource();
     await expect(source.publish('é'.repeat(1_301), START)).rejects.toThrow(
-      'publish(): client id must have 2600 bytes at most to be stored in PostgreSQL',
+      'publish(): client id must have at most 2600 bytes to be stored in PostgreSQL',
     );
     expect(unused.clients).toEqual([]);
   });

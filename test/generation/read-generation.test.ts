@@ -1,5 +1,5 @@
-import { readGeneration } from '../../src/generation/read-generation';
-import type { GenerationRule } from '../../src/generation/read-generation';
+import { readGeneration } from '../../src/generation/generation';
+import type { GenerationRule } from '../../src/generation/generation';
 import { START, reasonOf } from './fixtures';
 
 const RULE: GenerationRule = { claim: 'generation', decimalString: false, toleranceMs: 10_000 };

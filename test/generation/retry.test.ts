@@ -1,6 +1,6 @@
 import { backOffMs } from '../../src/core/clock';
 import { SourceError } from '../../src/generation/source-error';
-import { ScriptedSource, START, reasonOf, track } from './fixtures';
+import { ScriptedSource, START, reasonOf, startVerifier } from './fixtures';
 
 const BOUNDS = { firstMs: 500, longestMs: 4_000 };
 
@@ -19,8 +19,8 @@ describe('backOffMs', () => {
 describe('reads that fail', () => {
   it('are retried with back-off, at least four times within the bound', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     source.fails();
     const times: number[] = [];
     const failing = source.answer;
@@ -34,8 +34,8 @@ describe('reads that fail', () => {
 
   it('are hurried by a hint, but not beyond the first pause', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     source.fails();
     await time.advance(40_000);
     const asked = source.asked.length;
@@ -49,8 +49,8 @@ describe('reads that fail', () => {
 
   it('are hurried by a hint also when one came during the failed read', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     source.fails();
     await time.advance(25_000);
     source.answer = () => {
@@ -63,24 +63,24 @@ describe('reads that fail', () => {
     source.hint();
     await time.advance(500);
     expect(source.asked.length).toBe(asked + 1);
-    expect(tracker.status().source).toBe('fresh');
+    expect(verifier.status().source).toBe('fresh');
   });
 
   it('are logged once per outage, with the reason of our own and nothing of a foreign message', async () => {
     const source = new ScriptedSource();
     const error = Object.assign(new Error('connect to postgres://user:hunter2@db failed'), { code: 'ECONNREFUSED' });
     source.fails(error);
-    const { tracker, time, log } = track({ source });
+    const { verifier, time, log } = startVerifier({ source });
     await time.advance(100_000);
     expect(log.lines).toEqual(['warn: generations cannot be read']);
     expect(log.fields).toEqual([{ issuer: 'https://login.example', detail: 'Error (ECONNREFUSED)', ageMs: undefined }]);
-    expect(tracker.status().lastError).toBe('Error (ECONNREFUSED)');
-    source.fails(new SourceError('answered 500, expected 200'));
+    expect(verifier.status().lastError).toBe('Error (ECONNREFUSED)');
+    source.fails(new SourceError('responded with 500, expected 200'));
     await time.advance(20_000);
-    expect(tracker.status().lastError).toBe('answered 500, expected 200');
+    expect(verifier.status().lastError).toBe('responded with 500, expected 200');
     source.fails('hunter2');
     await time.advance(20_000);
-    expect(tracker.status().lastError).toBe('a thrown string');
+    expect(verifier.status().lastError).toBe('a thrown string');
   });
 
   it('end after the time for one read, and their late answer still raises floors but not the freshness', async () => {
@@ -88,14 +88,14 @@ describe('reads that fail', () => {
     const late: (() => void)[] = [];
     source.answer = () =>
       new Promise((resolve) => late.push(() => resolve({ floors: [['pos', START]], nowMs: START + 99 })));
-    const { tracker, time } = track({ source });
+    const { verifier, time } = startVerifier({ source });
     await time.advance(5_000);
-    expect(tracker.status()).toMatchObject({ failures: 1, lastError: 'no response within 5000 ms' });
-    expect(tracker.settled()).toBeUndefined();
+    expect(verifier.status()).toMatchObject({ failures: 1, lastError: 'no response within 5000 ms' });
+    expect(verifier.settled()).toBeUndefined();
     late[0]?.();
     await time.advance(0);
-    expect(reasonOf(() => tracker.check('pos', START - 1))).toBe('superseded');
-    expect(tracker.status().source).toBe('starting');
+    expect(reasonOf(() => verifier.recheck('pos', START - 1))).toBe('superseded');
+    expect(verifier.status().source).toBe('starting');
     source.holds();
     await time.advance(500);
     expect(source.asked).toEqual([0, 0]);
@@ -105,13 +105,13 @@ describe('reads that fail', () => {
     const source = new ScriptedSource();
     const late: (() => void)[] = [];
     source.answer = () => new Promise((_, reject) => late.push(() => reject(new Error('too late'))));
-    const { tracker, time } = track({ source });
+    const { verifier, time } = startVerifier({ source });
     await time.advance(5_000);
     source.holds();
     await time.advance(1_000);
     late[0]?.();
     await time.advance(0);
-    expect(tracker.status()).toMatchObject({ source: 'fresh', failures: 1 });
+    expect(verifier.status()).toMatchObject({ source: 'fresh', failures: 1 });
   });
 });
 
@@ -119,8 +119,8 @@ describe('a watch that fails', () => {
   it('leaves polling as the base line, and is asked for again until it stands', async () => {
     const source = new ScriptedSource();
     source.watching = () => Promise.reject(new Error('no pub/sub'));
-    const { tracker, time, log } = track({ source });
-    await tracker.ready();
+    const { verifier, time, log } = startVerifier({ source });
+    await verifier.ready();
     await time.advance(2_500);
     expect(source.events).toEqual(['watch', 'read', 'watch']);
     source.watching = () => Promise.resolve();
@@ -129,8 +129,8 @@ describe('a watch that fails', () => {
     // Whatever moved while nobody watched is read at once.
     expect(source.events).toEqual(['watch', 'read']);
     expect(log.lines).toEqual([
-      'warn: the watch on generations is lost, polling goes on',
-      'info: the watch on generations stands again',
+      'warn: the watch on generations is lost, polling continues',
+      'info: the watch on generations is open again',
     ]);
   });
 
@@ -138,11 +138,11 @@ describe('a watch that fails', () => {
     const source = new ScriptedSource();
     const late: (() => void)[] = [];
     source.watching = () => new Promise((resolve) => late.push(resolve));
-    const { tracker, time } = track({ source });
+    const { verifier, time } = startVerifier({ source });
     await time.advance(4_999);
-    expect(tracker.settled()).toBeDefined();
+    expect(verifier.settled()).toBeDefined();
     await time.advance(1);
-    expect(tracker.status().source).toBe('fresh');
+    expect(verifier.status().source).toBe('fresh');
     // Stands too late: it is stopped, so that there are never two.
     late[0]?.();
     await time.advance(0);
@@ -152,8 +152,8 @@ describe('a watch that fails', () => {
 
   it('by being lost is stopped and asked for again', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     source.lose(new Error('gone'));
     source.lose(new Error('gone'));
     await time.advance(1_000);
@@ -165,8 +165,8 @@ describe('a watch that fails', () => {
 
   it('time and again is asked for with growing pauses, also if it stands for a moment each time', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     const cut = (): void => {
       if (source.wakes.size > 0) source.lose(new Error('cut'));
       time.schedule(cut, 10);
@@ -180,8 +180,8 @@ describe('a watch that fails', () => {
 
   it('after it stood for a while is asked for again soon', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     for (let n = 0; n < 3; n++) {
       await time.advance(32_000);
       source.lose(new Error('gone'));
@@ -199,9 +199,9 @@ describe('a watch that fails', () => {
       source.watching = () => new Promise((resolve) => (stand = resolve));
       return source.watch(wake);
     };
-    const { tracker, time } = track({ source: { read: (sinceMs) => source.read(sinceMs), watch } });
+    const { verifier, time } = startVerifier({ source: { read: (sinceMs) => source.read(sinceMs), watch } });
     if (how === 'lost') lose(new Error('gone'));
-    else await tracker.close();
+    else await verifier.close();
     stand();
     await time.advance(0);
     expect(source.wakes.size).toBe(0);
@@ -213,8 +213,10 @@ describe('a watch that fails', () => {
       Promise.resolve(() => {
         throw new Error('cannot stop');
       });
-    const { tracker } = track({ source: { read: () => Promise.resolve({ floors: [], nowMs: START }), watch } });
-    await tracker.ready();
-    await expect(tracker.close()).resolves.toBeUndefined();
+    const { verifier } = startVerifier({
+      source: { read: () => Promise.resolve({ floors: [], nowMs: START }), watch },
+    });
+    await verifier.ready();
+    await expect(verifier.close()).resolves.toBeUndefined();
   });
 });

@@ -1,8 +1,8 @@
 import { fakeTime, settle } from '../support/fake-time';
 import { redisGenerations } from '../../src/generation/redis/source';
 import type { GenerationSentinel } from '../../src/generation/source';
-import { HOUR, ScriptedSource, START, keptLog, reasonOf, track } from './fixtures';
-import type { Tracked } from './fixtures';
+import { HOUR, ScriptedSource, START, keptLog, reasonOf, startVerifier } from './fixtures';
+import type { StartedVerifier } from './fixtures';
 import { fakeSource } from './postgres/fake';
 import { FakeRedis } from './redis/fake';
 
@@ -21,34 +21,34 @@ class Store extends ScriptedSource {
 }
 
 /** A process that starts on this store. */
-function start(store: Store): Tracked & { readonly stateOf: (generation: number) => string | undefined } {
-  const tracked = track({ source: store });
-  return { ...tracked, stateOf: (generation) => reasonOf(() => tracked.tracker.check('pos', generation)) };
+function start(store: Store): StartedVerifier & { readonly stateOf: (generation: number) => string | undefined } {
+  const started = startVerifier({ source: store });
+  return { ...started, stateOf: (generation) => reasonOf(() => started.verifier.recheck('pos', generation)) };
 }
 
 describe('a process that starts on a store with a sentinel', () => {
   it('is ready as soon as the publisher has raised the sentinel', async () => {
     const store = new Store();
     store.value = START - 100;
-    const { time, tracker, stateOf } = start(store);
+    const { time, verifier, stateOf } = start(store);
     await time.advance(900);
     expect(stateOf(START)).toBe('generations_unavailable');
     await store.sentinel.write(START);
     await time.advance(250);
     expect(stateOf(START)).toBeUndefined();
-    expect(tracker.status()).toMatchObject({ source: 'fresh', failures: 0 });
+    expect(verifier.status()).toMatchObject({ source: 'fresh', failures: 0 });
   });
 
   it('reads whole while it waits, and afterwards only what has moved', async () => {
     const store = new Store();
     store.value = 1;
-    const { time, tracker } = start(store);
+    const { time, verifier } = start(store);
     await settle();
     store.value = 2;
     await time.advance(250);
     expect(store.asked).toEqual([0, START - 60_000]);
     await time.advance(5_000);
-    expect([store.asked.length, store.looks, tracker.status().reads]).toEqual([3, 2, 2]);
+    expect([store.asked.length, store.looks, verifier.status().reads]).toEqual([3, 2, 2]);
   });
 
   it('refuses all while an older dump is in the store, and knows the lost floor once it is published again', async () => {
@@ -66,11 +66,11 @@ describe('a process that starts on a store with a sentinel', () => {
 
   it('refuses all for as long as a wiped store has no sentinel, and says what is missing', async () => {
     const store = new Store();
-    const { time, tracker, log, stateOf } = start(store);
+    const { time, verifier, log, stateOf } = start(store);
     await time.advance(30_000);
     expect(stateOf(START)).toBe('generations_unavailable');
-    expect(tracker.status()).toMatchObject({ source: 'starting', reads: 0 });
-    expect(tracker.status().lastError).toMatch(/^the store has no sentinel: .* set the option "sentinel" to false/);
+    expect(verifier.status()).toMatchObject({ source: 'starting', reads: 0 });
+    expect(verifier.status().lastError).toMatch(/^the store has no sentinel: .* set the option "sentinel" to false/);
     expect(log.lines).toEqual(['warn: generations cannot be read']);
     store.holds(['pos', START]);
     await store.sentinel.write(START);
@@ -117,21 +117,21 @@ describe('a process that starts on a store with a sentinel', () => {
   it('counts a sentinel that cannot be read as a failed read', async () => {
     const store = new Store();
     store.failure = new Error('down');
-    const { time, tracker } = start(store);
-    await tracker.settled();
-    expect(tracker.status()).toMatchObject({ source: 'starting', failures: 1, lastError: 'Error' });
+    const { time, verifier } = start(store);
+    await verifier.settled();
+    expect(verifier.status()).toMatchObject({ source: 'starting', failures: 1, lastError: 'Error' });
     expect(store.asked).toEqual([]);
     store.failure = undefined;
     store.value = 1;
     await time.advance(5_000);
-    expect(tracker.status().source).toBe('fresh');
+    expect(verifier.status().source).toBe('fresh');
   });
 
   it('stops looking once it is closed', async () => {
     const store = new Store();
-    const { time, tracker } = start(store);
+    const { time, verifier } = start(store);
     await time.advance(500);
-    await tracker.close();
+    await verifier.close();
     await time.advance(60_000);
     expect(store.looks).toBeLessThanOrEqual(4);
     expect(time.pending).toBe(0);
@@ -175,7 +175,7 @@ describe('the sentinel of redisGenerations', () => {
   it('fails with the server, and on a score that is not a generation', async () => {
     const { redis, source } = open();
     redis.scores.set('', '1.5');
-    await expect(source.sentinel?.read()).rejects.toThrow('score is no generation');
+    await expect(source.sentinel?.read()).rejects.toThrow('score is not a generation');
     redis.refused.set('ZMSCORE', new Error('NOPERM no'));
     await expect(source.sentinel?.read()).rejects.toThrow(/^Redis: ZMSCORE: the user lacks a permission/);
   });

@@ -3,7 +3,7 @@ import { Floors } from '../../src/generation/floors';
 import { SourceReader } from '../../src/generation/source-reader';
 import type { GenerationSnapshot } from '../../src/generation/source';
 import { settle } from '../support/fake-time';
-import { ScriptedSource, START, reasonOf, track } from './fixtures';
+import { ScriptedSource, START, reasonOf, startVerifier } from './fixtures';
 
 function open(source: ScriptedSource) {
   const floors = new Floors({ maxTokenAgeMs: 86_400_000, skewMs: 10_000 });
@@ -47,10 +47,25 @@ describe('reading a source', () => {
     expect(floors.get('pos')).toBe(START);
   });
 
-  it('says how many entries are not floors', async () => {
+  it('merges every valid floor, and says how many entries are not floors', async () => {
     const source = new ScriptedSource();
-    source.answer = () => ({ floors: [['pos'], 'kiosk', ['pos', 5]], nowMs: START }) as unknown as GenerationSnapshot;
-    await expect(open(source).reader.read()).rejects.toThrow('has 2 entries that are not [client id, generation]');
+    const entries = [['a', 1], ['b', -1], ['c', 1.5], ['d', '5'], [5, 5], ['e'], null, 'ff', ['g', 2 ** 53], ['h', 2]];
+    source.answer = () => ({ floors: entries, nowMs: START }) as unknown as GenerationSnapshot;
+    const { floors, reader } = open(source);
+    await expect(reader.read()).rejects.toThrow('has 8 entries that are not [client id, generation]');
+    expect([floors.size, floors.get('a'), floors.get('h')]).toEqual([2, 1, 2]);
+  });
+
+  it.each([
+    ['a counter', 1e12 - 1, 0],
+    ['a time', 1e12, START - 60_000],
+  ])('after %s (%d) asks from %d', async (_what, generation, sinceMs) => {
+    const source = new ScriptedSource();
+    source.holds(['pos', generation]);
+    const { reader } = open(source);
+    await reader.read();
+    await reader.read();
+    expect(source.asked).toEqual([0, sinceMs]);
   });
 
   it('yields to the event loop after every 5,000 floors', async () => {
@@ -73,27 +88,27 @@ describe('reading a source', () => {
     const source = new ScriptedSource();
     let respond: (snapshot: GenerationSnapshot) => void = () => undefined;
     source.answer = () => new Promise((resolve) => (respond = resolve));
-    const { tracker, time } = track({ source, readTimeoutMs: 1_000 });
+    const { verifier, time } = startVerifier({ source, readTimeoutMs: 1_000 });
     await time.advance(1_000);
-    expect(tracker.status()).toMatchObject({ failures: 1, lastError: 'no response within 1000 ms' });
+    expect(verifier.status()).toMatchObject({ failures: 1, lastError: 'no response within 1000 ms' });
     respond({ floors: [['pos', START]], nowMs: START });
     await settle();
-    expect(reasonOf(() => tracker.check('pos', START - 1))).toBe('superseded');
-    expect(tracker.status().source).toBe('starting');
+    expect(reasonOf(() => verifier.recheck('pos', START - 1))).toBe('superseded');
+    expect(verifier.status().source).toBe('starting');
   });
 });
 
 it('a pollMs beyond the longest timer polls rarely, not every millisecond', async () => {
   const source = new ScriptedSource();
-  const { tracker } = track({
+  const { verifier } = startVerifier({
     source,
     pollMs: 3e9,
     maxStalenessMs: 1e10,
     clock: systemClock,
     schedule: systemSchedule,
   });
-  await tracker.ready();
+  await verifier.ready();
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(source.asked).toEqual([0]);
-  await tracker.close();
+  await verifier.close();
 });

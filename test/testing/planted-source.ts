@@ -1,4 +1,4 @@
-import { requireFloor } from '../../src/generation/generation';
+import { requirePublishable } from '../../src/generation/generation';
 import type { Floor, GenerationSnapshot, GenerationSource } from '../../src/generation/source';
 import type { GenerationSourceFixture } from '../../src/testing/index';
 
@@ -14,7 +14,7 @@ export class PlantedSource implements GenerationSource {
   nowMs = 1_800_000_000_000;
 
   // The replaceable parts.
-  check: (clientId: string, generation: number) => void = requireFloor;
+  check: (clientId: string, generation: number) => void = requirePublishable;
   isHigher = (generation: number, known: number): boolean => generation > known;
   keep = (clientId: string, generation: number): void =>
     void this.changes.set(clientId, { generation, changedMs: this.nowMs });

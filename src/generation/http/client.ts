@@ -1,60 +1,61 @@
 import type { Schedule } from '../../core/clock';
+import { ownValue } from '../../core/objects';
 import { describe } from '../../core/options';
 import { isSecureUrl } from '../../core/urls';
 import type { Fetch } from '../../token/keys/fetch-json';
 import { SourceError, describeFailure } from '../source-error';
 
-/** Where a token server's generations are read, with what every request carries. */
+/** URL of a token server's `/generations`, and the headers of every request. */
 export interface HttpTarget {
-  /** URL of `/generations`, without credentials: safe to log. */
-  readonly address: URL;
+  /** Without credentials: safe to log. */
+  readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * Reads an address: credentials in it become a Basic header (RFC 7617), an empty path becomes `/generations`.
+ * Reads the option `url`: credentials in it become a Basic header (RFC 7617), an empty path becomes `/generations`.
  *
- * @throws TypeError when the address or a header is wrong; the message holds neither credentials nor header values.
+ * @throws TypeError when the URL or a header is wrong; the message holds neither credentials nor header values.
  */
-export function httpTarget(url: string, extraHeaders: unknown, allowHttp: boolean): HttpTarget {
-  const address = parseUrl(url);
-  if (!allowHttp && !isSecureUrl(address.href)) {
+export function httpTarget(option: string, extraHeaders: unknown, allowHttp: boolean): HttpTarget {
+  const url = parseUrl(option);
+  if (!allowHttp && !isSecureUrl(url.href)) {
     throw new TypeError(
       'httpGenerations(): option "url" must be https: (http: is accepted on loopback only, or with allowHttp: true)',
     );
   }
   const headers = requireHeaders(extraHeaders);
-  const authorization = basicCredentials(address);
+  const authorization = basicCredentials(url);
   if (authorization !== undefined && headers.has('authorization')) {
     throw new TypeError('httpGenerations(): credentials in "url" and an Authorization header exclude each other');
   }
   if (authorization !== undefined) headers.set('authorization', authorization);
-  address.username = '';
-  address.password = '';
-  if (address.pathname === '/') address.pathname = '/generations';
-  return { address, headers: Object.fromEntries(headers) };
+  url.username = '';
+  url.password = '';
+  if (url.pathname === '/') url.pathname = '/generations';
+  return { url, headers: Object.fromEntries(headers) };
 }
 
-/** The address of one request: the target's own query stays. */
-export function withPath(address: URL, suffix: string, query: Readonly<Record<string, string>> = {}): string {
-  const url = new URL(address);
+/** The URL of one request: the target's own query stays. */
+export function withPath(target: URL, suffix: string, query: Readonly<Record<string, string>> = {}): string {
+  const url = new URL(target);
   if (suffix !== '') url.pathname = `${url.pathname.replace(/\/$/, '')}/${suffix}`;
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   return url.href;
 }
 
-/** An address as it may appear in a log: a query can hold an access key. */
-export function nameOf({ origin, pathname }: URL): string {
+/** A URL without its query, which can hold an access key: safe to log. */
+export function loggableUrl({ origin, pathname }: URL): string {
   return `${origin}${pathname}`;
 }
 
 function parseUrl(url: string): URL {
   // Node's error repeats its input, and with it the password.
-  const address = URL.canParse(url) ? new URL(url) : undefined;
-  if (!address || !/^https?:$/.test(address.protocol) || address.hash !== '') {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.hash !== '') {
     throw new TypeError('httpGenerations(): option "url" must be an absolute http: or https: URL without a fragment');
   }
-  return address;
+  return parsed;
 }
 
 function requireHeaders(given: unknown): Headers {
@@ -89,7 +90,7 @@ function decode(text: string): string {
   }
 }
 
-/** What requests to a token server need. */
+/** How requests reach a token server. */
 export interface HttpClientOptions {
   readonly target: HttpTarget;
   readonly fetch: Fetch;
@@ -98,7 +99,7 @@ export interface HttpClientOptions {
   readonly timeoutMs: number;
 }
 
-/** Sends the requests of one source, bounded in time; every failure comes out as a `SourceError`. */
+/** Sends the requests of one source, bounded in time; every failure is a `SourceError`. */
 export class HttpClient {
   readonly #options: HttpClientOptions;
   readonly #open = new Set<AbortController>();
@@ -107,20 +108,20 @@ export class HttpClient {
     this.#options = options;
   }
 
-  /** Opens one exchange; ended by `release`, by its own abort, or by `close`. */
+  /** Opens one exchange. It ends by `release`, by its own abort, or by `close`. */
   acquire(): AbortController {
     const exchange = new AbortController();
     this.#open.add(exchange);
     return exchange;
   }
 
-  /** Ends an exchange; whatever is left of the response is dropped. */
+  /** Ends an exchange and drops the rest of its response. */
   release(exchange: AbortController): void {
     this.#open.delete(exchange);
     exchange.abort(new SourceError('closed'));
   }
 
-  /** Runs `work` on one exchange that is aborted when the time is over. */
+  /** Runs `work` on one exchange that is aborted at the time limit. */
   async bounded<Value>(exchange: AbortController, work: () => Promise<Value>): Promise<Value> {
     const { timeoutMs, schedule } = this.#options;
     const timer = schedule(() => exchange.abort(new SourceError(`no response within ${timeoutMs} ms`)), timeoutMs);
@@ -133,20 +134,27 @@ export class HttpClient {
     }
   }
 
-  /** Returns the head. Redirects come back as they are: credentials go to the configured address only. */
-  get(exchange: AbortController, url: string, headers: Readonly<Record<string, string>>): Promise<Response> {
+  /** Resolves with the response head. Redirects are not followed: credentials go to the configured URL only. */
+  async get(exchange: AbortController, url: string, headers: Readonly<Record<string, string>>): Promise<Response> {
     const { fetch, target } = this.#options;
-    return fetch(url, {
+    const init: RequestInit = {
       redirect: 'manual',
       signal: exchange.signal,
       headers: { ...target.headers, 'cache-control': 'no-cache', ...headers },
-    });
+    };
+    try {
+      return await fetch(url, init);
+    } catch (error) {
+      if (!isConnectionReset(error) || exchange.signal.aborted) throw error;
+      // The server may close an idle connection just as it is used again (RFC 9112 section 9.3.1).
+      return fetch(url, init);
+    }
   }
 
-  /** The failure of an exchange, in our own words. */
+  /** Describes the failure of an exchange without repeating the error's message. */
   failure(exchange: AbortController, error: unknown): SourceError {
     const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : error;
-    const name = nameOf(this.#options.target.address);
+    const name = loggableUrl(this.#options.target.url);
     return new SourceError(`GET ${name}: ${describeFailure(reason)}`, { cause: error });
   }
 
@@ -155,13 +163,19 @@ export class HttpClient {
   }
 }
 
+/** Whether a connection was closed before the response, in the words of Node's `fetch` (undici). */
+function isConnectionReset(error: unknown): boolean {
+  const code = ownValue(ownValue(error, 'cause'), 'code');
+  return code === 'ECONNRESET' || code === 'UND_ERR_SOCKET';
+}
+
 /** @throws SourceError when a response is not 200 with one of the expected content types. */
 export function requireOk(response: Response, contentType: RegExp, expected: string): void {
   if (response.status >= 300 && response.status < 400) {
-    throw new SourceError(`answered ${response.status}; redirects are refused, configure the final address`);
+    throw new SourceError(`responded with ${response.status}; redirects are refused, configure the final URL`);
   }
-  if (response.status !== 200) throw new SourceError(`answered ${response.status}, expected 200`);
+  if (response.status !== 200) throw new SourceError(`responded with ${response.status}, expected 200`);
   if (!contentType.test(response.headers.get('content-type') ?? '')) {
-    throw new SourceError(`answered another content type than ${expected}`);
+    throw new SourceError(`responded with another content type than ${expected}`);
   }
 }

@@ -53,16 +53,15 @@ export function httpGenerations(options: HttpGenerationsOptions): GenerationSour
   const client = new HttpClient({
     target,
     schedule,
-    // Looked up at each call, so that an instrumented global counts.
+    // Looked up at each call, so that an instrumented global is used.
     fetch: given.callable<Fetch>('fetch', (url, init) => fetch(url, init)),
     timeoutMs: given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 }),
   });
-  const { address } = target;
   const clock = given.callable('clock', systemClock);
   const logger = options.logger ?? consoleLogger;
   return {
-    read: snapshotReader(client, address),
-    watch: streamWatch({ client, address, clock, schedule, logger }),
+    read: snapshotReader(client, target.url),
+    watch: streamWatch({ client, url: target.url, clock, schedule, logger }),
     close() {
       client.close();
       return Promise.resolve();

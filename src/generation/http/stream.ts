@@ -1,14 +1,13 @@
 import type { Clock, Schedule, Timer } from '../../core/clock';
 import type { Logger } from '../../core/logger';
-import { nameOf, requireOk, withPath } from './client';
+import { loggableUrl, requireOk, withPath } from './client';
 import type { HttpClient } from './client';
-import { sseParser } from './sse';
 import { SourceError } from '../source-error';
 
 /** How the stream of a token server is followed. */
 export interface StreamOptions {
   readonly client: HttpClient;
-  readonly address: URL;
+  readonly url: URL;
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly logger: Logger;
@@ -16,15 +15,15 @@ export interface StreamOptions {
 
 type Watch = (wake: () => void, lost?: (error: unknown) => void) => Promise<() => void>;
 
-/** The server sends a heartbeat every 15 s: after three of them the connection is dead, whatever TCP believes. */
-const LONGEST_SILENCE_MS = 45_000;
-const LONGEST_RETRY_MS = 30_000;
+/** Three heartbeats of the server, which sends one every 15 s: then the connection is dead, even if TCP is not. */
+const MAX_SILENCE_MS = 45_000;
+const MAX_RETRY_MS = 30_000;
 
 /**
  * Makes the `watch` of a token server: `GET /generations/stream`, one event per change (WHATWG HTML section 9.2).
- * The watcher connects again after `lost`; the last event id is kept here for it.
+ * After `lost` the caller watches again; the last event id is kept for that.
  */
-export function streamWatch({ client, address, clock, schedule, logger }: StreamOptions): Watch {
+export function streamWatch({ client, url, clock, schedule, logger }: StreamOptions): Watch {
   let lastEventId = '';
   let retryMs = 0;
 
@@ -32,7 +31,7 @@ export function streamWatch({ client, address, clock, schedule, logger }: Stream
     return client.bounded(exchange, async () => {
       const resume = lastEventId === '' ? undefined : { 'last-event-id': lastEventId };
       const headers = { accept: 'text/event-stream', ...resume };
-      const response = await client.get(exchange, withPath(address, 'stream'), headers);
+      const response = await client.get(exchange, withPath(url, 'stream'), headers);
       requireOk(response, /^text\/event-stream\s*(;|$)/i, 'text/event-stream');
       return response;
     });
@@ -42,9 +41,9 @@ export function streamWatch({ client, address, clock, schedule, logger }: Stream
   async function follow(exchange: AbortController, response: Response, wake: () => void): Promise<SourceError> {
     const parser = sseParser({
       onEvent: wake,
-      // What cannot stand in a header cannot be sent back.
+      // Only what is valid in a header can be sent back.
       onLastEventId: (id) => (lastEventId = /^[\x21-\x7e]{0,256}$/.test(id) ? id : ''),
-      onRetry: (delayMs) => (retryMs = Math.min(delayMs, LONGEST_RETRY_MS)),
+      onRetry: (delayMs) => (retryMs = Math.min(delayMs, MAX_RETRY_MS)),
     });
     let watchdog = startWatchdog(exchange);
     try {
@@ -62,8 +61,8 @@ export function streamWatch({ client, address, clock, schedule, logger }: Stream
   }
 
   function startWatchdog(exchange: AbortController): Timer {
-    const silent = new SourceError(`the stream was silent for ${LONGEST_SILENCE_MS} ms`);
-    return schedule(() => exchange.abort(silent), LONGEST_SILENCE_MS);
+    const silent = new SourceError(`the stream was silent for ${MAX_SILENCE_MS} ms`);
+    return schedule(() => exchange.abort(silent), MAX_SILENCE_MS);
   }
 
   return async function watch(wake, lost) {
@@ -78,8 +77,8 @@ export function streamWatch({ client, address, clock, schedule, logger }: Stream
     void follow(exchange, response, wake).then((reason) => {
       client.release(exchange);
       if (stopped) return;
-      logger.info({ source: nameOf(address), openMs: clock() - openedMs }, 'the stream of generations has ended');
-      // The pause that the server has asked for comes before anybody connects again.
+      logger.info({ source: loggableUrl(url), openMs: clock() - openedMs }, 'the stream of generations has ended');
+      // The server's `retry` delays the next connection.
       pause = schedule(() => lost?.(reason), retryMs);
     });
     return () => {
@@ -88,4 +87,85 @@ export function streamWatch({ client, address, clock, schedule, logger }: Stream
       client.release(exchange);
     };
   };
+}
+
+/** One event of a stream (WHATWG HTML section 9.2.6). */
+export interface ServerSentEvent {
+  readonly event: string;
+  readonly data: string;
+}
+
+/** What a parser reports. */
+export interface SseHandlers {
+  readonly onEvent: (event: ServerSentEvent) => void;
+  /** The id to send as `Last-Event-ID` when connecting again; `''` when the server has reset it. */
+  readonly onLastEventId: (id: string) => void;
+  /** Pause in ms that the server asks for before a reconnection. */
+  readonly onRetry: (delayMs: number) => void;
+}
+
+/** Bounds the memory of a stream that never ends a line or an event. */
+const MAX_EVENT_LENGTH = 65_536;
+
+/**
+ * Makes a parser of one `text/event-stream` (WHATWG HTML section 9.2.6).
+ *
+ * The current `eventsource-parser` is ESM only and needs a newer Node than we support.
+ *
+ * @throws RangeError from `push` when a line or an event grows beyond 64 Ki characters.
+ */
+export function sseParser({ onEvent, onLastEventId, onRetry }: SseHandlers): { push(bytes: Uint8Array): void } {
+  // Joins code points across chunks, and removes a byte order mark.
+  const decoder = new TextDecoder();
+  let rest = '';
+  let afterCarriageReturn = false;
+  let type = '';
+  let data: string[] = [];
+  let dataLength = 0;
+  let id: string | undefined;
+
+  function push(bytes: Uint8Array): void {
+    let text = decoder.decode(bytes, { stream: true });
+    if (text === '') return;
+    // A chunk boundary may split CR LF: the CR has ended the line already.
+    if (afterCarriageReturn && text.startsWith('\n')) text = text.slice(1);
+    afterCarriageReturn = text.endsWith('\r');
+    const lines = (rest + text).split(/\r\n|\n|\r/);
+    rest = lines.pop() ?? '';
+    lines.forEach(takeLine);
+    if (rest.length + dataLength > MAX_EVENT_LENGTH) throw new RangeError('an event is too long');
+  }
+
+  function takeLine(line: string): void {
+    if (line === '') return dispatch();
+    const colon = line.indexOf(':');
+    if (colon === 0) return;
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1));
+    takeField(field, value);
+  }
+
+  function takeField(field: string, value: string): void {
+    if (field === 'event') type = value;
+    else if (field === 'id' && !value.includes('\0')) id = value;
+    else if (field === 'retry' && /^[0-9]+$/.test(value)) onRetry(Number(value));
+    else if (field === 'data') {
+      data.push(value);
+      dataLength += value.length + 1;
+      if (dataLength > MAX_EVENT_LENGTH) throw new RangeError('an event is too long');
+    }
+  }
+
+  function dispatch(): void {
+    // A stream without an id keeps the id of the previous connection.
+    if (id !== undefined) onLastEventId(id);
+    const event = { event: type || 'message', data: data.join('\n') };
+    const isEmpty = data.length === 0;
+    type = '';
+    data = [];
+    dataLength = 0;
+    if (!isEmpty) onEvent(event);
+  }
+
+  return { push };
 }

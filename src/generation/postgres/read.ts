@@ -1,4 +1,4 @@
-import { FloorList } from '../floor-list';
+import { FloorList } from '../floors';
 import { isGeneration } from '../generation';
 import type { PostgresQuery, PostgresSessions } from './sessions';
 import { SENTINEL, STAMP_TRIGGER } from './table';
@@ -14,9 +14,9 @@ export interface PostgresReaderOptions {
   readonly prepare: () => Promise<void>;
 }
 
-/** What the transaction of a read says about itself. */
+/** State of a read's transaction. */
 interface Head {
-  /** Every transaction before this one has ended: what it has committed is visible. */
+  /** The oldest open transaction: every earlier one has ended, and its changes are visible. */
   readonly horizon: bigint;
   /** The server's clock at the start of the transaction, before its snapshot. */
   readonly nowMs: number;
@@ -29,9 +29,8 @@ const PAGE = 2_000;
 const BEGIN = 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY';
 
 /**
- * Makes the `read` of a table. What moved is asked for twice over, by transaction and by time. The transaction is right
- * whatever the order of commits and whatever the clocks do; the time covers what transaction numbers cannot: a server
- * that took over and uses numbers again that its predecessor had used, for changes that got lost.
+ * Makes the `read` of a table. It selects what moved by transaction or by time. The transaction is right in any order
+ * of commits and for any clock; the time covers a server that took over and reuses transaction numbers of lost changes.
  */
 export function postgresReader(options: PostgresReaderOptions): (sinceMs: number) => Promise<GenerationSnapshot> {
   const { sessions, table, prepare } = options;
@@ -43,7 +42,7 @@ export function postgresReader(options: PostgresReaderOptions): (sinceMs: number
     return sessions.use(async (query) => {
       await query(BEGIN);
       const { horizon, nowMs } = await readHead(query, table);
-      // Numbers only grow: this is another history, restored or failed over, and what we know of the old one is no guide.
+      // Transaction numbers only grow: this server was restored or failed over, and has another history.
       const rewound = horizon < from;
       if (rewound) horizons.clear();
       await declare(query, table, rewound ? EVERYTHING : from, sinceMs);
@@ -65,15 +64,15 @@ async function readHead(query: PostgresQuery, table: PostgresTable): Promise<Hea
     [table.quoted, STAMP_TRIGGER],
   );
   const { horizon, now_ms, standby, stamped } = (row ?? {}) as Record<string, unknown>;
-  // A read of a standby would count as fresh, however far the standby lags behind.
-  if (standby !== 'false') throw failure('this server is a standby; use the address of the primary');
-  // Also while a dump is being restored: triggers come last, so a half-filled table is never taken for the whole.
+  // A read of a standby would count as fresh, however far it lags.
+  if (standby !== 'false') throw failure('this server is a standby; use the URL of the primary');
+  // A restore creates the triggers last, so a half-restored table is refused too.
   if (stamped !== 'true') {
     const remedy = 'create it with createTable: true or with the SQL of postgresSchema()';
     throw failure(`the table ${table.name} does not exist or has no trigger ${STAMP_TRIGGER}; ${remedy}`);
   }
   const nowMs = decimal(now_ms);
-  if (nowMs === undefined || typeof horizon !== 'string') throw failure('the server did not say its time');
+  if (nowMs === undefined || typeof horizon !== 'string') throw failure('the server did not return its time');
   return { horizon: BigInt(horizon), nowMs };
 }
 
@@ -89,11 +88,11 @@ export function sentinelReader(options: PostgresReaderOptions): GenerationSentin
   };
 }
 
-/** A cursor: one pass over the rows, however many they are, in pages that do not hold the process up. */
+/** A cursor: one pass over the rows, in pages that do not block the event loop. */
 async function declare(query: PostgresQuery, { quoted }: PostgresTable, from: bigint, sinceMs: number): Promise<void> {
   const cursor = `DECLARE floors NO SCROLL CURSOR FOR SELECT client_id, generation::text AS generation FROM ${quoted}`;
   if (from === EVERYTHING) return void (await query(cursor));
-  // Rows of a dump can carry numbers that this server has yet to reach: they would come with every read.
+  // Rows of a dump can carry higher transaction numbers than this server's: every read would return them.
   const byTransaction = 'changed_in >= $1::xid8 AND changed_in < pg_snapshot_xmax(pg_current_snapshot())';
   const byTime = 'changed_at >= to_timestamp($2::double precision / 1000)';
   await query(`${cursor} WHERE (${byTransaction}) OR ${byTime}`, [String(from), sinceMs]);
@@ -112,7 +111,7 @@ async function fetchAll(query: PostgresQuery): Promise<FloorList> {
 function addFloor(floors: FloorList, row: unknown): void {
   const { client_id, generation } = (row ?? {}) as Record<string, unknown>;
   const number = decimal(generation);
-  if (typeof client_id !== 'string' || number === undefined) throw failure('the table has a row that is no floor');
+  if (typeof client_id !== 'string' || number === undefined) throw failure('the table has a row that is not a floor');
   if (client_id !== SENTINEL) floors.add(client_id, number);
 }
 
@@ -126,56 +125,56 @@ function failure(detail: string): SourceError {
   return new SourceError(`PostgreSQL: ${detail}`);
 }
 
-/** A read that was answered: its time, and the oldest transaction that was still under way at its snapshot. */
-interface Answered {
+/** A complete read: its time, and the oldest transaction that was open at its snapshot. */
+interface PastRead {
   readonly nowMs: number;
   readonly horizon: bigint;
 }
 
-/** No transaction is older than this one: everything is asked for. */
+/** No transaction is older: everything is read. */
 export const EVERYTHING = 0n;
 
-const LONGEST = 1_024;
+const MAX_READS = 1_024;
 
 /**
- * Remembers which transactions the reads of one source have covered. Transactions get their number before they write
- * and may commit in any order, so the time of a change does not say whether an earlier read has seen it. The horizon
- * does: what a snapshot could not see has been, or will be, written by its oldest open transaction or a later one.
+ * Remembers which transactions earlier reads have covered. Transactions get their number before they write and may
+ * commit in any order, so the time of a change does not tell whether an earlier read has seen it. The horizon does: what
+ * a snapshot could not see is written by its oldest open transaction or a later one.
  */
 export class Horizons {
-  #answered: readonly Answered[] = [];
+  #reads: readonly PastRead[] = [];
   #forgottenMs = 0;
 
-  /** Notes a read; those of one second become one, of which the later time and the older transaction count. */
+  /** Adds a read; reads of the same second become one, with the later time and the older transaction. */
   note(nowMs: number, horizon: bigint): void {
-    const last = this.#answered.at(-1);
+    const last = this.#reads.at(-1);
     if (!last || secondOf(last.nowMs) !== secondOf(nowMs)) {
-      this.#answered = [...this.#answered, { nowMs, horizon }];
+      this.#reads = [...this.#reads, { nowMs, horizon }];
     } else {
       const merged = { nowMs: Math.max(last.nowMs, nowMs), horizon: older(last.horizon, horizon) };
-      this.#answered = [...this.#answered.slice(0, -1), merged];
+      this.#reads = [...this.#reads.slice(0, -1), merged];
     }
-    if (this.#answered.length > LONGEST) this.#forgetFirst();
+    if (this.#reads.length > MAX_READS) this.#forgetFirst();
   }
 
   /**
-   * The transaction from which on everything must be read again by somebody whose knowledge reaches to `sinceMs` or
-   * later: `EVERYTHING` when that is before what is remembered, or after it.
+   * The first transaction that a read since `sinceMs` must cover; `EVERYTHING` if `sinceMs` is before or after all
+   * remembered reads.
    */
   from(sinceMs: number): bigint {
     if (sinceMs <= this.#forgottenMs) return EVERYTHING;
-    const candidates = this.#answered.filter(({ nowMs }) => nowMs >= sinceMs).map(({ horizon }) => horizon);
+    const candidates = this.#reads.filter(({ nowMs }) => nowMs >= sinceMs).map(({ horizon }) => horizon);
     return candidates.length === 0 ? EVERYTHING : candidates.reduce(older);
   }
 
-  /** Forgets all: the transactions of another history say nothing about this one. */
+  /** Forgets every read, when the server has another history. */
   clear(): void {
-    this.#answered = [];
+    this.#reads = [];
   }
 
   #forgetFirst(): void {
-    const [first, ...rest] = this.#answered;
-    this.#answered = rest;
+    const [first, ...rest] = this.#reads;
+    this.#reads = rest;
     this.#forgottenMs = Math.max(this.#forgottenMs, first?.nowMs ?? 0);
   }
 }

@@ -2,7 +2,7 @@ import type { Schedule } from '../../core/clock';
 import { withTimeLimit } from '../../core/clock';
 import { SourceError, describeFailure, noResponse } from '../source-error';
 
-/** What a query answers. */
+/** Result of a query. */
 export interface PostgresResult {
   readonly rows: readonly unknown[];
 }
@@ -33,11 +33,11 @@ export interface PostgresSession {
   /** Calls `listener` once when the connection is lost, if it is still checked out then. */
   onLost(listener: (error: SourceError) => void): void;
   onNotification(listener: (channel: string) => void): void;
-  /** Gives the connection back for others. */
+  /** Returns the connection to the pool. */
   release(): void;
-  /** Ends the connection: one whose state is in doubt must not serve anybody else. */
+  /** Ends the connection: one whose state is unknown must not be used again. */
   destroy(): void;
-  /** Ends the connection and tells whoever asked to be told. */
+  /** Ends the connection and calls the `onLost` listener. */
   lose(error: unknown): void;
 }
 
@@ -49,7 +49,7 @@ export interface SessionsOptions {
   readonly schedule: Schedule;
 }
 
-/** Takes connections out of somebody's pool, bounded in time; every failure comes out as a `SourceError`. */
+/** Uses connections of the caller's pool, bounded in time; every failure is a `SourceError`. */
 export class PostgresSessions {
   readonly #options: SessionsOptions;
   readonly #open = new Set<PostgresSession>();
@@ -69,7 +69,7 @@ export class PostgresSessions {
     return session;
   }
 
-  /** Runs `work` on a connection of its own; after a failure that connection is not used again. */
+  /** Runs `work` on one connection, which is not used again after a failure. */
   async use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value> {
     const session = await this.open();
     try {
@@ -82,7 +82,7 @@ export class PostgresSessions {
     }
   }
 
-  /** Ends whatever is under way. */
+  /** Ends every open connection. */
   close(): void {
     this.#closed = true;
     for (const session of [...this.#open]) session.lose(new SourceError('the source is closed'));
@@ -94,7 +94,7 @@ export class PostgresSessions {
     try {
       return await withTimeLimit(connecting, timeoutMs, schedule, noResponse);
     } catch (error) {
-      // One that comes after its time was up goes straight back.
+      // A connection that opens after the time limit goes back to the pool.
       connecting.then(
         (client) => client.release(),
         () => undefined,
@@ -107,7 +107,7 @@ export class PostgresSessions {
     const { timeoutMs, schedule } = this.#options;
     const open = this.#open;
     let lost: ((error: SourceError) => void) | undefined;
-    // Stays when the connection is destroyed: an 'error' without a listener would end the process.
+    // Not removed when the connection is destroyed: an 'error' without a listener would end the process.
     const onError = (error: Error): void => session.lose(error);
 
     const session: PostgresSession = {
@@ -139,20 +139,20 @@ export class PostgresSessions {
   }
 }
 
-/** What an operator can mend, by SQLSTATE (PostgreSQL manual, appendix A). */
+/** What an operator can do, by SQLSTATE (PostgreSQL manual, appendix A). */
 const ADVICE: Readonly<Record<string, string>> = {
-  '28000': 'the user or this address is not admitted (pg_hba.conf)',
+  '28000': 'the user or this address is not allowed (pg_hba.conf)',
   '28P01': 'user name or password is wrong',
   '3D000': 'the database does not exist',
-  '3F000': 'there is no schema to create the table in',
+  '3F000': 'the schema of the table does not exist',
   '42501': 'the user lacks a privilege: SELECT to read, INSERT and UPDATE to publish, CREATE to create the table',
   '42P01': 'the table does not exist; create it with createTable: true or with the SQL of postgresSchema()',
-  '25006': 'this server is read-only; use the address of the primary',
+  '25006': 'this server is read-only; use the URL of the primary',
   '57P01': 'the server has ended the connection',
   '53300': 'the server has no connection left',
 };
 
-/** The failure of a statement, in our own words. */
+/** Describes the failure of a statement. */
 export function postgresFailure(error: unknown): SourceError {
   if (error instanceof SourceError && error.message.startsWith('PostgreSQL: ')) return error;
   const code = codeOf(error);

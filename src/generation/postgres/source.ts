@@ -1,26 +1,26 @@
 import type * as Pg from 'pg';
 import { systemSchedule } from '../../core/clock';
-import type { Schedule } from '../../core/clock';
+import type { Schedule, Timer } from '../../core/clock';
 import { consoleLogger } from '../../core/logger';
 import type { Logger } from '../../core/logger';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
-import { requireFloor } from '../generation';
+import { requirePublishable } from '../generation';
 import { postgresReader, sentinelReader } from './read';
 import { PostgresSessions } from './sessions';
-import type { PostgresPool } from './sessions';
+import type { PostgresPool, PostgresSession } from './sessions';
 import { SENTINEL, postgresPreparation, postgresTable, upsertOf } from './table';
-import { postgresWatch } from './watch';
-import type { GenerationSentinel, PublishingSource } from '../source';
-import { describeFailure } from '../source-error';
+import type { PostgresTable } from './table';
+import type { GenerationSentinel, GenerationSource, PublishingSource } from '../source';
+import { SourceError, describeFailure } from '../source-error';
 import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
 
 /** Options of `postgresGenerations()`. */
 export interface PostgresGenerationsOptions {
   /**
-   * `Pool` of pg 8, or whatever has its shape. It stays yours to end. Every watch takes one connection for itself, so
-   * it must allow two at least; give it a `connectionTimeoutMillis`. Reads ask the primary; a standby is refused.
+   * `Pool` of pg 8, or an object of the same shape, connected to the primary. The caller ends it. A watch keeps one
+   * connection, so it must allow at least two; give it a `connectionTimeoutMillis`.
    */
   readonly pool: PostgresPool;
   /** Name of the table, `table` or `schema.table`. Default `tillgate_generations`. */
@@ -28,8 +28,8 @@ export interface PostgresGenerationsOptions {
   /** Creates the table before its first use if it does not exist. Default `false`: see `postgresSchema()`. */
   readonly createTable?: boolean | undefined;
   /**
-   * Refuses all tokens after a start until the publisher's sentinel is in the table. `false` for publishers that write
-   * none. Default `true`.
+   * Refuses all tokens after a start until the publisher's sentinel shows that the table is complete; see
+   * `GenerationSentinel`. `false` for publishers that write none. Default `true`.
    */
   readonly sentinel?: boolean | undefined;
   /** Longest time for one statement, in ms. Default 5000. */
@@ -72,11 +72,11 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
   const prepare = postgresPreparation({ sessions, table, create, logger });
 
   if (pool.options && !pool.options.connectionTimeoutMillis) {
-    const detail = 'a connection that never comes about keeps its place in the pool; set it to 5000, say';
+    const detail = 'a connection attempt that hangs blocks its place in the pool; set it to 5000, for example';
     logger.warn({ table: table.name, detail }, 'the pool of PostgreSQL connections has no connectionTimeoutMillis');
   }
-  // pg reports idle connections that break here, and without a listener it ends the process. The listener stays after
-  // close(): connections can break while the pool ends, too.
+  // pg reports broken idle connections here; without a listener the process would end. Never removed: connections can
+  // also break while the pool ends.
   pool.on?.('error', (error) => {
     logger.info({ table: table.name, detail: describeFailure(error) }, 'an idle connection to PostgreSQL is lost');
   });
@@ -97,7 +97,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
     read: postgresReader({ sessions, table, prepare }),
     watch: postgresWatch({ sessions, table, prepare, heartbeatMs, schedule }),
     async publish(clientId, generation) {
-      requireFloor(clientId, generation);
+      requirePublishable(clientId, generation);
       requireIndexable(clientId);
       await write(clientId, generation);
     },
@@ -110,18 +110,18 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
 
 function requirePool(given: OptionReader<Key>, pool: PostgresPool | undefined): PostgresPool {
   if (typeof pool?.connect !== 'function') given.refuse('pool', 'a pool of connections, such as Pool of pg 8');
-  if (pool.options?.max === 1) given.refuse('pool', 'a pool of two connections at least: one listens, one reads');
+  if (pool.options?.max === 1) given.refuse('pool', 'a pool of at least two connections: one listens, one reads');
   return pool;
 }
 
-/** One listens, one reads, one publishes, and one to spare. */
+/** One listens, one reads, one publishes, one is spare. */
 const CONNECTIONS = 4;
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Makes the source for a `postgres://` URL, as libpq and pg write it: `sslmode` in its query decides about TLS, `table`
- * names the table, which is created if it does not exist, and `sentinel=off` does without a sentinel.
+ * Makes the source for a `postgres://` URL of libpq and pg. In its query, `sslmode` configures TLS, `table` names the
+ * table, which is created if it does not exist, and `sentinel=off` switches the sentinel off.
  *
  * @throws TypeError when the URL is wrong or pg is not installed; the message does not repeat the URL.
  */
@@ -155,5 +155,67 @@ const MAX_CLIENT_ID_BYTES = 2_600;
 
 function requireIndexable(clientId: string): void {
   if (Buffer.byteLength(clientId) <= MAX_CLIENT_ID_BYTES) return;
-  throw new TypeError(`publish(): client id must have ${MAX_CLIENT_ID_BYTES} bytes at most to be stored in PostgreSQL`);
+  throw new TypeError(`publish(): client id must have at most ${MAX_CLIENT_ID_BYTES} bytes to be stored in PostgreSQL`);
+}
+
+/** How a table is watched. */
+interface PostgresWatchOptions {
+  readonly sessions: PostgresSessions;
+  readonly table: PostgresTable;
+  /** Pause between two checks of the connection, in ms. */
+  readonly heartbeatMs: number;
+  readonly schedule: Schedule;
+  /** Runs before the first statement. */
+  readonly prepare: () => Promise<void>;
+}
+
+/** Makes the `watch` of a table: LISTEN on a separate connection, which is destroyed afterwards. */
+function postgresWatch(options: PostgresWatchOptions): NonNullable<GenerationSource['watch']> {
+  const { sessions, table, heartbeatMs, schedule, prepare } = options;
+
+  return async function watch(wake, lost) {
+    await prepare();
+    const session = await sessions.open();
+    let pause: Timer | undefined;
+    let stopped = false;
+
+    function stop(): void {
+      stopped = true;
+      pause?.cancel();
+      session.destroy();
+    }
+
+    function end(error: unknown): void {
+      if (stopped) return;
+      stop();
+      lost?.(error);
+    }
+
+    /** A connection can be dead without an error: only a response proves that it is not. */
+    function beat(): void {
+      if (stopped) return;
+      pause = schedule(() => void requireListening(session, table).then(beat, end), heartbeatMs);
+    }
+
+    try {
+      session.onNotification((channel) => {
+        if (!stopped && channel === table.channel) wake();
+      });
+      await session.query(`LISTEN "${table.channel}"`);
+      await requireListening(session, table);
+    } catch (error) {
+      stop();
+      throw error;
+    }
+    session.onLost(end);
+    beat();
+    return stop;
+  };
+}
+
+/** A pooler with statement pooling accepts LISTEN without effect. */
+async function requireListening(session: PostgresSession, { channel }: PostgresTable): Promise<void> {
+  const rows = await session.query('SELECT FROM pg_listening_channels() AS heard WHERE heard = $1', [channel]);
+  if (rows.length > 0) return;
+  throw new SourceError('PostgreSQL: LISTEN has no effect; connect without the pooler, or with session pooling');
 }

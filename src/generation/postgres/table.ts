@@ -4,21 +4,21 @@ import type { PostgresQuery, PostgresSessions } from './sessions';
 
 /** A table of generations: its names, quoted, and the SQL about it. */
 export interface PostgresTable {
-  /** As it was given, for messages. */
+  /** As configured, for messages. */
   readonly name: string;
   /** Quoted, with its schema. */
   readonly quoted: string;
-  /** Channel of the hints: the bare name of the table, so that every spelling of it listens to the same one. */
+  /** Channel of NOTIFY: the table's name without its schema. */
   readonly channel: string;
 }
 
-/** The trigger that makes `changed_in` and `changed_at` true, whoever writes. */
+/** The trigger that sets `changed_in` and `changed_at`. */
 export const STAMP_TRIGGER = 'tillgate_stamp';
 
-/** The client id of the sentinel's row: no client has it. */
+/** Client id of the sentinel's row: no client id is empty. */
 export const SENTINEL = '';
 
-/** PostgreSQL cuts names at 63 bytes; this leaves room for what is made from the name. */
+/** PostgreSQL truncates names at 63 bytes; this leaves room for suffixes. */
 const PART = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 
 /**
@@ -30,7 +30,7 @@ const PART = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 export function postgresTable(name: unknown): PostgresTable {
   const parts = typeof name === 'string' ? name.split('.') : [];
   if (typeof name !== 'string' || parts.length > 2 || !parts.every((part) => PART.test(part))) {
-    const expected = '"table" or "schema.table" of letters, digits and underscores, 48 characters each at most';
+    const expected = '"table" or "schema.table" of letters, digits and underscores, at most 48 characters each';
     throw new TypeError(`postgresGenerations(): option "table" must be ${expected}, got ${describe(name)}`);
   }
   return { name, quoted: parts.map(quote).join('.'), channel: parts.at(-1) as string };
@@ -41,8 +41,8 @@ function quote(identifier: string): string {
 }
 
 /**
- * The SQL that creates a table of generations, for whoever runs migrations by hand: PostgreSQL 13 or later. With it,
- * one statement publishes a floor from any language, and a number that is not higher changes nothing:
+ * The SQL that creates a table of generations, for your own migrations: PostgreSQL 13 or later. Then one statement
+ * publishes a floor from any language; a number that is not higher changes nothing:
  *
  * ```sql
  * INSERT INTO tillgate_generations (client_id, generation) VALUES ($1, $2)
@@ -66,7 +66,7 @@ CREATE TABLE ${quoted} (
 CREATE INDEX ON ${quoted} (changed_at);
 CREATE INDEX ON ${quoted} (changed_in);
 
--- Whoever writes, and however: a number that is not higher changes nothing, a higher one is stamped with its time and its transaction.
+-- For every writer: a number that is not higher changes nothing, a higher one is stamped with its time and its transaction.
 CREATE FUNCTION ${stamp}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' AND NEW.generation <= OLD.generation THEN RETURN NULL; END IF;
@@ -84,26 +84,26 @@ CREATE TRIGGER tillgate_notify AFTER INSERT OR UPDATE ON ${quoted} FOR EACH ROW 
 `;
 }
 
-/** The one statement that publishes: the floors merge by max in the store too. */
+/** The statement that publishes: floors merge by max in the store too. */
 export function upsertOf({ quoted }: PostgresTable): string {
   return `
     INSERT INTO ${quoted} AS known (client_id, generation) VALUES ($1, $2)
     ON CONFLICT (client_id) DO UPDATE SET generation = greatest(known.generation, excluded.generation)`;
 }
 
-/** How a table comes to be. */
+/** How a table is created. */
 export interface PreparationOptions {
   readonly sessions: PostgresSessions;
   readonly table: PostgresTable;
-  /** Whether the table is created when it does not exist. */
+  /** Whether the table is created if it does not exist. */
   readonly create: boolean;
   readonly logger: Logger;
 }
 
-/** Any number that nobody else has: processes that start together create the table one after the other. */
+/** An arbitrary number: with this lock, processes that start together create the table only once. */
 const CREATION_LOCK = 7_414_155_483;
 
-/** Makes what runs before the first use of a table; once it has succeeded it is never run again. */
+/** Makes the function to call before each use of a table: it creates the table once, if configured. */
 export function postgresPreparation({ sessions, table, create, logger }: PreparationOptions): () => Promise<void> {
   let prepared: Promise<void> | undefined;
 
@@ -122,7 +122,7 @@ export function postgresPreparation({ sessions, table, create, logger }: Prepara
   };
 }
 
-/** Returns whether there was no table yet. Looks before it locks: a user that may only read never needs to create. */
+/** Returns whether it created the table. Checks before it locks: a user that may only read cannot lock. */
 async function createTable(query: PostgresQuery, table: PostgresTable): Promise<boolean> {
   if (await exists(query, table)) return false;
   await query('BEGIN');
@@ -134,8 +134,8 @@ async function createTable(query: PostgresQuery, table: PostgresTable): Promise<
 }
 
 async function exists(query: PostgresQuery, { quoted }: PostgresTable): Promise<boolean> {
-  // Reading pg_class makes the server hear of tables that others have created while this transaction waited for the
-  // lock; without it to_regclass() alone would repeat its earlier answer.
+  // Reading pg_class makes tables visible that others have created while this transaction waited for the lock;
+  // to_regclass() alone would repeat its cached result.
   const rows = await query('SELECT FROM pg_class WHERE oid = to_regclass($1)', [quoted]);
   return rows.length > 0;
 }

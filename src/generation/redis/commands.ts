@@ -3,28 +3,28 @@ import { withTimeLimit } from '../../core/clock';
 import type { RedisConnection } from './connection';
 import { SourceError, describeFailure, noResponse } from '../source-error';
 
-/** How commands reach a server. */
+/** How commands reach Redis. */
 export interface RedisCommandsOptions {
   readonly connection: RedisConnection;
-  /** Whether the connection is closed with this; somebody else's is left alone. */
+  /** Whether `close()` closes the connection; `false` for the caller's own client. */
   readonly owned: boolean;
   /** Longest time for one command, in ms. */
   readonly timeoutMs: number;
   readonly schedule: Schedule;
-  /** Called when the connection breaks, whoever mends it. */
+  /** Called when the connection breaks, also if the client reconnects by itself. */
   readonly onBreak: (error: SourceError) => void;
 }
 
-/** Sends the commands of one source, bounded in time; every failure comes out as a `SourceError`. */
+/** Sends the commands of one source, bounded in time; every failure is a `SourceError`. */
 export class RedisCommands {
   readonly #options: RedisCommandsOptions;
   #connection: RedisConnection;
   #owned: boolean;
   #stopListening: () => void = () => undefined;
   #closed = false;
-  /** Why there is no connection, as far as the client has said. */
+  /** The last connection error that the client has reported. */
   #cause: unknown;
-  /** Breaks so far: what spans several commands is whole only when none came in between. */
+  /** Breaks so far: a read of several commands is complete only if none came in between. */
   breaks = 0;
 
   constructor(options: RedisCommandsOptions) {
@@ -40,8 +40,8 @@ export class RedisCommands {
     const connection = this.#connection;
     try {
       if (this.#closed) throw new SourceError('closed');
-      const answer = (async () => connection.send([command, ...args]))();
-      const reply = await withTimeLimit(answer, timeoutMs, schedule, noResponse);
+      const sent = (async () => connection.send([command, ...args]))();
+      const reply = await withTimeLimit(sent, timeoutMs, schedule, noResponse);
       this.#cause = undefined;
       return reply;
     } catch (error) {
@@ -66,8 +66,8 @@ export class RedisCommands {
   }
 
   /**
-   * A connection can be dead without any sign: its packets are lost, and TCP may take a quarter of an hour to notice. So
-   * one that let a command wait too long is given up for a new one, whatever its client believes.
+   * A connection can be dead without an error: packets are lost, and TCP may take a quarter of an hour to notice. So a
+   * connection on which a command timed out is replaced.
    */
   #replaceSilent(silent: RedisConnection): void {
     if (this.#closed || silent !== this.#connection) return;
@@ -76,7 +76,7 @@ export class RedisCommands {
     if (this.#owned) silent.close();
     this.#owned = true;
     this.#listen();
-    this.#broken(new SourceError('no answer'));
+    this.#broken(new SourceError('no response'));
   }
 
   #listen(): void {
@@ -92,22 +92,22 @@ export class RedisCommands {
   }
 }
 
-/** What an operator can mend, by the first word of the response. */
+/** What an operator can do, by the first word of the error reply. */
 const ADVICE: Readonly<Record<string, string>> = {
   ERR: 'the command was refused; Redis 6.2 or later is needed',
   LOADING: 'the server is loading its data',
   MASTERDOWN: 'the server is a replica without its primary',
   MISCONF: 'the server cannot write to its disk and refuses changes',
   MOVED: 'this is a cluster; use a single primary',
-  NOAUTH: 'the address or the client needs a password',
+  NOAUTH: 'the URL or the client needs a password',
   NOPERM: 'the user lacks a permission: ZSCAN, ZMSCORE, ZCARD, PING and SUBSCRIBE to read, ZADD and PUBLISH to publish',
   OOM: 'the server has no memory left',
-  READONLY: 'this server is a replica; use the address of the primary',
+  READONLY: 'this server is a replica; use the URL of the primary',
   WRONGPASS: 'user name or password is wrong',
-  WRONGTYPE: 'the key is in use for something else than a sorted set',
+  WRONGTYPE: 'the key holds something other than a sorted set',
 };
 
-/** The failure of a command, in our own words; `cause` is what the connection died of, where that is known. */
+/** Describes the failure of a command; `cause` is the error of its connection, if known. */
 export function redisFailure(command: string, error: unknown, cause?: unknown): SourceError {
   const word = error instanceof Error ? (/^([A-Z]{3,20})\b/.exec(error.message)?.[1] ?? '') : '';
   const advice = Object.hasOwn(ADVICE, word) ? ADVICE[word] : undefined;

@@ -30,32 +30,34 @@ export interface NodeRedisClient {
 /** A client of ioredis or of node-redis. */
 export type RedisClient = IoredisClient | NodeRedisClient;
 
-/** One connection, whichever client makes it. */
+/** One connection, made by either client. */
 export interface RedisConnection {
   send(args: readonly string[]): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
-  /** Calls `listener` whenever the connection breaks, also when the client mends it by itself; returns how to stop. */
+  /** Calls `listener` whenever the connection breaks, also if the client reconnects by itself; returns a stop function. */
   onBreak(listener: (error: unknown) => void): () => void;
-  /** Opens another connection to the same server; what is sent meanwhile waits for it. */
+  /** Opens another connection to the same server; commands wait until it is open. */
   duplicate(): RedisConnection;
   close(): void;
 }
 
-/** Events that mean a gap; the two clients share no single one. */
+/** Events that mean a gap; no single one is common to both clients. */
 const BREAKS = ['close', 'end', 'error', 'reconnecting'] as const;
 
-/** Marks of clients that talk to several servers: their hints come in no order, so no read could rely on them. */
-const OF_MANY_SERVERS = ['isCluster', 'masters', 'getMasterNode'] as const;
+/** Members of clients of several servers: their messages are not ordered, so reads could not rely on them. */
+const CLUSTER_MEMBERS = ['isCluster', 'masters', 'getMasterNode'] as const;
 
 /**
- * Knows a client by its shape.
+ * Recognizes a client by its shape.
  *
- * @throws TypeError when it is neither of ioredis nor of node-redis, or talks to a cluster.
+ * @throws TypeError when it is neither of ioredis nor of node-redis, or of a cluster.
  */
 export function redisConnection(client: RedisClient): RedisConnection {
   const shape = ((client as RedisClient | undefined) ?? {}) as Record<string, unknown>;
-  if (OF_MANY_SERVERS.some((mark) => Boolean(shape[mark]))) {
-    throw new TypeError('redisGenerations(): option "client" must be of one server, the primary; got one of several');
+  if (CLUSTER_MEMBERS.some((name) => Boolean(shape[name]))) {
+    throw new TypeError(
+      'redisGenerations(): option "client" must be connected to one server, the primary; got a client of several',
+    );
   }
   if (typeof shape['call'] === 'function' && 'status' in shape) return ofIoredis(client as IoredisClient);
   if (typeof shape['sendCommand'] === 'function' && 'isReady' in shape) return ofNodeRedis(client as NodeRedisClient);
@@ -85,7 +87,7 @@ function ofNodeRedis(client: NodeRedisClient): RedisConnection {
     onBreak: (listener) => listenForBreaks(client, listener),
     duplicate() {
       const copy = client.duplicate();
-      // The failure comes out of whatever is sent.
+      // The next command reports the failure.
       copy.connect().catch(() => undefined);
       return ofNodeRedis(copy);
     },
@@ -93,7 +95,7 @@ function ofNodeRedis(client: NodeRedisClient): RedisConnection {
   };
 }
 
-/** A listener for `error` stays for good: without one, a connection that is lost would end the process. */
+/** The listener for `error` is never removed: without one, a lost connection would end the process. */
 function listenForBreaks(client: RedisClient, listener: (error: unknown) => void): () => void {
   let listening = true;
   const onBreak = (error?: unknown): void => {
@@ -108,9 +110,9 @@ function listenForBreaks(client: RedisClient, listener: (error: unknown) => void
 
 /** What a connection is for. */
 export interface RedisPurpose {
-  /** As the server lists the connection. */
+  /** Name of the connection in CLIENT LIST. */
   readonly name: string;
-  /** Begins the message if no client is installed: what needs one. */
+  /** Start of the message if no client is installed. */
   readonly needs: string;
   readonly load: Load;
   /** Further options of the two clients. */
@@ -126,8 +128,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Connects to a `redis://` or `rediss://` URL by ioredis or redis (node-redis), whichever is installed, and again
- * whenever the connection is lost.
+ * Connects to a `redis://` or `rediss://` URL by ioredis or redis (node-redis), whichever is installed, and reconnects
+ * when the connection is lost.
  *
  * @throws TypeError when neither is installed; the message does not repeat the URL, which may hold a password
  */
@@ -137,21 +139,21 @@ export function connectToRedis(url: string, purpose: RedisPurpose): RedisConnect
   const ioredis = loadIfInstalled(load, 'ioredis') as typeof Ioredis | undefined;
   if (ioredis) {
     const options = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: KEEP_ALIVE_MS, connectionName: name };
-    return listenedTo(new ioredis.Redis(store.url, { ...options, ...purpose.ioredis }));
+    return withErrorListener(new ioredis.Redis(store.url, { ...options, ...purpose.ioredis }));
   }
   const nodeRedis = loadIfInstalled(load, 'redis') as typeof NodeRedis | undefined;
   if (nodeRedis) {
     const socket = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
     const client = nodeRedis.createClient({ url: store.url, socket, name, ...purpose.nodeRedis });
-    const connection = listenedTo(client);
+    const connection = withErrorListener(client);
     client.connect().catch(() => undefined);
     return connection;
   }
   throw new TypeError(`${needs} the package ioredis or redis, and neither is installed: npm install ioredis@6`);
 }
 
-/** Without a listener, a connection that is lost would end the process; commands report the failure. */
-function listenedTo(client: RedisClient): RedisConnection {
+/** Without a listener, a lost connection would end the process; commands report the failure. */
+function withErrorListener(client: RedisClient): RedisConnection {
   client.on('error', () => undefined);
   return redisConnection(client);
 }

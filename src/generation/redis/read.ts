@@ -1,8 +1,8 @@
 import type { Logger } from '../../core/logger';
-import { FloorList } from '../floor-list';
+import { FloorList } from '../floors';
 import { isGeneration } from '../generation';
 import type { RedisCommands } from './commands';
-import type { RedisHints } from './hints';
+import type { RedisSubscription } from './subscription';
 import type { Floor, GenerationSnapshot } from '../source';
 import { SourceError } from '../source-error';
 
@@ -10,9 +10,9 @@ import { SourceError } from '../source-error';
 export interface RedisReaderOptions {
   readonly commands: RedisCommands;
   readonly key: string;
-  /** Subscriptions that stand. */
-  readonly subscriptions: ReadonlySet<RedisHints>;
-  /** The source's clock: no two answers are the same. */
+  /** Open subscriptions. */
+  readonly subscriptions: ReadonlySet<RedisSubscription>;
+  /** The source's clock: strictly increasing. */
   readonly now: () => number;
   /** Longest pause between two reads of the whole set, in ms. */
   readonly wholeEveryMs: number;
@@ -20,10 +20,9 @@ export interface RedisReaderOptions {
 }
 
 /**
- * Makes the `read` of a sorted set. Its scores are generations, which say nothing about when they were written: a
- * writer may be late, its clock may be slow, or its numbers no times at all. So what moved is known from one place only,
- * a subscription that has stood without a gap since the time that is asked from; without one the whole set is read.
- * Now and then it is read anyway, for writers that forget the PUBLISH.
+ * Makes the `read` of a sorted set. Its scores are generations, which do not tell when they were written. So what moved
+ * is known only from a subscription without a gap since `sinceMs`; otherwise the whole set is read. Every `wholeEveryMs`
+ * it is read anyway, for writers that forget the PUBLISH.
  */
 export function redisReader(options: RedisReaderOptions): (sinceMs: number) => Promise<GenerationSnapshot> {
   const { commands, key, subscriptions, now, wholeEveryMs, logger } = options;
@@ -31,21 +30,21 @@ export function redisReader(options: RedisReaderOptions): (sinceMs: number) => P
 
   return async function read(sinceMs) {
     const nowMs = now();
-    for (const hints of subscriptions) if (nowMs - hints.coveredSinceMs >= wholeEveryMs) hints.restart(nowMs);
+    for (const one of subscriptions) if (nowMs - one.coveredSinceMs >= wholeEveryMs) one.restart(nowMs);
     const floors = (await readMoved(sinceMs, nowMs)) ?? (await readAll());
-    // To the ms: what comes after this read is named after it.
+    // Exactly: what is published after this read is received after it.
     return { floors, nowMs, resumeMs: nowMs };
   };
 
-  /** `undefined` when what moved is not known. */
+  /** `undefined` if no subscription covers `sinceMs`. */
   async function readMoved(sinceMs: number, nowMs: number): Promise<Iterable<Floor> | undefined> {
-    const hints = [...subscriptions].find((candidate) => candidate.covers(sinceMs));
-    // A time that has not come yet is of another clock.
-    if (!hints || sinceMs > nowMs) return undefined;
-    const named = await hints.namedSince(sinceMs).catch((error: unknown) => hints.end(error));
-    // The coverage may have ended, or begun anew, while the response was on its way.
-    if (!named || !hints.covers(sinceMs)) return undefined;
-    const [floors, shrunk] = await Promise.all([floorsOf(commands, key, named), hasShrunk()]);
+    const subscription = [...subscriptions].find((candidate) => candidate.covers(sinceMs));
+    // A time in the future comes from another clock.
+    if (!subscription || sinceMs > nowMs) return undefined;
+    const changed = await subscription.changedSince(sinceMs).catch((error: unknown) => subscription.end(error));
+    // The coverage may have ended or restarted in the meantime.
+    if (!changed || !subscription.covers(sinceMs)) return undefined;
+    const [floors, shrunk] = await Promise.all([floorsOf(commands, key, changed), hasShrunk()]);
     return shrunk ? undefined : floors;
   }
 
@@ -55,12 +54,13 @@ export function redisReader(options: RedisReaderOptions): (sinceMs: number) => P
     return scanFloors(commands, key);
   }
 
-  /** Floors never leave by themselves: the store was flushed, has failed over to an older copy, or was trimmed. */
+  /** Tillgate removes no member: fewer of them means that the set was flushed, restored, failed over or trimmed. */
   async function hasShrunk(): Promise<boolean> {
     const count = await countFloors(commands, key);
     const missing = knownCount - count;
     knownCount = count;
-    if (missing > 0) logger.warn({ key, missing, left: count }, 'floors have gone from Redis, those known here stay');
+    if (missing > 0)
+      logger.warn({ key, missing, left: count }, 'floors are missing from Redis, those known here are kept');
     return missing > 0;
   }
 }
@@ -70,39 +70,38 @@ const PAGE = 5_000;
 const ARGUMENTS = 1_000;
 
 /**
- * Refuses a replica: a read of it would count as fresh, however far it lags behind. Where ROLE is not permitted, the
- * server is taken at its word.
+ * Refuses a replica: a read of it would count as fresh, however far it lags. Does nothing where ROLE is not permitted.
  *
  * @throws SourceError
  */
 export async function requirePrimary(commands: RedisCommands): Promise<void> {
-  const answer = await commands.run('ROLE').catch(() => undefined);
-  const [role] = Array.isArray(answer) ? (answer as unknown[]) : [];
+  const reply = await commands.run('ROLE').catch(() => undefined);
+  const [role] = Array.isArray(reply) ? (reply as unknown[]) : [];
   if (String(role) !== 'slave') return;
-  throw new SourceError('Redis: this server is a replica; use the address of the primary');
+  throw new SourceError('Redis: this server is a replica; use the URL of the primary');
 }
 
-/** The sentinel is the member without a name: no client id is empty, and whoever loses the set loses it too. */
+/** Member of the sentinel: no client id is empty, and it is lost together with the set. */
 export const SENTINEL = '';
 
 /** Reads the sentinel. @throws SourceError */
 export async function readSentinel(commands: RedisCommands, key: string): Promise<number | undefined> {
-  const answer = await commands.run('ZMSCORE', key, SENTINEL);
-  const [score] = Array.isArray(answer) ? (answer as unknown[]) : [];
+  const reply = await commands.run('ZMSCORE', key, SENTINEL);
+  const [score] = Array.isArray(reply) ? (reply as unknown[]) : [];
   if (score === null || score === undefined) return undefined;
   return requireScore(score);
 }
 
-/** How many floors there are. @throws SourceError */
+/** @throws SourceError */
 export async function countFloors(commands: RedisCommands, key: string): Promise<number> {
   const count = Number(await commands.run('ZCARD', key));
-  if (!Number.isSafeInteger(count)) throw new SourceError('Redis: ZCARD: answered no number');
+  if (!Number.isSafeInteger(count)) throw new SourceError('Redis: ZCARD: the reply is not a number');
   return count;
 }
 
 /**
- * Reads the whole set, page by page. ZSCAN answers every member that is there from its start to its end, however the
- * set changes meanwhile; its cursor means nothing to another server, so a broken connection fails the read.
+ * Reads the whole set, page by page. ZSCAN returns every member that is in the set from its start to its end; its
+ * cursor is not valid on another server, so a broken connection fails the read.
  *
  * @throws SourceError
  */
@@ -111,9 +110,9 @@ export async function scanFloors(commands: RedisCommands, key: string): Promise<
   const floors = new FloorList();
   let cursor = '0';
   do {
-    const answer = await commands.run('ZSCAN', key, cursor, 'COUNT', String(PAGE));
-    const [next, members] = Array.isArray(answer) ? (answer as unknown[]) : [];
-    if (!Array.isArray(members)) throw new SourceError('Redis: ZSCAN: answered no page');
+    const reply = await commands.run('ZSCAN', key, cursor, 'COUNT', String(PAGE));
+    const [next, members] = Array.isArray(reply) ? (reply as unknown[]) : [];
+    if (!Array.isArray(members)) throw new SourceError('Redis: ZSCAN: the reply is not a page');
     for (let at = 0; at < members.length; at += 2) addFloor(floors, members[at], members[at + 1]);
     cursor = String(next);
   } while (cursor !== '0');
@@ -121,14 +120,14 @@ export async function scanFloors(commands: RedisCommands, key: string): Promise<
   return floors;
 }
 
-/** Reads the floors of some clients; those that have none are left out. @throws SourceError */
+/** Reads the floors of some clients; clients without one are omitted. @throws SourceError */
 export async function floorsOf(commands: RedisCommands, key: string, clientIds: readonly string[]): Promise<FloorList> {
   const floors = new FloorList();
   for (let at = 0; at < clientIds.length; at += ARGUMENTS) {
     const some = clientIds.slice(at, at + ARGUMENTS);
     const scores = await commands.run('ZMSCORE', key, ...some);
     if (!Array.isArray(scores) || scores.length !== some.length) {
-      throw new SourceError('Redis: ZMSCORE: answered another number of scores than asked for');
+      throw new SourceError('Redis: ZMSCORE: the reply has another number of scores than requested');
     }
     some.forEach((clientId, index) => {
       const score: unknown = scores[index];
@@ -145,6 +144,6 @@ function addFloor(floors: FloorList, clientId: unknown, score: unknown): void {
 
 function requireScore(score: unknown): number {
   const generation = Number(score);
-  if (!isGeneration(generation)) throw new SourceError('Redis: the set has a member whose score is no generation');
+  if (!isGeneration(generation)) throw new SourceError('Redis: the set has a member whose score is not a generation');
   return generation;
 }

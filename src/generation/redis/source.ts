@@ -3,11 +3,11 @@ import type { Clock, Schedule } from '../../core/clock';
 import { consoleLogger } from '../../core/logger';
 import type { Logger } from '../../core/logger';
 import { readOptions } from '../../core/options';
-import { requireFloor } from '../generation';
+import { requirePublishable } from '../generation';
 import { RedisCommands } from './commands';
 import { connectToRedis, redisConnection } from './connection';
 import type { RedisClient, RedisConnection } from './connection';
-import { RedisHints } from './hints';
+import { RedisSubscription } from './subscription';
 import { SENTINEL, readSentinel, redisReader } from './read';
 import type { GenerationSentinel, PublishingSource } from '../source';
 import { loadPackage, readStoreUrl } from '../source-url';
@@ -16,22 +16,22 @@ import type { SourceDependencies } from '../source-url';
 /** Options of `redisGenerations()`. */
 export interface RedisGenerationsOptions {
   /**
-   * A client of ioredis (5, 6) or of redis (node-redis 5, 6), connected to the primary. It stays yours to close; a watch
+   * A client of ioredis (5, 6) or of redis (node-redis 5, 6), connected to the primary. The caller closes it; a watch
    * opens another connection by its `duplicate()`.
    */
   readonly client: RedisClient;
   /**
    * Name of the sorted set and of the channel; issuers that share a server need one each. A `keyPrefix` of the client
-   * would change the one and not the other: put it here instead. Default `tillgate:generations`.
+   * would apply to the set only: put it here instead. Default `tillgate:generations`.
    */
   readonly key?: string | undefined;
   /** Longest time for one command, in ms. Default 5000. */
   readonly timeoutMs?: number | undefined;
-  /** Longest pause between two reads of the whole set while a watch stands, in ms. Default 60000. */
+  /** Longest time between two reads of the whole set while a watch is open, in ms. Default 60000. */
   readonly wholeEveryMs?: number | undefined;
   /**
-   * Refuses all tokens after a start until the publisher's sentinel is in the set. `false` for publishers that write
-   * none. Default `true`.
+   * Refuses all tokens after a start until the publisher's sentinel shows that the set is complete; see
+   * `GenerationSentinel`. `false` for publishers that write none. Default `true`.
    */
   readonly sentinel?: boolean | undefined;
   /** Milliseconds since the epoch. Default: the system's clock. */
@@ -88,16 +88,16 @@ function openSource(
   const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
   const wholeEveryMs = given.number('wholeEveryMs', 60_000, { unit: 'ms', min: 1_000, max: 86_400_000 });
   const withSentinel = given.boolean('sentinel', true);
-  const now = strictly(given.callable('clock', systemClock));
+  const now = strictlyIncreasing(given.callable('clock', systemClock));
   const schedule = given.callable('schedule', systemSchedule);
   const logger = options.logger ?? consoleLogger;
-  const subscriptions = new Set<RedisHints>();
-  // After a failover the commands go to another server than the one that sent the hints.
-  const onBreak = (error: unknown): void => subscriptions.forEach((hints) => hints.end(error));
+  const subscriptions = new Set<RedisSubscription>();
+  // After a failover the commands go to another server than the subscription's.
+  const onBreak = (error: unknown): void => subscriptions.forEach((subscription) => subscription.end(error));
   const commands = new RedisCommands({ connection, owned, timeoutMs, schedule, onBreak });
 
   async function watch(wake: () => void, lost?: (error: unknown) => void): Promise<() => void> {
-    const hints: RedisHints = new RedisHints({
+    const subscription: RedisSubscription = new RedisSubscription({
       connection: commands.duplicate(),
       channel: key,
       now,
@@ -105,18 +105,18 @@ function openSource(
       schedule,
       wake,
       lost(error) {
-        subscriptions.delete(hints);
+        subscriptions.delete(subscription);
         lost?.(error);
       },
     });
-    subscriptions.add(hints);
-    await hints.start().catch((error: unknown) => {
-      subscriptions.delete(hints);
+    subscriptions.add(subscription);
+    await subscription.start().catch((error: unknown) => {
+      subscriptions.delete(subscription);
       throw error;
     });
     return () => {
-      subscriptions.delete(hints);
-      hints.stop();
+      subscriptions.delete(subscription);
+      subscription.stop();
     };
   }
 
@@ -132,15 +132,15 @@ function openSource(
     read: redisReader({ commands, key, subscriptions, now, wholeEveryMs, logger }),
     watch,
     async publish(clientId, generation) {
-      requireFloor(clientId, generation);
-      // Sent together and in this order: a process that hears the hint finds the floor.
+      requirePublishable(clientId, generation);
+      // Sent in this order: a process that receives the message finds the floor.
       await Promise.all([
         commands.run('ZADD', key, 'GT', String(generation), clientId),
         commands.run('PUBLISH', key, clientId),
       ]);
     },
     close() {
-      for (const hints of subscriptions) hints.stop();
+      for (const subscription of subscriptions) subscription.stop();
       subscriptions.clear();
       commands.close();
       return Promise.resolve();
@@ -148,11 +148,11 @@ function openSource(
   };
 }
 
-/** A fraction of a ms that a double still resolves, for some hundred years to come. */
+/** A fraction of a ms that a double of this size still represents. */
 const STEP_MS = 2 ** -10;
 
-/** A clock that never returns the same time twice, so that of two events one is always the earlier. */
-function strictly(clock: Clock): Clock {
+/** A clock that never returns the same time twice, which orders any two events. */
+function strictlyIncreasing(clock: Clock): Clock {
   let latestMs = 0;
   return () => (latestMs = Math.max(latestMs + STEP_MS, Math.floor(clock())));
 }

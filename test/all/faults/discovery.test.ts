@@ -52,12 +52,12 @@ it('an issuer that goes down later harms nobody whose key is known, and brings i
 
 describe('a discovery document', () => {
   const rows: readonly [string, Fault, RegExp][] = [
-    ['that never comes', () => {}, /did not answer within 5000 ms/],
-    ['that drips', endless('HTTP/1.1 200 OK\r\n\r\n', Buffer.from(' '), 100), /did not answer within 5000 ms/],
+    ['that never comes', () => {}, /did not respond within 5000 ms/],
+    ['that drips', endless('HTTP/1.1 200 OK\r\n\r\n', Buffer.from(' '), 100), /did not respond within 5000 ms/],
     ['that breaks off', send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"issuer":'), /could not be fetched/],
     ['of 50 MB', sized(50 * 1_048_576), /more than 1048576 bytes/],
-    ['that is a page', answer('<html>Sign in</html>'), /did not answer a JSON object/],
-    ['that stands elsewhere', answer('', { status: '301 M', headers: 'Location: /jwks\r\n' }), /answered 301/],
+    ['that is a page', answer('<html>Sign in</html>'), /did not respond with a JSON object/],
+    ['that stands elsewhere', answer('', { status: '301 M', headers: 'Location: /jwks\r\n' }), /responded with 301/],
     ['of another issuer', answer('{"issuer":"https://evil.test","jwks_uri":"https://evil.test/"}'), /another issuer/],
   ];
 

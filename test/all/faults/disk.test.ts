@@ -9,7 +9,15 @@ const KILOBYTES = 64;
 
 /** A file system of its own, so small that it is full soon; `undefined` is all right, else the reason why not. */
 function mountSmallDisk(directory: string): string | undefined {
-  const { status, stderr, error } = run('mount', '-t', 'tmpfs', '-o', `size=${KILOBYTES}k`, 'tmpfs', directory);
+  const { status, stderr, error } = run(
+    'mount',
+    '-t',
+    'tmpfs',
+    '-o',
+    `size=${KILOBYTES}k,mode=700`,
+    'tmpfs',
+    directory,
+  );
   return status === 0 ? undefined : (error?.message ?? stderr.trim());
 }
 

@@ -16,7 +16,7 @@ const gzip = (body: Buffer): Fault => answer(gzipSync(body), { headers: 'Content
 
 /** What the server does, what the operators read, and within how many ms. */
 const rows: readonly [string, Fault, RegExp, number][] = [
-  ['never answers', () => {}, /did not answer within 5000 ms/, 5_500],
+  ['never answers', () => {}, /did not respond within 5000 ms/, 5_500],
   ['stops in its head', (socket) => void socket.write('HTTP/1.1 200 OK\r\nX-A'), /within 5000 ms/, 5_500],
   ['drips its head', endless('HTTP/1.1 200 OK\r\n', Buffer.from('X: y\r\n'), 100), /within 5000 ms/, 5_500],
   ['drips its body', endless(`${CHUNKED}`, Buffer.from('1\r\n \r\n'), 100), /within 5000 ms/, 5_500],
@@ -40,22 +40,27 @@ const rows: readonly [string, Fault, RegExp, number][] = [
     /could/,
     1_000,
   ],
-  ['answers an HTML page', answer('<!doctype html><title>Sign in</title>'), /did not answer a JSON object/, 1_000],
-  ['answers nothing', answer(''), /did not answer a JSON object/, 1_000],
+  [
+    'answers an HTML page',
+    answer('<!doctype html><title>Sign in</title>'),
+    /did not respond with a JSON object/,
+    1_000,
+  ],
+  ['answers nothing', answer(''), /did not respond with a JSON object/, 1_000],
   ['answers 50 MB', sized(50 * MEGABYTE), /more than 1048576 bytes/, 2_000],
   ['answers without end', endless(CHUNKED, chunk(zeros)), /more than 1048576 bytes/, 2_000],
   ['answers 50 MB in 50 kB', gzip(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/, 2_000],
   ['answers what is no gzip', answer(GOOD, { headers: 'Content-Encoding: gzip\r\n' }), /could not be fetched/, 1_000],
-  ['answers 500 with keys', answer(GOOD, { status: '500 Oops' }), /answered 500/, 1_000],
+  ['answers 500 with keys', answer(GOOD, { status: '500 Oops' }), /responded with 500/, 1_000],
   [
     'answers 503 without end',
     endless('HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n', chunk(zeros)),
     /503/,
     1_000,
   ],
-  ['redirects to itself', answer('', { status: '302 F', headers: 'Location: /jwks\r\n' }), /answered 302/, 1_000],
+  ['redirects to itself', answer('', { status: '302 F', headers: 'Location: /jwks\r\n' }), /responded with 302/, 1_000],
   ['redirects elsewhere', answer('', { status: '307 T', headers: 'Location: http://127.0.0.1:9/\r\n' }), /307/, 1_000],
-  ['answers 206 with keys', answer(GOOD, { status: '206 Partial' }), /answered 206/, 1_000],
+  ['answers 206 with keys', answer(GOOD, { status: '206 Partial' }), /responded with 206/, 1_000],
   ['answers keys nested 100,000 deep', answer(`{"keys":[${'['.repeat(1e5)}${']'.repeat(1e5)}]}`), /no key that/, 1_000],
 ];
 

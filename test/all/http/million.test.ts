@@ -6,7 +6,7 @@ import { generationsFeed } from '../../../src/auth-server/generations/feed';
 import type { Store } from '../../../src/auth-server/storage/store';
 import { systemClock, systemSchedule } from '../../../src/core/clock';
 import { httpGenerations } from '../../../src/generation/http/source';
-import { trackGenerations } from '../../../src/generation/tracker';
+import { generationVerifier } from '../../../src/generation/verifier';
 import { reasonOf } from '../../generation/fixtures';
 import { recordingLogger } from '../../support/log';
 
@@ -22,7 +22,7 @@ it('a million floors reach a resource server over HTTP, each of them', async () 
   const feed = httpGenerations({ url, timeoutMs: 60_000, logger });
   const started = performance.now();
   delay.enable();
-  const tracker = trackGenerations({
+  const verifier = generationVerifier({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
@@ -37,18 +37,18 @@ it('a million floors reach a resource server over HTTP, each of them', async () 
     schedule: systemSchedule,
     logger,
   });
-  await tracker.ready();
+  await verifier.ready();
   delay.disable();
   const tookMs = Math.round(performance.now() - started);
   // Both ends are in this process, so the longest pause of either counts, and whatever else the machine is busy with.
   console.log(`1,000,000 floors over HTTP: ${tookMs} ms, longest pause ${(delay.max / 1e6).toFixed(1)} ms`);
 
-  expect(tracker.status()).toMatchObject({ source: 'fresh', floors: COUNT });
+  expect(verifier.status()).toMatchObject({ source: 'fresh', floors: COUNT });
   for (let n = 0; n < COUNT; n += 997) {
-    expect(reasonOf(() => tracker.check(`client-${n}`, FIRST + n - 1))).toBe('superseded');
-    expect(reasonOf(() => tracker.check(`client-${n}`, FIRST + n))).toBeUndefined();
+    expect(reasonOf(() => verifier.recheck(`client-${n}`, FIRST + n - 1))).toBe('superseded');
+    expect(reasonOf(() => verifier.recheck(`client-${n}`, FIRST + n))).toBeUndefined();
   }
-  await tracker.close();
+  await verifier.close();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 });

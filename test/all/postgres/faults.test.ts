@@ -3,7 +3,7 @@ import { startPostgres } from '../support/postgres-server';
 import type { PostgresServer } from '../support/postgres-server';
 import { startTcpProxy } from '../support/tcp-proxy';
 import type { TcpProxy } from '../support/tcp-proxy';
-import { openSource, track, verdict } from './fixtures';
+import { openSource, startVerifier, verdict } from './fixtures';
 import type { OpenSource } from './fixtures';
 
 const OLD = Date.now() - 60_000;
@@ -50,14 +50,14 @@ async function terminate(kind: 'LISTEN' | 'all'): Promise<number> {
 
 describe('a server that is killed and started again', () => {
   it('keeps what it had: a process that knew the floor holds it all the time, a cold one gets it', async () => {
-    const tracker = track(reader.source, { pollMs: 200, readTimeoutMs: 1_000 });
-    await tracker.ready();
+    const verifier = startVerifier(reader.source, { pollMs: 200, readTimeoutMs: 1_000 });
+    await verifier.ready();
     await server.kill();
-    await eventually('a failed read', () => tracker.status().failures > 0);
-    expect(verdict(tracker, 'pos', OLD)).toBe('superseded');
-    expect(verdict(tracker, 'pos', FLOOR)).toBe('admitted');
+    await eventually('a failed read', () => verifier.status().failures > 0);
+    expect(verdict(verifier, 'pos', OLD)).toBe('superseded');
+    expect(verdict(verifier, 'pos', FLOOR)).toBe('admitted');
 
-    const cold = track(writer.source, { pollMs: 200, maxStalenessMs: 2_000 });
+    const cold = startVerifier(writer.source, { pollMs: 200, maxStalenessMs: 2_000 });
     await eventually('its first attempt', () => cold.status().failures > 0);
     // Nothing is known, so nothing passes, whatever its generation.
     expect(verdict(cold, 'pos', OLD)).toBe('generations_unavailable');
@@ -70,45 +70,45 @@ describe('a server that is killed and started again', () => {
     await cold.close();
 
     await writer.source.publish('pos', FLOOR + 1);
-    await eventually('the change after the restart', () => verdict(tracker, 'pos', FLOOR) === 'superseded');
-    await tracker.close();
+    await eventually('the change after the restart', () => verdict(verifier, 'pos', FLOOR) === 'superseded');
+    await verifier.close();
   });
 
   it('refuses with 503 past the bound of staleness, and recovers by itself', async () => {
-    const tracker = track(reader.source, { pollMs: 100, readTimeoutMs: 500, maxStalenessMs: 1_000 });
-    await tracker.ready();
+    const verifier = startVerifier(reader.source, { pollMs: 100, readTimeoutMs: 500, maxStalenessMs: 1_000 });
+    await verifier.ready();
     await server.kill();
-    await eventually('staleness', () => verdict(tracker, 'pos', FLOOR) === 'generations_unavailable');
-    expect(verdict(tracker, 'pos', OLD)).toBe('superseded');
-    expect(tracker.status().lastError).toMatch(/^PostgreSQL: /);
+    await eventually('staleness', () => verdict(verifier, 'pos', FLOOR) === 'generations_unavailable');
+    expect(verdict(verifier, 'pos', OLD)).toBe('superseded');
+    expect(verifier.status().lastError).toMatch(/^PostgreSQL: /);
     await server.start();
-    await eventually('recovery', () => verdict(tracker, 'pos', FLOOR) === 'admitted');
-    expect(verdict(tracker, 'pos', OLD)).toBe('superseded');
-    await tracker.close();
+    await eventually('recovery', () => verdict(verifier, 'pos', FLOOR) === 'admitted');
+    expect(verdict(verifier, 'pos', OLD)).toBe('superseded');
+    await verifier.close();
   });
 });
 
 describe('the connection that listens', () => {
   it('is asked for again when the server ends it; meanwhile polling goes on', async () => {
-    const tracker = track(reader.source, { pollMs: 100 });
-    await tracker.ready();
+    const verifier = startVerifier(reader.source, { pollMs: 100 });
+    await verifier.ready();
     const before = wire.connections;
     expect(await terminate('LISTEN')).toBeGreaterThan(0);
     await writer.source.publish('pos', FLOOR + 10);
-    await eventually('the change by polling', () => verdict(tracker, 'pos', FLOOR + 9) === 'superseded');
+    await eventually('the change by polling', () => verdict(verifier, 'pos', FLOOR + 9) === 'superseded');
     await eventually('another connection', () => wire.connections > before);
-    await tracker.close();
+    await verifier.close();
   });
 
   it('brings hints again after it was cut, and whatever moved while nobody listened', async () => {
-    const tracker = track(reader.source);
-    await tracker.ready();
+    const verifier = startVerifier(reader.source);
+    await verifier.ready();
     await terminate('all');
     await writer.source.publish('pos', FLOOR + 20);
-    await eventually('the change in the gap', () => verdict(tracker, 'pos', FLOOR + 19) === 'superseded');
+    await eventually('the change in the gap', () => verdict(verifier, 'pos', FLOOR + 19) === 'superseded');
     await writer.source.publish('pos', FLOOR + 21);
-    await eventually('the change after it', () => verdict(tracker, 'pos', FLOOR + 20) === 'superseded');
-    await tracker.close();
+    await eventually('the change after it', () => verdict(verifier, 'pos', FLOOR + 20) === 'superseded');
+    await verifier.close();
   });
 
   it('tells a watch once that it is lost', async () => {
@@ -132,16 +132,16 @@ describe('a half-open connection', () => {
   });
 
   it('costs time only: what was known is held, and reads and hints come back on other connections', async () => {
-    const tracker = track(reader.source, { pollMs: 300, readTimeoutMs: 1_000, maxStalenessMs: 3_000 });
-    await tracker.ready();
+    const verifier = startVerifier(reader.source, { pollMs: 300, readTimeoutMs: 1_000, maxStalenessMs: 3_000 });
+    await verifier.ready();
     wire.freeze();
     await writer.source.publish('pos', FLOOR + 30);
-    await eventually('staleness', () => verdict(tracker, 'pos', FLOOR + 30) === 'generations_unavailable');
-    expect(verdict(tracker, 'pos', OLD)).toBe('superseded');
+    await eventually('staleness', () => verdict(verifier, 'pos', FLOOR + 30) === 'generations_unavailable');
+    expect(verdict(verifier, 'pos', OLD)).toBe('superseded');
     wire.thaw();
-    await eventually('the change behind the dead wire', () => verdict(tracker, 'pos', FLOOR + 29) === 'superseded');
-    expect(verdict(tracker, 'pos', FLOOR + 30)).toBe('admitted');
-    await tracker.close();
+    await eventually('the change behind the dead wire', () => verdict(verifier, 'pos', FLOOR + 29) === 'superseded');
+    expect(verdict(verifier, 'pos', FLOOR + 30)).toBe('admitted');
+    await verifier.close();
   });
 
   it('does not keep its places in the pool', async () => {

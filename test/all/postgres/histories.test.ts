@@ -3,7 +3,7 @@ import { startPostgres } from '../support/postgres-server';
 import type { PostgresServer } from '../support/postgres-server';
 import { startTcpProxy } from '../support/tcp-proxy';
 import type { TcpProxy } from '../support/tcp-proxy';
-import { openSource, track, verdict } from './fixtures';
+import { openSource, startVerifier, verdict } from './fixtures';
 import type { OpenSource } from './fixtures';
 
 const OLD = Date.now() - 60_000;
@@ -39,10 +39,10 @@ function throughWire(): OpenSource {
 
 /** What a process that starts now says. */
 async function coldVerdict(clientId: string, generation: number): Promise<string> {
-  const tracker = track(throughWire().source);
-  await tracker.ready();
-  const said = verdict(tracker, clientId, generation);
-  await tracker.close();
+  const verifier = startVerifier(throughWire().source);
+  await verifier.ready();
+  const said = verdict(verifier, clientId, generation);
+  await verifier.close();
   return said;
 }
 
@@ -72,38 +72,38 @@ describe('an old dump is restored under running processes', () => {
     const sql = await dump(first);
     await writer.source.publish('pos', FLOOR + 5);
     await writer.source.publish('kiosk', FLOOR);
-    const tracker = track(reader.source, { pollMs: 100 });
-    await tracker.ready();
+    const verifier = startVerifier(reader.source, { pollMs: 100 });
+    await verifier.ready();
 
     await restore(sql, first);
-    const { reads } = tracker.status();
-    await eventually('two reads of what was restored', () => tracker.status().reads > reads + 1);
-    expect(verdict(tracker, 'pos', FLOOR + 4)).toBe('superseded');
-    expect(verdict(tracker, 'kiosk', OLD)).toBe('superseded');
+    const { reads } = verifier.status();
+    await eventually('two reads of what was restored', () => verifier.status().reads > reads + 1);
+    expect(verdict(verifier, 'pos', FLOOR + 4)).toBe('superseded');
+    expect(verdict(verifier, 'kiosk', OLD)).toBe('superseded');
     // Both changes are lost to the store: whoever starts now learns them only from whoever publishes again.
     expect(await coldVerdict('pos', FLOOR + 4)).toBe('admitted');
     expect(await coldVerdict('pos', OLD)).toBe('superseded');
     expect(await coldVerdict('kiosk', OLD)).toBe('admitted');
 
     await writer.source.publish('pos', FLOOR + 9);
-    await eventually('the change after it', () => verdict(tracker, 'pos', FLOOR + 8) === 'superseded');
+    await eventually('the change after it', () => verdict(verifier, 'pos', FLOOR + 8) === 'superseded');
     expect(await coldVerdict('pos', FLOOR + 4)).toBe('superseded');
-    await tracker.close();
+    await verifier.close();
   });
 
   it('is the same when the table is emptied', async () => {
     const writer = open(first.url);
     await writer.source.publish('pos', FLOOR);
-    const tracker = track(throughWire().source, { pollMs: 100 });
-    await tracker.ready();
+    const verifier = startVerifier(throughWire().source, { pollMs: 100 });
+    await verifier.ready();
     await writer.pool.query('TRUNCATE tillgate_generations');
-    const { reads } = tracker.status();
-    await eventually('two reads of nothing', () => tracker.status().reads > reads + 1);
-    expect(verdict(tracker, 'pos', OLD)).toBe('superseded');
+    const { reads } = verifier.status();
+    await eventually('two reads of nothing', () => verifier.status().reads > reads + 1);
+    expect(verdict(verifier, 'pos', OLD)).toBe('superseded');
     expect(await coldVerdict('pos', OLD)).toBe('admitted');
     await writer.source.publish('pos', FLOOR);
     expect(await coldVerdict('pos', OLD)).toBe('superseded');
-    await tracker.close();
+    await verifier.close();
   });
 
   it('takes no half-restored table for the whole', async () => {
@@ -121,54 +121,54 @@ describe('an old dump is restored under running processes', () => {
 });
 
 describe('another server takes over', () => {
-  /** A tracker without overlap that has read the first server and then follows the wire to the second. */
+  /** A verifier without overlap that has read the first server and then follows the wire to the second. */
   async function failOver(change: (writer: OpenSource) => Promise<void>) {
     await open(first.url).source.publish('pos', FLOOR);
     await restore(await dump(first), second);
-    const tracker = track(throughWire().source, { overlapMs: 0, pollMs: 100 });
-    await tracker.ready();
+    const verifier = startVerifier(throughWire().source, { overlapMs: 0, pollMs: 100 });
+    await verifier.ready();
     await first.kill();
     await change(open(second.url));
     wire.switchTo(second.port);
-    return tracker;
+    return verifier;
   }
 
   it('whose transaction numbers are lower and whose clock is an hour behind: everything is read again', async () => {
     await burn(first, 5_000);
-    const tracker = await failOver(async (writer) => {
+    const verifier = await failOver(async (writer) => {
       await writer.source.publish('kiosk', FLOOR);
       await changeWithoutStamp(writer, "changed_at = now() - interval '1 hour'");
     });
-    await eventually('the change at the second server', () => verdict(tracker, 'kiosk', OLD) === 'superseded');
-    expect(verdict(tracker, 'pos', OLD)).toBe('superseded');
-    await tracker.close();
+    await eventually('the change at the second server', () => verdict(verifier, 'kiosk', OLD) === 'superseded');
+    expect(verdict(verifier, 'pos', OLD)).toBe('superseded');
+    await verifier.close();
   });
 
   it('whose transaction numbers have overtaken the old ones unseen: the time finds what they hide', async () => {
     await burn(first, 1_000);
-    const tracker = await failOver(async (writer) => {
+    const verifier = await failOver(async (writer) => {
       await writer.source.publish('kiosk', FLOOR);
       await burn(second, 5_000);
     });
-    await eventually('the change at the second server', () => verdict(tracker, 'kiosk', OLD) === 'superseded');
-    expect(verdict(tracker, 'pos', OLD)).toBe('superseded');
-    await tracker.close();
+    await eventually('the change at the second server', () => verdict(verifier, 'kiosk', OLD) === 'superseded');
+    expect(verdict(verifier, 'pos', OLD)).toBe('superseded');
+    await verifier.close();
   });
 
   it('that is empty: what was known is held, a cold process knows nothing until somebody publishes again', async () => {
     const writer = open(second.url);
     await open(first.url).source.publish('pos', FLOOR);
-    const tracker = track(throughWire().source, { pollMs: 100 });
-    await tracker.ready();
+    const verifier = startVerifier(throughWire().source, { pollMs: 100 });
+    await verifier.ready();
     await writer.source.read(0);
     wire.switchTo(second.port);
-    const { reads } = tracker.status();
-    await eventually('two reads of the second server', () => tracker.status().reads > reads + 1);
-    expect(verdict(tracker, 'pos', OLD)).toBe('superseded');
+    const { reads } = verifier.status();
+    await eventually('two reads of the second server', () => verifier.status().reads > reads + 1);
+    expect(verdict(verifier, 'pos', OLD)).toBe('superseded');
     expect(await coldVerdict('pos', OLD)).toBe('admitted');
     await writer.source.publish('pos', FLOOR);
     expect(await coldVerdict('pos', OLD)).toBe('superseded');
-    await tracker.close();
+    await verifier.close();
   });
 
   it('with rows whose numbers it has yet to reach: they do not come with every read', async () => {
@@ -184,21 +184,21 @@ describe('another server takes over', () => {
 
 it('finds the changes of two writers whose clocks are 30 s apart', async () => {
   const [ahead, behind] = [open(first.url), open(first.url)];
-  const tracker = track(throughWire().source, { overlapMs: 0 });
-  await tracker.ready();
+  const verifier = startVerifier(throughWire().source, { overlapMs: 0 });
+  await verifier.ready();
   const now = Date.now();
   await ahead.source.publish('pos', now + 15_000);
-  await eventually('the writer ahead', () => verdict(tracker, 'pos', now + 14_999) === 'superseded');
+  await eventually('the writer ahead', () => verdict(verifier, 'pos', now + 14_999) === 'superseded');
   await behind.source.publish('kiosk', now - 15_000);
-  await eventually('the writer behind', () => verdict(tracker, 'kiosk', now - 15_001) === 'superseded');
+  await eventually('the writer behind', () => verdict(verifier, 'kiosk', now - 15_001) === 'superseded');
   // For the same client a lower number changes nothing: the rule max(previous + 1, now) never makes one.
   await behind.source.publish('pos', now - 15_000);
   await behind.source.publish('pos', now + 15_001);
-  await eventually('the writer behind, by the rule', () => verdict(tracker, 'pos', now + 15_000) === 'superseded');
-  expect(verdict(tracker, 'pos', now + 15_001)).toBe('admitted');
+  await eventually('the writer behind, by the rule', () => verdict(verifier, 'pos', now + 15_000) === 'superseded');
+  expect(verdict(verifier, 'pos', now + 15_001)).toBe('admitted');
   expect(await coldVerdict('pos', now + 15_000)).toBe('superseded');
   expect(await coldVerdict('kiosk', now - 15_001)).toBe('superseded');
-  await tracker.close();
+  await verifier.close();
 });
 
 /** Alters rows behind the trigger's back, to play a server with another clock. */

@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';
 import type { PostgresServer } from '../support/postgres-server';
-import { openSource, track, verdict } from './fixtures';
+import { openSource, startVerifier, verdict } from './fixtures';
 import type { OpenSource } from './fixtures';
 
 const UPSERT = `
@@ -80,18 +80,18 @@ describe('two transactions, the earlier one commits later', () => {
     );
   });
 
-  it('reaches a tracker without overlap through hints alone, however many reads lie between', async () => {
-    const tracker = track(opened.source, { overlapMs: 0 });
-    await tracker.ready();
+  it('reaches a verifier without overlap through hints alone, however many reads lie between', async () => {
+    const verifier = startVerifier(opened.source, { overlapMs: 0 });
+    await verifier.ready();
     const commit = await writeWithoutCommit('pos', NOW + 1);
     for (let n = 1; n <= 20; n++) {
       await writer.query(UPSERT, ['kiosk', NOW + n]);
-      await eventually('the later change', () => verdict(tracker, 'kiosk', NOW + n - 1) === 'superseded');
+      await eventually('the later change', () => verdict(verifier, 'kiosk', NOW + n - 1) === 'superseded');
     }
-    expect(verdict(tracker, 'pos', NOW)).toBe('admitted');
+    expect(verdict(verifier, 'pos', NOW)).toBe('admitted');
     await commit();
-    await eventually('the earlier change', () => verdict(tracker, 'pos', NOW) === 'superseded');
-    await tracker.close();
+    await eventually('the earlier change', () => verdict(verifier, 'pos', NOW) === 'superseded');
+    await verifier.close();
   });
 
   it('is found although the later one touched the same client', async () => {

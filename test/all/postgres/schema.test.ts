@@ -80,7 +80,6 @@ describe('the table', () => {
   });
 
   it.each([
-    ["('', 5)", 'client id'],
     ["('pos', -1)", 'negative'],
     ["('pos', 9007199254740992)", 'beyond what a double holds'],
   ])('refuses %s (%s)', async (values) => {

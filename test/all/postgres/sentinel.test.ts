@@ -1,7 +1,7 @@
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';
 import type { PostgresServer } from '../support/postgres-server';
-import { openSource, quietPool, track, verdict } from './fixtures';
+import { openSource, quietPool, startVerifier, verdict } from './fixtures';
 import type { OpenSource } from './fixtures';
 
 const OLD = Date.now() - 60_000;
@@ -43,14 +43,14 @@ it.each([
   async (_, loss) => {
     const publisher = open();
     await write(publisher, FLOOR);
-    const running = track(open());
+    const running = startVerifier(open());
     ends.push(() => running.close());
     await running.ready();
     const pool = quietPool(server.url);
     await pool.query(loss);
     await pool.end();
 
-    const cold = track(open());
+    const cold = startVerifier(open());
     ends.push(() => cold.close());
     await eventually('its first read', async () => (await publisher.read(0)).nowMs > 0);
     expect(verdict(cold, 'pos', FLOOR)).toBe('generations_unavailable');

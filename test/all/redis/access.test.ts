@@ -74,7 +74,7 @@ describe('a server that cannot serve', () => {
       await eventually('the refusal', () =>
         source.read(0).then(
           () => false,
-          (error: unknown) => String(error).includes('this server is a replica; use the address of the primary'),
+          (error: unknown) => String(error).includes('this server is a replica; use the URL of the primary'),
         ),
       );
       await expect(source.publish('pos', 5)).rejects.toThrow('this server is a replica');
@@ -86,10 +86,10 @@ describe('a server that cannot serve', () => {
   it('is explained when the key holds something else, or a score that is no generation', async () => {
     const source = generationsFromUrl(redis.url, { logger });
     await redis.command('SET', 'tillgate:generations', 'x');
-    await expect(source.read(0)).rejects.toThrow('the key is in use for something else than a sorted set (WRONGTYPE)');
+    await expect(source.read(0)).rejects.toThrow('the key holds something other than a sorted set (WRONGTYPE)');
     await redis.command('DEL', 'tillgate:generations');
     await redis.command('ZADD', 'tillgate:generations', '1.5', 'pos');
-    await expect(source.read(0)).rejects.toThrow('the set has a member whose score is no generation');
+    await expect(source.read(0)).rejects.toThrow('the set has a member whose score is not a generation');
     await source.close?.();
   });
 });

@@ -3,7 +3,7 @@ import { startRedis } from '../support/redis-server';
 import type { RedisServer, RedisServerOptions } from '../support/redis-server';
 import { startTcpProxy } from '../support/tcp-proxy';
 import type { TcpProxy } from '../support/tcp-proxy';
-import { byIoredis, byNodeRedis, openSource, presentOldToken, track, verdict } from './fixtures';
+import { byIoredis, byNodeRedis, openSource, presentOldToken, startVerifier, verdict } from './fixtures';
 import type { OpenSource } from './fixtures';
 
 const OLD = Date.now() - 60_000;
@@ -42,30 +42,30 @@ describe.each([
     return opened;
   }
 
-  function tracking(source: OpenSource['source'], options = {}): ReturnType<typeof track> {
-    const tracker = track(source, { ...FAST, ...options });
-    ends.push(() => tracker.close());
-    return tracker;
+  function verifierFor(source: OpenSource['source'], options = {}): ReturnType<typeof startVerifier> {
+    const verifier = startVerifier(source, { ...FAST, ...options });
+    ends.push(() => verifier.close());
+    return verifier;
   }
 
   /** A process that knows the floor, and presents a token below it for as long as the test lasts. */
   async function knowing(url: string, options = {}) {
     const { source, log } = await open(url);
     await source.publish('pos', FLOOR);
-    const tracker = tracking(source, options);
-    await tracker.ready();
-    return { source, log, tracker, oldToken: presentOldToken(tracker, 'pos', OLD) };
+    const verifier = verifierFor(source, options);
+    await verifier.ready();
+    return { source, log, verifier, oldToken: presentOldToken(verifier, 'pos', OLD) };
   }
 
   it('killed and restarted with its append-only file: a cold process refuses all until it has read the floor', async () => {
     const redis = await server({ appendOnly: true });
-    const { source, tracker, oldToken } = await knowing(redis.url);
+    const { source, verifier, oldToken } = await knowing(redis.url);
     const { source: coldSource } = await open(redis.url);
     await redis.kill();
-    await eventually('a failed read', () => tracker.status().failures > 0);
-    expect(verdict(tracker, 'pos', FLOOR)).toBe('admitted');
+    await eventually('a failed read', () => verifier.status().failures > 0);
+    expect(verdict(verifier, 'pos', FLOOR)).toBe('admitted');
 
-    const cold = tracking(coldSource);
+    const cold = verifierFor(coldSource);
     await eventually('its first attempt', () => cold.status().failures > 0);
     expect(verdict(cold, 'pos', OLD)).toBe('generations_unavailable');
     expect(verdict(cold, 'pos', FLOOR)).toBe('generations_unavailable');
@@ -80,23 +80,23 @@ describe.each([
         () => false,
       ),
     );
-    await eventually('the change', () => verdict(tracker, 'pos', FLOOR) === 'superseded');
+    await eventually('the change', () => verdict(verifier, 'pos', FLOOR) === 'superseded');
     oldToken.expectHeld();
   });
 
-  it('killed and restarted without a file: a cold process admits the old token until floors are published again', async () => {
+  it('killed and restarted without a file: with `sentinel: false` a cold process accepts the old token until floors are published again', async () => {
     const redis = await server();
-    const { source, tracker, oldToken, log } = await knowing(redis.url);
+    const { source, verifier, oldToken, log } = await knowing(redis.url);
     await redis.kill();
     await redis.start();
-    const before = tracker.status().reads;
-    await eventually('fresh reads', () => tracker.status().reads > before + 1);
-    expect(verdict(tracker, 'pos', FLOOR)).toBe('admitted');
+    const before = verifier.status().reads;
+    await eventually('fresh reads', () => verifier.status().reads > before + 1);
+    expect(verdict(verifier, 'pos', FLOOR)).toBe('admitted');
     expect(log.at('warn').map(({ message }) => message)).toEqual([
-      'floors have gone from Redis, those known here stay',
+      'floors are missing from Redis, those known here are kept',
     ]);
 
-    const cold = tracking((await open(redis.url)).source);
+    const cold = verifierFor((await open(redis.url)).source);
     await cold.ready();
     expect(verdict(cold, 'pos', OLD)).toBe('admitted');
     await eventually('a publish', () =>
@@ -109,15 +109,15 @@ describe.each([
     oldToken.expectHeld();
   });
 
-  it('flushed: the next read notices, and a cold process admits the old token until floors are published again', async () => {
+  it('flushed: the next read notices, and with `sentinel: false` a cold process accepts the old token until floors are published again', async () => {
     const redis = await server();
-    const { source, tracker, oldToken, log } = await knowing(redis.url);
+    const { source, verifier, oldToken, log } = await knowing(redis.url);
     await redis.command('FLUSHALL');
     await eventually('a warning', () => log.at('warn').length > 0);
     expect(log.at('warn')[0]?.fields).toEqual({ key: 'tillgate:generations', missing: 1, left: 0 });
-    expect(verdict(tracker, 'pos', FLOOR)).toBe('admitted');
+    expect(verdict(verifier, 'pos', FLOOR)).toBe('admitted');
 
-    const cold = tracking((await open(redis.url)).source, { pollMs: 60_000 });
+    const cold = verifierFor((await open(redis.url)).source, { pollMs: 60_000 });
     await cold.ready();
     expect(verdict(cold, 'pos', OLD)).toBe('admitted');
     await source.publish('pos', FLOOR);
@@ -125,10 +125,10 @@ describe.each([
     oldToken.expectHeld();
   });
 
-  it('failed over to an empty server: what was known stays, what is published there arrives, by hints too', async () => {
+  it('failed over to an empty server, with `sentinel: false`: known floors stay, and what is published there arrives, also by hints', async () => {
     const [primary, other] = [await server(), await server()];
     const wire = await wireTo(primary);
-    const { source, tracker, oldToken } = await knowing(wire.url, { pollMs: 500 });
+    const { source, verifier, oldToken } = await knowing(wire.url, { pollMs: 500 });
     const taken = wire.connections;
     wire.switchTo(other.port);
     await eventually('both connections', () => wire.connections >= taken + 2);
@@ -138,10 +138,10 @@ describe.each([
         () => false,
       ),
     );
-    await eventually('the change', () => verdict(tracker, 'kiosk', OLD) === 'superseded');
-    expect(verdict(tracker, 'pos', FLOOR)).toBe('admitted');
+    await eventually('the change', () => verdict(verifier, 'kiosk', OLD) === 'superseded');
+    expect(verdict(verifier, 'pos', FLOOR)).toBe('admitted');
 
-    const cold = tracking((await open(wire.url)).source);
+    const cold = verifierFor((await open(wire.url)).source);
     await cold.ready();
     expect(verdict(cold, 'pos', OLD)).toBe('admitted');
     expect(verdict(cold, 'kiosk', OLD)).toBe('superseded');
@@ -151,19 +151,19 @@ describe.each([
   it('half-open: past the bound of staleness it is 503 for all; later connections make it recover by itself', async () => {
     const redis = await server();
     const wire = await wireTo(redis);
-    const { tracker, oldToken } = await knowing(wire.url, { maxStalenessMs: 1_500 });
+    const { verifier, oldToken } = await knowing(wire.url, { maxStalenessMs: 1_500 });
     const direct = await open(redis.url);
     wire.freeze();
     await direct.source.publish('pos', FLOOR + 5);
-    await eventually('staleness', () => verdict(tracker, 'pos', FLOOR + 5) === 'generations_unavailable');
+    await eventually('staleness', () => verdict(verifier, 'pos', FLOOR + 5) === 'generations_unavailable');
 
-    const cold = tracking((await openFrozen(wire.url)).source);
+    const cold = verifierFor((await openFrozen(wire.url)).source);
     await eventually('its first attempt', () => cold.status().failures > 0);
     expect(verdict(cold, 'pos', OLD)).toBe('generations_unavailable');
 
     wire.thaw();
-    await eventually('recovery', () => verdict(tracker, 'pos', FLOOR + 5) === 'admitted');
-    expect(verdict(tracker, 'pos', FLOOR + 4)).toBe('superseded');
+    await eventually('recovery', () => verdict(verifier, 'pos', FLOOR + 5) === 'admitted');
+    expect(verdict(verifier, 'pos', FLOOR + 4)).toBe('superseded');
     oldToken.expectHeld();
   });
 
@@ -176,12 +176,12 @@ describe.each([
 
   it('hints cut off: changes come by polling, and the subscription stands again by itself', async () => {
     const redis = await server();
-    const { source, tracker, oldToken } = await knowing(redis.url);
+    const { source, verifier, oldToken } = await knowing(redis.url);
     const subscribers = async (): Promise<number> =>
       Number(await redis.command('PUBLISH', 'tillgate:generations', 'pos'));
     expect(await redis.command('CLIENT', 'KILL', 'TYPE', 'pubsub')).toBe(1);
     await source.publish('pos', FLOOR + 1);
-    await eventually('the change by polling', () => verdict(tracker, 'pos', FLOOR) === 'superseded');
+    await eventually('the change by polling', () => verdict(verifier, 'pos', FLOOR) === 'superseded');
     await eventually('another subscription', async () => (await subscribers()) > 0);
     oldToken.expectHeld();
   });

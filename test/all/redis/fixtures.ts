@@ -4,8 +4,8 @@ import { AuthError } from '../../../src/core/auth-error';
 import { systemClock, systemSchedule } from '../../../src/core/clock';
 import { redisGenerations } from '../../../src/generation';
 import type { GenerationSource, PublishingSource, RedisClient, RedisGenerationsOptions } from '../../../src/generation';
-import { trackGenerations } from '../../../src/generation/tracker';
-import type { GenerationTracker, TrackerOptions } from '../../../src/generation/tracker';
+import { generationVerifier } from '../../../src/generation/verifier';
+import type { GenerationVerifier, GenerationVerifierOptions } from '../../../src/generation/verifier';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
 
@@ -59,9 +59,12 @@ export async function openSource(
   };
 }
 
-/** A tracker on real time that polls so rarely that only hints explain what it knows, unless a test says otherwise. */
-export function track(source: GenerationSource, options: Partial<TrackerOptions> = {}): GenerationTracker {
-  return trackGenerations({
+/** A verifier on real time that polls so rarely that only hints explain what it knows, unless a test says otherwise. */
+export function startVerifier(
+  source: GenerationSource,
+  options: Partial<GenerationVerifierOptions> = {},
+): GenerationVerifier {
+  return generationVerifier({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 60_000 },
     learn: true,
@@ -78,10 +81,10 @@ export function track(source: GenerationSource, options: Partial<TrackerOptions>
   });
 }
 
-/** What a tracker says about a token of this generation: its reason to refuse, or `admitted`. */
-export function verdict(tracker: GenerationTracker, clientId: string, generation: number): string {
+/** What a verifier says about a token of this generation: its reason to refuse, or `admitted`. */
+export function verdict(verifier: GenerationVerifier, clientId: string, generation: number): string {
   try {
-    tracker.check(clientId, generation);
+    verifier.recheck(clientId, generation);
     return 'admitted';
   } catch (error) {
     if (error instanceof AuthError) return error.reason;
@@ -91,13 +94,13 @@ export function verdict(tracker: GenerationTracker, clientId: string, generation
 
 /** Presents a superseded token every other ms from now on; `expectHeld` says how it went. */
 export function presentOldToken(
-  tracker: GenerationTracker,
+  verifier: GenerationVerifier,
   clientId: string,
   generation: number,
 ): { readonly expectHeld: () => void } {
   const verdicts = new Map<string, number>();
   const timer = setInterval(() => {
-    const reason = verdict(tracker, clientId, generation);
+    const reason = verdict(verifier, clientId, generation);
     verdicts.set(reason, (verdicts.get(reason) ?? 0) + 1);
   }, 2);
   return {

@@ -1,7 +1,7 @@
 import { eventually } from '../support/eventually';
 import { startRedis } from '../support/redis-server';
 import type { RedisServer } from '../support/redis-server';
-import { byIoredis, byNodeRedis, openSource, track, verdict } from './fixtures';
+import { byIoredis, byNodeRedis, openSource, startVerifier, verdict } from './fixtures';
 import type { OpenSource } from './fixtures';
 
 const KEY = 'tillgate:generations';
@@ -30,10 +30,10 @@ describe.each([
     return opened.source;
   }
 
-  function start(source: OpenSource['source']): ReturnType<typeof track> {
-    const tracker = track(source);
-    ends.push(() => tracker.close());
-    return tracker;
+  function start(source: OpenSource['source']): ReturnType<typeof startVerifier> {
+    const verifier = startVerifier(source);
+    ends.push(() => verifier.close());
+    return verifier;
   }
 
   /** What the publisher does: floors first, then the sentinel. */

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually';
 import { startRedis } from '../support/redis-server';
 import type { RedisServer } from '../support/redis-server';
 import { startTcpProxy } from '../support/tcp-proxy';
-import { byIoredis, openSource, presentOldToken, track, verdict } from './fixtures';
+import { byIoredis, openSource, presentOldToken, startVerifier, verdict } from './fixtures';
 import type { OpenSource } from './fixtures';
 
 const KEY = 'tillgate:generations';
@@ -34,26 +34,26 @@ async function open(options = {}): Promise<OpenSource> {
   return opened;
 }
 
-function tracking(source: OpenSource['source'], options = {}): ReturnType<typeof track> {
-  const tracker = track(source, options);
-  ends.push(() => tracker.close());
-  return tracker;
+function verifierFor(source: OpenSource['source'], options = {}): ReturnType<typeof startVerifier> {
+  const verifier = startVerifier(source, options);
+  ends.push(() => verifier.close());
+  return verifier;
 }
 
 describe('writers whose clocks are 30 s apart', () => {
   it('both reach a process that is up to date, by hints and by polling', async () => {
     const [now, slow] = [Date.now() + 30_000, Date.now() - 30_000];
     const [byHints, { source: writer }] = [await open(), await open()];
-    const { watch: _, ...withoutHints } = byHints.source;
-    const trackers = [tracking(byHints.source), tracking(withoutHints as OpenSource['source'], { pollMs: 100 })];
-    for (const tracker of trackers) await tracker.ready();
+    const withoutHints = { ...byHints.source, watch: undefined } as unknown as OpenSource['source'];
+    const verifiers = [verifierFor(byHints.source), verifierFor(withoutHints, { pollMs: 100 })];
+    for (const verifier of verifiers) await verifier.ready();
     await writer.publish('pos', now);
-    for (const tracker of trackers)
-      await eventually('the fast one', () => verdict(tracker, 'pos', now - 1) === 'superseded');
+    for (const verifier of verifiers)
+      await eventually('the fast one', () => verdict(verifier, 'pos', now - 1) === 'superseded');
     await writer.publish('kiosk', slow);
-    for (const tracker of trackers) {
-      await eventually('the slow one', () => verdict(tracker, 'kiosk', slow - 1) === 'superseded');
-      expect(verdict(tracker, 'kiosk', slow)).toBe('admitted');
+    for (const verifier of verifiers) {
+      await eventually('the slow one', () => verdict(verifier, 'kiosk', slow - 1) === 'superseded');
+      expect(verdict(verifier, 'kiosk', slow)).toBe('admitted');
     }
   });
 
@@ -61,11 +61,11 @@ describe('writers whose clocks are 30 s apart', () => {
     const [fast, slow] = [Date.now() + 30_000, Date.now() - 30_000];
     const { source } = await open();
     await source.publish('pos', fast);
-    const tracker = tracking(source);
-    await tracker.ready();
-    const oldToken = presentOldToken(tracker, 'pos', fast - 1);
+    const verifier = verifierFor(source);
+    await verifier.ready();
+    const oldToken = presentOldToken(verifier, 'pos', fast - 1);
     await source.publish('pos', slow);
-    const cold = tracking((await open()).source);
+    const cold = verifierFor((await open()).source);
     await cold.ready();
     expect(verdict(cold, 'pos', fast - 1)).toBe('superseded');
     oldToken.expectHeld();
@@ -76,40 +76,40 @@ describe('the documented record', () => {
   const FLOOR = Date.now() - 3_600_000;
 
   it('ZADD and PUBLISH reach a process by the hint, however old the number is', async () => {
-    const tracker = tracking((await open()).source);
-    await tracker.ready();
+    const verifier = verifierFor((await open()).source);
+    await verifier.ready();
     await redis.command('ZADD', KEY, 'GT', String(FLOOR), 'pos');
     await redis.command('PUBLISH', KEY, 'pos');
-    await eventually('the floor', () => verdict(tracker, 'pos', FLOOR - 1) === 'superseded');
+    await eventually('the floor', () => verdict(verifier, 'pos', FLOOR - 1) === 'superseded');
   });
 
   it('ZADD alone, its PUBLISH forgotten, is found with the next read of the whole set', async () => {
-    const tracker = tracking((await open({ wholeEveryMs: 1_000 })).source, { pollMs: 100 });
-    await tracker.ready();
+    const verifier = verifierFor((await open({ wholeEveryMs: 1_000 })).source, { pollMs: 100 });
+    await verifier.ready();
     await redis.command('ZADD', KEY, 'GT', String(FLOOR), 'pos');
-    await eventually('the floor', () => verdict(tracker, 'pos', FLOOR - 1) === 'superseded');
+    await eventually('the floor', () => verdict(verifier, 'pos', FLOOR - 1) === 'superseded');
   });
 });
 
 describe('a subscription that is half-open', () => {
-  it('costs a read one second, hides no change, and stands again by itself', async () => {
+  it('costs a read one second, hides no change, and is opened again by itself', async () => {
     const wire = await startTcpProxy(redis.port);
     ends.push(() => wire.close());
     const client = new Redis(redis.url);
     ends.push(() => Promise.resolve(client.disconnect()));
     // The commands go directly; only what is subscribed goes through the wire.
     client.duplicate = () => new Redis(wire.port, '127.0.0.1');
-    const source = redisGenerations({ client, logger: recordingLogger() });
+    const source = redisGenerations({ client, sentinel: false, logger: recordingLogger() });
     ends.push(() => source.close());
-    const tracker = tracking(source, { pollMs: 200, readTimeoutMs: 3_000 });
-    await tracker.ready();
+    const verifier = verifierFor(source, { pollMs: 200, readTimeoutMs: 3_000 });
+    await verifier.ready();
     const taken = wire.connections;
     const floor = Date.now();
 
     wire.freeze();
     await source.publish('pos', floor);
-    await eventually('the change', () => verdict(tracker, 'pos', floor - 1) === 'superseded');
-    expect(tracker.status().failures).toBe(0);
+    await eventually('the change', () => verdict(verifier, 'pos', floor - 1) === 'superseded');
+    expect(verifier.status().failures).toBe(0);
     wire.thaw();
     await eventually('another subscription', () => wire.connections > taken);
     const hinted = new Promise((resolve) => void source.watch(() => resolve(true)));
@@ -127,8 +127,8 @@ describe(`${CHANGES} changes, each published until it resolves, with the server 
   it('are all known to a process that was there, and to a cold one', async () => {
     const { source: writer } = await open({ timeoutMs: 1_000 });
     const { source } = await open({ timeoutMs: 1_000 });
-    const tracker = tracking(source, { pollMs: 500, readTimeoutMs: 3_000 });
-    await tracker.ready();
+    const verifier = verifierFor(source, { pollMs: 500, readTimeoutMs: 3_000 });
+    await verifier.ready();
     const base = Date.now();
     for (let start = 0; start < CHANGES; start += 500) {
       const batch = Array.from({ length: 500 }, (_, n) =>
@@ -140,11 +140,11 @@ describe(`${CHANGES} changes, each published until it resolves, with the server 
       }
       await Promise.all(batch);
     }
-    const cold = tracking((await open()).source);
+    const cold = verifierFor((await open()).source);
     await cold.ready();
-    await eventually('all floors', () => tracker.status().floors === CHANGES);
+    await eventually('all floors', () => verifier.status().floors === CHANGES);
     for (let n = 0; n < CHANGES; n++) {
-      expect(verdict(tracker, `client-${n}`, base + n - 1)).toBe('superseded');
+      expect(verdict(verifier, `client-${n}`, base + n - 1)).toBe('superseded');
       expect(verdict(cold, `client-${n}`, base + n - 1)).toBe('superseded');
     }
   });

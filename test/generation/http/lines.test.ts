@@ -4,7 +4,7 @@ import type { Floor } from '../../../src/generation/source';
 import { fakeTime } from '../../support/fake-time';
 import { feedServer, until } from './feed-server';
 import type { FeedServer } from './feed-server';
-import { START, keptLog, reasonOf, track } from '../fixtures';
+import { START, keptLog, reasonOf, startVerifier } from '../fixtures';
 
 const TYPE = { 'content-type': 'application/x-ndjson' };
 const HEAD = `{"now":${START},"count":2}\n`;
@@ -67,22 +67,22 @@ describe('an answer in lines', () => {
   });
 
   it.each([
-    ['nothing', '', 'answered no line'],
+    ['nothing', '', 'responded with no line'],
     ['the head alone, torn', '{"now":1,"count":0}', 'ends in the middle of a line'],
     ['a torn last line', HEAD + POS + CAFE.slice(0, -1), 'ends in the middle of a line'],
-    ['fewer floors than announced', HEAD + POS, 'answered 1 floors, announced 2'],
-    ['more floors than announced', HEAD + POS + POS + POS, 'answered 3 floors, announced 2'],
-    ['no count', `{"now":${START}}\n${POS}`, 'no "count" of floors'],
-    ['a count as text', `{"now":${START},"count":"1"}\n${POS}`, 'no "count" of floors'],
-    ['no now', `{"count":1}\n${POS}`, 'no "now" in ms'],
-    ['null as its head', 'null\n', 'no "count" of floors'],
-    ['a line that is no JSON', `${HEAD}hunter2\n`, 'no valid JSON'],
-    ['an empty line', `${HEAD}\n${POS}`, 'no valid JSON'],
-    ['a line that is no floor', `${HEAD}${POS}{"client_id":"","generation":1}\n`, 'no floor (floors[1])'],
-    ['a generation that is no integer', `${HEAD}{"client_id":"a","generation":1e400}\n`, 'no floor (floors[0])'],
+    ['fewer floors than announced', HEAD + POS, 'responded with 1 floors, announced 2'],
+    ['more floors than announced', HEAD + POS + POS + POS, 'responded with 3 floors, announced 2'],
+    ['no count', `{"now":${START}}\n${POS}`, 'without a "count" of floors'],
+    ['a count as text', `{"now":${START},"count":"1"}\n${POS}`, 'without a "count" of floors'],
+    ['no now', `{"count":1}\n${POS}`, 'without "now" in ms'],
+    ['null as its head', 'null\n', 'without a "count" of floors'],
+    ['a line that is no JSON', `${HEAD}hunter2\n`, 'invalid JSON'],
+    ['an empty line', `${HEAD}\n${POS}`, 'invalid JSON'],
+    ['a line that is no floor', `${HEAD}${POS}{"client_id":"","generation":1}\n`, 'not a floor (floors[1])'],
+    ['a generation that is no integer', `${HEAD}{"client_id":"a","generation":1e400}\n`, 'not a floor (floors[0])'],
     ['a line without an end', `${HEAD}${' '.repeat(70_000)}`, 'a line of more than 65536 characters'],
-    ['broken UTF-8', Buffer.from(`${HEAD}"\xff"\n`, 'latin1'), 'no valid UTF-8'],
-    ['half a character at its end', Buffer.concat([Buffer.from(HEAD), Buffer.of(0xc3)]), 'no valid UTF-8'],
+    ['broken UTF-8', Buffer.from(`${HEAD}"\xff"\n`, 'latin1'), 'invalid UTF-8'],
+    ['half a character at its end', Buffer.concat([Buffer.from(HEAD), Buffer.of(0xc3)]), 'invalid UTF-8'],
   ])('with %s is refused', async (_, body, expected) => {
     const failure: unknown = await readPieces([body]).catch((error: unknown) => error);
     expect(failure).toMatchObject({ name: 'SourceError', message: expect.stringContaining(expected) });
@@ -101,17 +101,17 @@ describe('a server that answers in lines', () => {
   function followed() {
     const time = fakeTime(START);
     const source = httpGenerations({ url: feed.url, schedule: time.schedule, logger: keptLog() });
-    return track({ source: { read: (sinceMs) => source.read(sinceMs) } }, time);
+    return startVerifier({ source: { read: (sinceMs) => source.read(sinceMs) } }, time);
   }
 
-  it('brings its floors to a tracker, and answers 304 as before', async () => {
+  it('brings its floors to a verifier, and answers 304 as before', async () => {
     feed.handler = (_, response) => {
       response.writeHead(200, { ...TYPE, etag: '"one"' }).end(HEAD + POS + CAFE);
     };
-    const { tracker } = followed();
-    await tracker.ready();
-    expect(reasonOf(() => tracker.check('café 🍔', 7))).toBe('superseded');
-    await tracker.close();
+    const { verifier } = followed();
+    await verifier.ready();
+    expect(reasonOf(() => verifier.recheck('café 🍔', 7))).toBe('superseded');
+    await verifier.close();
   });
 
   it('and breaks off is a read that failed', async () => {
@@ -119,10 +119,10 @@ describe('a server that answers in lines', () => {
       response.writeHead(200, TYPE);
       response.write(HEAD + POS, () => response.destroy());
     };
-    const { tracker } = followed();
-    await tracker.settled();
-    expect(tracker.status()).toMatchObject({ source: 'starting', reads: 0, failures: 1 });
-    await tracker.close();
+    const { verifier } = followed();
+    await verifier.settled();
+    expect(verifier.status()).toMatchObject({ source: 'starting', reads: 0, failures: 1 });
+    await verifier.close();
   });
 
   it('is not waited for any longer than one that answers JSON', async () => {

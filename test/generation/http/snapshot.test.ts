@@ -4,7 +4,7 @@ import type { Floor } from '../../../src/generation/source';
 import { fakeTime } from '../../support/fake-time';
 import { feedServer, json, until } from './feed-server';
 import type { FeedServer } from './feed-server';
-import { START, keptLog, reasonOf, track } from '../fixtures';
+import { START, keptLog, reasonOf, startVerifier } from '../fixtures';
 
 let feed: FeedServer;
 
@@ -94,13 +94,13 @@ describe('reading /generations', () => {
 
   it('refuses a 304 that it did not ask for', async () => {
     feed.handler = (_, response) => response.writeHead(304).end();
-    await expect(newSource().read(0)).rejects.toThrow('answered 304');
+    await expect(newSource().read(0)).rejects.toThrow('responded with 304');
   });
 
   it.each<[string, number, string, string, string]>([
-    ['an error', 500, 'application/json', '{"now":1,"floors":[]}', 'answered 500, expected 200'],
-    ['204', 204, 'application/json', '', 'answered 204, expected 200'],
-    ['401', 401, 'application/json', '{}', 'answered 401, expected 200'],
+    ['an error', 500, 'application/json', '{"now":1,"floors":[]}', 'responded with 500, expected 200'],
+    ['204', 204, 'application/json', '', 'responded with 204, expected 200'],
+    ['401', 401, 'application/json', '{}', 'responded with 401, expected 200'],
     [
       'HTML',
       200,
@@ -109,26 +109,26 @@ describe('reading /generations', () => {
       'another content type than application/x-ndjson or application/json',
     ],
     ['a lookalike type', 200, 'application/jsonp', '{"now":1,"floors":[]}', 'another content type'],
-    ['garbage', 200, 'application/json', 'hunter2', 'no valid JSON'],
-    ['nothing', 200, 'application/json', '', 'no valid JSON'],
-    ['broken UTF-8', 200, 'application/json', 'latin1:{"now":1,"floors":[],"x":"\xff"}', 'no valid JSON'],
-    ['null', 200, 'application/json', 'null', 'no "now" in ms'],
-    ['an array', 200, 'application/json', '[]', 'no "now" in ms'],
-    ['now as text', 200, 'application/json', '{"now":"1","floors":[]}', 'no "now" in ms'],
-    ['a negative now', 200, 'application/json', '{"now":-1,"floors":[]}', 'no "now" in ms'],
-    ['no floors', 200, 'application/json', '{"now":1}', 'no array "floors"'],
-    ['floors as an object', 200, 'application/json', '{"now":1,"floors":{}}', 'no array "floors"'],
-    ['null as a floor', 200, 'application/json', '{"now":1,"floors":[null]}', 'no floor (floors[0])'],
-    ['no client id', 200, 'application/json', '{"now":1,"floors":[{"generation":1}]}', 'no floor (floors[0])'],
-    ['an empty id', 200, 'application/json', '{"now":1,"floors":[{"client_id":"","generation":1}]}', 'no floor'],
+    ['garbage', 200, 'application/json', 'hunter2', 'invalid JSON'],
+    ['nothing', 200, 'application/json', '', 'invalid JSON'],
+    ['broken UTF-8', 200, 'application/json', 'latin1:{"now":1,"floors":[],"x":"\xff"}', 'invalid JSON'],
+    ['null', 200, 'application/json', 'null', 'without "now" in ms'],
+    ['an array', 200, 'application/json', '[]', 'without "now" in ms'],
+    ['now as text', 200, 'application/json', '{"now":"1","floors":[]}', 'without "now" in ms'],
+    ['a negative now', 200, 'application/json', '{"now":-1,"floors":[]}', 'without "now" in ms'],
+    ['no floors', 200, 'application/json', '{"now":1}', 'without an array "floors"'],
+    ['floors as an object', 200, 'application/json', '{"now":1,"floors":{}}', 'without an array "floors"'],
+    ['null as a floor', 200, 'application/json', '{"now":1,"floors":[null]}', 'not a floor (floors[0])'],
+    ['no client id', 200, 'application/json', '{"now":1,"floors":[{"generation":1}]}', 'not a floor (floors[0])'],
+    ['an empty id', 200, 'application/json', '{"now":1,"floors":[{"client_id":"","generation":1}]}', 'not a floor'],
     [
       'a generation as text',
       200,
       'application/json',
       '{"now":1,"floors":[{"client_id":"a","generation":"1"}]}',
-      'no floor',
+      'not a floor',
     ],
-    ['1e400', 200, 'application/json', '{"now":1,"floors":[{"client_id":"a","generation":1e400}]}', 'no floor'],
+    ['1e400', 200, 'application/json', '{"now":1,"floors":[{"client_id":"a","generation":1e400}]}', 'not a floor'],
   ])('refuses %s', async (_, status, contentType, body, expected) => {
     feed.handler = (_request, response) => {
       const bytes = body.startsWith('latin1:') ? Buffer.from(body.slice(7), 'latin1') : body;
@@ -144,7 +144,7 @@ describe('reading /generations', () => {
 
   it('refuses a redirect and does not follow it', async () => {
     feed.handler = (_, response) => response.writeHead(302, { location: `${feed.url}/elsewhere` }).end();
-    await expect(newSource().read(0)).rejects.toThrow('answered 302; redirects are refused');
+    await expect(newSource().read(0)).rejects.toThrow('responded with 302; redirects are refused');
     expect(feed.requests).toHaveLength(1);
   });
 
@@ -161,7 +161,7 @@ describe('reading /generations', () => {
     const body = new ReadableStream({ pull: (controller) => controller.enqueue(megabytes) });
     const answer = new Response(body, { headers: { 'content-type': 'application/json' } });
     const { read } = newSource({ fetch: () => Promise.resolve(answer) });
-    await expect(read(0)).rejects.toThrow('answered more than 268435456 bytes');
+    await expect(read(0)).rejects.toThrow('responded with more than 268435456 bytes');
   });
 
   it('says why a server cannot be reached, by code', async () => {
@@ -193,14 +193,31 @@ describe('reading /generations', () => {
     await expect(reading).rejects.toThrow('closed');
   });
 
-  it('brings 10,000 floors to a tracker', async () => {
+  it('brings 10,000 floors to a verifier', async () => {
     const floors = Array.from({ length: 10_000 }, (_, n) => ({ client_id: `c${n}`, generation: START + n }));
     feed.handler = json({ now: START, floors });
     const { source, time } = newSource();
-    const { tracker } = track({ source: { read: (sinceMs) => source.read(sinceMs) } }, time);
-    await tracker.ready();
-    expect(tracker.status().floors).toBe(10_000);
-    expect(reasonOf(() => tracker.check('c9999', START + 9_998))).toBe('superseded');
-    await tracker.close();
+    const { verifier } = startVerifier({ source: { read: (sinceMs) => source.read(sinceMs) } }, time);
+    await verifier.ready();
+    expect(verifier.status().floors).toBe(10_000);
+    expect(reasonOf(() => verifier.recheck('c9999', START + 9_998))).toBe('superseded');
+    await verifier.close();
+  });
+});
+
+describe('a connection that the server closes just as it is used again', () => {
+  const reset = new TypeError('fetch failed', { cause: Object.assign(new Error('read'), { code: 'ECONNRESET' }) });
+
+  it('is replaced: the request is sent once more', async () => {
+    feed.handler = json({ now: START, floors: [] });
+    const send = jest.fn(fetch).mockRejectedValueOnce(reset);
+    await expect(newSource({ fetch: send }).read(0)).resolves.toEqual({ floors: [], nowMs: START });
+    expect(send).toHaveBeenCalledTimes(2);
+  });
+
+  it('fails the read when it happens again', async () => {
+    const send = jest.fn().mockRejectedValue(reset);
+    await expect(newSource({ fetch: send }).read(0)).rejects.toThrow('TypeError (ECONNRESET)');
+    expect(send).toHaveBeenCalledTimes(2);
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { sseParser } from '../../../src/generation/http/sse';
+import { sseParser } from '../../../src/generation/http/stream';
 
 type Told = ['event', string, string] | ['id', string] | ['retry', number];
 

@@ -2,7 +2,7 @@ import { httpGenerations } from '../../../src/generation/http/source';
 import { fakeTime } from '../../support/fake-time';
 import { feedServer, json, stream, until } from './feed-server';
 import type { FeedServer } from './feed-server';
-import { START, keptLog, reasonOf, track } from '../fixtures';
+import { START, keptLog, reasonOf, startVerifier } from '../fixtures';
 
 const EVENT = `id: ${START}\nevent: generation\ndata: {"client_id":"pos","generation":${START}}\n\n`;
 
@@ -117,9 +117,9 @@ describe('watching /generations/stream', () => {
   });
 
   it.each<[string, number, string, string]>([
-    ['an error', 503, 'text/event-stream', 'answered 503, expected 200'],
-    ['204', 204, 'text/event-stream', 'answered 204, expected 200'],
-    ['a redirect', 307, 'text/event-stream', 'answered 307; redirects are refused'],
+    ['an error', 503, 'text/event-stream', 'responded with 503, expected 200'],
+    ['204', 204, 'text/event-stream', 'responded with 204, expected 200'],
+    ['a redirect', 307, 'text/event-stream', 'responded with 307; redirects are refused'],
     ['another type', 200, 'text/html', 'another content type than text/event-stream'],
   ])('rejects on %s', async (_, status, contentType, expected) => {
     feed.handler = (_request, response) => {
@@ -151,7 +151,7 @@ describe('watching /generations/stream', () => {
   });
 });
 
-describe('a tracker on a token server', () => {
+describe('a verifier on a token server', () => {
   it('kills the earlier token on an event, after a restart of the server too', async () => {
     let floors = [{ client_id: 'pos', generation: START }];
     feed.handler = (request, response) => {
@@ -159,24 +159,24 @@ describe('a tracker on a token server', () => {
       else json({ now: START, floors })(request, response);
     };
     const { source, time, logger } = newSource();
-    const { tracker } = track({ source, ownsSource: true }, time);
-    await tracker.ready();
+    const { verifier } = startVerifier({ source, ownsSource: true }, time);
+    await verifier.ready();
     expect(feed.requests.map(({ url }) => url)).toEqual(['/generations/stream', '/generations?since=0']);
 
     floors = [{ client_id: 'pos', generation: START + 1 }];
     for (const response of feed.open) response.write(EVENT);
-    await until(() => reasonOf(() => tracker.check('pos', START)) === 'superseded');
+    await until(() => reasonOf(() => verifier.recheck('pos', START)) === 'superseded');
 
     floors = [{ client_id: 'pos', generation: START + 2 }];
     const asked = feed.requests.length;
     for (const response of feed.open) response.destroy();
     await until(() => logger.lines.length === 1);
     await time.advance(1_000);
-    await until(() => reasonOf(() => tracker.check('pos', START + 1)) === 'superseded');
+    await until(() => reasonOf(() => verifier.recheck('pos', START + 1)) === 'superseded');
     const again = feed.requests.slice(asked).find(({ url }) => url === '/generations/stream');
     expect(again?.headers['last-event-id']).toBe(String(START));
 
-    await tracker.close();
+    await verifier.close();
     await until(() => feed.open.size === 0);
     expect(time.pending).toBe(0);
   });

@@ -1,7 +1,7 @@
 import type { Floor, GenerationSnapshot, GenerationSource } from '../../../src/generation/source';
 import type { World } from './world';
 
-/** What becomes of one read. Times in ms, on the way there and on the way back; the tracker waits for 5 s. */
+/** What becomes of one read. Times in ms, on the way there and on the way back; the verifier waits for 5 s. */
 export type ReadFate =
   | { readonly kind: 'answers'; readonly thereMs: number; readonly backMs: number }
   | { readonly kind: 'fails' | 'hangs' | 'is partly broken' };

@@ -84,7 +84,7 @@ function events(): fc.Arbitrary<Event> {
   return fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
-/** A tracker waits for 5 s, so some of the slow answers are too late to count. */
+/** A verifier waits for 5 s, so some of the slow answers are too late to count. */
 function readFate(): fc.Arbitrary<ReadFate> {
   const thereMs = fc.constantFrom(0, 0, 30, 4_000, 11_000);
   const backMs = fc.constantFrom(0, 30, 4_900, 5_500, 19_000);

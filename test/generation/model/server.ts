@@ -1,6 +1,6 @@
 import type { Floor } from '../../../src/generation/source';
-import type { GenerationTracker } from '../../../src/generation/tracker';
-import { reasonOf, track } from '../fixtures';
+import type { GenerationVerifier } from '../../../src/generation/verifier';
+import { reasonOf, startVerifier } from '../fixtures';
 import { Knowledge } from './knowledge';
 import { Link } from './link';
 import { MAX_TOKEN_AGE, TOLERANCE } from './world';
@@ -31,7 +31,7 @@ export class ModelServer {
   readonly link: Link;
   readonly #world: World;
   #offsetMs = 0;
-  #tracker!: GenerationTracker;
+  #verifier!: GenerationVerifier;
   #knowledge = new Knowledge();
   /** Tokens that this process remembers as verified. */
   #verified = new Set<ModelToken>();
@@ -62,12 +62,12 @@ export class ModelServer {
   }
 
   close(): Promise<void> {
-    return this.#tracker.close();
+    return this.#verifier.close();
   }
 
   /** Catches up with what has happened; to be called after every event. */
   observe(): void {
-    const { reads } = this.#tracker.status();
+    const { reads } = this.#verifier.status();
     if (reads > this.#completeReads) {
       this.#completeReads = reads;
       this.#complete = this.#begun;
@@ -113,7 +113,7 @@ export class ModelServer {
     const expected = this.#expected(token, remembered);
     const got = remembered ? this.#check(clientId, generation) : this.#admit(clientId, generation);
     if (expected.includes(got)) return got;
-    const state = JSON.stringify({ ...this.#tracker.status(), clockMs });
+    const state = JSON.stringify({ ...this.#verifier.status(), clockMs });
     throw new Error(
       `${this.kind.name}: ${JSON.stringify(token)} is ${got}, expected ${expected.join(' or ')}; ${state}`,
     );
@@ -135,14 +135,14 @@ export class ModelServer {
   }
 
   #admit(clientId: string, generation: number): string {
-    const got = reasonOf(() => this.#tracker.admit(clientId, { generation })) ?? 'accepted';
+    const got = reasonOf(() => this.#verifier.verify(clientId, { generation })) ?? 'accepted';
     // The token has proved its generation, also while nobody can tell whether there is a later one.
     if (got === 'accepted' || got === 'generations_unavailable') this.#knowledge.apply([[clientId, generation]]);
     return got;
   }
 
   #check(clientId: string, generation: number): string {
-    return reasonOf(() => this.#tracker.check(clientId, generation)) ?? 'accepted';
+    return reasonOf(() => this.#verifier.recheck(clientId, generation)) ?? 'accepted';
   }
 
   #start(): void {
@@ -158,13 +158,13 @@ export class ModelServer {
     const options = { clock: () => this.clockMs, maxStalenessMs: MAX_STALENESS, onStale, skewMs: TOLERANCE };
     const bounds = { maxTokenAgeMs: MAX_TOKEN_AGE, pollMs: 7_000, random: () => 0.5 };
     const followed = source === 'none' ? {} : { source: link };
-    this.#tracker = track({ ...options, ...bounds, ...followed }, this.#world.time).tracker;
+    this.#verifier = startVerifier({ ...options, ...bounds, ...followed }, this.#world.time).verifier;
   }
 
   /** A read that meets a clock that has stepped back asks twice; it began with the first. */
   #onAsk(): void {
     this.observe();
-    const { reads, failures } = this.#tracker.status();
+    const { reads, failures } = this.#verifier.status();
     if (reads + failures === this.#endedReads) return;
     this.#endedReads = reads + failures;
     this.#begun = { clockMs: this.clockMs, committed: this.#world.committed(), losses: this.#world.losses };

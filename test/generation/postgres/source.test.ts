@@ -46,14 +46,14 @@ describe('a read', () => {
   });
 
   it.each([
-    ['of a standby', { ...HEAD, standby: 'true' }, 'this server is a standby; use the address of the primary'],
+    ['of a standby', { ...HEAD, standby: 'true' }, 'this server is a standby; use the URL of the primary'],
     [
       'of a table without its trigger',
       { ...HEAD, stamped: 'false' },
       'the table tillgate_generations does not exist or',
     ],
-    ['without a time', { ...HEAD, now_ms: null }, 'the server did not say its time'],
-    ['without a snapshot', { ...HEAD, horizon: undefined }, 'the server did not say its time'],
+    ['without a time', { ...HEAD, now_ms: null }, 'the server did not return its time'],
+    ['without a snapshot', { ...HEAD, horizon: undefined }, 'the server did not return its time'],
     ['without an answer', undefined, 'this server is a standby'],
   ])('%s is refused, and its connection with it', async (_, head, message) => {
     const { source, pool } = fakeSource({ 'SELECT pg_snapshot_xmin': head ? [head] : [] });
@@ -74,7 +74,7 @@ describe('a read', () => {
     null,
   ])('with the row %j is not complete', async (row) => {
     const { source } = fakeSource({ FETCH: [row] });
-    await expect(source.read(0)).rejects.toThrow('PostgreSQL: the table has a row that is no floor');
+    await expect(source.read(0)).rejects.toThrow('PostgreSQL: the table has a row that is not a floor');
   });
 
   it.each([

@@ -45,7 +45,7 @@ describe('a watch', () => {
   it('is refused behind a pooler that forgets LISTEN', async () => {
     const fake = fakeSource({ 'SELECT FROM pg_listening_channels': [] });
     await expect(fake.source.watch(() => undefined)).rejects.toThrow(
-      'PostgreSQL: LISTEN has no effect; connect past the',
+      'PostgreSQL: LISTEN has no effect; connect without the',
     );
     expect(fake.pool.clients[0]?.released).toEqual([true]);
     expect(fake.time.pending).toBe(0);
@@ -54,9 +54,7 @@ describe('a watch', () => {
   it('that cannot LISTEN rejects, and its connection is not used again', async () => {
     const refusal = Object.assign(new Error('recovery'), { code: '25006' });
     const fake = fakeSource({ LISTEN: refusal });
-    await expect(fake.source.watch(() => undefined)).rejects.toThrow(
-      'this server is read-only; use the address of the',
-    );
+    await expect(fake.source.watch(() => undefined)).rejects.toThrow('this server is read-only; use the URL of the');
     expect(fake.pool.clients[0]?.released).toEqual([true]);
   });
 

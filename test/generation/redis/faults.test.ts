@@ -93,7 +93,7 @@ describe('a command', () => {
     await source.watch(() => undefined, lost);
     await time.advance(5_000);
     await failing;
-    expect(String(lost.mock.calls)).toBe('SourceError: Redis: the connection broke: no answer');
+    expect(String(lost.mock.calls)).toBe('SourceError: Redis: the connection broke: no response');
     await source.publish('pos', START + 1);
     expect([...(await source.read(0)).floors]).toEqual([['pos', START + 1]]);
     // Somebody else's client is left alone; our own is closed.
@@ -120,7 +120,7 @@ describe('a command', () => {
   });
 
   it.each([
-    ['WRONGTYPE Operation against a key', /^Redis: ZSCAN: the key is in use .* \(WRONGTYPE\)$/],
+    ['WRONGTYPE Operation against a key', /^Redis: ZSCAN: the key holds .* \(WRONGTYPE\)$/],
     ['NOAUTH Authentication required.', /needs a password \(NOAUTH\)$/],
     ["ERR unknown command 'ZSCAN' pos:hunter2", /Redis 6\.2 or later is needed \(ERR\)$/],
     ['connect to redis://pos:hunter2@db', /^Redis: ZSCAN: Error$/],
@@ -136,7 +136,7 @@ describe('a read', () => {
   it('refuses a replica, and asks no more where ROLE is not permitted', async () => {
     const { source, redis } = open();
     redis.role = 'slave';
-    await expect(source.read(0)).rejects.toThrow('this server is a replica; use the address of the primary');
+    await expect(source.read(0)).rejects.toThrow('this server is a replica; use the URL of the primary');
     redis.refused.set('ROLE', new Error('NOPERM'));
     await expect(source.read(0)).resolves.toBeDefined();
   });
@@ -146,8 +146,8 @@ describe('a read', () => {
     const { nowMs } = await watch();
     redis.scores.set('pos', score);
     redis.say('tillgate:generations', 'pos');
-    await expect(source.read(0)).rejects.toThrow('the set has a member whose score is no generation');
-    await expect(source.read(nowMs)).rejects.toThrow('the set has a member whose score is no generation');
+    await expect(source.read(0)).rejects.toThrow('the set has a member whose score is not a generation');
+    await expect(source.read(nowMs)).rejects.toThrow('the set has a member whose score is not a generation');
   });
 
   it('rejects when the connection broke on the way: the rest would be of another server', async () => {
@@ -175,7 +175,7 @@ describe('redisGenerations()', () => {
   it.each([
     [{}, /option "client" must be a client of ioredis or of redis \(node-redis\), got undefined/],
     [{ client: {} }, /got an object/],
-    [{ client: { isCluster: true } }, /must be of one server, the primary/],
+    [{ client: { isCluster: true } }, /must be connected to one server, the primary/],
     [{ client: new FakeRedis().connect(), keys: 'x' }, /unknown option "keys"; did you mean "key"/],
     [{ client: new FakeRedis().connect(), key: '' }, /option "key" must be a non-empty string/],
     [{ client: new FakeRedis().connect(), timeoutMs: 0 }, /option "timeoutMs"/],

@@ -1,7 +1,7 @@
 import { redisGenerations } from '../../../src/generation/redis/source';
 import type { Floor } from '../../../src/generation/source';
 import { fakeTime, settle } from '../../support/fake-time';
-import { START, keptLog, reasonOf, track } from '../fixtures';
+import { START, keptLog, reasonOf, startVerifier } from '../fixtures';
 import { FakeRedis } from './fake';
 
 function open() {
@@ -101,7 +101,7 @@ describe('what redisGenerations asks', () => {
     redis.take();
     await read(later);
     expect(redis.take()).toBe('PING ZCARD ROLE ZCARD ZSCAN');
-    expect(log.lines).toEqual(['warn: floors have gone from Redis, those known here stay']);
+    expect(log.lines).toEqual(['warn: floors are missing from Redis, those known here are kept']);
     expect(log.fields).toEqual([{ key: 'tillgate:generations', missing: 1, left: 0 }]);
   });
 
@@ -114,18 +114,18 @@ describe('what redisGenerations asks', () => {
   });
 });
 
-describe('a tracker over redisGenerations', () => {
+describe('a verifier over redisGenerations', () => {
   it('reads the whole set once and then what it is told', async () => {
     const { redis, source, time } = open();
-    const { tracker } = track({ source }, time);
-    await tracker.ready();
+    const { verifier } = startVerifier({ source }, time);
+    await verifier.ready();
     expect(redis.take()).toBe('PING ROLE ZCARD ZSCAN');
     redis.write('pos', START - 600_000);
     await settle();
     expect(redis.take()).toBe('PING ZMSCORE ZCARD');
-    expect(reasonOf(() => tracker.check('pos', START - 600_001))).toBe('superseded');
+    expect(reasonOf(() => verifier.recheck('pos', START - 600_001))).toBe('superseded');
     await time.advance(5_000);
     expect(redis.take()).toBe('PING ZCARD');
-    await tracker.close();
+    await verifier.close();
   });
 });

@@ -2,23 +2,22 @@ import { AuthError } from '../core/auth-error';
 import type { Clock, Schedule } from '../core/clock';
 import type { Logger } from '../core/logger';
 import { Floors } from './floors';
-import { Follower } from './follower';
-import { Freshness } from './freshness';
-import type { FreshnessState } from './freshness';
-import { readGeneration } from './read-generation';
-import type { GenerationRule } from './read-generation';
+import { Freshness, SourceSync } from './source-sync';
+import type { FreshnessState } from './source-sync';
+import { readGeneration } from './generation';
+import type { GenerationRule } from './generation';
 import { isLive } from './source';
 import type { GenerationSource } from './source';
 
-/** How the generations of one issuer are tracked. */
-export interface TrackerOptions {
+/** How the generations of one issuer's tokens are verified. */
+export interface GenerationVerifierOptions {
   readonly issuer: string;
   readonly rule: GenerationRule;
   /** Whether tokens raise floors; `false` where the claim is `iat`, which says nothing about changes. */
   readonly learn: boolean;
   /** Where floors come from; without one they are learned from tokens only. */
   readonly source?: GenerationSource | undefined;
-  /** Whether `close()` closes the source too: for a source that was made for this tracker. Default `false`. */
+  /** Whether `close()` closes the source too: for a source that was made for this verifier. Default `false`. */
   readonly ownsSource?: boolean | undefined;
   /** Longest `exp - iat` that verification accepts, in ms: older floors are dropped. */
   readonly maxTokenAgeMs: number;
@@ -26,13 +25,13 @@ export interface TrackerOptions {
   readonly skewMs: number;
   /** Age of the last complete read, in ms, past which `onStale` decides. */
   readonly maxStalenessMs: number;
-  /** Refuses with 503, or passes with a warning, while the floors may be out of date. */
+  /** While the floors may be out of date: refuses with 503, or accepts with a warning in the log. */
   readonly onStale: 'reject' | 'accept';
   /** Longest pause between reads, in ms. Default 5000. */
   readonly pollMs?: number | undefined;
   /** Longest time for one read, in ms. Default 5000. */
   readonly readTimeoutMs?: number | undefined;
-  /** How far each read reaches back behind the one before, in ms. Default 60000. */
+  /** How far each read overlaps the previous one, in ms. Default 60000. */
   readonly overlapMs?: number | undefined;
   readonly clock: Clock;
   readonly schedule: Schedule;
@@ -40,7 +39,7 @@ export interface TrackerOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** What operators see. */
+/** State of the generations of one issuer, for operators. */
 export interface GenerationStatus {
   readonly source: 'none' | FreshnessState;
   /** Age of the last complete read in ms; absent before it, negative while the clock has stepped back. */
@@ -53,20 +52,20 @@ export interface GenerationStatus {
 }
 
 /** The floors of one issuer, and whether they can be relied on. */
-export interface GenerationTracker {
+export interface GenerationVerifier {
   /**
    * Checks the generation of a token that has passed every other check, learns from it, and returns it.
    *
    * @throws AuthError `generation_missing`, `generation_invalid`, `superseded` or `generations_unavailable`.
    */
-  admit(clientId: string, claims: Readonly<Record<string, unknown>>): number;
+  verify(clientId: string, claims: Readonly<Record<string, unknown>>): number;
   /**
-   * Checks a generation that has been admitted before: floor and freshness alone.
+   * Checks the generation of a cached token again: floor and freshness only.
    *
    * @throws AuthError `superseded` or `generations_unavailable`.
    */
-  check(clientId: string, generation: number): void;
-  /** Resolves once the first read attempt has ended, whatever came of it; `undefined` from then on. */
+  recheck(clientId: string, generation: number): void;
+  /** Resolves once the first read attempt has ended, successful or not; `undefined` from then on. */
   settled(): Promise<void> | undefined;
   /** Resolves after the first complete read; retries until then and never rejects. */
   ready(): Promise<void>;
@@ -74,30 +73,30 @@ export interface GenerationTracker {
   close(): Promise<void>;
 }
 
-/** Tracks the generations of one issuer; a source is followed from now on. */
-export function trackGenerations(options: TrackerOptions): GenerationTracker {
+/** Makes the verifier of one issuer's generations, and starts to keep its floors in sync with the source. */
+export function generationVerifier(options: GenerationVerifierOptions): GenerationVerifier {
   const { issuer, rule, learn, source, maxStalenessMs, onStale, clock, logger } = options;
-  // Own members only: a polluted prototype must not change how a source is read.
-  const own = { __proto__: null, ...options } as TrackerOptions;
+  // Own properties only: a polluted prototype must not change how a source is read.
+  const own = { __proto__: null, ...options } as GenerationVerifierOptions;
   const { pollMs = 5_000, readTimeoutMs = 5_000, overlapMs = 60_000, random = Math.random, ownsSource } = own;
   const fields = { issuer };
   const floors = new Floors(options);
   const freshness = new Freshness(maxStalenessMs, clock);
   const defaults = { pollMs, readTimeoutMs, overlapMs, random };
   const live = isLive(source) ? source : undefined;
-  const follower =
-    source && !live ? new Follower({ ...options, ...defaults, source, floors, freshness, fields }) : undefined;
+  const sync =
+    source && !live ? new SourceSync({ ...options, ...defaults, source, floors, freshness, fields }) : undefined;
   const retryAfterSeconds = Math.min(30, Math.max(1, Math.ceil(pollMs / 1000)));
-  let starting: Promise<void> | undefined = follower?.start().finally(() => (starting = undefined));
+  let starting: Promise<void> | undefined = sync?.start().finally(() => (starting = undefined));
   let warned = false;
 
   function floorOf(clientId: string): number | undefined {
-    const learned = floors.get(clientId);
-    const told = live?.floorOf(clientId);
-    return told === undefined || (learned !== undefined && learned > told) ? learned : told;
+    const known = floors.get(clientId);
+    const current = live?.floorOf(clientId);
+    return current === undefined || (known !== undefined && known > current) ? known : current;
   }
 
-  /** What is known to be superseded stays so, however old the knowledge is. */
+  /** A known floor holds even while the floors are stale. */
   function refuseSuperseded(clientId: string, generation: number): void {
     const floor = floorOf(clientId);
     if (floor === undefined || generation >= floor) return;
@@ -105,29 +104,29 @@ export function trackGenerations(options: TrackerOptions): GenerationTracker {
   }
 
   function requireFresh(): void {
-    if (!follower || freshness.state === 'fresh') {
+    if (!sync || freshness.state === 'fresh') {
       warned = false;
       return;
     }
-    if (freshness.state === 'stale') follower.refresh();
-    const detail = follower.lastError ?? 'no recent complete read';
+    if (freshness.state === 'stale') sync.refresh();
+    const detail = sync.lastError ?? 'no recent complete read';
     if (onStale === 'reject') {
       throw new AuthError('generations_unavailable', { privateDetail: detail, retryAfterSeconds });
     }
     if (warned) return;
     warned = true;
-    logger.warn({ ...fields, detail, ageMs: freshness.ageMs }, 'generations are out of date, requests pass');
+    logger.warn({ ...fields, detail, ageMs: freshness.ageMs }, 'generations are out of date, requests are accepted');
   }
 
-  /** The token proves that the change behind its generation was committed. */
+  /** A token that passed every other check proves that the change of its generation was committed. */
   function learnFrom(clientId: string, generation: number, nowMs: number): void {
     const moved = floors.raise(clientId, generation);
-    // With a source, trimming goes with its reads: they can bring back what a wrong clock has dropped.
-    if (moved && !follower) floors.trimWhenDue(nowMs);
+    // With a source, floors are trimmed after its reads, which can restore what a wrong clock has dropped.
+    if (moved && !sync) floors.trimWhenDue(nowMs);
   }
 
   return {
-    admit(clientId, claims) {
+    verify(clientId, claims) {
       const nowMs = clock();
       const generation = readGeneration(claims, rule, nowMs);
       refuseSuperseded(clientId, generation);
@@ -135,22 +134,22 @@ export function trackGenerations(options: TrackerOptions): GenerationTracker {
       requireFresh();
       return generation;
     },
-    check(clientId, generation) {
+    recheck(clientId, generation) {
       refuseSuperseded(clientId, generation);
       requireFresh();
     },
     settled: () => starting,
-    ready: () => follower?.ready ?? Promise.resolve(),
+    ready: () => sync?.ready ?? Promise.resolve(),
     status: () => ({
-      source: follower ? freshness.state : live ? 'fresh' : 'none',
+      source: sync ? freshness.state : live ? 'fresh' : 'none',
       ...(freshness.ageMs !== undefined && { ageMs: freshness.ageMs }),
       floors: floors.size,
-      ...(follower?.lastError !== undefined && { lastError: follower.lastError }),
-      reads: follower?.reads ?? 0,
-      failures: follower?.failures ?? 0,
+      ...(sync?.lastError !== undefined && { lastError: sync.lastError }),
+      reads: sync?.reads ?? 0,
+      failures: sync?.failures ?? 0,
     }),
     async close() {
-      follower?.close();
+      sync?.close();
       if (ownsSource) await source?.close?.();
     },
   };

@@ -2,18 +2,17 @@ import { backOffMs } from '../core/clock';
 import type { BackOffBounds, Clock, Schedule, Timer } from '../core/clock';
 import type { Logger } from '../core/logger';
 import type { Floors } from './floors';
-import type { Freshness } from './freshness';
 import type { GenerationSource } from './source';
 import { describeFailure } from './source-error';
 import { SourceReader } from './source-reader';
-import { Watcher } from './watcher';
+import { SourceWatch } from './source-watch';
 
-/** How one source is followed. */
-export interface FollowerOptions {
+/** How the floors are kept in sync with one source. */
+export interface SourceSyncOptions {
   readonly source: GenerationSource;
   readonly floors: Floors;
   readonly freshness: Freshness;
-  /** Fields that say in every log line which source this is about. */
+  /** Fields of every log line, to tell the sources apart. */
   readonly fields: object;
   readonly maxStalenessMs: number;
   readonly pollMs: number;
@@ -27,20 +26,20 @@ export interface FollowerOptions {
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
-/** Hints may keep a source busy for half of the time; a slow response holds them back for this long at most. */
+/** After a hint, the pause before the next read is as long as the last read took, up to this. */
 const LONGEST_GAP_MS = 1_000;
 
 /**
- * Follows one source: watch, then read, then read again on every hint and at the latest after `pollMs`. One read at a
- * time; failures are retried with back-off, often enough to recover inside `maxStalenessMs`.
+ * Keeps the floors in sync with one source: watch, then read, then read again on every hint and at the latest after
+ * `pollMs`. One read at a time; failed reads are retried with back-off, often enough to recover inside `maxStalenessMs`.
  */
-export class Follower {
-  readonly #options: FollowerOptions;
+export class SourceSync {
+  readonly #options: SourceSyncOptions;
   readonly #reader: SourceReader;
-  readonly #watcher: Watcher;
+  readonly #watch: SourceWatch;
   readonly #retry: BackOffBounds;
   readonly #pollMs: number;
-  /** From the start on, and later while a read is under way. */
+  /** True from the start until the first read has ended, and during every later read. */
   #busy = true;
   #hinted = false;
   #closed = false;
@@ -48,40 +47,40 @@ export class Follower {
   #endedMs = 0;
   #gapMs = 0;
   #failuresInRow = 0;
-  #announceReady: () => void = () => undefined;
-  /** Reads that were complete. */
+  #resolveReady: () => void = () => undefined;
+  /** Complete reads. */
   reads = 0;
-  /** Reads that failed. */
+  /** Failed reads. */
   failures = 0;
   /** Why the last read failed; `undefined` after a complete one. */
   lastError: string | undefined;
   /** Resolves after the first complete read. */
-  readonly ready = new Promise<void>((resolve) => (this.#announceReady = resolve));
+  readonly ready = new Promise<void>((resolve) => (this.#resolveReady = resolve));
 
-  constructor(options: FollowerOptions) {
+  constructor(options: SourceSyncOptions) {
     const { floors, source, schedule, overlapMs, maxStalenessMs } = options;
     this.#options = options;
     this.#reader = new SourceReader({ source, floors, timeoutMs: options.readTimeoutMs, overlapMs, schedule });
-    this.#watcher = new Watcher({ ...options, timeoutMs: options.readTimeoutMs, wake: () => this.wake() });
+    this.#watch = new SourceWatch({ ...options, timeoutMs: options.readTimeoutMs, wake: () => this.wake() });
     this.#retry = { firstMs: FIRST_RETRY_MS, longestMs: Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4) };
     this.#pollMs = Math.min(options.pollMs, maxStalenessMs / 2);
   }
 
   /** Resolves when the first read has ended, successful or not; never rejects. */
   async start(): Promise<void> {
-    // In this order: a change after the watch stands is either in the read or announced by a hint.
-    await this.#watcher.start();
+    // In this order: a change after the watch is established is either in the read or announced by a hint.
+    await this.#watch.start();
     await this.#read();
   }
 
-  /** Takes a hint: reads soon, or once more after the read that is under way. */
+  /** Handles a hint: reads soon, or once more after the current read. */
   wake(): void {
     if (this.#closed || this.#hinted) return;
     this.#hinted = true;
-    if (!this.#busy) this.#readIn(this.#restMs());
+    if (!this.#busy) this.#readIn(this.#remainingPauseMs());
   }
 
-  /** Asks for a read because the freshness is in doubt; unlike a hint it does not cut a back-off short. */
+  /** Reads soon because the floors are stale; unlike a hint it does not shorten a back-off. */
   refresh(): void {
     if (!this.#busy && this.#failuresInRow === 0) this.wake();
   }
@@ -90,7 +89,7 @@ export class Follower {
     this.#closed = true;
     this.#timer?.cancel();
     this.#reader.close();
-    this.#watcher.close();
+    this.#watch.close();
   }
 
   async #read(): Promise<void> {
@@ -99,7 +98,7 @@ export class Follower {
     const startedMs = clock();
     this.#hinted = false;
     this.#busy = true;
-    // Ahead of its time this clock may have trimmed floors that still matter: get them all again.
+    // While this clock was ahead it may have trimmed floors that still matter: read them all again.
     if (freshness.clockSteppedBack) this.#reader.startOver();
     try {
       await this.#reader.read();
@@ -123,14 +122,14 @@ export class Follower {
     this.lastError = undefined;
     this.reads++;
     floors.trimWhenDue(startedMs);
-    this.#announceReady();
+    this.#resolveReady();
   }
 
   #failed(error: unknown): void {
     const { freshness, logger, fields } = this.#options;
     this.failures++;
     this.#failuresInRow++;
-    // The retry is the read that a hint during this one has asked for; later hints count anew.
+    // The retry covers hints that came during this read.
     this.#hinted = false;
     this.lastError = describeFailure(error);
     if (this.#failuresInRow > 1) return;
@@ -140,9 +139,9 @@ export class Follower {
   #plan(): void {
     const { random } = this.#options;
     if (this.#failuresInRow > 0) this.#readIn(backOffMs(this.#failuresInRow, this.#retry, random));
-    // Never immediately: a source that hints at its own reads must not starve the process.
+    // Never immediately: a source whose reads cause hints must not starve the process.
     else if (this.#hinted) this.#readIn(Math.max(1, this.#gapMs));
-    // Spread by a tenth, so that a fleet does not poll in step.
+    // Jitter of a tenth, so that a fleet does not poll in step.
     else this.#readIn(this.#pollMs * (1 - random() / 10));
   }
 
@@ -153,8 +152,7 @@ export class Follower {
     else this.#timer = this.#options.schedule(() => void this.#read(), delayMs);
   }
 
-  /** What is left of the pause after the last read. */
-  #restMs(): number {
+  #remainingPauseMs(): number {
     const pauseMs = this.#failuresInRow > 0 ? this.#retry.firstMs : this.#gapMs;
     return clamp(this.#endedMs + pauseMs - this.#options.clock(), pauseMs);
   }
@@ -162,4 +160,41 @@ export class Follower {
 
 function clamp(value: number, largest: number): number {
   return Math.min(largest, Math.max(0, value));
+}
+
+/** `starting`: no complete read yet. `stale`: the last one is too old, or its age is unknown. */
+export type FreshnessState = 'starting' | 'fresh' | 'stale';
+
+/** Age of the last complete read of a source, counted from the start of that read. */
+export class Freshness {
+  readonly #maxStalenessMs: number;
+  readonly #clock: Clock;
+  #readMs: number | undefined;
+
+  constructor(maxStalenessMs: number, clock: Clock) {
+    this.#maxStalenessMs = maxStalenessMs;
+    this.#clock = clock;
+  }
+
+  /** Records a complete read. */
+  readStartedAt(startedMs: number): void {
+    this.#readMs = startedMs;
+  }
+
+  /** Age in ms; negative when the clock has stepped back since; `undefined` before the first complete read. */
+  get ageMs(): number | undefined {
+    return this.#readMs === undefined ? undefined : this.#clock() - this.#readMs;
+  }
+
+  get state(): FreshnessState {
+    const ageMs = this.ageMs;
+    if (ageMs === undefined) return 'starting';
+    // After the clock stepped back the age is unknown, which counts as stale until the next read.
+    return ageMs >= 0 && ageMs <= this.#maxStalenessMs ? 'fresh' : 'stale';
+  }
+
+  /** Whether the clock has stepped back to before the last complete read. */
+  get clockSteppedBack(): boolean {
+    return (this.ageMs ?? 0) < 0;
+  }
 }

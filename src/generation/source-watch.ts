@@ -4,10 +4,10 @@ import type { Logger } from '../core/logger';
 import type { GenerationSource } from './source';
 import { describeFailure, noResponse } from './source-error';
 
-/** How one source is watched. */
-export interface WatcherOptions {
+/** How the watch of one source is kept open. */
+export interface SourceWatchOptions {
   readonly source: GenerationSource;
-  /** Fields that say in every log line which source this is about. */
+  /** Fields of every log line, to tell the sources apart. */
   readonly fields: object;
   /** Called when something may have moved, also after every gap in the watch. */
   readonly wake: () => void;
@@ -20,21 +20,21 @@ export interface WatcherOptions {
 
 const BACK_OFF: BackOffBounds = { firstMs: 1_000, longestMs: 30_000 };
 
-/** Keeps the watch of one source standing: what is refused, hangs or is lost is asked for again after a pause. */
-export class Watcher {
-  readonly #options: WatcherOptions;
+/** Keeps the watch of one source open: a watch that is refused, hangs or is lost is opened again after a pause. */
+export class SourceWatch {
+  readonly #options: SourceWatchOptions;
   #attempt = 0;
   #failures = 0;
-  #stoodSinceMs = 0;
+  #openedMs = 0;
   #stop: (() => void) | undefined;
   #timer: Timer | undefined;
   #closed = false;
 
-  constructor(options: WatcherOptions) {
+  constructor(options: SourceWatchOptions) {
     this.#options = options;
   }
 
-  /** Resolves once the watch stands or its first attempt has failed; never rejects. */
+  /** Resolves once the watch is open or its first attempt has failed; never rejects. */
   async start(): Promise<void> {
     const { source, clock, schedule, timeoutMs } = this.#options;
     if (!source.watch) return;
@@ -42,12 +42,12 @@ export class Watcher {
     const watching = (async () => source.watch?.(this.#hint, (error) => this.#lost(attempt, error)))();
     try {
       const stop = await withTimeLimit(watching, timeoutMs, schedule, noResponse);
-      // Closed, or lost, while the watch was on its way.
+      // Closed, or lost, while the watch was being opened.
       if (attempt !== this.#attempt) return stopQuietly(stop);
       this.#stop = stop ?? (() => undefined);
-      this.#stoodSinceMs = clock();
+      this.#openedMs = clock();
     } catch (error) {
-      // A watch that stands after its time was up would be a second one.
+      // A watch that opens after the time limit would be a second one.
       watching.then(stopQuietly, () => undefined);
       this.#lost(attempt, error);
     }
@@ -70,30 +70,30 @@ export class Watcher {
     const { clock, schedule, random, logger, fields } = this.#options;
     this.#attempt++;
     stopQuietly(this.#stop);
-    // Only a watch that stood for a while counts as a recovery: a proxy that cuts every stream is not to be hammered.
-    if (this.#stop && clock() - this.#stoodSinceMs > BACK_OFF.longestMs) this.#failures = 0;
+    // Only a watch that stayed open for a while resets the back-off: a proxy may cut every stream soon.
+    if (this.#stop && clock() - this.#openedMs > BACK_OFF.longestMs) this.#failures = 0;
     this.#stop = undefined;
     this.#failures++;
     if (this.#failures === 1) {
-      logger.warn({ ...fields, detail: describeFailure(error) }, 'the watch on generations is lost, polling goes on');
+      logger.warn({ ...fields, detail: describeFailure(error) }, 'the watch on generations is lost, polling continues');
     }
-    this.#timer = schedule(() => void this.#again(), backOffMs(this.#failures, BACK_OFF, random));
+    this.#timer = schedule(() => void this.#reopen(), backOffMs(this.#failures, BACK_OFF, random));
   }
 
-  async #again(): Promise<void> {
+  async #reopen(): Promise<void> {
     await this.start();
     if (!this.#stop) return;
-    this.#options.logger.info(this.#options.fields, 'the watch on generations stands again');
-    // Whatever moved while nobody watched.
+    this.#options.logger.info(this.#options.fields, 'the watch on generations is open again');
+    // Changes during the gap came without a hint.
     this.#hint();
   }
 }
 
-/** A stop function is somebody else's code: what it throws must not reach ours. */
+/** The stop function belongs to the source: ignore its errors. */
 function stopQuietly(stop: (() => void) | undefined): void {
   try {
     stop?.();
   } catch {
-    // The watch is given up either way.
+    // The watch is abandoned either way.
   }
 }

@@ -1,6 +1,6 @@
 import { settle } from '../support/fake-time';
 import type { GenerationSnapshot } from '../../src/generation/source';
-import { ScriptedSource, START, keptLog, reasonOf, track } from './fixtures';
+import { ScriptedSource, START, keptLog, reasonOf, startVerifier } from './fixtures';
 
 /** A read that ends when the test says so. */
 function held(source: ScriptedSource): { release(snapshot?: Partial<GenerationSnapshot>): void } {
@@ -12,39 +12,39 @@ function held(source: ScriptedSource): { release(snapshot?: Partial<GenerationSn
 describe('following a source', () => {
   it('watches, then reads, then is ready', async () => {
     const source = new ScriptedSource();
-    await track({ source }).tracker.ready();
+    await startVerifier({ source }).verifier.ready();
     expect(source.events).toEqual(['watch', 'read']);
   });
 
   it('does not lose a change between the watch and the first read', async () => {
     const source = new ScriptedSource();
     const read = held(source);
-    const { tracker, time } = track({ source });
+    const { verifier, time } = startVerifier({ source });
     await settle();
     // The change is committed after the read has looked, so only its hint tells of it.
     source.hint();
     read.release();
     source.holds(['pos', START]);
-    await tracker.ready();
+    await verifier.ready();
     await time.advance(1);
     expect(source.asked).toHaveLength(2);
-    expect(reasonOf(() => tracker.check('pos', START - 1))).toBe('superseded');
+    expect(reasonOf(() => verifier.recheck('pos', START - 1))).toBe('superseded');
   });
 
   it('reads at once on a hint', async () => {
     const source = new ScriptedSource();
-    const { tracker } = track({ source });
-    await tracker.ready();
+    const { verifier } = startVerifier({ source });
+    await verifier.ready();
     source.holds(['pos', START]);
     source.hint();
     await settle();
-    expect(reasonOf(() => tracker.check('pos', START - 1))).toBe('superseded');
+    expect(reasonOf(() => verifier.recheck('pos', START - 1))).toBe('superseded');
   });
 
   it('reads once more, and not more often, after a read during which hints came', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     const read = held(source);
     source.hint();
     for (let n = 0; n < 1_000; n++) source.hint();
@@ -62,8 +62,8 @@ describe('following a source', () => {
       source.hint();
       return { floors: [], nowMs: START };
     };
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     await time.advance(20);
     expect(source.asked.length).toBeLessThanOrEqual(21);
   });
@@ -71,7 +71,7 @@ describe('following a source', () => {
   it('leaves a slow source as much rest as its last answer took', async () => {
     const source = new ScriptedSource();
     source.answer = () => new Promise((resolve) => time.schedule(() => resolve({ floors: [], nowMs: START }), 400));
-    const { time } = track({ source });
+    const { time } = startVerifier({ source });
     await time.advance(400);
     for (let n = 0; n < 16; n++) {
       source.hint();
@@ -82,27 +82,27 @@ describe('following a source', () => {
 
   it('polls without any watch', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source: { read: (sinceMs) => source.read(sinceMs) } });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source: { read: (sinceMs) => source.read(sinceMs) } });
+    await verifier.ready();
     await time.advance(15_000);
     expect(source.asked).toHaveLength(4);
   });
 
   it('polls often enough for a short bound', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source, maxStalenessMs: 2_000, pollMs: 60_000 });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source, maxStalenessMs: 2_000, pollMs: 60_000 });
+    await verifier.ready();
     for (let n = 0; n < 20; n++) {
       await time.advance(500);
-      expect(tracker.status().source).toBe('fresh');
+      expect(verifier.status().source).toBe('fresh');
     }
   });
 
   it('asks from the last answer on, with an overlap for late commits', async () => {
     const source = new ScriptedSource();
     source.nowMs = START + 7;
-    const { tracker, time } = track({ source, overlapMs: 30_000 });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source, overlapMs: 30_000 });
+    await verifier.ready();
     source.nowMs = START + 5_009;
     await time.advance(10_000);
     expect(source.asked).toEqual([0, START + 7 - 30_000, START + 5_009 - 30_000]);
@@ -111,28 +111,28 @@ describe('following a source', () => {
   it('reads a source of counters whole each time', async () => {
     const source = new ScriptedSource();
     source.holds(['pos', START], ['kiosk', 41]);
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     source.holds(['pos', START]);
     await time.advance(10_000);
     expect(source.asked).toEqual([0, 0, 0]);
-    expect(reasonOf(() => tracker.check('kiosk', 40))).toBe('superseded');
+    expect(reasonOf(() => verifier.recheck('kiosk', 40))).toBe('superseded');
   });
 
   it('reads whole at once when the clock of the source has stepped back behind the time asked from', async () => {
     const source = new ScriptedSource();
     source.nowMs = START + 3_600_000;
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     source.nowMs = START;
     await time.advance(5_000);
     expect(source.asked).toEqual([0, START + 3_540_000, 0]);
-    expect(tracker.status()).toMatchObject({ reads: 2, failures: 0 });
+    expect(verifier.status()).toMatchObject({ reads: 2, failures: 0 });
   });
 
   it.each<[string, unknown]>([
     [
-      'an entry that is no floor',
+      'an entry that is not a floor',
       {
         floors: [
           ['pos', START],
@@ -146,10 +146,10 @@ describe('following a source', () => {
   ])('counts an answer with %s as failed, and keeps what is good of it', async (_, answer) => {
     const source = new ScriptedSource();
     source.answer = () => answer as GenerationSnapshot;
-    const { tracker } = track({ source });
-    await tracker.settled();
-    expect(tracker.status()).toMatchObject({ source: 'starting', reads: 0, failures: 1 });
-    expect(reasonOf(() => tracker.check('pos', START - 1))).toBe('superseded');
+    const { verifier } = startVerifier({ source });
+    await verifier.settled();
+    expect(verifier.status()).toMatchObject({ source: 'starting', reads: 0, failures: 1 });
+    expect(reasonOf(() => verifier.recheck('pos', START - 1))).toBe('superseded');
   });
 
   it.each<[string, unknown]>([
@@ -158,24 +158,24 @@ describe('following a source', () => {
   ])('counts an answer of %s as failed', async (_, answer) => {
     const source = new ScriptedSource();
     source.answer = () => answer as GenerationSnapshot;
-    const { tracker } = track({ source });
-    await tracker.settled();
-    expect(tracker.status()).toMatchObject({ source: 'starting', failures: 1, lastError: 'TypeError' });
+    const { verifier } = startVerifier({ source });
+    await verifier.settled();
+    expect(verifier.status()).toMatchObject({ source: 'starting', failures: 1, lastError: 'TypeError' });
   });
 
   it('survives a source that throws instead of rejecting', async () => {
     const thrower = (): never => {
       throw new Error('broken');
     };
-    const { tracker } = track({ source: { read: thrower, watch: thrower } });
-    await tracker.settled();
-    expect(tracker.status()).toMatchObject({ source: 'starting', failures: 1 });
+    const { verifier } = startVerifier({ source: { read: thrower, watch: thrower } });
+    await verifier.settled();
+    expect(verifier.status()).toMatchObject({ source: 'starting', failures: 1 });
   });
 
   it('takes 10,000 changes of one second completely', async () => {
     const source = new ScriptedSource();
-    const { tracker, time } = track({ source });
-    await tracker.ready();
+    const { verifier, time } = startVerifier({ source });
+    await verifier.ready();
     const floors = new Map<string, number>();
     source.answer = () => ({ floors: [...floors], nowMs: START });
     for (let n = 0; n < 10_000; n++) {
@@ -188,19 +188,19 @@ describe('following a source', () => {
     await time.advance(5_000);
     // Large answers are merged in slices, one per turn of the event loop.
     for (let slice = 0; slice < 3; slice++) await settle();
-    expect(tracker.status().floors).toBe(10_001);
+    expect(verifier.status().floors).toBe(10_001);
     const isRight = ([clientId, floor]: [string, number]): boolean =>
-      reasonOf(() => tracker.check(clientId, floor - 1)) === 'superseded';
+      reasonOf(() => verifier.recheck(clientId, floor - 1)) === 'superseded';
     expect([...floors].every(isRight)).toBe(true);
   });
 
   it('follows a million floors', async () => {
     const source = new ScriptedSource();
     source.answer = () => ({ floors: Array.from({ length: 1_000_000 }, (_, n) => [`c${n}`, START + n]), nowMs: START });
-    const { tracker } = track({ source });
-    await tracker.ready();
-    expect(tracker.status().floors).toBe(1_000_000);
-    expect(reasonOf(() => tracker.check('c999999', START))).toBe('superseded');
+    const { verifier } = startVerifier({ source });
+    await verifier.ready();
+    expect(verifier.status().floors).toBe(1_000_000);
+    expect(reasonOf(() => verifier.recheck('c999999', START))).toBe('superseded');
   });
 });
 
@@ -208,9 +208,9 @@ describe('close()', () => {
   it('stops watch and poll, and leaves a source that is shared open', async () => {
     const source = new ScriptedSource();
     const close = jest.fn(() => Promise.resolve());
-    const { tracker, time } = track({ source: Object.assign(source, { close }) });
-    await tracker.ready();
-    await tracker.close();
+    const { verifier, time } = startVerifier({ source: Object.assign(source, { close }) });
+    await verifier.ready();
+    await verifier.close();
     source.hint();
     await time.advance(60_000);
     expect(source.events).toEqual(['watch', 'read', 'stop']);
@@ -220,16 +220,16 @@ describe('close()', () => {
 
   it('closes a source that was made for it', async () => {
     const close = jest.fn(() => Promise.resolve());
-    await track({ source: Object.assign(new ScriptedSource(), { close }), ownsSource: true }).tracker.close();
+    await startVerifier({ source: Object.assign(new ScriptedSource(), { close }), ownsSource: true }).verifier.close();
     expect(close).toHaveBeenCalledTimes(1);
   });
 
   it('does not go on with a read that was under way', async () => {
     const source = new ScriptedSource();
     const read = held(source);
-    const { tracker, time } = track({ source, logger: keptLog() });
+    const { verifier, time } = startVerifier({ source, logger: keptLog() });
     await settle();
-    await tracker.close();
+    await verifier.close();
     read.release();
     await time.advance(60_000);
     expect(source.events).toEqual(['watch', 'read', 'stop']);

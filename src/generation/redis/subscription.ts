@@ -1,0 +1,110 @@
+import { withTimeLimit } from '../../core/clock';
+import type { Schedule } from '../../core/clock';
+import { redisFailure } from './commands';
+import type { RedisConnection } from './connection';
+import { SourceError, noResponse } from '../source-error';
+
+/** What one subscription needs. */
+export interface RedisSubscriptionOptions {
+  /** Used by this subscription only, and closed with it. */
+  readonly connection: RedisConnection;
+  readonly channel: string;
+  /** The source's clock: strictly increasing. */
+  readonly now: () => number;
+  readonly timeoutMs: number;
+  readonly schedule: Schedule;
+  readonly wake: () => void;
+  /** Called once if the subscription ends by itself. */
+  readonly lost: (error: unknown) => void;
+}
+
+/** After more changed clients than this, the whole set is read. */
+const MAX_CHANGED = 100_000;
+/** A healthy server responds within one round trip; after this the whole set is read instead. */
+const PING_TIMEOUT_MS = 1_000;
+
+/**
+ * One subscription, and the clients that were published since it was established. Redis delivers messages in order or
+ * breaks the connection, so no published client is missing.
+ */
+export class RedisSubscription {
+  readonly #options: RedisSubscriptionOptions;
+  /** When each client was last published, by the source's clock. */
+  readonly #changed = new Map<string, number>();
+  #sinceMs = Infinity;
+  #ended = false;
+
+  constructor(options: RedisSubscriptionOptions) {
+    this.#options = options;
+    options.connection.onBreak((error) => this.end(redisFailure('the subscription was cut', error)));
+  }
+
+  /** Resolves once the subscription is established. @throws SourceError */
+  async start(): Promise<void> {
+    const { connection, channel, now, timeoutMs, schedule } = this.#options;
+    try {
+      const subscribed = connection.subscribe(channel, (clientId) => this.#take(clientId));
+      await withTimeLimit(Promise.resolve(subscribed), timeoutMs, schedule, noResponse);
+    } catch (error) {
+      this.stop();
+      throw redisFailure('SUBSCRIBE', error);
+    }
+    if (this.#ended) throw new SourceError('Redis: SUBSCRIBE: closed');
+    this.#sinceMs = now();
+  }
+
+  /** Whether this subscription has received, or will receive, every client published at or after a time. */
+  covers(sinceMs: number): boolean {
+    return !this.#ended && sinceMs >= this.#sinceMs;
+  }
+
+  /** Start of the coverage, by the source's clock. */
+  get coveredSinceMs(): number {
+    return this.#sinceMs;
+  }
+
+  /** Restarts the coverage: a read from an earlier time reads the whole set. */
+  restart(nowMs: number): void {
+    this.#sinceMs = nowMs;
+    this.#changed.clear();
+  }
+
+  /**
+   * Returns the clients that were published between a time and this call: the response to a PING arrives after every
+   * earlier message.
+   *
+   * @throws SourceError when the server does not respond on this connection.
+   */
+  async changedSince(sinceMs: number): Promise<string[]> {
+    const { connection, timeoutMs, schedule } = this.#options;
+    try {
+      await withTimeLimit(connection.send(['PING']), Math.min(timeoutMs, PING_TIMEOUT_MS), schedule, noResponse);
+    } catch (error) {
+      throw redisFailure('PING', error);
+    }
+    return [...this.#changed].filter(([, changedMs]) => changedMs >= sinceMs).map(([clientId]) => clientId);
+  }
+
+  /** Ends a broken subscription; `lost` makes the caller watch again. */
+  end(error: unknown): void {
+    if (this.#ended) return;
+    const wasEstablished = this.#sinceMs !== Infinity;
+    this.stop();
+    if (wasEstablished) this.#options.lost(error);
+  }
+
+  stop(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#changed.clear();
+    this.#options.connection.close();
+  }
+
+  #take(clientId: string): void {
+    if (this.#ended) return;
+    const { now, wake } = this.#options;
+    if (this.#changed.size >= MAX_CHANGED) this.restart(now());
+    this.#changed.set(clientId, now());
+    wake();
+  }
+}
