@@ -95,7 +95,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   };
 }
 
-/** The clock of a resource server may be behind by this much. */
+/** The clock of a resource server may be slow by this much. */
 const SKEW_MS = 60_000;
 
 /** Makes what rotates the signing key; resolves with the `kid` of the new one once it is on disk. */

@@ -1,6 +1,6 @@
 import type { CliIo } from './io';
 
-/** What every command gets besides its own arguments. */
+/** What every command gets in addition to its own arguments. */
 export interface CommandContext {
   readonly io: CliIo;
   /** Whether to print one JSON document instead of text. */

@@ -55,7 +55,7 @@ export function credentialStore(settings: Settings): CredentialStore {
   };
 }
 
-/** A command holds the lock for milliseconds; one that is this old was left behind by a process that was killed. */
+/** A command holds the lock for milliseconds; one that is this old belongs to a process that was killed. */
 const STALE_LOCK_MS = 10_000;
 const LOCK_RETRY_MS = 20;
 

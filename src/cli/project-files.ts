@@ -1,6 +1,6 @@
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES, ownManifest } from '../core/required-packages';
 
-/** Files of a small project behind the gate, by path. `name` is the name of its directory. */
+/** Files of a small project that uses the gate, by path. `name` is the name of its directory. */
 export function projectFiles(name: string): Readonly<Record<string, string>> {
   return {
     'package.json': packageJson(name),

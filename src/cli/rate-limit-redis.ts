@@ -18,7 +18,7 @@ export function rateLimitRedis(
       needs: 'rate limits in Redis need',
       load,
       ioredis: {
-        // What waits is given up at the first attempt that fails: whoever sent it has long gone on.
+        // Queued commands fail with the first attempt: the requests they belong to no longer wait.
         maxRetriesPerRequest: 0,
         // Asks for INFO, which a user for limits alone need not have.
         enableReadyCheck: false,

@@ -31,7 +31,7 @@ function send(body: string, authorization?: string): Test {
 
 const encode = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
-describe('a client that cannot be authenticated gets one answer, whatever the cause', () => {
+describe('a client that cannot be authenticated gets the same response for every cause', () => {
   it.each<[string, () => Test]>([
     ['no client at all', () => send(GRANT)],
     ['client_id without a secret', () => send(`${GRANT}&client_id=pos-17`)],
@@ -41,7 +41,7 @@ describe('a client that cannot be authenticated gets one answer, whatever the ca
     ['unknown client in the header', () => send(GRANT, basic('nobody', 'x'))],
     ['wrong secret in the header', () => send(GRANT, basic('pos-17', 'x'))],
     ['the secret of another client', () => send(GRANT, basic('pos-17', disabled.client_secret))],
-    ['a secret with something behind it', () => send(GRANT, basic('pos-17', `${client.client_secret}:x`))],
+    ['a secret followed by other text', () => send(GRANT, basic('pos-17', `${client.client_secret}:x`))],
     ['a disabled client', () => send(GRANT, basic('disabled', disabled.client_secret))],
     ['the client id in another case', () => send(GRANT, basic('POS-17', client.client_secret))],
     ['no colon', () => send(GRANT, encode('pos-17'))],

@@ -72,7 +72,7 @@ describe('the generation of a credential', () => {
     expect(await revoke()).toBe(generation + 3_600_000);
   });
 
-  it('is above the tombstone when a deleted id is registered again, also after a restart with a clock behind', async () => {
+  it('is above the tombstone when a deleted id is registered again, also after a restart with a clock that is slow', async () => {
     const first = await registerClient(server);
     const token = await server.accessToken(first);
     await server.delete('/clients/pos-17');
@@ -102,7 +102,7 @@ describe('secrets', () => {
     expect((await server.token(third)).status).toBe(200);
   });
 
-  it('end at once with revoke_previous', async () => {
+  it('end immediately with revoke_previous', async () => {
     const first = await registerClient(server);
     const response = await server.post('/clients/pos-17/secrets', { revoke_previous: true });
     expect(response.status).toBe(201);

@@ -92,7 +92,7 @@ describe('GET /clients', () => {
     expect(server.auth.list()).toEqual(body.clients);
   });
 
-  it('answers 404 for an id that is not registered', async () => {
+  it('responds with 404 for an id that is not registered', async () => {
     const response = await server.get('/clients/nobody');
     expect(response.status).toBe(404);
     expect(response.body.code).toBe('not_found');
@@ -100,7 +100,7 @@ describe('GET /clients', () => {
 });
 
 describe('PATCH /clients/{client_id}', () => {
-  it('answers a changed Description with the client and a new token, with the scopes of the discarded one', async () => {
+  it('responds to a changed Description with the client and a new token, with the scopes of the discarded one', async () => {
     const client = await registerClient(server);
     const old = await server.accessToken(client, 'orders:write');
     await server.time.advance(5);
@@ -183,7 +183,7 @@ describe('If-Match', () => {
   });
 });
 
-it('DELETE answers 204, and the client is gone', async () => {
+it('DELETE responds with 204, and the client is gone', async () => {
   const client = await registerClient(server);
   const token = await server.accessToken(client);
   const other = await registerClient(server, { client_id: 'other' });

@@ -34,7 +34,7 @@ describe('a registration that cannot be: 400 that says what to do', () => {
     ['a line break in client_id', { ...NEW, client_id: 'a\nb' }, `${ID}got "a\\nb".`],
     ['no ASCII in client_id', { ...NEW, client_id: 'käse' }, `${ID}got "käse".`],
     ['a long client_id', { ...NEW, client_id: 'x'.repeat(129) }, `${ID}got "${'x'.repeat(57)}...".`],
-    ['a Description that is no text', { ...NEW, description: 7 }, 'description must be a string; got 7.'],
+    ['a Description that is not a string', { ...NEW, description: 7 }, 'description must be a string; got 7.'],
     ['null for a Description', { ...NEW, description: null }, 'description must be a string; got null.'],
     [
       'a long Description',

@@ -54,6 +54,7 @@ it('replaces the file, readable for its owner only, and leaves nothing next to i
   writeFileSync(path, 'old', { mode: 0o644 });
   await writeDurably(path, 'new');
   expect(readFileSync(path, 'utf8')).toBe('new');
+  // Windows has no permission bits.
   if (process.platform !== 'win32') expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(readdirSync(join(path, '..'))).toEqual(['state.json']);
 });

@@ -52,7 +52,7 @@ describe('GET /generations', () => {
         (floor: { client_id: string }) => floor.client_id,
       );
     expect(await floorsSince(now)).toEqual([]);
-    // The clock steps back: the change must not hide behind the time that was told.
+    // The clock steps back: the change must not get a revision before the time that was reported.
     server.time.step(-60_000);
     await registerClient(server, { client_id: 'late' });
     expect(await floorsSince(now)).toEqual(['late']);
@@ -121,7 +121,7 @@ function openStream(lastEventId?: string): Promise<Stream> {
 }
 
 describe('GET /generations/stream', () => {
-  it('answers HEAD at once, with the headers of a stream', async () => {
+  it('responds to HEAD immediately, with the headers of a stream', async () => {
     const response = await request(server.url).head('/generations/stream').timeout(2_000);
     expect(response.status).toBe(200);
     expect(response.headers['content-type']).toBe('text/event-stream; charset=utf-8');
@@ -172,7 +172,7 @@ describe('GET /generations/stream', () => {
     expect(stream.text().replaceAll(':\n\n', '')).toBe('');
   });
 
-  it('ends when the token server is closed, and leaves no timer behind', async () => {
+  it('ends when the token server is closed, and leaves no timer', async () => {
     const stream = await openStream();
     expect(server.time.pending).toBe(1);
     await server.auth.close();
@@ -180,7 +180,7 @@ describe('GET /generations/stream', () => {
     while (server.time.pending > 0) await settle();
   });
 
-  it('leaves no timer behind when the reader goes', async () => {
+  it('leaves no timer when the reader goes', async () => {
     await openStream();
     for (const stream of streams) stream.destroy();
     while (server.time.pending > 0) await settle();
@@ -226,7 +226,7 @@ it('feeds httpGenerations: whole, then what changed', async () => {
   await source.close?.();
 });
 
-it('publishes everything at the start, and each change before it is answered', async () => {
+it('publishes everything at the start, and each change before the response', async () => {
   const generations = memoryGenerations({ clock: server.time.clock });
   const floors = async () => Object.fromEntries((await generations.read(0)).floors);
   const client = await registerClient(server);

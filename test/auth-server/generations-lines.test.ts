@@ -18,13 +18,13 @@ beforeEach(async () => {
 });
 afterEach(closeAll);
 
-interface Answer {
+interface LinesResponse {
   readonly status: number | undefined;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
 }
 
-function get(path: string, headers: Record<string, string>, method = 'GET'): Promise<Answer> {
+function get(path: string, headers: Record<string, string>, method = 'GET'): Promise<LinesResponse> {
   return new Promise((resolve, reject) => {
     const call = request(server.url + path, { method, headers }, (response) => {
       let text = '';
@@ -85,7 +85,7 @@ describe('GET /generations', () => {
     expect(head).toMatchObject({ status: 200, text: '', headers: { etag } });
   });
 
-  it('answers more than one slice, and the http source reads them all', async () => {
+  it('sends more than one slice, and the http source reads them all', async () => {
     const names = Array.from({ length: 2_500 }, (_, index) => `c-${index}`);
     await Promise.all(names.map((client_id) => registerClient(server, { client_id })));
     const source = httpGenerations({ url: server.url });
@@ -95,7 +95,7 @@ describe('GET /generations', () => {
   });
 });
 
-describe('a reader of a large answer', () => {
+describe('a reader of a large response', () => {
   const time = fakeTime();
   const rows = Array.from({ length: 200_000 }, (_, n) => [`${'c'.repeat(100)}-${n}`, n] as const);
   const clients = new Map(rows.map(([clientId, n]) => [clientId, { clientId, generation: n, movedAt: 1 }]));
@@ -104,7 +104,7 @@ describe('a reader of a large answer', () => {
   beforeAll(() => new Promise<void>((resolve) => large.listen(0, '127.0.0.1', resolve)));
   afterAll(() => new Promise((resolve) => large.close(resolve)));
 
-  /** Opens an answer and takes nothing of it; resolves when the server waits. */
+  /** Opens a response and reads nothing; resolves when the server waits. */
   async function open(): Promise<{ response: IncomingMessage; closed: Promise<void> }> {
     const { port } = large.address() as AddressInfo;
     const response = await new Promise<IncomingMessage>((resolve) =>
@@ -124,7 +124,7 @@ describe('a reader of a large answer', () => {
     expect(time.pending).toBe(0);
   });
 
-  it('leaves no timer behind when it goes', async () => {
+  it('leaves no timer when it goes', async () => {
     const { response } = await open();
     response.destroy();
     while (time.pending > 0) await settle();

@@ -1,6 +1,6 @@
 import { createAuthServer } from '../../src/auth-server';
 
-/** Registers clients, eight at a time, and says each on its own line once it is answered, until it is killed. */
+/** Registers clients, eight at a time, and prints each on its own line once the response has arrived, until it is killed. */
 async function main(dataDir: string): Promise<void> {
   const auth = await createAuthServer({
     issuer: 'http://login.test',

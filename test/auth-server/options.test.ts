@@ -82,7 +82,7 @@ it('registers by call as by POST, with the same refusals', async () => {
   });
 });
 
-it('answers an unexpected error with 500, says nothing of it, and logs it', async () => {
+it('responds to an unexpected error with 500, exposes no detail, and logs it', async () => {
   let broken = false;
   const server = await startServer({
     clock() {

@@ -9,7 +9,7 @@ import type { TestServer } from './fixtures';
 
 afterEach(closeAll);
 
-/** Sends 60 token requests, with `change` in the midst of them; answers the tokens that came out. */
+/** Sends 60 token requests, with `change` among them; returns the tokens that were issued. */
 async function race(server: TestServer, client: ClientWithSecret, scope: string, change: () => PromiseLike<unknown>) {
   const requests = Array.from({ length: 60 }, async (_, index) => {
     if (index === 20) return void (await change());

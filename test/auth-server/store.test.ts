@@ -129,7 +129,7 @@ describe('the data directory', () => {
   });
 
   (process.platform === 'win32' ? it.skip.each : it.each)([0o770, 0o702, 0o777])(
-    'is refused when others can write to it: mode %o',
+    'is refused when others can write to it: mode %o (skipped on Windows, which has no permission bits)',
     async (mode) => {
       const dataDir = newDirectory();
       chmodSync(dataDir, mode);
@@ -189,7 +189,7 @@ describe('the data directory', () => {
 describe('changes that arrive together', () => {
   const row = (clientId: string): ClientRow => ({ clientId }) as unknown as ClientRow;
 
-  it('go to disk together, are invisible until then, and each is answered for itself', async () => {
+  it('go to disk together, are invisible until then, and each has its own outcome', async () => {
     const time = fakeTime();
     const written: (() => void)[] = [];
     let slow = false;
@@ -215,7 +215,7 @@ describe('changes that arrive together', () => {
     await settle();
     expect(written).toHaveLength(1);
     expect([...store.state.clients.keys()]).toEqual([]);
-    // A reader that asks now must not be told a time behind which the change under way could hide.
+    // A reader that asks now must not get a time that is later than the change being written.
     expect(store.nowMs()).toBe(told + 1);
 
     written[0]!();

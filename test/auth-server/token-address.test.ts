@@ -19,7 +19,7 @@ async function ask(server: TestServer, app: string | Express, address: string): 
 
 describe('the token endpoint', () => {
   it.each(['/connect/token', '/connect/token/', '/Connect/TOKEN', '/connect/token?', '/connect/token?audience=x'])(
-    'answers at %s',
+    'responds at %s',
     async (address) => {
       const server = await startServer();
       const response = await ask(server, server.url, address);
@@ -29,7 +29,7 @@ describe('the token endpoint', () => {
   );
 
   it.each(['/connect/token', '/tenant/connect/token', '/tenant/connect/token/'])(
-    'of an issuer with a path answers at %s',
+    'of an issuer with a path responds at %s',
     async (address) => {
       const server = await startServer({ issuer: 'http://login.test/tenant' });
       expect((await ask(server, server.url, address)).status).toBe(200);
@@ -43,7 +43,7 @@ describe('the token endpoint', () => {
     expect(response.body.code).toBe('not_found');
   });
 
-  it('answers inside another Express app', async () => {
+  it('responds inside another Express app', async () => {
     const server = await startServer();
     const app = express().use('/login', server.auth.handler);
     expect((await ask(server, app, '/login/connect/token')).status).toBe(200);
@@ -70,17 +70,17 @@ describe('the token endpoint', () => {
     const server = await startServer();
     const client = await registerClient(server);
     const form = new URLSearchParams({ grant_type: 'client_credentials', scope: 'orders:read', ...pick(client) });
-    const answer = await fetch(`${server.url}/connect/token`, {
+    const response = await fetch(`${server.url}/connect/token`, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-encoding': 'gzip' },
       body: gzipSync(form.toString()),
     });
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
   });
 });
 
 it.each(['/connect/token', '/connect/introspect', '/clients', '/nowhere'])(
-  "has helmet's headers on the answers of %s",
+  "has helmet's headers on the responses of %s",
   async (address) => {
     const server = await startServer();
     const expected = await helmetHeaders();
@@ -94,7 +94,7 @@ function pick({ client_id, client_secret }: { readonly client_id: string; readon
   return { client_id, client_secret };
 }
 
-/** What helmet itself sets on an answer. */
+/** What helmet itself sets on a response. */
 async function helmetHeaders(): Promise<Record<string, string>> {
   const set = helmet();
   const server = createServer((req, res) => set(req, res, () => res.end(JSON.stringify(res.getHeaders()))));

@@ -100,10 +100,10 @@ describe('a token that is granted', () => {
       () => send(`${GRANT}&${inBody()}`, { 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' }),
     ],
     ['percent encoding anywhere', () => send(`grant%5Ftype=client%5fcredentials&scope=orders%3Aread&${inBody()}`)],
-    ['parameters that nobody knows (section 3.2)', () => send(`${GRANT}&${inBody()}&audience=x`)],
+    ['unknown parameters (section 3.2)', () => send(`${GRANT}&${inBody()}&audience=x`)],
     ['several resource parameters (RFC 8707)', () => send(`${GRANT}&${inBody()}&resource=a&resource=b`)],
     ['empty parameters, as if omitted (section 3.2)', () => send(`${GRANT}&${inBody()}&foo=&&`)],
-    ['an empty client_secret beside Basic', () => send(`${GRANT}&client_secret=`, inHeader())],
+    ['an empty client_secret besides Basic', () => send(`${GRANT}&client_secret=`, inHeader())],
   ])('is granted with %s', async (_name, ask) => {
     const response = await ask();
     expect(response.body.error_description).toBeUndefined();
@@ -160,6 +160,11 @@ describe('a request that is malformed: 400 invalid_request', () => {
       () => send(`${GRANT}&%22=1&%22=2`),
     ],
     [
+      'a __proto__ twice, which the parser of Express drops',
+      '__proto__ must not be included more than once.',
+      () => send(`${GRANT}&${inBody()}&__proto__=1&__proto__=2`),
+    ],
+    [
       'Basic and a secret in the body',
       'Send the client secret in the Authorization header or in the body, not in both.',
       () => send(`${GRANT}&${inBody()}`, inHeader()),
@@ -170,7 +175,7 @@ describe('a request that is malformed: 400 invalid_request', () => {
       () => send(`${GRANT}&client_id=kiosk`, inHeader()),
     ],
     ['a broken percent sign', NOT_ENCODED, () => send(`${GRANT}&client_id=pos%zz`)],
-    ['percent-encoded bytes that are no UTF-8', NOT_ENCODED, () => send(`${GRANT}&client_id=%ff`)],
+    ['percent-encoded bytes that are not UTF-8', NOT_ENCODED, () => send(`${GRANT}&client_id=%ff`)],
     [
       'a secret in the URL',
       'client_secret must be sent in the body, not in the URL.',
@@ -185,14 +190,14 @@ describe('a request that is malformed: 400 invalid_request', () => {
     expectRefusal(await ask(), 400, 'invalid_request', description);
   });
 
-  it('bytes that are no UTF-8', async () => {
-    const answer = await fetch(`${server.url}/connect/token`, {
+  it('bytes that are not UTF-8', async () => {
+    const response = await fetch(`${server.url}/connect/token`, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: Uint8Array.from([0x66, 0x3d, 0xff]),
     });
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toEqual({
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
       error: 'invalid_request',
       error_description: 'The request body is not UTF-8.',
     });

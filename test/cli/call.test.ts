@@ -15,7 +15,7 @@ function servers({ url, headers, body }: SentRequest): Response | undefined {
 const scenes: CliScene[] = [];
 
 function scene(env: Record<string, string> = {}): CliScene {
-  const made = cliScene({ answer: servers, env });
+  const made = cliScene({ respond: servers, env });
   scenes.push(made);
   return made;
 }

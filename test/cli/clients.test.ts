@@ -32,14 +32,14 @@ function tokenServer({ method, url, body }: SentRequest): Response | undefined {
     case 'POST /connect/token':
       return body.includes('client_secret=wrong') ? json(401, { error: 'invalid_client' }) : json(200, TOKEN);
     default:
-      return json(404, { code: 'not_found', detail: 'There is no such client.' });
+      return json(404, { code: 'not_found', detail: 'No client has this id.' });
   }
 }
 
 const scenes: CliScene[] = [];
 
 function scene(env: Record<string, string> = {}, stdin = ''): CliScene {
-  const made = cliScene({ answer: tokenServer, env, stdin });
+  const made = cliScene({ respond: tokenServer, env, stdin });
   scenes.push(made);
   return made;
 }
@@ -75,7 +75,7 @@ describe('clients', () => {
     expect(stderr).toMatch(/^tillgate: the secret above is valid, but could not be kept here: /);
   });
 
-  it('are registered despite a lock that a killed process has left behind', async () => {
+  it('are registered despite the lock of a process that was killed', async () => {
     const { dataDir, run } = scene();
     const path = join(dataDir, 'credentials.json.lock');
     writeFileSync(path, '');
@@ -157,7 +157,7 @@ describe('clients', () => {
     expect(await scene().run('revoke', 'a/../b')).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'tillgate: 404 not_found: There is no such client.\n',
+      stderr: 'tillgate: 404 not_found: No client has this id.\n',
     });
   });
 });

@@ -63,7 +63,7 @@ describe('dev', () => {
     expect((await dev.stop()).exitCode).toBe(0);
   });
 
-  it('registers nobody at the second start and shows no secret', async () => {
+  it('registers no client at the second start and shows no secret', async () => {
     const dev = await startDev(home.dataDir, []);
     const kept = JSON.parse(readFileSync(join(home.dataDir, 'credentials.json'), 'utf8')) as {
       embedded: Record<string, { client_secret: string }>;

@@ -10,7 +10,7 @@ const scenes: CliScene[] = [];
 function scene(env: Record<string, string> = {}): CliScene {
   const made = cliScene({
     env,
-    answer: ({ url }) =>
+    respond: ({ url }) =>
       new URL(url).pathname === '/generations' ? json(200, { now: 1_790_000_000_009, floors: FLOORS }) : undefined,
   });
   scenes.push(made);
@@ -26,7 +26,7 @@ describe('generations list', () => {
     expect(stdout.split('\n')).toEqual(['CLIENT  GENERATION', 'kiosk   1790000000005', 'till-2  1790000000000', '']);
   });
 
-  it('answers one JSON document, and asks from the given time on', async () => {
+  it('prints one JSON document, and asks from the given time on', async () => {
     const through = scene({ TILLGATE_GENERATIONS: 'http://127.0.0.1:4000/generations' });
     const { stdout } = await through.run('generations', 'list', '--since', '1789999999999', '--json');
     expect(JSON.parse(stdout)).toEqual({ now: 1_790_000_000_009, floors: [FLOORS[1], FLOORS[0]] });
@@ -39,7 +39,7 @@ describe('generations list', () => {
     expect(through.sent.map(({ url }) => new URL(url).host)).toEqual(['127.0.0.1:4000']);
   });
 
-  it('shows the admin token to the token server of the settings, and to nobody else', async () => {
+  it('shows the admin token to the token server of the settings, and to no other server', async () => {
     const through = scene({ TILLGATE_ADMIN_TOKEN: 'geheim-geheim-geheim' });
     await through.run('generations', 'list');
     await through.run('generations', 'list', '--generations', 'http://127.0.0.1:4999');
@@ -86,7 +86,7 @@ describe('generations publish', () => {
   it.each([
     ['an http source', ['--generations', 'http://127.0.0.1:4000'], 'this source can only be read'],
     ['an unknown scheme', ['--generations', 'mqtt://till:hunter2@127.0.0.1'], 'mqtt'],
-    ['a generation that is no number', ['--generation', '5x'], '--generation: got "5x", expected a whole number'],
+    ['a generation that is not a number', ['--generation', '5x'], '--generation: got "5x", expected a whole number'],
     ['a generation in microseconds', ['--generation', '1790000000000123'], 'a time in ms that has not come yet'],
     ['a generation beyond 2^53', ['--generation', '9007199254740993'], 'expected a whole number'],
   ])('ends with 2 for %s', async (_what, argv, message) => {

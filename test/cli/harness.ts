@@ -19,7 +19,7 @@ export interface SentRequest {
   readonly body: string;
 }
 
-/** Runs command lines in this process, each with the surroundings of the scene. */
+/** Runs command lines in this process, each with the dependencies of the scene. */
 export interface CliScene {
   readonly dataDir: string;
   readonly sent: SentRequest[];
@@ -31,8 +31,8 @@ export interface CliScene {
 
 export interface SceneOptions {
   readonly env?: Record<string, string>;
-  /** Answers the requests of the commands; default: nothing is reachable. */
-  readonly answer?: (request: SentRequest) => Response | undefined;
+  /** Responds to the requests of the commands; default: nothing is reachable. */
+  readonly respond?: (request: SentRequest) => Response | undefined;
   readonly stdin?: string;
   readonly untilStopped?: () => Promise<void>;
   readonly fetch?: typeof fetch;
@@ -43,11 +43,11 @@ export function cliScene(options: SceneOptions = {}): CliScene {
   const sent: SentRequest[] = [];
   let stdout = '';
 
-  function answer(url: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  function respond(url: string | URL | Request, init: RequestInit = {}): Promise<Response> {
     const request = new Request(url, init);
     const body = bodyOf(init);
     sent.push({ method: request.method, url: request.url, headers: request.headers, body });
-    const response = options.answer?.(sent.at(-1) as SentRequest);
+    const response = options.respond?.(sent.at(-1) as SentRequest);
     return response ? Promise.resolve(response) : Promise.reject(unreachable());
   }
 
@@ -58,7 +58,7 @@ export function cliScene(options: SceneOptions = {}): CliScene {
       env: { TILLGATE_DATA_DIR: dataDir, ...options.env },
       stdout: { write: (text) => (stdout += text) },
       stderr: { write: (text) => (stderr += text) },
-      fetch: options.fetch ?? answer,
+      fetch: options.fetch ?? respond,
       readStdin: () => Promise.resolve(options.stdin ?? ''),
       untilStopped: options.untilStopped ?? (() => Promise.resolve()),
       programName: 'tillgate',

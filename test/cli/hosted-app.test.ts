@@ -69,7 +69,7 @@ describe('dev --app', () => {
          return { ...made, handler: app };
        };`,
     ],
-  ])('runs %s behind the embedded token server', async (_what, name, text) => {
+  ])('runs %s with the embedded token server', async (_what, name, text) => {
     const { exitCode, stderr, called } = await devWith(module(name, text), '/v1/hello');
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(called).toMatchObject({ status: 200, body: { from: 'pos-terminal' } });
@@ -88,7 +88,7 @@ describe('dev --app', () => {
   });
 
   it.each([
-    ['nothing of the kind', 'nothing.cjs', 'exports.answer = 42;', 'its exports are neither'],
+    ['nothing of the kind', 'nothing.cjs', 'exports.value = 42;', 'its exports are neither'],
     [
       'a function that returns something else',
       'wrong.cjs',

@@ -21,7 +21,7 @@ const scenes: CliScene[] = [];
 
 function scene(options: SceneOptions = {}): CliScene {
   const env = { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: issuer.audience };
-  const made = cliScene({ answer: authorizationServer, ...options, env: { ...env, ...options.env } });
+  const made = cliScene({ respond: authorizationServer, ...options, env: { ...env, ...options.env } });
   scenes.push(made);
   return made;
 }
@@ -50,7 +50,7 @@ describe('routes', () => {
     });
   });
 
-  it('are held against openapi.yaml on request', async () => {
+  it('are compared with openapi.yaml on request', async () => {
     const { exitCode, stdout } = await scene().run('routes', '--check');
 
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '71 routes agree with openapi.yaml\n' });
@@ -95,7 +95,7 @@ describe('check', () => {
 
   it('says what to do when the key set is empty', async () => {
     const { exitCode, stdout } = await scene({
-      answer: (request) => (request.url.endsWith('/jwks') ? json(200, { keys: [] }) : authorizationServer(request)),
+      respond: (request) => (request.url.endsWith('/jwks') ? json(200, { keys: [] }) : authorizationServer(request)),
     }).run('check', '--json');
 
     expect(exitCode).toBe(1);
@@ -156,7 +156,7 @@ describe('explain', () => {
   });
 
   it('says 503 and not 401 when the keys are out of reach', async () => {
-    const { exitCode, stdout } = await scene({ answer: () => undefined }).run('explain', issuer.token());
+    const { exitCode, stdout } = await scene({ respond: () => undefined }).run('explain', issuer.token());
 
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^key +failed +keys_unavailable: /m);

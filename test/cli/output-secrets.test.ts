@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** Sends a request, and notes what its Authorization, and its answer, hold in secrets. */
+/** Sends a request, and notes what its Authorization, and its response, hold in secrets. */
 async function send(url: string, init: RequestInit = {}): Promise<Record<string, string>> {
   const authorization = new Headers(init.headers).get('authorization');
   if (authorization !== null) secrets.add(authorization.replace(/^\S+ /, ''));
@@ -59,8 +59,8 @@ async function sendBroken(url: string, secret: string): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.write(`POST /connect/token?secret=${secret} HTTP/1.1\r\nAuthorization: Bearer ${secret}\r\nbro ken\r\n\r\n`);
-  const [answer] = (await once(socket, 'data')) as [Buffer];
-  statuses.push(Number(answer.toString().split(' ')[1]));
+  const [response] = (await once(socket, 'data')) as [Buffer];
+  statuses.push(Number(response.toString().split(' ')[1]));
   socket.destroy();
 }
 

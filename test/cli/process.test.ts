@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, get } from 'node:http';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, createServer, get } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { projectFiles } from '../../src/cli/project-files';
 
 const MAIN = resolve(__dirname, '../../src/cli/main.ts');
 const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-process-'));
@@ -18,9 +20,14 @@ interface Child {
 
 /** The program as a process of its own. */
 function start(argv: readonly string[], env: Record<string, string>): Child {
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], {
-    env: { PATH: process.env['PATH'], TILLGATE_DATA_DIR: dataDir, ...env },
-  });
+  return childOf(
+    spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], {
+      env: { PATH: process.env['PATH'], TILLGATE_DATA_DIR: dataDir, ...env },
+    }),
+  );
+}
+
+function childOf(child: ChildProcessWithoutNullStreams): Child {
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
@@ -79,4 +86,39 @@ describe('the program', () => {
       stdout: 'METHOD  PATH  REQUIRES\nGET     /     (no guard) (no gate)\n',
     });
   }, 20_000);
+});
+
+describe('the server that init writes', () => {
+  const project = join(dataDir, 'shop');
+  /** Its server.js in a process of its own, with an app that needs no packages. */
+  function startShop(port: number): Child {
+    mkdirSync(project, { recursive: true });
+    const files: Record<string, string> = {
+      ...projectFiles('shop'),
+      'app.js': `import { createServer } from 'node:http'; export const createApp = () => createServer();`,
+    };
+    for (const name of ['package.json', 'app.js', 'server.js']) writeFileSync(join(project, name), files[name] ?? '');
+    return childOf(spawn(process.execPath, ['server.js'], { cwd: project, env: { PORT: String(port) } }));
+  }
+
+  it('listens on PORT', async () => {
+    const child = startShop(0);
+    await once(child.process.stdout, 'data');
+    expect(child.stdout()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\n$/);
+    child.process.kill();
+    await once(child.process, 'close');
+  });
+
+  it('says so and exits with 1 when the port is taken', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const child = startShop(port);
+    const [exitCode] = (await once(child.process, 'close')) as [number];
+    taken.close();
+    expect({ exitCode, stderr: child.stderr() }).toEqual({
+      exitCode: 1,
+      stderr: `cannot listen on port ${port}: listen EADDRINUSE: address already in use 127.0.0.1:${port}; set PORT to a free one\n`,
+    });
+  });
 });

@@ -18,7 +18,7 @@ const ROUTES = `
 `;
 const COMMONJS = `const app = require(${EXPRESS})();${KIT}${ROUTES}`;
 
-/** Writes a file beside the scene's data and answers its path. */
+/** Writes a file next to the scene's data and returns its path. */
 function file(name: string, text: string): string {
   const path = join(scene.dataDir, name);
   writeFileSync(path, text);
@@ -96,7 +96,7 @@ describe('routes --check --app', () => {
     });
   });
 
-  it('answers one JSON document on request', async () => {
+  it('prints one JSON document on request', async () => {
     const { exitCode, stdout } = await scene.run('routes', '--check', '--json', '--app', app, '--openapi', differing);
     expect(exitCode).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -156,7 +156,7 @@ describe('routes --check --app', () => {
 });
 
 describe('routes', () => {
-  it('of the scaffold are held against another document too', async () => {
+  it('of the scaffold are compared with another document too', async () => {
     const { exitCode, stdout } = await scene.run('routes', '--check', '--openapi', agreeing);
     expect(exitCode).toBe(1);
     expect(stdout).toContain('GET /v1/items: the router has it, openapi.yaml has not;');

@@ -32,7 +32,7 @@ describe('serve', () => {
         TILLGATE_PORT: '0',
         TILLGATE_LOG_LEVEL: 'silent',
       },
-      answer: authorizationServer,
+      respond: authorizationServer,
       async untilStopped() {
         const { base_url } = JSON.parse(scene.output()) as { base_url: string };
         const call = (token: string) =>
@@ -59,7 +59,7 @@ describe('serve', () => {
         TILLGATE_PORT: '0',
         TILLGATE_LOG_LEVEL: 'silent',
       },
-      answer: authorizationServer,
+      respond: authorizationServer,
       async untilStopped() {
         const { base_url } = JSON.parse(scene.output()) as { base_url: string };
         for (

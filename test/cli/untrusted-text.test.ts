@@ -17,7 +17,7 @@ function servers({ method, url }: SentRequest): Response {
 
 const scenes: CliScene[] = [];
 const scene = (): CliScene => {
-  const made = cliScene({ answer: servers });
+  const made = cliScene({ respond: servers });
   scenes.push(made);
   return made;
 };

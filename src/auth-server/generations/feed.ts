@@ -22,7 +22,7 @@ const SLICE = 1_000;
 export function generationsFeed(store: Store, schedule: Schedule = systemSchedule): RequestHandler {
   return async function listGenerations(req, res) {
     const since = readSince(req);
-    // Read together: every later change has a revision that is no smaller than `now`.
+    // Read together: every later change has a revision of `now` or more.
     const { state } = store;
     const now = store.nowMs();
     res.vary('Accept').set({ ETag: `"${state.revision}"`, 'Cache-Control': 'no-cache' });

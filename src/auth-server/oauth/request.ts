@@ -38,7 +38,7 @@ export function readOAuthRequest(): Step[] {
       extended: false,
       limit: LARGEST_BODY_BYTES,
       parameterLimit: Infinity,
-      verify: requireEncoding,
+      verify: checkBody,
     }),
     readForm,
     readClientCredentials,
@@ -69,42 +69,49 @@ function refuseQueryParameters({ query }: Request, _res: Response, next: NextFun
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The parser of Express keeps broken encodings as text, and so could make another secret or scope of what was sent. */
-function requireEncoding(_req: unknown, _res: unknown, body: Buffer): void {
+/**
+ * The parser of Express keeps broken encodings as text, and so could make another secret or scope of what was sent; and
+ * it drops `__proto__`, repeated or not.
+ */
+function checkBody(_req: unknown, _res: unknown, body: Buffer): void {
   let text: string;
   try {
     text = utf8.decode(body);
   } catch {
     throw new OAuthError('invalid_request', 'The request body is not UTF-8.');
   }
-  if (formDecode(text) !== undefined) return;
-  throw new OAuthError(
-    'invalid_request',
-    'The request body is not properly form-encoded: a percent sign or byte is wrong.',
-  );
+  if (formDecode(text) === undefined) {
+    throw new OAuthError(
+      'invalid_request',
+      'The request body is not properly form-encoded: a percent sign or byte is wrong.',
+    );
+  }
+  const seen = new Set<string>();
+  for (const name of new URLSearchParams(text).keys()) {
+    if (seen.has(name)) refuseRepeated(name);
+    seen.add(name);
+  }
+}
+
+/** RFC 6749 section 3.2. A parameter name is the caller's text: only harmless ones are repeated in the description. */
+function refuseRepeated(name: string): void {
+  if (name === REPEATABLE) return;
+  const shown = /^[a-z_]{1,40}$/.test(name) ? name : 'A parameter';
+  throw new OAuthError('invalid_request', `${shown} must not be included more than once.`);
 }
 
 function readForm(req: Request, res: Response<object, OAuthLocals>, next: NextFunction): void {
   const parameters = Object.entries((req.body ?? {}) as Record<string, unknown>);
-  const repeated = parameters.find(([name, value]) => typeof value !== 'string' && name !== REPEATABLE)?.[0];
-  if (repeated !== undefined) {
-    throw new OAuthError('invalid_request', `${nameForText(repeated)} must not be included more than once.`);
-  }
-  res.locals.form = new Map(parameters.filter((entry): entry is [string, string] => isPresent(entry[1])));
+  // An app that mounts this one may have parsed the body already.
+  for (const [name, value] of parameters) if (typeof value !== 'string') refuseRepeated(name);
+  res.locals.form = new Map(
+    parameters.filter((entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1] !== ''),
+  );
   next();
-}
-
-function isPresent(value: unknown): boolean {
-  return typeof value === 'string' && value !== '';
 }
 
 /** Node drops all but the first `Authorization` from `headers`. */
 function readClientCredentials(req: Request, res: Response<object, OAuthLocals>, next: NextFunction): void {
   res.locals.credentials = readCredentials(res.locals.form, req.headersDistinct['authorization'] ?? []);
   next();
-}
-
-/** A parameter name is the caller's text: only harmless ones are repeated in an error description. */
-function nameForText(name: string): string {
-  return /^[a-z_]{1,40}$/.test(name) ? name : 'A parameter';
 }

@@ -109,7 +109,7 @@ export class Store {
     return this.#state;
   }
 
-  /** A time in ms for readers: every change that they have not seen yet gets a revision that is no smaller. */
+  /** A time in ms for readers: every change that they have not seen yet gets this revision or a later one. */
   nowMs(): number {
     const nowMs = this.#writingFrom ?? Math.max(this.#toldMs, this.#state.revision, this.#options.clock());
     return (this.#toldMs = nowMs);

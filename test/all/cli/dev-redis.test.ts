@@ -15,7 +15,7 @@ let running: Promise<Outcome>;
 let stop: () => void = () => undefined;
 let cli: CliScene;
 
-/** `tillgate dev` in this process, with the source in a Redis that really runs, and a second command line beside it. */
+/** `tillgate dev` in this process, with the source in a Redis that really runs, and a second command line next to it. */
 beforeAll(async () => {
   redis = await startRedis();
   const stopped = new Promise<void>((resolve) => (stop = resolve));

@@ -44,7 +44,7 @@ async function send(method: 'get' | 'post', path: string, token: string): Promis
 }
 
 describe.each(COMBINATIONS)('tillgate dev, called with a token that %s fetched with %s credentials', (...by) => {
-  it('answers what the scope allows, and nothing else', async () => {
+  it('allows what the scope allows, and nothing else', async () => {
     const token = await fetchToken('kiosk', ...by);
     expect((await send('get', '/v1/orders', token)).status).toBe(200);
     expect((await send('get', '/v1/menus', token)).status).toBe(200);

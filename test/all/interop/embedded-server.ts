@@ -22,9 +22,9 @@ export interface EmbeddedServer {
   readonly issuer: string;
   readonly tokenEndpoint: string;
   readonly generations: GenerationSource;
-  /** Registers a client and answers its secret. */
+  /** Registers a client and returns its secret. */
   register(client: NewClient): Promise<string>;
-  /** Changes the Description of a client and answers the token that takes the place of the discarded ones. */
+  /** Changes the Description of a client and returns the token that takes the place of the discarded ones. */
   describe(clientId: string, description: string): Promise<string>;
   rotateKeys(): Promise<void>;
   close(): Promise<void>;

@@ -37,15 +37,15 @@ function tokenRequest(method: Method, differs: Partial<TokenRequest> = {}): Toke
   return { issuer, tokenEndpoint, clientId, secret, method, parameters: { scope: 'orders:read' }, ...differs };
 }
 
-/** What the token endpoint said, wherever the library keeps it: as its error, or beside the challenge. */
+/** What the token endpoint said, where the library keeps it: as its error, or next to the challenge. */
 function told({ status, error, description, body }: Failure): object {
   return { status, error: error ?? body?.['error'], description: description ?? body?.['error_description'] };
 }
 
 describe.each(COMBINATIONS)('the embedded token server and %s with %s credentials', (library, method) => {
   it('agree on a token that the API accepts', async () => {
-    const { access_token, ...answer } = await clients.token(library, tokenRequest(method));
-    expect(answer).toEqual({ token_type: expect.stringMatching(/^bearer$/i), expires_in: 3600, scope: 'orders:read' });
+    const { access_token, ...rest } = await clients.token(library, tokenRequest(method));
+    expect(rest).toEqual({ token_type: expect.stringMatching(/^bearer$/i), expires_in: 3600, scope: 'orders:read' });
 
     const response = await api.get('/orders', access_token);
     expect(response.status).toBe(200);

@@ -32,10 +32,10 @@ export interface Failure {
   readonly message: string;
   readonly code?: string;
   readonly status?: number;
-  /** `error` and `error_description` of the answer, where the library read them. */
+  /** `error` and `error_description` of the response, if the library read them. */
   readonly error?: string;
   readonly description?: string;
-  /** `WWW-Authenticate` as the library parsed it, and the answer's body, where the library threw for the challenge. */
+  /** `WWW-Authenticate` as the library parsed it, and the body of the response, if the library threw for the challenge. */
   readonly challenges?: readonly { scheme: string; parameters: Readonly<Record<string, string>> }[];
   readonly body?: Readonly<Record<string, unknown>>;
 }

@@ -52,7 +52,7 @@ describe('a client whose generation moves at oidc-provider', () => {
     expect(await statusOf(later)).toBe(200);
   });
 
-  it('loses its tokens at once where the API is told, and a new token is good', async () => {
+  it('loses its tokens immediately if the API is told, and a new token is good', async () => {
     const generations = memoryGenerations();
     api = await guardedApi(provider.issuer, { generationSource: generations });
     const earlier = await fetchToken();

@@ -1,9 +1,9 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
-import { answerParent } from '../setup/answer-parent.mjs';
+import { replyToParent } from '../setup/reply-to-parent.mjs';
 
-// An authorization server that nobody here wrote. Its first argument: { audiences: string[], clients: [{ client_id, ... }] }.
+// An authorization server of other authors. Its first argument: { audiences: string[], clients: [{ client_id, ... }] }.
 const { audiences, clients } = JSON.parse(process.argv[2]);
 
 /** What each client's tokens carry as `generation`; a client that is not in here gets none. */
@@ -16,7 +16,7 @@ const server = createServer((req, res) => listener(req, res));
 server.listen(0, '127.0.0.1', () => {
   const issuer = `http://127.0.0.1:${server.address().port}`;
   listener = provider(issuer).callback();
-  answerParent({ issuer }, (question) => {
+  replyToParent({ issuer }, (question) => {
     if (question.stamp) generations.set(question.stamp.client, question.stamp.generation);
     if (question.rotate) {
       keys = [newKey(question.rotate.algorithm), ...(question.rotate.keepOld ? keys : [])];

@@ -26,8 +26,8 @@ afterAll(async () => {
 describe.each(COMBINATIONS)('a token of oidc-provider, fetched by %s with %s credentials', (library, method) => {
   it('is accepted, and the handler knows who calls', async () => {
     const before = Date.now();
-    const { access_token, ...answer } = await clients.token(library, tokenRequest(provider, method));
-    expect(answer).toEqual({ token_type: expect.stringMatching(/^bearer$/i), expires_in: 600, scope: 'orders:read' });
+    const { access_token, ...rest } = await clients.token(library, tokenRequest(provider, method));
+    expect(rest).toEqual({ token_type: expect.stringMatching(/^bearer$/i), expires_in: 600, scope: 'orders:read' });
 
     const response = await api.get('/orders', access_token);
     expect(response.status).toBe(200);
@@ -51,7 +51,7 @@ describe.each(COMBINATIONS)('a token of oidc-provider, fetched by %s with %s cre
   });
 });
 
-describe('an API behind oidc-provider', () => {
+describe('an API with tokens of oidc-provider', () => {
   it('asks for a token where none comes', async () => {
     expectRefused(await api.get('/orders'), 'missing_token');
   });

@@ -38,13 +38,13 @@ async function get(path: string, token?: string): Promise<Response> {
   return await (token === undefined ? call : call.set('Authorization', `Bearer ${token}`));
 }
 
-/** The request id of an answer stands in its problem body too. */
+/** The request id of a response is in its problem body too. */
 function idOf(response: Response): { requestId: string } {
   return { requestId: response.headers['x-request-id'] as string };
 }
 
 describe.each(COMBINATIONS)('tillgate serve, called with a token that %s fetched with %s credentials', (...by) => {
-  it('answers what the scope allows, and nothing else', async () => {
+  it('allows what the scope allows, and nothing else', async () => {
     const token = await fetchToken(...by);
     const allowed = await get('/v1/orders', token);
     expect({ status: allowed.status, placeholder: allowed.headers['x-placeholder'] }).toEqual({

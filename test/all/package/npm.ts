@@ -9,7 +9,7 @@ export interface Ended {
   readonly errors: string;
 }
 
-/** Runs npm in a folder, as somebody who is not inside a test and not inside `npm run`. Never rejects. */
+/** Runs npm in a folder, as outside of tests and of `npm run`. Never rejects. */
 export function npm(folder: string, ...args: readonly string[]): Promise<Ended> {
   return run(folder, 'npm', args);
 }

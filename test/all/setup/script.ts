@@ -8,14 +8,14 @@ export interface Script<Ready> {
   /** What the script said when it was ready. */
   readonly ready: Ready;
   /** Asks the script to do something. Rejects with the script's own error when that fails. */
-  ask<Answer>(question: object): Promise<Answer>;
+  ask<Reply>(question: object): Promise<Reply>;
   stop(): Promise<void>;
 }
 
 interface Message {
   readonly id?: number;
   readonly ready?: unknown;
-  readonly answer?: unknown;
+  readonly reply?: unknown;
   readonly error?: string;
 }
 
@@ -28,7 +28,7 @@ interface Waiting {
 const READY = 0;
 
 /**
- * Starts a script that speaks through `answer-parent.mjs`, and waits for its first message.
+ * Starts a script that speaks through `reply-to-parent.mjs`, and waits for its first message.
  *
  * @param argument - what the script finds as JSON in its first argument
  * @throws Error with what the script wrote to stderr, when it ends before that
@@ -42,25 +42,25 @@ export async function startScript<Ready>(path: string, argument: object = {}): P
 
 function asker(child: ChildProcess, wait: (id: number) => Promise<unknown>): Script<unknown>['ask'] {
   let lastId = READY;
-  return async function ask<Answer>(question: object): Promise<Answer> {
+  return async function ask<Reply>(question: object): Promise<Reply> {
     const id = ++lastId;
-    const answer = wait(id);
+    const reply = wait(id);
     // What cannot be sent any more needs no handling of its own: the end of the child fails the question.
     child.send({ id, question }, () => {});
-    return (await answer) as Answer;
+    return (await reply) as Reply;
   };
 }
 
-/** Hands each message of the child to whoever waits for it; when the child ends, nobody waits for ever. */
+/** Passes each message of the child to its waiter; when the child ends, every waiter is rejected. */
 function conversation(child: ChildProcess, name: string): (id: number) => Promise<unknown> {
   const stderr = collect(child.stderr);
   const waiting = new Map<number, Waiting>();
   let ended: Error | undefined;
 
-  child.on('message', ({ id = READY, ready, answer, error }: Message) => {
+  child.on('message', ({ id = READY, ready, reply, error }: Message) => {
     const waiter = waiting.get(id);
     waiting.delete(id);
-    if (error === undefined) waiter?.resolve(answer ?? ready);
+    if (error === undefined) waiter?.resolve(reply ?? ready);
     else waiter?.reject(new Error(`${name}: ${error}`));
   });
   child.once('close', (code, signal) => {

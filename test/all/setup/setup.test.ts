@@ -53,11 +53,11 @@ describe('a suite that cannot start what it needs', () => {
 });
 
 describe('a script that serves a suite', () => {
-  it('hands on the error of a question that failed, and answers the next one', async () => {
-    const answering = join(__dirname, 'answer-parent.mjs');
+  it('passes on the error of a question that failed, and replies to the next one', async () => {
+    const module = join(__dirname, 'reply-to-parent.mjs');
     const path = script(`
-      import { answerParent } from ${JSON.stringify(answering)};
-      answerParent('here', ({ fail }) => { if (fail) throw new Error('as asked'); return 'fine'; });
+      import { replyToParent } from ${JSON.stringify(module)};
+      replyToParent('here', ({ fail }) => { if (fail) throw new Error('as asked'); return 'fine'; });
     `);
     const running = await startScript<string>(path);
     expect(running.ready).toBe('here');

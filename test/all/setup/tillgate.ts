@@ -25,7 +25,7 @@ export interface RunningTillgate<Report> {
 /**
  * Runs `tillgate <command> --json` from the sources in a process of its own, and waits for what it prints.
  *
- * @param variables - `TILLGATE_*` variables; none is taken over from the surroundings
+ * @param variables - `TILLGATE_*` variables; none is inherited
  * @throws Error with its log, when it ends before that
  */
 export async function startTillgate<Report>(

@@ -24,7 +24,7 @@ export async function call({ url, accessToken }) {
   return response.status;
 }
 
-/** Judges a token as an API would that is guarded by this library (RFC 9068 section 4), and answers its claims. */
+/** Verifies a token as an API guarded by this library would (RFC 9068 section 4), and returns its claims. */
 export async function validate({ issuer, audience, accessToken }) {
   const server = await discover({ issuer });
   const request = new Request(audience, { headers: { authorization: `Bearer ${accessToken}` } });

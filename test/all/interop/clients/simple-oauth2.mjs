@@ -16,7 +16,7 @@ export async function token({ tokenEndpoint, clientId, secret, method, parameter
   }
 }
 
-/** Status and body of the answer, where the library keeps them: a Boom error. */
+/** Status and body of the response, where the library keeps them: a Boom error. */
 function plain({ message, output, data }) {
   const { error, error_description } = data?.payload ?? {};
   return Object.assign(new Error(message), { status: output?.statusCode, error, error_description });
