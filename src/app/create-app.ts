@@ -15,47 +15,46 @@ import type { Readiness } from './health';
 import { createLog, logRequest } from './log';
 import { notFound, problemPages, problemTypesOf } from './problem-pages';
 import { clientRateLimit } from './rate-limit';
-import { requestId } from './request-id';
-import { requestObserver } from './request-observer';
+import { requestId, requestObserver } from './request-observer';
 import type { RequestEvent } from './request-observer';
 import { requestValidation } from './request-validation';
 import type { RedisCommands } from '../rate-limit/shared-store';
 
 /** Options of {@link createApp}. */
 export interface AppOptions {
-  /** As `readSettings()` gives them. */
+  /** From `readSettings()`. */
   readonly settings: Settings;
   /** Default: JSON lines on stderr, at the level of the settings. */
   readonly logger?: Logger;
-  /** Routers that take the place of placeholders, by resource: `{ orders: myOrders }`. */
+  /** Routers that replace placeholders, by resource: `{ orders: myOrders }`. */
   readonly replace?: CommerceRouterOptions['replace'];
-  /** What the gate relies on, where the settings do not say all of it. Default: `authenticateOptions(settings)`. */
+  /** Options of the gate. Default: `authenticateOptions(settings)`. */
   readonly gate?: AuthenticateOptions;
-  /** Connects to the Redis that counts requests for all processes. Default: each process counts for itself. */
+  /** Connects to the Redis that counts requests for all processes. Default: each process counts its own. */
   readonly connectToRedis?: (() => RedisCommands) | undefined;
-  /** Told about every request, beside the log; for metrics. */
+  /** Called for every request, in addition to the log; for metrics. */
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
   /** Milliseconds since the epoch. */
   readonly clock?: () => number;
 }
 
-/** The commerce API, not listening yet. */
+/** The commerce API; it does not listen. */
 export interface App {
-  /** For `http.createServer()`, or to be mounted in another app. */
+  /** For `http.createServer()`, or to mount in another app. */
   readonly handler: Express;
   readonly gate: Gate;
   readiness(): Readiness;
-  /** From here on `/readyz` answers 503, so that no new requests are sent. */
+  /** Makes `/readyz` respond with 503, so that no new requests are sent. */
   drain(): void;
   /** Stops timers and connections. */
   close(): Promise<void>;
 }
 
-/** Forms are read only to find tokens in them, which is a mistake of the caller's. */
+/** Forms are parsed only to refuse tokens in them. */
 const FORM_LIMIT = '16kb';
 
 /**
- * Makes the commerce API: what happens to a request stands here from top to bottom.
+ * Makes the commerce API. Requests pass through its middleware from top to bottom.
  *
  * @throws Error when the routes, their scopes and openapi.yaml disagree
  * @throws ConfigurationError when the settings name no issuer
@@ -78,7 +77,7 @@ export function createApp(options: AppOptions): App {
     problemTypes,
     ...gateOptions,
     unguarded: 'refuse',
-    // A refusal goes into the line of its request: one line per request.
+    // Refusals are logged with their request.
     logger: warningsOf(logger),
     onDecision(decision, request) {
       const { reason, error } = decision;

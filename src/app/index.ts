@@ -11,7 +11,6 @@ export type { RunningApi } from './start-api';
 export { loggablePath } from '../core/logger';
 export { authenticateOptions } from '../settings/authenticate-options';
 export type { SettingsOptions } from '../settings/authenticate-options';
-export type { Environment } from '../settings/read-variables';
 export { readSettings } from '../settings/settings';
-export type { Settings } from '../settings/settings';
+export type { Environment, Settings } from '../settings/settings';
 export type { RateLimit } from '../settings/variable-types';

@@ -9,7 +9,7 @@ import type { UnreadableRequest } from './unreadable-requests';
 export interface LogOptions {
   /** Least severe level that is written. Default `info`. */
   readonly level?: string;
-  /** Where the lines go. Default: stderr, so that stdout stays for results. */
+  /** Default: stderr; stdout is for results. */
   readonly destination?: DestinationStream;
 }
 
@@ -20,7 +20,7 @@ export function createLog({ level = 'info', destination = pino.destination(2) }:
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters, hooks }, destination);
 }
 
-/** One line for one request. Server errors are errors, everything a caller did is information. */
+/** Logs one request: server errors as errors, all others as information. */
 export function logRequest(logger: Logger, event: RequestEvent): void {
   const fields = {
     method: event.method,
@@ -37,7 +37,7 @@ export function logRequest(logger: Logger, event: RequestEvent): void {
   else logger.info(fields, 'request');
 }
 
-/** One line for one request that could not be read: whose it was and what it asked for is not known. */
+/** Logs one request that could not be parsed: its caller and path are unknown. */
 export function logUnreadable(logger: Logger, { status, code }: UnreadableRequest): void {
   logger.info({ status, reason: 'unreadable', detail: code }, 'request');
 }

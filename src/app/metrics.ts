@@ -1,7 +1,7 @@
 import type * as Prometheus from 'prom-client';
 import type { RequestEvent } from './request-observer';
 
-/** Counts requests and writes them down in Prometheus' text format. */
+/** Counts requests; exposes the counters in Prometheus' text format. */
 export interface Metrics {
   readonly contentType: string;
   observe(event: RequestEvent): void;
@@ -9,8 +9,8 @@ export interface Metrics {
 }
 
 /**
- * Metrics by prom-client, an optional peer dependency: `undefined` where it is not installed. Labels have a bounded
- * number of values: no path and no client id.
+ * Metrics by prom-client, an optional peer dependency: `undefined` if it is not installed. The number of label values is
+ * bounded: no path and no client id.
  */
 export async function createMetrics(isReady: () => boolean): Promise<Metrics | undefined> {
   const prometheus = await loadPrometheus();
@@ -20,18 +20,18 @@ export async function createMetrics(isReady: () => boolean): Promise<Metrics | u
   collectDefaultMetrics({ register: registry });
   const requests = new Counter({
     name: 'tillgate_requests_total',
-    help: 'Requests answered, by method, status and reason of the refusal (empty: not refused).',
+    help: 'Responses by method, status and reason of the refusal (empty: not refused).',
     labelNames: ['method', 'status', 'reason'],
     registers: [registry],
   });
   const durations = new Histogram({
     name: 'tillgate_request_duration_seconds',
-    help: 'Time from the head of the request to the end of the answer.',
+    help: 'Time from the head of the request to the end of the response.',
     registers: [registry],
   });
   new Gauge({
     name: 'tillgate_ready',
-    help: '1 while /readyz answers 200.',
+    help: '1 while /readyz responds with 200.',
     registers: [registry],
     collect() {
       this.set(isReady() ? 1 : 0);

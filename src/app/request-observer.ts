@@ -1,30 +1,59 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
 import { loggablePath } from '../core/logger';
-import './request-id';
 
-/** One request that was answered, or given up by its caller. Holds no query, body, header or token. */
+declare global {
+  // eslint-disable-next-line @typescript-eslint/no-namespace -- the one way to type a member of Express's request
+  namespace Express {
+    interface Request {
+      /** Set by `requestId()`; goes into the log, `X-Request-Id` and problem bodies. */
+      id?: string;
+    }
+  }
+}
+
+/** Options of {@link requestId}. */
+export interface RequestIdOptions {
+  /** Makes a new id. Default: a random UUID. */
+  readonly generate?: () => string;
+}
+
+/** Accepted ids of callers: they go into logs and problem bodies, so nothing that starts like a token. */
+const SANE_ID = /^(?!eyJ)[A-Za-z0-9._-]{1,64}$/;
+
+/** Gives every request and its response an id: the caller's `X-Request-Id` if it is sane, else a new one. */
+export function requestId({ generate = randomUUID }: RequestIdOptions = {}): RequestHandler {
+  return function requestId(req, res, next) {
+    const given = req.get('x-request-id');
+    req.id = given !== undefined && SANE_ID.test(given) ? given : generate();
+    res.setHeader('X-Request-Id', req.id);
+    next();
+  };
+}
+
+/** One completed or aborted request, without query, body, headers and token. */
 export interface RequestEvent {
   readonly method: string;
   readonly path: string;
   readonly status: number;
   readonly durationMs: number;
   readonly requestId: string | undefined;
-  /** Client id of a token that was verified; absent where none was. */
+  /** Client id of the verified token. */
   readonly clientId: string | undefined;
-  /** Why the request was refused; absent where it was not. */
+  /** Why the request was refused. */
   readonly reason: string | undefined;
-  /** What operators should know about a refusal, beside its reason. */
+  /** Details of a refusal, for operators. */
   readonly detail: string | undefined;
-  /** Whether the caller hung up before the answer was complete. */
+  /** Whether the caller closed the connection before the response was complete. */
   readonly aborted: boolean;
 }
 
-/** Makes one event of every request. */
+/** Reports every request as one event. */
 export interface RequestObserver {
-  /** Mounted first, behind `requestId()`. */
+  /** Mounted first, right after `requestId()`. */
   readonly handler: RequestHandler;
-  /** Says why a request that is under way is being refused. */
+  /** Records why a request is refused. */
   refused(request: IncomingMessage, refusal: Refusal): void;
 }
 
@@ -34,9 +63,9 @@ export interface Refusal {
   readonly detail?: string | undefined;
 }
 
-/** Calls `onRequest` once for every request, when its answer is complete. */
+/** Calls `onRequest` once for every request, when its response is complete. */
 export function requestObserver(onRequest: (event: RequestEvent) => void, clock: () => number): RequestObserver {
-  // Not by request id: callers choose those, and two of them may choose the same one.
+  // Not by request id: two callers may choose the same.
   const refusals = new WeakMap<IncomingMessage, Refusal>();
 
   return {

@@ -1,27 +1,36 @@
+import type { ErrorObject } from 'ajv';
 import { json } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 import { sendProblem } from '../index';
 import { compileContract } from '../openapi/compile';
 import type { CompiledBody, CompiledOperation, CompiledPath } from '../openapi/compile';
 import type { ContractDocument } from '../openapi/document';
-import { toRequestErrors } from './request-errors';
-import type { RequestError } from './request-errors';
 
 const BODY_LIMIT = '100kb';
+/** Reported at most: a hostile body can be wrong in thousands of places. */
+const MAX_ERRORS = 20;
+const MAX_NAME = 80;
+
+/** One place where a request does not match the contract. */
+interface RequestError {
+  /** `/body/lines/0/quantity`, `/query/limit`, `/path/id`. */
+  readonly path: string;
+  readonly message: string;
+}
 
 /**
- * Makes the middleware that holds every request against the contract and parses its body. Mount it at `/v1`, behind
- * `authenticate()` and in front of the routers: `app.use('/v1', gate, requestValidation(document), commerceRouter())`.
+ * Makes the middleware that validates requests by the contract and parses their bodies. Mount it at `/v1`, after
+ * `authenticate()` and before the routers: `app.use('/v1', gate, requestValidation(document), commerceRouter())`.
  *
- * A path that is not in the contract is 404, a method 405 with `Allow`; a body that is no JSON 415 or 400, one above
- * 100 kB 413; whatever does not fit a schema 400 with `errors`. A caller without the scopes of an operation is handed
- * on unread: the guard of the route refuses it with 403, whatever else is wrong with the request.
+ * An unknown path gets 404, an unknown method 405 with `Allow`; a body that is not JSON 415 or 400, one above 100 kB 413;
+ * a request that does not match a schema 400 with `errors`. Requests without the scopes of the operation are not
+ * validated: the guard of the route refuses them with 403.
  *
  * @throws TypeError when the document cannot be compiled
  */
 export function requestValidation(document: ContractDocument): RequestHandler {
   const find = compileContract(document);
-  // Not strict: that a body is no object is for the schema to say, in its own words.
+  // Not strict: the schema decides whether the body must be an object.
   const parseJson = json({ limit: BODY_LIMIT, strict: false, type: () => true });
 
   return function validateRequest(req, res, next) {
@@ -60,7 +69,7 @@ function checkPath({ path }: CompiledOperation, encoded: Readonly<Record<string,
 }
 
 function checkQuery({ query }: CompiledOperation, req: Request): readonly RequestError[] {
-  // A copy: coercion writes into what it checks.
+  // A copy: coercion changes it.
   return query({ ...req.query }) ? [] : toRequestErrors('query', query.errors);
 }
 
@@ -86,7 +95,7 @@ function refusePath(req: Request, res: Response): void {
   sendProblem(req, res, {
     status: 404,
     code: 'not_found',
-    detail: 'There is nothing at this address: openapi.yaml and `tillgate routes` list what there is.',
+    detail: 'No resource has this URL: openapi.yaml and `tillgate routes` list all of them.',
   });
 }
 
@@ -96,7 +105,7 @@ function refuseMethod(req: Request, res: Response, path: CompiledPath): void {
   sendProblem(req, res, {
     status: 405,
     code: 'method_not_allowed',
-    detail: `This address takes ${allow}.`,
+    detail: `This resource supports ${allow}.`,
     headers: { Allow: allow },
   });
 }
@@ -106,7 +115,7 @@ function refuseRequest(req: Request, res: Response, errors: readonly RequestErro
     status: 400,
     code: 'invalid_request',
     title: 'Invalid request',
-    detail: 'The request does not fit the contract of this API: see errors.',
+    detail: 'The request does not match the contract of this API: see errors.',
     members: { errors },
   });
 }
@@ -120,7 +129,7 @@ function refuseMediaType(req: Request, res: Response, { mediaTypes }: CompiledBo
   });
 }
 
-/** What the body parser refused, in our words: its own quote the request. */
+/** Refuses what the body parser cannot read, without its message: that quotes the request. */
 function refuseUnreadable(req: Request, res: Response, error: unknown, next: (error: unknown) => void): void {
   const { type } = (error ?? {}) as { readonly type?: unknown };
   if (type === 'entity.parse.failed') {
@@ -140,4 +149,35 @@ function refuseUnreadable(req: Request, res: Response, error: unknown, next: (er
     });
   }
   next(error);
+}
+
+/** Converts the errors of Ajv for the caller. */
+function toRequestErrors(
+  part: 'path' | 'query' | 'body',
+  errors: readonly ErrorObject[] | null | undefined,
+): readonly RequestError[] {
+  return (errors ?? []).slice(0, MAX_ERRORS).map((error) => ({
+    path: `/${part}${error.instancePath}${memberOf(error)}`,
+    message: messageOf(error),
+  }));
+}
+
+/** The missing or unknown member: Ajv names the object that contains it. */
+function memberOf({ keyword, params }: ErrorObject): string {
+  const given = params as { readonly missingProperty?: string; readonly additionalProperty?: string };
+  const name = { required: given.missingProperty, additionalProperties: given.additionalProperty }[keyword];
+  return name === undefined ? '' : `/${escape(name.slice(0, MAX_NAME))}`;
+}
+
+function messageOf({ keyword, params, message = 'does not fit' }: ErrorObject): string {
+  const allowed = (params as { readonly allowedValues?: readonly unknown[] }).allowedValues;
+  if (keyword === 'required') return 'is required';
+  if (keyword === 'additionalProperties') return 'is not known here';
+  if (keyword === 'not') return 'must not have this value';
+  return allowed ? `must be one of ${allowed.join(', ')}` : message;
+}
+
+/** A reference token of a JSON pointer (RFC 6901 section 3). */
+function escape(name: string): string {
+  return name.replace(/~/g, '~0').replace(/\//g, '~1');
 }

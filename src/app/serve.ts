@@ -3,26 +3,36 @@ import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
-import { setLimits, TIMELY } from './server-limits';
-import type { ServerLimits } from './server-limits';
 import { refuseUnreadable } from './unreadable-requests';
 import type { UnreadableRequest } from './unreadable-requests';
 
-/** Where and how to listen. */
+/** Options of {@link startServer}. */
 export interface ServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Name of the variable that changes the port: goes into the message when the address is not available. */
+  /** Name of the variable that changes the port: for the message when the port is not available. */
   readonly portVariable?: string;
   /** Hard deadline of `close()`, in ms: connections that are still open are cut. Default 10000. */
   readonly drainDeadlineMs?: number;
-  /** How long clients may take, and how many may connect; each has a default. */
+  /** Each has a default. */
   readonly limits?: Partial<ServerLimits>;
   /** Base URL of the problem pages, for requests that Node cannot parse. Default: `about:blank`. */
   readonly problemTypes?: string;
   /** Called for every request that was refused because it could not be parsed; no handler saw it. */
   readonly onUnreadable?: (request: UnreadableRequest) => void;
+}
+
+/** Time limits for clients, and the number of connections. */
+export interface ServerLimits {
+  /** Time for the head of a request, in ms. Default 10000. */
+  readonly headersTimeoutMs: number;
+  /** Time for head and body together, in ms. Default 30000: bodies are small. */
+  readonly requestTimeoutMs: number;
+  /** How long a connection may idle between two requests, in ms. Default 65000. */
+  readonly keepAliveTimeoutMs: number;
+  /** Open connections; further ones are closed immediately. Default 10000. */
+  readonly maxConnections: number;
 }
 
 /** A server that listens. */
@@ -37,6 +47,16 @@ export interface RunningServer {
    */
   close(): Promise<void>;
 }
+
+const DEFAULT_LIMITS: ServerLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  // Longer than the 60 s after which common load balancers drop an idle connection: they must be the first to close it.
+  keepAliveTimeoutMs: 65_000,
+  maxConnections: 10_000,
+};
+/** Node checks for late requests every 30 s by default: a limit of 10 s would then take up to 40 s. */
+const CHECK_EVERY_MS = 1_000;
 
 /** How long new requests are still accepted after SIGTERM: some were sent before the load balancer noticed. */
 const GRACE_MS = 100;
@@ -53,7 +73,7 @@ export async function startServer(handler: RequestListener, options: ServerOptio
   const responses = new Map<Duplex, ServerResponse>();
   let isDraining = false;
   let hasNewConnection = false;
-  const server = createServer(TIMELY, function handle(req, res) {
+  const server = createServer({ connectionsCheckingInterval: CHECK_EVERY_MS }, function handle(req, res) {
     responses.set(req.socket, res);
     if (isDraining) res.setHeader('Connection', 'close');
     handler(req, res);
@@ -69,7 +89,11 @@ export async function startServer(handler: RequestListener, options: ServerOptio
   });
   // The size of the head is the only bound: Node drops headers above a count, and could drop a second Authorization.
   server.maxHeadersCount = 0;
-  setLimits(server, options.limits);
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  server.headersTimeout = limits.headersTimeoutMs;
+  server.requestTimeout = limits.requestTimeoutMs;
+  server.keepAliveTimeout = limits.keepAliveTimeoutMs;
+  server.maxConnections = limits.maxConnections;
   await listen(server, options);
 
   async function drain(deadlineMs: number): Promise<void> {
@@ -127,7 +151,7 @@ function whyNot(error: NodeJS.ErrnoException, url: string, variable: string): st
       return `cannot listen on ${url}: not permitted; set ${variable} to a port above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `cannot listen on ${url}: this machine has no such address; set TILLGATE_HOST to one that it has`;
+      return `cannot listen on ${url}: this machine has no such IP address; set TILLGATE_HOST to one that it has`;
     default:
       return `cannot listen on ${url}: ${error.message}`;
   }

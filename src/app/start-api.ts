@@ -10,19 +10,19 @@ import type { RunningServer } from './serve';
 /** The API, listening. */
 export interface RunningApi {
   readonly app: App;
-  /** Address it listens on: `http://HOST:PORT`. */
+  /** URL of the server: `http://HOST:PORT`. */
   readonly url: string;
-  /** Address of the admin port, where there is one. */
+  /** URL of the admin port, if any. */
   readonly adminUrl: string | undefined;
-  /** Drains and stops: `/readyz` answers 503 at once, requests under way finish, the admin port goes last. */
+  /** Drains and stops: `/readyz` responds with 503 immediately, open requests finish, the admin port closes last. */
   close(): Promise<void>;
 }
 
 /**
- * Makes the API and listens, on the admin port too where the settings have one.
+ * Starts the API, and the admin port if the settings have one.
  *
  * @param make - makes the app; default: the scaffold
- * @throws Error when a port is not to be had; nothing is left open
+ * @throws Error when a port is not available; nothing is left open
  */
 export async function startApi(
   options: AppOptions,

@@ -1,4 +1,4 @@
-import type { Environment } from '../settings/read-variables';
+import type { Environment } from '../settings/settings';
 
 /** A stream as the command line uses it. */
 export interface Sink {

@@ -2,10 +2,8 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { ConfigurationError } from '../core/configuration-error';
 import { isLoopbackHost } from '../core/urls';
-import { MISSING_ISSUER } from '../settings/read-variables';
-import type { Environment } from '../settings/read-variables';
-import { readSettings } from '../settings/settings';
-import type { Settings } from '../settings/settings';
+import { MISSING_ISSUER, readSettings } from '../settings/settings';
+import type { Environment, Settings } from '../settings/settings';
 
 /**
  * Settings of an API that needs an authorization server elsewhere.

@@ -1,8 +1,8 @@
 import { ConfigurationError } from '../core/configuration-error';
-import { MISSING_ISSUER } from './read-variables';
+import { MISSING_ISSUER } from './settings';
 import type { Settings } from './settings';
 
-/** The options of `authenticate()` that the `TILLGATE_*` variables stand for. */
+/** The options of `authenticate()` that the `TILLGATE_*` variables set. */
 export interface SettingsOptions extends Pick<
   Settings,
   | 'audience'

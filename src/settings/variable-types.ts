@@ -1,4 +1,4 @@
-/** A number of requests per window of time. */
+/** A number of requests per window. */
 export interface RateLimit {
   /** Requests per window, at least 1. */
   readonly limit: number;
@@ -6,20 +6,20 @@ export interface RateLimit {
   readonly windowMs: number;
 }
 
-/** How the text of a variable is read. */
+/** Reads the text of a variable. */
 export interface VariableType<Value> {
-  /** What is expected, as the object of a sentence: `a port from 0 to 65535`. */
+  /** As the object of a sentence: `a port from 0 to 65535`. */
   readonly expected: string;
-  /** A text that would do, for the "how to fix it" of a problem. */
+  /** A valid text, shown with a problem. */
   readonly example: string;
-  /** The value, or `undefined` where the text is not of this type. */
+  /** The value; `undefined` if the text is not of this type. */
   parse(text: string): Value | undefined;
-  /** How a text that was refused may be shown; default: as it is. */
+  /** Makes a refused text safe to show; default: as it is. */
   show?(text: string): string;
 }
 
-/** What may stand in an address beside scheme, host and path. */
-interface AddressParts {
+/** Parts that a URL may have besides scheme, host and path. */
+interface UrlParts {
   readonly schemes?: readonly string[];
   readonly query?: boolean;
   readonly credentials?: boolean;
@@ -27,14 +27,10 @@ interface AddressParts {
 }
 
 const WINDOWS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
-const SWITCHES: Readonly<Record<string, boolean>> = {
-  on: true,
-  true: true,
-  1: true,
-  off: false,
-  false: false,
-  0: false,
-};
+const SWITCHES = new Map([
+  ...['on', 'true', '1'].map((text) => [text, true] as const),
+  ...['off', 'false', '0'].map((text) => [text, false] as const),
+]);
 
 /** Text that matches `pattern`. */
 export function text(pattern: RegExp, expected: string, example: string): VariableType<string> {
@@ -46,7 +42,7 @@ export function secret(pattern: RegExp, expected: string, example: string): Vari
   return { ...text(pattern, expected, example), show: (given) => `${given.length} characters (not shown)` };
 }
 
-/** A whole number within the bounds, both inclusive; digits only. `unit` goes into the message. */
+/** A whole number within inclusive bounds; digits only. `unit` is for the message. */
 export function wholeNumber(unit: string, min: number, max: number, example: string): VariableType<number> {
   return {
     expected: `a ${unit} from ${min} to ${max}`,
@@ -58,12 +54,12 @@ export function wholeNumber(unit: string, min: number, max: number, example: str
   };
 }
 
-/** A TCP port; 0 means any free one. */
+/** A TCP port; 0 takes any free one. */
 export function port(example: string): VariableType<number> {
   return wholeNumber('port number', 0, 65_535, example);
 }
 
-/** One of a closed set of words. */
+/** One of several words. */
 export function oneOf<const Choice extends string>(choices: readonly Choice[], example: Choice): VariableType<Choice> {
   return {
     expected: `one of ${choices.join(', ')}`,
@@ -74,7 +70,7 @@ export function oneOf<const Choice extends string>(choices: readonly Choice[], e
 
 /** `on` or `off`. */
 export function onOff(example: 'on' | 'off'): VariableType<boolean> {
-  return { expected: 'on or off', example, parse: (given) => SWITCHES[given.toLowerCase()] };
+  return { expected: 'on or off', example, parse: (given) => SWITCHES.get(given.toLowerCase()) };
 }
 
 /** `6000/m`: a number of requests per second, minute or hour; `off` is `false`. */
@@ -91,23 +87,23 @@ export function rateLimit(example: string): VariableType<RateLimit | false> {
   };
 }
 
-/** An absolute address, kept byte for byte: issuers and audiences are compared as they are written (RFC 8414 section 3.3). */
-export function address({
+/** An absolute URL, kept byte for byte: issuers and audiences are compared without normalisation (RFC 8414 section 3.3). */
+export function url({
   schemes = ['http', 'https'],
   query = false,
   credentials = false,
   example,
-}: AddressParts): VariableType<string> {
+}: UrlParts): VariableType<string> {
   const without = [...(credentials ? [] : ['credentials']), ...(query ? [] : ['query']), 'fragment'].join(' or ');
   return {
-    expected: `an absolute ${schemes.map((scheme) => `${scheme}://`).join(', ')} address without ${without}`,
+    expected: `an absolute ${schemes.map((scheme) => `${scheme}://`).join(', ')} URL without ${without}`,
     example,
-    parse: (given) => (isAddress(given, { schemes, query, credentials }) ? given : undefined),
+    parse: (given) => (isPlainUrl(given, { schemes, query, credentials }) ? given : undefined),
     show: withoutSecrets,
   };
 }
 
-/** A type, or the word `off`, read as `false`. */
+/** A type, or `off` for `false`. */
 export function orOff<Value>(type: VariableType<Value>): VariableType<Value | false> {
   return {
     ...type,
@@ -116,15 +112,15 @@ export function orOff<Value>(type: VariableType<Value>): VariableType<Value | fa
   };
 }
 
-function isAddress(given: string, allowed: Required<Omit<AddressParts, 'example'>>): boolean {
-  // `new URL()` trims blanks, mends backslashes and adds missing slashes: whatever it would have to mend is refused.
+function isPlainUrl(given: string, allowed: Required<Omit<UrlParts, 'example'>>): boolean {
+  // `new URL()` corrects blanks, backslashes and missing slashes: such URLs are refused.
   const scheme = /^([a-z]+):\/\/[^\s\\]+$/.exec(given)?.[1];
   if (scheme === undefined || !allowed.schemes.includes(scheme) || !URL.canParse(given)) return false;
   if (given.includes('#') || (given.includes('?') && !allowed.query)) return false;
   return allowed.credentials || !given.includes('@');
 }
 
-/** An address as a problem may show it: credentials and query are where secrets live. */
+/** A URL without the parts that can hold secrets: credentials, query and fragment. */
 function withoutSecrets(given: string): string {
   const shown = given.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/isu, '$1***@').replace(/[?#].*$/su, '?...');
   return JSON.stringify(shown);

@@ -1,17 +1,17 @@
 import { PRESET_NAMES } from '../core/preset-names';
-import { address, onOff, oneOf, orOff, port, rateLimit, secret, text, wholeNumber } from './variable-types';
+import { onOff, oneOf, orOff, port, rateLimit, secret, text, url, wholeNumber } from './variable-types';
 import type { VariableType } from './variable-types';
 
-/** One environment variable: what it means, what it is when it is not set, how it is read. */
+/** One environment variable. */
 export interface Variable<Value = unknown> {
   readonly name: `TILLGATE_${string}`;
   readonly meaning: string;
-  /** The default: text that is read like a given one, or words about where it comes from (the value is then `undefined`). */
+  /** The default: text that is parsed like a given one, or a description (the value is then `undefined`). */
   readonly fallback: { readonly text: string } | { readonly words: string };
   readonly type: VariableType<Value>;
 }
 
-/** A variable with a default of its own: its value is always there. */
+/** A variable whose default is text: it always has a value. */
 interface Given<Value> extends Variable<Value> {
   readonly fallback: { readonly text: string };
 }
@@ -21,34 +21,34 @@ const DAY_MS = 24 * HOUR_MS;
 const YEAR_SECONDS = 366 * 86_400;
 const HOST = text(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address', '127.0.0.1');
 const CLAIM = text(/^[\x21-\x7e]{1,128}$/, 'the name of a claim', 'generation');
-const SOURCE = address({
+const SOURCE = url({
   schemes: ['http', 'https', 'redis', 'rediss', 'postgres', 'postgresql'],
   query: true,
   credentials: true,
   example: 'https://login.example.com/generations',
 });
 
-/** Every variable by the setting it gives: reading, the check for unknown names and the documentation come from here. */
+/** Every variable, by its setting. */
 export const TABLE = {
-  host: given('TILLGATE_HOST', 'where the API listens: address', '127.0.0.1', HOST),
+  host: given('TILLGATE_HOST', 'where the API listens: host name or IP address', '127.0.0.1', HOST),
   port: given('TILLGATE_PORT', 'where the API listens: port; 0 takes any free one', '3000', port('3000')),
   baseUrl: derived(
     'TILLGATE_BASE_URL',
-    '{base_url}: public address of the API, also its RFC 9728 resource',
+    '{base_url}: public URL of the API, also its RFC 9728 resource',
     'http://HOST:PORT',
-    address({ example: 'https://api.example.com' }),
+    url({ example: 'https://api.example.com' }),
   ),
   authUrl: derived(
     'TILLGATE_AUTH_URL',
     '{auth_url}: the authorization server',
     'embedded in dev',
-    address({ example: 'https://login.example.com' }),
+    url({ example: 'https://login.example.com' }),
   ),
   issuer: derived(
     'TILLGATE_ISSUER',
     "exactly the token's iss, to the byte",
     'TILLGATE_AUTH_URL',
-    address({ example: 'https://login.example.com' }),
+    url({ example: 'https://login.example.com' }),
   ),
   audience: derived(
     'TILLGATE_AUDIENCE',
@@ -58,9 +58,9 @@ export const TABLE = {
   ),
   jwksUri: derived(
     'TILLGATE_JWKS_URI',
-    'key set address',
+    'URL of the key set',
     'discovered',
-    address({ query: true, example: 'https://login.example.com/.well-known/openid-configuration/jwks' }),
+    url({ query: true, example: 'https://login.example.com/.well-known/openid-configuration/jwks' }),
   ),
   preset: given('TILLGATE_PRESET', "shape of the issuer's tokens", 'rfc9068', oneOf(PRESET_NAMES, 'identityserver')),
   generationClaim: derived(
@@ -83,7 +83,7 @@ export const TABLE = {
   ),
   onStale: given(
     'TILLGATE_ON_STALE',
-    'past that age: answer 503 (reject), or go on with the floors known (accept)',
+    'past that age: respond with 503 (reject), or continue with the known floors (accept)',
     'reject',
     oneOf(['reject', 'accept'], 'reject'),
   ),
@@ -137,7 +137,7 @@ export const TABLE = {
   rateLimit: given('TILLGATE_RATE_LIMIT', 'requests per client id on the API', '6000/m', rateLimit('6000/m')),
   tokenRateLimit: given(
     'TILLGATE_TOKEN_RATE_LIMIT',
-    'requests per client id and address on the token endpoint',
+    'requests per client id and IP address on the token endpoint',
     '60/m',
     rateLimit('60/m'),
   ),

@@ -18,25 +18,25 @@ describe('the admin app', () => {
     metrics?.observe({ ...event, method: 'GET', status: 200, reason: undefined });
     metrics?.observe({ ...event, method: 'GET', status: 401, reason: 'superseded' });
     metrics?.observe({ ...event, method: 'GET', status: 401, reason: 'superseded' });
-    const answer = await request(app).get('/metrics');
+    const response = await request(app).get('/metrics');
 
-    expect(answer.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
-    expect(answer.text).toContain('tillgate_requests_total{method="GET",status="200",reason=""} 1\n');
-    expect(answer.text).toContain('tillgate_requests_total{method="GET",status="401",reason="superseded"} 2\n');
-    expect(answer.text).toContain('tillgate_request_duration_seconds_count 3\n');
-    expect(answer.text).toContain('tillgate_ready 1\n');
-    expect(answer.text).toContain('process_cpu_seconds_total');
-    expect(answer.text).not.toMatch(/orders|client/);
+    expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(response.text).toContain('tillgate_requests_total{method="GET",status="200",reason=""} 1\n');
+    expect(response.text).toContain('tillgate_requests_total{method="GET",status="401",reason="superseded"} 2\n');
+    expect(response.text).toContain('tillgate_request_duration_seconds_count 3\n');
+    expect(response.text).toContain('tillgate_ready 1\n');
+    expect(response.text).toContain('process_cpu_seconds_total');
+    expect(response.text).not.toMatch(/orders|client/);
   });
 
-  it('says what to install when there is no prom-client', async () => {
+  it('says what to install when prom-client is missing', async () => {
     const app = createAdminApp({ readiness: () => READY, metrics: undefined, problemTypes: PROBLEM_TYPES });
 
-    const answer = await request(app).get('/metrics');
+    const response = await request(app).get('/metrics');
 
     const type = `${PROBLEM_TYPES}metrics_unavailable`;
-    expectProblem(answer, { status: 503, code: 'metrics_unavailable', type });
-    expect(answer.body.detail).toBe(
+    expectProblem(response, { status: 503, code: 'metrics_unavailable', type });
+    expect(response.body.detail).toBe(
       'Metrics are made by prom-client, which is not installed: npm install prom-client@15',
     );
   });

@@ -35,27 +35,27 @@ afterAll(() => Promise.all(opened.map((app) => app.close())));
 describe('the scaffold', () => {
   const { app, events } = scene();
 
-  it('answers a placeholder to a client with the scope', async () => {
-    const answer = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
+  it('serves a placeholder to a client with the scope', async () => {
+    const response = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
 
-    expect(answer.status).toBe(200);
-    expect(answer.headers).toMatchObject({
+    expect(response.status).toBe(200);
+    expect(response.headers).toMatchObject({
       'x-placeholder': 'true',
       'x-content-type-options': 'nosniff',
       'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
       ratelimit: '"client"; r=5999; t=60',
     });
-    expect(answer.headers).not.toHaveProperty('x-powered-by');
+    expect(response.headers).not.toHaveProperty('x-powered-by');
   });
 
   it('puts the request id into the problem body', async () => {
-    const answer = await request(app.handler).get('/v1/orders').set('X-Request-Id', 'till-7.1');
+    const response = await request(app.handler).get('/v1/orders').set('X-Request-Id', 'till-7.1');
 
-    expectProblem(answer, { status: 401, code: 'missing_token' });
-    expect(answer.body.request_id).toBe('till-7.1');
-    expect(answer.body.type).toBe('http://127.0.0.1:3000/problems/missing_token');
-    expect((await request(app.handler).get(new URL(answer.body.type).pathname)).status).toBe(200);
-    expect(answer.headers['www-authenticate']).toBe(
+    expectProblem(response, { status: 401, code: 'missing_token' });
+    expect(response.body.request_id).toBe('till-7.1');
+    expect(response.body.type).toBe('http://127.0.0.1:3000/problems/missing_token');
+    expect((await request(app.handler).get(new URL(response.body.type).pathname)).status).toBe(200);
+    expect(response.headers['www-authenticate']).toBe(
       'Bearer realm="api", resource_metadata="http://127.0.0.1:3000/.well-known/oauth-protected-resource"',
     );
   });
@@ -69,42 +69,42 @@ describe('the scaffold', () => {
   ])('responds to %s without a token with %i and the problem %s, whose type is a page', async (path, status, code) => {
     const { app } = scene();
     app.drain();
-    const answer = await request(app.handler).get(path);
+    const response = await request(app.handler).get(path);
 
-    expectProblem(answer, { status, code, type: `http://127.0.0.1:3000/problems/${code}` });
-    expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    expectProblem(response, { status, code, type: `http://127.0.0.1:3000/problems/${code}` });
+    expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
   });
 
-  it('answers 404 to an authenticated client where no route is', async () => {
-    const answer = await request(app.handler).get('/v1/nothing').set('Authorization', `Bearer ${token}`);
+  it('responds with 404 to an authenticated client when no route matches', async () => {
+    const response = await request(app.handler).get('/v1/nothing').set('Authorization', `Bearer ${token}`);
 
-    expectProblem(answer, { status: 404, code: 'not_found' });
+    expectProblem(response, { status: 404, code: 'not_found' });
   });
 
   it('finds a token in a form body, and does not use it', async () => {
-    const answer = await request(app.handler).post('/v1/orders').type('form').send({ access_token: token });
+    const response = await request(app.handler).post('/v1/orders').type('form').send({ access_token: token });
 
-    expectProblem(answer, { status: 400, code: 'token_in_body' });
+    expectProblem(response, { status: 400, code: 'token_in_body' });
   });
 
   it('refuses a form beyond 16 kB unread', async () => {
-    const answer = await request(app.handler)
+    const response = await request(app.handler)
       .post('/v1/orders')
       .type('form')
       .send(`a=${'x'.repeat(17_000)}`);
 
-    expectProblem(answer, { status: 413, code: 'payload_too_large' });
+    expectProblem(response, { status: 413, code: 'payload_too_large' });
   });
 
   it('publishes its metadata for strangers', async () => {
-    const answer = await request(app.handler).get('/.well-known/oauth-protected-resource');
+    const response = await request(app.handler).get('/.well-known/oauth-protected-resource');
 
-    expect(answer.body).toMatchObject({
+    expect(response.body).toMatchObject({
       resource: 'http://127.0.0.1:3000',
       authorization_servers: ['https://login.test'],
     });
-    expect(answer.body.scopes_supported).toContain('orders:read');
-    expect(answer.body.scopes_supported).toHaveLength(29);
+    expect(response.body.scopes_supported).toContain('orders:read');
+    expect(response.body.scopes_supported).toHaveLength(29);
   });
 
   it('tells of each request who called and why it was refused', async () => {
@@ -153,10 +153,10 @@ describe('the rate limit', () => {
     const other = issuer.token({ clientId: 'pos-18', scope: 'orders:read' });
     const call = (bearer: string) => request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${bearer}`);
 
-    const answers = [await call(token), await call(token), await call(token), await call(other)];
+    const responses = [await call(token), await call(token), await call(token), await call(other)];
 
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
-    const [, , refused] = answers;
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
+    const [, , refused] = responses;
     expect(refused?.headers).toMatchObject({
       'content-type': 'application/problem+json; charset=utf-8',
       'retry-after': '60',
@@ -174,10 +174,10 @@ describe('the rate limit', () => {
   it('can be off', async () => {
     const { app } = scene({ TILLGATE_RATE_LIMIT: 'off' });
 
-    const answer = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
+    const response = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
 
-    expect(answer.status).toBe(200);
-    expect(answer.headers).not.toHaveProperty('ratelimit');
+    expect(response.status).toBe(200);
+    expect(response.headers).not.toHaveProperty('ratelimit');
   });
 });
 
@@ -196,21 +196,21 @@ describe('health', () => {
     const gate = { issuer: 'https://login.test', audience: 'https://api.test', fetch };
     const { app } = scene({}, { gate });
 
-    const answer = await request(app.handler).get('/readyz');
+    const response = await request(app.handler).get('/readyz');
 
-    expectProblem(answer, { status: 503, code: 'not_ready' });
-    expect(answer.headers['retry-after']).toBe('1');
-    expect(answer.body.components).toEqual({ keys: 'starting', generations: 'none' });
+    expectProblem(response, { status: 503, code: 'not_ready' });
+    expect(response.headers['retry-after']).toBe('1');
+    expect(response.body.components).toEqual({ keys: 'starting', generations: 'none' });
     expect((await request(app.handler).get('/livez')).status).toBe(200);
   });
 
-  it('is not ready, but still answers requests, while it drains', async () => {
+  it('is not ready, but still accepts requests, while it drains', async () => {
     const { app } = scene();
 
     app.drain();
 
     expectProblem(await request(app.handler).get('/readyz'), { status: 503, code: 'draining' });
-    const answer = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
-    expect(answer.status).toBe(200);
+    const response = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
+    expect(response.status).toBe(200);
   });
 });

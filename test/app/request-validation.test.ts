@@ -39,7 +39,7 @@ describe('a body', () => {
     const response = await send('post', '/v1/orders').send({ ...order, ...change });
     expectProblem(response, 400, 'invalid_request', {
       title: 'Invalid request',
-      detail: 'The request does not fit the contract of this API: see errors.',
+      detail: 'The request does not match the contract of this API: see errors.',
     });
     expect(response.body.errors).toEqual([{ path, message }]);
   });
@@ -57,7 +57,7 @@ describe('a body', () => {
     expect(response.body.errors).toHaveLength(20);
   });
 
-  it.each([['[]'], ['"text"'], ['7'], ['null'], ['true']])('%s is no object', async (body) => {
+  it.each([['[]'], ['"text"'], ['7'], ['null'], ['true']])('%s is not an object', async (body) => {
     const response = await send('post', '/v1/orders').type('json').send(body);
     expectProblem(response, 400, 'invalid_request', { errors: [{ path: '/body', message: 'must be object' }] });
   });
@@ -173,11 +173,11 @@ describe('a path', () => {
     ['patch', '/v1/payments/pay_0001', 'GET, HEAD'],
   ] as const)('called by %s %s is 405 with Allow', async (method, path, allow) => {
     const response = await send(method, path);
-    expectProblem(response, 405, 'method_not_allowed', { detail: `This address takes ${allow}.` });
+    expectProblem(response, 405, 'method_not_allowed', { detail: `This resource supports ${allow}.` });
     expect(response.headers['allow']).toBe(allow);
   });
 
-  it('answers HEAD as GET, without a body', async () => {
+  it('responds to HEAD as to GET, without a body', async () => {
     const response = await send('head', '/v1/orders');
     expect(response.status).toBe(200);
     expect(response.text).toBeUndefined();

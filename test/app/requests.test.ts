@@ -1,7 +1,6 @@
 import express from 'express';
 import request from 'supertest';
-import { requestId } from '../../src/app/request-id';
-import { requestObserver } from '../../src/app/request-observer';
+import { requestId, requestObserver } from '../../src/app/request-observer';
 import type { RequestEvent } from '../../src/app/request-observer';
 
 describe('requestId', () => {
@@ -12,20 +11,20 @@ describe('requestId', () => {
   it.each(['a', '0f8fad5b-d9cb-469f-a165-70867728950e', 'A.b_c-9', 'x'.repeat(64)])(
     'takes over the id %s of the caller',
     async (id) => {
-      const answer = await request(app).get('/').set('X-Request-Id', id);
+      const response = await request(app).get('/').set('X-Request-Id', id);
 
-      expect(answer.headers['x-request-id']).toBe(id);
-      expect(answer.body).toEqual({ id });
+      expect(response.headers['x-request-id']).toBe(id);
+      expect(response.body).toEqual({ id });
     },
   );
 
   it.each(['', 'a b', 'a"b', '<script>', 'ä', 'x'.repeat(65), 'a,b', 'eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJFUzI1NiJ9'])(
     'makes its own instead of %j',
     async (id) => {
-      const answer = await request(app).get('/').set('X-Request-Id', Buffer.from(id, 'latin1').toString('latin1'));
+      const response = await request(app).get('/').set('X-Request-Id', Buffer.from(id, 'latin1').toString('latin1'));
 
-      expect(answer.headers['x-request-id']).toBe('made-here');
-      expect(answer.body).toEqual({ id: 'made-here' });
+      expect(response.headers['x-request-id']).toBe('made-here');
+      expect(response.body).toEqual({ id: 'made-here' });
     },
   );
 
@@ -106,7 +105,7 @@ describe('requestObserver', () => {
   it('keeps two requests apart that overlap and carry the same id', async () => {
     const { app, events } = observed();
 
-    // Answered only by the second one, while the first is under way.
+    // The first request is still open when the second one gets its response.
     const first = request(app).get('/held').then();
     await request(app).get('/refused/and/release');
     await first;

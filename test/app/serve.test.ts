@@ -12,12 +12,12 @@ function start(handler: RequestListener, drainDeadlineMs?: number): Promise<Runn
   return startServer(handler, { host: HOST, port: 0, ...(drainDeadlineMs !== undefined && { drainDeadlineMs }) });
 }
 
-/** A connection that has had one answer and now idles. */
+/** An idle connection after one response. */
 async function idleConnection(port: number): Promise<Socket> {
   const socket = connect(port, HOST);
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  const [answer] = (await once(socket, 'data')) as [Buffer];
-  expect(answer.toString()).toContain('HTTP/1.1 200 OK');
+  const [response] = (await once(socket, 'data')) as [Buffer];
+  expect(response.toString()).toContain('HTTP/1.1 200 OK');
   return socket;
 }
 
@@ -27,14 +27,14 @@ async function bodyOf(response: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** A handler that answers when the test says so. */
-function heldHandler(): { handler: RequestListener; arrived: Promise<void>; answer: (body: string) => void } {
+/** A handler that responds when the test calls `respond()`. */
+function heldHandler(): { handler: RequestListener; arrived: Promise<void>; respond: (body: string) => void } {
   const responses: ServerResponse[] = [];
   let arrive: () => void = () => {};
   const arrived = new Promise<void>((resolve) => (arrive = resolve));
   return {
     arrived,
-    answer: (body) => responses.shift()?.end(body),
+    respond: (body) => responses.shift()?.end(body),
     handler(_req, res) {
       responses.push(res);
       arrive();
@@ -43,7 +43,7 @@ function heldHandler(): { handler: RequestListener; arrived: Promise<void>; answ
 }
 
 describe('startServer', () => {
-  it('answers on the port that it took, and names its address', async () => {
+  it('listens on the port that it took, and returns its URL', async () => {
     const server = await start((_req, res) => res.end('hello'));
 
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
@@ -51,7 +51,7 @@ describe('startServer', () => {
     await server.close();
   });
 
-  it('closes at once when all connections idle', async () => {
+  it('closes immediately when all connections idle', async () => {
     const server = await start((_req, res) => res.end('hello'));
     const sockets = await Promise.all([1, 2, 3].map(() => idleConnection(server.port)));
     const closed = Promise.all(sockets.map((socket) => once(socket, 'close')));
@@ -64,14 +64,14 @@ describe('startServer', () => {
   });
 
   it('lets a request under way finish and tells its connection to close', async () => {
-    const { handler, arrived, answer } = heldHandler();
+    const { handler, arrived, respond } = heldHandler();
     const server = await start(handler);
     const agent = new Agent({ keepAlive: true });
     const response = new Promise<IncomingMessage>((resolve) => get(server.url, { agent }, resolve));
     await arrived;
 
     const closed = server.close();
-    answer('done');
+    respond('done');
 
     const { headers, statusCode } = await response;
     expect({ status: statusCode, connection: headers.connection }).toEqual({ status: 200, connection: 'close' });
@@ -80,7 +80,7 @@ describe('startServer', () => {
     agent.destroy();
   });
 
-  it('closes a connection whose answer began before the drain', async () => {
+  it('closes a connection whose response began before the drain', async () => {
     let end: () => void = () => {};
     const server = await start((_req, res) => {
       res.write('first');
@@ -131,9 +131,9 @@ describe('startServer', () => {
     other.close();
   });
 
-  it('says what to change when the address is not of this machine', async () => {
+  it('says what to change when the host is not this machine', async () => {
     await expect(startServer(() => {}, { host: '192.0.2.1', port: 0 })).rejects.toThrow(
-      'cannot listen on http://192.0.2.1:0: this machine has no such address; set TILLGATE_HOST to one that it has',
+      'cannot listen on http://192.0.2.1:0: this machine has no such IP address; set TILLGATE_HOST to one that it has',
     );
   });
 });

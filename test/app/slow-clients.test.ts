@@ -42,9 +42,9 @@ const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n';
 
 describe('a client that is late', () => {
   const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200 };
-  let received: Record<'head' | 'body' | 'bodyBehindAnswer' | 'nothing', string>;
+  let received: Record<'head' | 'body' | 'lateBody' | 'nothing', string>;
 
-  // All at once: Node looks for late clients once a second.
+  // In parallel: Node checks for late clients once a second.
   beforeAll(async () => {
     const server = await startServer(answer, { host: HOST, port: 0, limits });
     const reading = await startServer((req, res) => void req.on('end', () => res.end()).resume(), {
@@ -52,30 +52,30 @@ describe('a client that is late', () => {
       port: 0,
       limits,
     });
-    const [head, body, bodyBehindAnswer, nothing] = await Promise.all([
+    const [head, body, lateBody, nothing] = await Promise.all([
       exchange(server.port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '),
       exchange(reading.port, `${HEAD}\r\nslow`),
       exchange(server.port, `${HEAD}\r\nslow`),
       exchange(server.port, ''),
     ]);
-    received = { head, body, bodyBehindAnswer, nothing };
+    received = { head, body, lateBody, nothing };
     await Promise.all([server.close(), reading.close()]);
   });
 
-  it('with its head is answered 408, and the connection ends', () => {
+  it('with its head gets 408, and the connection ends', () => {
     expect(received.head).toMatch(/^HTTP\/1.1 408 .*Connection: close/s);
   });
 
-  it('with its body is answered 408, and the connection ends', () => {
+  it('with its body gets 408, and the connection ends', () => {
     expect(received.body).toMatch(/^HTTP\/1.1 408 .*Connection: close/s);
   });
 
-  it('with a body that goes on behind its answer gets no second answer, and the connection ends', () => {
-    expect(received.bodyBehindAnswer.match(/HTTP\/1.1/g)).toHaveLength(1);
-    expect(received.bodyBehindAnswer).toMatch(/^HTTP\/1.1 200 OK/);
+  it('with a body that continues after its response gets no second response, and the connection ends', () => {
+    expect(received.lateBody.match(/HTTP\/1.1/g)).toHaveLength(1);
+    expect(received.lateBody).toMatch(/^HTTP\/1.1 200 OK/);
   });
 
-  it('with everything is answered 408 too', () => {
+  it('with everything gets 408 too', () => {
     expect(received.nothing).toMatch(/^HTTP\/1.1 408 /);
   });
 });
@@ -103,7 +103,7 @@ it('a connection above the number allowed is closed as it comes; when others hav
   }
 });
 
-it('a request that is sent on an idle connection while the server begins to stop is answered, and told to close', async () => {
+it('a request that is sent on an idle connection while the server begins to stop gets a response that says close', async () => {
   const server = await start();
   const socket = connect(server.port, HOST);
   const received = collect(socket);
@@ -172,7 +172,7 @@ it('a response that is still being read is not cut when idle connections are clo
   expect(received().length).toBeGreaterThan(size);
 });
 
-it('connections that the system holds for a busy process are answered before it stops', async () => {
+it('connections that the system holds for a busy process get responses before it stops', async () => {
   const server = await start();
   const sockets = Array.from({ length: 50 }, () => connect(server.port, HOST));
   const received = sockets.map(collect);

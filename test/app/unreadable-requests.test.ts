@@ -17,7 +17,7 @@ describe('requests that cannot be read', () => {
     names = req.rawHeaders.filter((_name, index) => index % 2 === 0);
     res.once('close', () => statusesOf.push(res.statusCode));
     if (req.url === '/reading') req.resume().once('end', () => res.end('read'));
-    else res.end('answered');
+    else res.end('done');
   };
   beforeAll(async () => {
     const onUnreadable = (request: UnreadableRequest): void => void told.push(request);
@@ -42,7 +42,7 @@ describe('requests that cannot be read', () => {
       'request_header_fields_too_large',
       'HPE_HEADER_OVERFLOW',
     ],
-  ])('responses %s with a problem body, closes, and tells no more than why', async (_what, text, status, code, why) => {
+  ])('refuses %s with a problem body, closes, and reports only the code', async (_what, text, status, code, why) => {
     const { responses, malformed, closed } = await exchange(server.port, Buffer.from(text, 'latin1'));
     expect({ malformed, closed, statuses: responses.map((response) => response.status) }).toEqual({
       closed: true,
@@ -78,29 +78,29 @@ describe('requests that cannot be read', () => {
     ]);
   });
 
-  it('sends no second response when a body breaks off behind the first one', async () => {
+  it('sends no second response when a body is invalid after the first one', async () => {
     const broken = `${HEAD}Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n`;
     expect(await send(broken)).toEqual({ statuses: [200], closed: true });
     expect(told).toEqual([]);
   });
 
-  it('tells nobody of a body that breaks off while a handler waits for it: its response has the status instead', async () => {
+  it('does not report an invalid body that a handler is reading: its response has the status', async () => {
     const broken = `${HEAD.replace('/', '/reading')}Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n`;
     expect(await send(broken)).toEqual({ statuses: [400], closed: true });
     expect([told, statusesOf]).toEqual([[], [400]]);
   });
 
-  it('says nothing to what comes behind the last request of a connection', async () => {
+  it('ignores bytes after the last request of a connection', async () => {
     expect(await send(`${HEAD}Connection: close\r\n\r\nhello\r\n\r\n`)).toEqual({ statuses: [200], closed: true });
     expect(told).toEqual([]);
   });
 
-  it('responses an unreadable request behind a good one on the same connection', async () => {
+  it('refuses an unreadable request after a good one on the same connection', async () => {
     expect(await send(`${HEAD}\r\nhello\r\n\r\n`)).toEqual({ statuses: [200, 400], closed: true });
     expect(told).toEqual([{ status: 400, code: 'HPE_INVALID_METHOD' }]);
   });
 
-  it('shows every header to the app, however many there are: none is dropped behind a number', async () => {
+  it('shows every header to the app, however many there are: none is dropped above a count', async () => {
     await send(`${HEAD}${'a:b\r\n'.repeat(2_500)}Last: x\r\nConnection: close\r\n\r\n`);
     expect(names).toHaveLength(2_503);
   });

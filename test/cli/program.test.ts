@@ -65,7 +65,7 @@ describe('the command line', () => {
           'tillgate: wrong configuration:',
           '  - TILLGATE_ISUER: unknown variable; did you mean "TILLGATE_ISSUER"?',
           '  - TILLGATE_PORT: got "x", expected a port number from 0 to 65535; for example TILLGATE_PORT=3000',
-          '  - TILLGATE_AUTH_URL: got "login", expected an absolute http://, https:// address without credentials or query or fragment; for example TILLGATE_AUTH_URL=https://login.example.com',
+          '  - TILLGATE_AUTH_URL: got "login", expected an absolute http://, https:// URL without credentials or query or fragment; for example TILLGATE_AUTH_URL=https://login.example.com',
           '',
         ].join('\n'),
       );

@@ -38,7 +38,7 @@ describe('the table of resources and openapi.yaml', () => {
     ]);
   });
 
-  it('disagree about a documented operation that is no route', () => {
+  it('disagree about a documented operation without a route', () => {
     const withoutMenus = routes().filter(({ operationId }) => operationId !== 'removeMenu');
     expect(findDisagreements(original, withoutMenus, SCOPES)).toEqual([
       'DELETE /v1/menus/{id}: openapi.yaml has it, the table of resources has not; add the route, or remove the operation',
@@ -61,7 +61,7 @@ describe('the table of resources and openapi.yaml', () => {
     ['no requirement', []],
     ['an empty one', [{}]],
     ['a choice between a token and nothing', [{ oauth2: ['orders:write'] }, {}]],
-  ])('disagree about a route that is documented for anybody, with %s', (_what, security) => {
+  ])('disagree about a route that is documented without a token, with %s', (_what, security) => {
     const document = changed((paths) => (paths['/v1/orders']!['post']!['security'] = security));
     expect(disagreements(document)).toEqual([
       'POST /v1/orders: the table of resources requires orders:write, openapi.yaml says that it needs no token; remove the guard, or give the operation its security',
@@ -114,7 +114,7 @@ describe('the table of resources and openapi.yaml', () => {
     );
   });
 
-  it('stop the start with every disagreement at once', () => {
+  it('stop the start with all disagreements', () => {
     const document = changed((paths) => {
       delete paths['/v1/checks/{id}/close'];
       paths['/v1/items']!['get']!['security'] = [];
@@ -139,7 +139,7 @@ describe('a replaced router and openapi.yaml', () => {
     return findRouterDisagreements(original, commerceRouter({ replace: { tables } }));
   }
 
-  it('agree when every route stands behind its guard', () => {
+  it('agree when every route has its guard', () => {
     expect(tablesRouter((tables) => tables.post('/', requireScope('tables:write'), done))).toEqual([]);
   });
 

@@ -36,11 +36,11 @@ describe('describeRoutes()', () => {
     ]);
   });
 
-  it('does not take a guard behind the handler for a guard', () => {
+  it('does not count a guard after the handler', () => {
     const router = Router();
-    router.get('/behind', done, read);
+    router.get('/after', done, read);
     router.get('/before', pass, read, pass, done);
-    expect(described(router)).toEqual(['GET /v1/behind: ', 'GET /v1/before: a:read']);
+    expect(described(router)).toEqual(['GET /v1/after: ', 'GET /v1/before: a:read']);
   });
 
   it('reads nested routers with their mount, however deep', () => {

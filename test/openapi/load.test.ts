@@ -24,7 +24,7 @@ describe('loadContract()', () => {
 
   it.each([
     ['is not there', undefined, /missing\.yaml: cannot be read: ENOENT/],
-    ['is no YAML', '{ a: [', /openapi\.yaml: cannot be read: /],
+    ['is not YAML', '{ a: [', /openapi\.yaml: cannot be read: /],
     ['is empty', '', /expected an OpenAPI 3\.1 document/],
     ['is of another version', 'openapi: 3.0.3\npaths: {}', /expected an OpenAPI 3\.1 document/],
     ['has no paths', 'openapi: 3.1.0', /expected an OpenAPI 3\.1 document/],

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../src/core/configuration-error';
 import { readSettings } from '../../src/settings/settings';
-import type { Environment } from '../../src/settings/read-variables';
+import type { Environment } from '../../src/settings/settings';
 
 function problemsOf(env: Environment): readonly string[] {
   try {
@@ -111,7 +111,7 @@ describe('readSettings', () => {
 });
 
 describe('wrong settings', () => {
-  const WEB = 'an absolute http://, https:// address without credentials or query or fragment';
+  const WEB = 'an absolute http://, https:// URL without credentials or query or fragment';
   const HTTPS = 'expected https:// (http:// is for loopback hosts); use https:// or set TILLGATE_ALLOW_HTTP=on';
 
   it.each<[Environment, string]>([
@@ -151,10 +151,10 @@ describe('wrong settings', () => {
       { TILLGATE_RATE_LIMIT: '0/m' },
       'TILLGATE_RATE_LIMIT: got "0/m", expected a number of requests per s, m or h, or off; for example TILLGATE_RATE_LIMIT=6000/m',
     ],
-    [
-      { TILLGATE_ALLOW_HTTP: 'yes' },
-      'TILLGATE_ALLOW_HTTP: got "yes", expected on or off; for example TILLGATE_ALLOW_HTTP=on',
-    ],
+    ...['yes', 'constructor'].map((given): [Environment, string] => [
+      { TILLGATE_ALLOW_HTTP: given },
+      `TILLGATE_ALLOW_HTTP: got "${given}", expected on or off; for example TILLGATE_ALLOW_HTTP=on`,
+    ]),
     [
       { TILLGATE_ISUER: 'https://login.example.com' },
       'TILLGATE_ISUER: unknown variable; did you mean "TILLGATE_ISSUER"?',
@@ -174,11 +174,11 @@ describe('wrong settings', () => {
     ],
     [
       { TILLGATE_PORT: '4000' },
-      'TILLGATE_AUTH_PORT: got 4000, which is the port of TILLGATE_PORT too; give each its own',
+      'TILLGATE_AUTH_PORT: got 4000, which is also the port of TILLGATE_PORT; give each its own',
     ],
     [
       { TILLGATE_ADMIN_PORT: '3000' },
-      'TILLGATE_ADMIN_PORT: got 3000, which is the port of TILLGATE_PORT too; give each its own',
+      'TILLGATE_ADMIN_PORT: got 3000, which is also the port of TILLGATE_PORT; give each its own',
     ],
   ])('%j is one problem', (env, problem) => {
     expect(problemsOf(env)).toEqual([problem]);
@@ -204,7 +204,7 @@ describe('wrong settings', () => {
     expect(problem).toMatch(new RegExp(`expected ${WEB}; for example TILLGATE_ISSUER=https://login.example.com$`));
   });
 
-  it('reports every problem at once', () => {
+  it('reports all problems together', () => {
     const problems = problemsOf({
       TILLGATE_PRT: '1',
       TILLGATE_PORT: 'x',

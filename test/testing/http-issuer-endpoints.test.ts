@@ -18,7 +18,7 @@ function askForToken(form: Record<string, string>, headers: Record<string, strin
   return fetch(`${issuer.issuer}/connect/token`, { method: 'POST', body: new URLSearchParams(form), headers });
 }
 
-describe('the addresses of a test issuer', () => {
+describe('the endpoints of a test issuer', () => {
   it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])(
     'describe it at %s',
     async (path) => {

@@ -89,7 +89,7 @@ describe('outage()', () => {
     expect((await fetch(`${issuer.issuer}/generations`)).status).toBe(503);
   });
 
-  it('breaks every address, and none any more when it is over', async () => {
+  it('breaks every endpoint until it is over', async () => {
     issuer.outage('garbage');
     const broken = await fetch(`${issuer.issuer}/.well-known/openid-configuration`);
     expect([broken.status, await broken.text()]).toEqual([200, '<p>This is not the page you wanted.</p>']);

@@ -3,20 +3,20 @@ export interface Row {
   readonly id: string;
 }
 
-/** What an action did: the row as it is now, and what is answered where that is not the row; or why it was not possible. */
-export type Outcome<R> = { readonly row: R; readonly answer?: object } | { readonly conflict: string };
+/** The result of an action: the changed row, and the body of the response if that is not the row; or a conflict. */
+export type Outcome<R> = { readonly row: R; readonly response?: object } | { readonly conflict: string };
 
 /** One action on one row. `input` is the body of the request, of the shape that openapi.yaml gives it. */
 export type Act<R> = (row: R, input: never, now: string) => Outcome<R>;
 
-/** What a placeholder has to know about its resource. `Input` is the body of a creation. */
+/** What is particular to one resource. `Input` is the body of a creation. */
 export interface Definition<R extends Row, Input extends object> {
   /** `ord` makes ids like `ord_0001`. */
   readonly prefix: string;
   readonly sample: readonly Omit<R, 'id'>[];
-  /** Adds what the caller of a creation leaves out. `now` is RFC 3339. */
+  /** Adds the defaults of a new row. `now` is RFC 3339. */
   readonly complete: (input: Input, now: string) => Omit<R, 'id'>;
-  /** Puts right what follows from other members, after a change. Default: nothing does. */
+  /** Updates members that depend on others, after a change. Default: none. */
   readonly settle?: (row: R, now: string) => R;
   /** The row as a caller with these scopes may see it. Default: as it is. */
   readonly present?: (row: R, scopes: readonly string[]) => R;
@@ -27,37 +27,37 @@ export interface Definition<R extends Row, Input extends object> {
 /** One page of a list. */
 export interface Page {
   readonly rows: readonly Row[];
-  /** Id of the last row, where more follow. */
+  /** Id of the last row, if more follow. */
   readonly lastId: string | undefined;
 }
 
-/** The rows of one placeholder, in memory. Bodies are trusted: `requestValidation()` stands in front. */
+/** The rows of one placeholder, in memory. Bodies have passed `requestValidation()`. */
 export interface Collection {
-  /** The rows behind the one with the id `after`; `undefined` when that is no id of this collection. */
+  /** The rows after that with the id `after`; `undefined` when no row can have this id. */
   page(limit: number, after: string | undefined): Page | undefined;
   find(id: string): Row | undefined;
   create(input: object): Row;
   update(id: string, changes: object): Row | undefined;
   remove(id: string): boolean;
-  /** `undefined` when there is no such row. */
+  /** `undefined` when no row has this id. */
   act(action: string, id: string, input: object): Outcome<Row> | undefined;
   present(row: Row, scopes: readonly string[]): Row;
 }
 
-/** Opens a collection of its own, filled with the sample. `clock` in ms since the epoch. */
+/** Makes a new collection with the sample. `clock` in ms since the epoch. */
 export type OpenCollection = (clock: () => number) => Collection;
 
-/** Created rows are kept up to these bounds, then the oldest of them goes: sample data is not a database. */
+/** Beyond these bounds the oldest created row is removed: sample data is not a database. */
 const MAX_CREATED_ROWS = 1_000;
-/** In characters of JSON. It bounds the largest page of a list too, so that writing one does not block other requests. */
+/** In characters of JSON. It bounds the largest page too, so that serialising one does not block other requests. */
 const MAX_CREATED_SIZE = 1_000_000;
 
-/** Makes a placeholder's collection from what is particular about its resource. */
+/** Makes the collection of a placeholder. */
 export function collection<R extends Row, Input extends object>(definition: Definition<R, Input>): OpenCollection {
   const { prefix, sample, complete, settle = (row: R) => row, present = (row: R) => row, actions = {} } = definition;
 
   return function open(clock) {
-    // By number, ascending: a cursor stays good when the row it names is removed.
+    // By number, ascending: a cursor stays valid when its row is removed.
     const rows = new Map<number, R>();
     const sizes = new Map<number, number>();
     let size = 0;

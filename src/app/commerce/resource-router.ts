@@ -2,14 +2,13 @@ import { Router } from 'express';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { requireScope, sendProblem } from '../../index';
 import type { Collection } from './collection';
-import { readCursor, writeCursor } from './cursor';
 import type { Resource } from './resources';
 import { routesOf } from './routes';
 import type { Route } from './routes';
 
 const DEFAULT_LIMIT = 20;
 
-/** Makes the placeholder router of one resource: each of its routes, with its guard directly in front of its handler. */
+/** Makes the placeholder router of one resource: each of its routes, with its guard directly before its handler. */
 export function resourceRouter(resource: Resource, rows: Collection): Router {
   const router = Router();
   const prefix = `/v1/${resource.path}`;
@@ -72,23 +71,23 @@ const HANDLERS: Readonly<Record<Route['operation'], MakeHandler>> = {
       if (!outcome) {
         return reference === undefined
           ? refuseUnknown(req, res)
-          : refuseConflict(req, res, `The ${reference} of the body names nothing that is known here.`);
+          : refuseConflict(req, res, `The ${reference} of the body does not exist.`);
       }
       if ('conflict' in outcome) return refuseConflict(req, res, outcome.conflict);
       if (creates) res.status(201).location(`${req.baseUrl}/${id}`);
-      res.json(outcome.answer ?? rows.present(outcome.row, scopesOf(req)));
+      res.json(outcome.response ?? rows.present(outcome.row, scopesOf(req)));
     };
   },
 };
 
-/** Says that sample data is behind every answer, refusals included. */
+/** Marks every response as sample data, refusals included. */
 function markPlaceholder(_req: Request, res: Response, next: NextFunction): void {
   res.setHeader('X-Placeholder', 'true');
   next();
 }
 
 function refuseUnknown(req: Request, res: Response): void {
-  sendProblem(req, res, { status: 404, code: 'not_found', detail: 'There is nothing with this id.' });
+  sendProblem(req, res, { status: 404, code: 'not_found', detail: 'No row has this id.' });
 }
 
 function refuseConflict(req: Request, res: Response, detail: string): void {
@@ -100,7 +99,7 @@ function refuseCursor(req: Request, res: Response): void {
     status: 400,
     code: 'invalid_request',
     title: 'Invalid request',
-    detail: 'The cursor is none of this list: take it from next_cursor of the page before, or leave it out.',
+    detail: 'Unknown cursor: use next_cursor from the previous page, or omit it.',
     members: { errors: [{ path: '/query/cursor', message: 'must be the next_cursor of another page of this list' }] },
   });
 }
@@ -120,4 +119,15 @@ function bodyOf(req: Request): Readonly<Record<string, unknown>> {
 
 function scopesOf(req: Request): readonly string[] {
   return req.auth?.scopes ?? [];
+}
+
+/** Encodes the id of the last row of a page: callers must not depend on its content. */
+function writeCursor(lastId: string): string {
+  return Buffer.from(lastId).toString('base64url');
+}
+
+/** Decodes a cursor; `undefined` if it is malformed. The collection checks the id. */
+function readCursor(cursor: string): string | undefined {
+  const id = Buffer.from(cursor, 'base64url').toString('latin1');
+  return writeCursor(id) === cursor ? id : undefined;
 }

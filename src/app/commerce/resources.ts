@@ -1,20 +1,20 @@
-/** What can be done with a row of a resource, beside its actions. */
+/** Operations on the rows of a resource, besides its actions. */
 export type Operation = 'list' | 'create' | 'get' | 'update' | 'remove';
 
-/** A request that is more than a change of members: `POST /v1/orders/{id}/cancel`. */
+/** A request that does more than change members: `POST /v1/orders/{id}/cancel`. */
 export interface Action {
   readonly name: string;
   readonly operationId: string;
-  /** Below the resource. With `{id}` it is about that row, else `reference` says which. */
+  /** Below the resource. Without `{id}`, `reference` names the row. */
   readonly path: string;
   readonly scope: string;
-  /** Member of the request body that names the row, where the path does not. */
+  /** Member of the request body that holds the id of the row. */
   readonly reference?: string;
-  /** Answers 201 with something new instead of 200 with the row. */
+  /** Responds with 201 and something new instead of 200 and the row. */
   readonly creates?: true;
 }
 
-/** One row of the table: everything that the routers, the scopes and the contract have in common. */
+/** One row of the table from which routers and scopes are made. */
 export interface Resource {
   /** Path segment under `/v1`, also the name of the resource. */
   readonly path: string;
@@ -26,11 +26,11 @@ export interface Resource {
   readonly family: string;
   readonly operations: readonly Operation[];
   readonly actions?: readonly Action[];
-  /** Scopes that are not required, but show more. */
+  /** Scopes that are not required, but add members to responses. */
   readonly optionalScopes?: readonly string[];
 }
 
-// What others refer to is closed, cancelled or archived, never removed: locations, customers, orders, checks.
+// Rows that others refer to are closed, cancelled or archived, never removed: locations, customers, orders, checks.
 const LASTING = ['list', 'create', 'get', 'update'] as const;
 const REMOVABLE = ['list', 'create', 'get', 'update', 'remove'] as const;
 

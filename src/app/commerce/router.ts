@@ -6,15 +6,15 @@ import type { ResourceName } from './resources';
 
 /** Options of {@link commerceRouter}. */
 export interface CommerceRouterOptions {
-  /** Routers that take the place of placeholders, by resource. Each brings its own `requireScope()` guards. */
+  /** Routers that replace placeholders, by resource. Each has its own `requireScope()` guards. */
   readonly replace?: { readonly [Name in ResourceName]?: Router };
   /** Time of the sample data, in ms since the epoch. Default: the wall clock. */
   readonly clock?: () => number;
 }
 
 /**
- * Makes the router of all commerce resources, to be mounted at `/v1` behind `authenticate()` and
- * `requestValidation()`. Every router has sample data of its own.
+ * Makes the router of all commerce resources. Mount it at `/v1` after `authenticate()` and `requestValidation()`. Every
+ * router has its own sample data.
  *
  * A placeholder is replaced by one line in `replace`: the router given is mounted in its place, at `/v1/orders` here.
  * Its routes are relative to that, and its own guards apply; the start fails when they differ from openapi.yaml.

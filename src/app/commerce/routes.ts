@@ -11,7 +11,7 @@ export interface Route {
   readonly path: string;
   /** All of them are required. */
   readonly scopes: readonly string[];
-  /** Not required; with them the answer shows more. */
+  /** Not required; with them the response contains more. */
   readonly optionalScopes: readonly string[];
   readonly operationId: string;
   /** The resource it belongs to: `orders`. */
@@ -49,7 +49,7 @@ export function routesOf(resource: Resource): readonly Route[] {
       method,
       path: `/v1/${resource.path}${path}`,
       scopes: [`${resource.family}:${access}`],
-      // A removal answers without a body: there is nothing to show more of.
+      // The response to a removal has no body.
       optionalScopes: operation === 'remove' ? [] : optionalScopes,
       operationId: `${operation}${operation === 'list' ? resource.plural : resource.noun}`,
       resource: resource.path,

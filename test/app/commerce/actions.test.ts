@@ -93,7 +93,7 @@ describe('POST /v1/payments/{id}/refunds', () => {
 describe('POST /v1/inventory/adjustments', () => {
   const adjustment = { inventory_id: 'inv_0001', change: -4, reason: 'sold' };
 
-  it('books a movement, and answers with what is left', async () => {
+  it('books a movement, and responds with what is left', async () => {
     const caller = commerceApp().as('inventory:write', 'inventory:read');
     const booked = await caller.post('/v1/inventory/adjustments', adjustment);
     expect(booked.status).toBe(201);
@@ -112,7 +112,7 @@ describe('POST /v1/inventory/adjustments', () => {
   it('is a conflict for a level that is not there', async () => {
     const body = { ...adjustment, inventory_id: 'inv_9999' };
     const response = await commerceApp().as('inventory:write').post('/v1/inventory/adjustments', body);
-    expectConflict(response, 'The inventory_id of the body names nothing that is known here.');
+    expectConflict(response, 'The inventory_id of the body does not exist.');
   });
 });
 

@@ -28,7 +28,7 @@ export interface Caller {
   follow(route: Route): Test;
 }
 
-/** The commerce API behind a real gate, as the scaffold mounts it. */
+/** The commerce API after a real gate, as the scaffold mounts it. */
 export function commerceApp(options: CommerceRouterOptions = {}): { app: Express; as(...scopes: string[]): Caller } {
   const logger = recordingLogger();
   const gate = authenticate({

@@ -4,7 +4,7 @@ const CONTACT = { email: 'amara.osei@example.com', phone: '+442079460101' };
 const HIDDEN = { email: null, phone: null };
 
 describe('the contact data of customers', () => {
-  it('is null without customers:pii, in lists and in single answers', async () => {
+  it('is null without customers:pii, in lists and in single responses', async () => {
     const caller = commerceApp().as('customers:read');
     const list = await caller.get('/v1/customers');
     for (const row of list.body.data) expect(row).toMatchObject(HIDDEN);
@@ -24,7 +24,7 @@ describe('the contact data of customers', () => {
     expect(response.body.required_scopes).toEqual(['customers:read']);
   });
 
-  it('is not answered to who writes without customers:pii, but it is kept', async () => {
+  it('is hidden from writers without customers:pii, but stored', async () => {
     const shop = commerceApp();
     const writer = shop.as('customers:write');
     const created = await writer.follow(routeOf('createCustomer'));

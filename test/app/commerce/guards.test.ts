@@ -25,7 +25,7 @@ describe('X-Placeholder', () => {
   const named = routes().map((route) => [`${route.method} ${route.path}`, route] as const);
   const scene = commerceApp();
 
-  it.each(named)('stands in the answer to %s, and in no refusal', async (_name, route) => {
+  it.each(named)('is in the response to %s, and in no refusal', async (_name, route) => {
     const method = route.method.toLowerCase() as Lowercase<Route['method']>;
     const refused = await request(scene.app)[method](concretePath(route));
     expect(refused.headers['x-placeholder']).toBeUndefined();

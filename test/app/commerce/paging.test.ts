@@ -60,7 +60,7 @@ describe('pages', () => {
     ['padding', `${Buffer.from('ord_0001').toString('base64url')}=`],
     ['the id of another list', Buffer.from('itm_0001').toString('base64url')],
     ['an id that is none', Buffer.from('ord_x').toString('base64url')],
-  ])('answer 400 for a cursor that is %s', async (_what, cursor) => {
+  ])('respond with 400 for a cursor that is %s', async (_what, cursor) => {
     const response = await commerceApp()
       .as('orders:read')
       .get(`/v1/orders?cursor=${encodeURIComponent(cursor)}`);

@@ -15,7 +15,7 @@ function realOrders(): { orders: Router; reached: string[] } {
 }
 
 describe('a router in the place of a placeholder', () => {
-  it('answers at the path of the resource, without the mark of a placeholder', async () => {
+  it('responds at the path of the resource, without the mark of a placeholder', async () => {
     const { orders } = realOrders();
     const response = await commerceApp({ replace: { orders } }).as('orders:read').get('/v1/orders');
     expect(response.status).toBe(200);
@@ -46,7 +46,7 @@ describe('a router in the place of a placeholder', () => {
     expect(response.body.name).toBe('Harbour burger');
   });
 
-  it('does not answer without a guard', async () => {
+  it('does not respond without a guard', async () => {
     const orders = Router();
     orders.get('/', (_req, res) => void res.json({ secret: true }));
     const response = await commerceApp({ replace: { orders } }).as('orders:read').get('/v1/orders');

@@ -10,7 +10,7 @@ describe('placeholder rows', () => {
   const creations = routes().filter(({ operation }) => operation === 'create');
 
   it.each(creations.map((route) => [route.path, route] as const))(
-    'POST %s answers 201 with the address of the row, which is there afterwards',
+    'POST %s responds with 201 and the URL of the row, which exists afterwards',
     async (path, route) => {
       const family = route.scopes[0]!.split(':')[0]!;
       const caller = commerceApp().as(`${family}:read`, `${family}:write`, 'customers:pii');
@@ -106,7 +106,7 @@ describe('placeholder rows', () => {
   );
 
   it.each(['ord_9999', 'ord_1', 'ord_00001', 'cus_0001', 'ord_', '__proto__', 'constructor'])(
-    'answers 404 for the id %s',
+    'responds with 404 for the id %s',
     async (id) => {
       const response = await commerceApp().as('orders:read').get(`/v1/orders/${id}`);
       expect(response.status).toBe(404);
@@ -115,7 +115,7 @@ describe('placeholder rows', () => {
         type: 'about:blank',
         title: 'Not Found',
         status: 404,
-        detail: 'There is nothing with this id.',
+        detail: 'No row has this id.',
         code: 'not_found',
       });
     },

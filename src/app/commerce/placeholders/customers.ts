@@ -14,7 +14,7 @@ type NewCustomer = Pick<Customer, 'name'> & Partial<Pick<Customer, 'email' | 'ph
 
 const PII_SCOPE = 'customers:pii';
 
-/** Who buys. Contact data is for callers with `customers:pii` only, also in the answer to who has just written it. */
+/** Customers. Contact data is only for callers with `customers:pii`, also in the response to a creation. */
 export const customers = collection<Customer, NewCustomer>({
   prefix: 'cus',
   sample: [

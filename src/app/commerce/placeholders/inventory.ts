@@ -17,7 +17,7 @@ interface NewAdjustment {
   readonly note?: string;
 }
 
-/** How much of which item lies where. Levels come with items and locations: nobody creates them. */
+/** Stock per item and location. Levels come with items and locations: they cannot be created. */
 export const inventory = collection<InventoryLevel, Omit<InventoryLevel, 'id'>>({
   prefix: 'inv',
   sample: [
@@ -40,7 +40,7 @@ function adjust(row: InventoryLevel, adjustment: NewAdjustment, now: string): Ou
   }
   return {
     row: { ...row, on_hand, updated_at: now },
-    answer: { inventory_id, change, reason, note, on_hand, created_at: now },
+    response: { inventory_id, change, reason, note, on_hand, created_at: now },
   };
 }
 

@@ -60,7 +60,7 @@ function refund(row: Payment, { amount, reason }: NewRefund, now: string): Outco
   }
   const number = row.refunds.length + 1;
   if (number > MAX_REFUNDS) return { conflict: `A placeholder books at most ${MAX_REFUNDS} refunds of a payment.` };
-  const answer: Refund = {
+  const response: Refund = {
     id: `${row.id}_r${number}`,
     payment_id: row.id,
     amount,
@@ -72,8 +72,8 @@ function refund(row: Payment, { amount, reason }: NewRefund, now: string): Outco
       ...row,
       status: amount.amount === left ? 'refunded' : 'partially_refunded',
       refunded: { ...refunded, amount: refunded.amount + amount.amount },
-      refunds: [...row.refunds, answer],
+      refunds: [...row.refunds, response],
     },
-    answer,
+    response,
   };
 }
