@@ -1,18 +1,24 @@
 'use strict';
 const { TestEnvironment } = require('jest-environment-node');
 
-/** Tells `all-suites.ts` which tests are wanted, and skips the rest of the tests after the first that fails. */
+/** Hands the loaded suites to `runner.mjs`, which runs their tests itself, and keeps Jest waiting. */
 module.exports = class extends TestEnvironment {
-  #failed = false;
+  #session;
 
   constructor(config, context) {
     super(config, context);
-    // Stryker escapes the names of tests for use in a regular expression.
-    this.global.testNamePattern = config.globalConfig.testNamePattern?.replace(/\\(.)/g, '$1');
+    this.global.__stryker__ = {};
+    this.#session = { global: this.global, stryker: this.global.__stryker__ };
   }
 
-  handleTestEvent(event) {
-    if (event.name === 'test_done' && event.test.errors.length > 0) this.#failed = true;
-    if (event.name === 'test_start' && this.#failed) event.test.mode = 'skip';
+  handleTestEvent(event, state) {
+    const { uncaught } = this.#session;
+    if (event.name === 'error') uncaught?.set(event.promise ?? event.error, event.error);
+    // A rejection that is handled later, but during the same test.
+    if (event.name === 'error_handled') uncaught?.delete(event.promise);
+    if (event.name !== 'run_start') return undefined;
+    this.#session.state = state;
+    globalThis[Symbol.for('mutation.session')](this.#session);
+    return new Promise(() => undefined);
   }
 };

@@ -18,7 +18,10 @@ const ALIVE = ['Survived', 'NoCoverage'];
 
 const results = JSON.parse(readFileSync(RESULTS, 'utf8'));
 const chosen = process.argv.slice(2);
-for (const target of chosen.length > 0 ? chosen : Object.keys(PLAN.folders)) await mutate(target);
+for (const [folder, targets] of Object.entries(
+  groupBy(chosen.length > 0 ? chosen : Object.keys(PLAN.folders), folderOf),
+))
+  await mutate(folder, targets);
 
 const files = Object.entries(results.files).sort(([a], [b]) => a.localeCompare(b));
 const all = total(files.map(([, result]) => result));
@@ -28,22 +31,20 @@ for (const file of tooLow) console.log(`${file} is below ${PLAN.thresholds.file}
 if (score(all) < PLAN.thresholds.all) console.log(`all files together are below ${PLAN.thresholds.all}%`);
 if (tooLow.length > 0 || score(all) < PLAN.thresholds.all) process.exitCode = 1;
 
-async function mutate(target) {
-  const folder = Object.keys(PLAN.folders).find((name) => target === name || target.startsWith(`${name}/`));
-  if (folder === undefined)
-    throw new Error(`${target}: not in the plan, which has ${Object.keys(PLAN.folders).join(', ')}`);
-  const pattern = /\.ts(:|$)/.test(target) ? target : `${target}/**/*.ts`;
+async function mutate(folder, targets) {
   const startedMs = performance.now();
-  const { suites, forSurvivors } = PLAN.folders[folder];
-  const mutants = await run([pattern], suites);
-  const alive = mutants.filter(({ status }) => ALIVE.includes(status));
-  if (alive.length > 0 && forSurvivors.length > 0) await runAgain(alive, forSurvivors);
-  console.log(`${target}: ${mutants.length} mutants in ${Math.round((performance.now() - startedMs) / 1000)} s`);
+  process.env.SUITES = PLAN.folders[folder].join();
+  process.env.LEFT_OUT = PLAN.leftOut.join();
+  const patterns = targets.map((target) => (/\.ts(:|$)/.test(target) ? target : `${target}/**/*.ts`));
+  const mutants = await new Stryker({ ...options, mutate: patterns }).runMutationTest();
+  console.log(
+    `${targets.join()}: ${mutants.length} mutants in ${Math.round((performance.now() - startedMs) / 1000)} s`,
+  );
   const found = groupBy(mutants, fileOf);
-  const partial = target.includes(':');
+  const partial = targets.some((target) => target.includes(':'));
   if (!partial)
     for (const file of Object.keys(results.files))
-      if (isWithin(file, target) || !existsSync(file)) delete results.files[file];
+      if (targets.some((target) => isWithin(file, target)) || !existsSync(file)) delete results.files[file];
   for (const [file, own] of Object.entries(found)) {
     const survived = own.filter(({ status }) => ALIVE.includes(status));
     const killed = own.filter(({ status }) => KILLED.includes(status)).length;
@@ -60,26 +61,10 @@ async function mutate(target) {
   );
 }
 
-function run(mutate, suites) {
-  process.env.SUITES = suites.join();
-  process.env.LEFT_OUT = PLAN.leftOut.join();
-  return new Stryker({ ...options, mutate }).runMutationTest();
-}
-
-/** Slower suites are run against the mutants only that the folder's own suites do not notice. */
-async function runAgain(alive, suites) {
-  const second = await run([...new Set(alive.map(linesOf))], suites);
-  const killed = new Set(second.filter(({ status }) => KILLED.includes(status)).map(identity));
-  for (const mutant of alive) if (killed.has(identity(mutant))) mutant.status = 'Killed';
-}
-
-/** The lines of a mutant as Stryker's option `mutate` takes them. */
-function linesOf(mutant) {
-  return `${fileOf(mutant)}:${mutant.location.start.line}-${mutant.location.end.line}`;
-}
-
-function identity({ fileName, location, mutatorName, replacement }) {
-  return JSON.stringify([fileName, location, mutatorName, replacement]);
+function folderOf(target) {
+  const folder = Object.keys(PLAN.folders).find((name) => target === name || target.startsWith(`${name}/`));
+  if (folder !== undefined) return folder;
+  throw new Error(`${target}: not in the plan, which has ${Object.keys(PLAN.folders).join(', ')}`);
 }
 
 function isWithin(file, target) {

@@ -1,11 +1,12 @@
 // Stryker's options for `npm run mutation`; run.mjs adds the files to mutate.
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {
-  testRunner: 'jest',
-  plugins: ['@stryker-mutator/jest-runner'],
-  jest: { projectType: 'custom', configFile: 'test/mutation/jest.config.ts', enableFindRelatedTests: false },
+  testRunner: 'tillgate',
+  plugins: ['./test/mutation/runner.mjs'],
   coverageAnalysis: 'perTest',
-  reporters: ['clear-text'],
+  // Code that runs while a module loads costs a load per mutant.
+  ignoreStatic: process.env['MUTATION_STATIC'] === '0',
+  reporters: ['clear-text', 'progress-append-only'],
   clearTextReporter: {
     allowColor: false,
     allowEmojis: false,
