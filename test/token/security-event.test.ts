@@ -1,5 +1,5 @@
 import type { AuthError } from '../../src/core/auth-error';
-import { staticKeys } from '../../src/token/keys/static-keys';
+import { staticKeys } from '../../src/token/keys/key-set';
 import { securityEventVerifier } from '../../src/token/security-event';
 import { NOW, NOW_MS, token } from '../support/issuer';
 import type { Members } from '../support/issuer';
