@@ -25,23 +25,23 @@ export function keptLog(): KeptLog {
   return { lines, fields, info: keep('info'), warn: keep('warn'), error: keep('error') };
 }
 
-/** A source whose answers a test decides one by one. */
+/** A source whose responses a test decides one by one. */
 export class ScriptedSource implements GenerationSource {
   /** `since` of every read so far. */
   readonly asked: number[] = [];
   /** What happened, in order. */
   readonly events: string[] = [];
   readonly wakes = new Set<() => void>();
-  /** The source's own clock at the next answers. */
+  /** The source's own clock at the next responses. */
   nowMs = START;
-  answer: () => Promise<GenerationSnapshot> | GenerationSnapshot = () => ({ floors: [], nowMs: this.nowMs });
+  respond: () => Promise<GenerationSnapshot> | GenerationSnapshot = () => ({ floors: [], nowMs: this.nowMs });
   watching: () => Promise<void> = () => Promise.resolve();
   lose: (error: unknown) => void = () => undefined;
 
   async read(sinceMs: number): Promise<GenerationSnapshot> {
     this.asked.push(sinceMs);
     this.events.push('read');
-    return this.answer();
+    return this.respond();
   }
 
   async watch(wake: () => void, lost: (error: unknown) => void = () => undefined): Promise<() => void> {
@@ -60,11 +60,11 @@ export class ScriptedSource implements GenerationSource {
   }
 
   holds(...floors: Floor[]): void {
-    this.answer = () => ({ floors, nowMs: this.nowMs });
+    this.respond = () => ({ floors, nowMs: this.nowMs });
   }
 
   fails(error: unknown = new Error('down')): void {
-    this.answer = () => {
+    this.respond = () => {
       throw error;
     };
   }

@@ -2,7 +2,7 @@ import type { LiveSource } from '../../src/generation/source';
 import { memoryGenerations } from '../../src/generation/memory';
 import { START, reasonOf, startVerifier } from './fixtures';
 
-/** A source that answers about one client at any moment. */
+/** A source that can be asked about one client at any moment. */
 function verifierOfLive(floors: ReadonlyMap<string, number>): ReturnType<typeof startVerifier> {
   const source: LiveSource = { ...memoryGenerations(), floorOf: (clientId) => floors.get(clientId) };
   return startVerifier({ source });
@@ -18,7 +18,7 @@ describe('generationVerifier with a source that can be asked at any moment', () 
     expect(reasonOf(() => verifier.recheck('pos', START))).toBeUndefined();
   });
 
-  it('is ready at once and never stale, whatever the clock does', async () => {
+  it('is ready immediately and never stale, for any clock', async () => {
     const { verifier, time } = verifierOfLive(new Map());
     await verifier.ready();
     expect(verifier.settled()).toBeUndefined();

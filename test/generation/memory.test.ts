@@ -11,7 +11,7 @@ function newSource() {
 }
 
 describe('memoryGenerations', () => {
-  it('answers everything for 0, and its own clock', async () => {
+  it('returns everything for 0, and its own clock', async () => {
     const { source } = newSource();
     await source.publish('pos', 7);
     await source.publish('__proto__', START);
@@ -23,7 +23,7 @@ describe('memoryGenerations', () => {
     expect(nowMs).toBe(START);
   });
 
-  it('answers what moved at or after a time, by the time of the change and not by the generation', async () => {
+  it('returns what moved at or after a time, by the time of the change and not by the generation', async () => {
     const { source, time, read } = newSource();
     await source.publish('pos', START + 99_999);
     await time.advance(10);
@@ -91,7 +91,7 @@ describe('memoryGenerations', () => {
     expect(() => memoryGenerations({ clocks: Date.now } as object)).toThrow(/did you mean "clock"/);
   });
 
-  it('reaches a verifier at once', async () => {
+  it('reaches a verifier immediately', async () => {
     const { source, time } = newSource();
     const { verifier } = startVerifier({ source }, time);
     await verifier.ready();

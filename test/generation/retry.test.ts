@@ -23,8 +23,8 @@ describe('reads that fail', () => {
     await verifier.ready();
     source.fails();
     const times: number[] = [];
-    const failing = source.answer;
-    source.answer = () => {
+    const failing = source.respond;
+    source.respond = () => {
       times.push(time.clock() - START);
       return failing();
     };
@@ -53,7 +53,7 @@ describe('reads that fail', () => {
     await verifier.ready();
     source.fails();
     await time.advance(25_000);
-    source.answer = () => {
+    source.respond = () => {
       source.hint();
       throw new Error('down');
     };
@@ -83,10 +83,10 @@ describe('reads that fail', () => {
     expect(verifier.status().lastError).toBe('a thrown string');
   });
 
-  it('end after the time for one read, and their late answer still raises floors but not the freshness', async () => {
+  it('end after the time for one read, and their late response still raises floors but not the freshness', async () => {
     const source = new ScriptedSource();
     const late: (() => void)[] = [];
-    source.answer = () =>
+    source.respond = () =>
       new Promise((resolve) => late.push(() => resolve({ floors: [['pos', START]], nowMs: START + 99 })));
     const { verifier, time } = startVerifier({ source });
     await time.advance(5_000);
@@ -101,10 +101,10 @@ describe('reads that fail', () => {
     expect(source.asked).toEqual([0, 0]);
   });
 
-  it("that come late and rejected are nobody else's failure", async () => {
+  it('that reject late cause no unhandled rejection', async () => {
     const source = new ScriptedSource();
     const late: (() => void)[] = [];
-    source.answer = () => new Promise((_, reject) => late.push(() => reject(new Error('too late'))));
+    source.respond = () => new Promise((_, reject) => late.push(() => reject(new Error('too late'))));
     const { verifier, time } = startVerifier({ source });
     await time.advance(5_000);
     source.holds();
@@ -126,7 +126,7 @@ describe('a watch that fails', () => {
     source.watching = () => Promise.resolve();
     source.events.length = 0;
     await time.advance(600);
-    // Whatever moved while nobody watched is read at once.
+    // What moved during the gap is read immediately.
     expect(source.events).toEqual(['watch', 'read']);
     expect(log.lines).toEqual([
       'warn: the watch on generations is lost, polling continues',
@@ -208,7 +208,7 @@ describe('a watch that fails', () => {
     expect(source.events).toContain('stop');
   });
 
-  it('to be stopped properly harms nobody', async () => {
+  it('to be stopped properly does no harm', async () => {
     const watch = (): Promise<() => void> =>
       Promise.resolve(() => {
         throw new Error('cannot stop');

@@ -14,7 +14,7 @@ function open(source: ScriptedSource) {
 describe('reading a source', () => {
   it('asks from where the source says, if it says so', async () => {
     const source = new ScriptedSource();
-    source.answer = () => ({ floors: [], nowMs: START, resumeMs: START - 5 });
+    source.respond = () => ({ floors: [], nowMs: START, resumeMs: START - 5 });
     const { reader } = open(source);
     await reader.read();
     await reader.read();
@@ -41,7 +41,7 @@ describe('reading a source', () => {
 
   it('refuses a response whose resumeMs is not a time, and keeps its floors', async () => {
     const source = new ScriptedSource();
-    source.answer = () => ({ floors: [['pos', START]], nowMs: START, resumeMs: NaN });
+    source.respond = () => ({ floors: [['pos', START]], nowMs: START, resumeMs: NaN });
     const { floors, reader } = open(source);
     await expect(reader.read()).rejects.toThrow('has no nowMs');
     expect(floors.get('pos')).toBe(START);
@@ -50,7 +50,7 @@ describe('reading a source', () => {
   it('merges every valid floor, and says how many entries are not floors', async () => {
     const source = new ScriptedSource();
     const entries = [['a', 1], ['b', -1], ['c', 1.5], ['d', '5'], [5, 5], ['e'], null, 'ff', ['g', 2 ** 53], ['h', 2]];
-    source.answer = () => ({ floors: entries, nowMs: START }) as unknown as GenerationSnapshot;
+    source.respond = () => ({ floors: entries, nowMs: START }) as unknown as GenerationSnapshot;
     const { floors, reader } = open(source);
     await expect(reader.read()).rejects.toThrow('has 8 entries that are not [client id, generation]');
     expect([floors.size, floors.get('a'), floors.get('h')]).toEqual([2, 1, 2]);
@@ -70,7 +70,7 @@ describe('reading a source', () => {
 
   it('yields to the event loop after every 5,000 floors', async () => {
     const source = new ScriptedSource();
-    source.answer = () => ({ floors: Array.from({ length: 10_001 }, (_, n) => [`c${n}`, START]), nowMs: START });
+    source.respond = () => ({ floors: Array.from({ length: 10_001 }, (_, n) => [`c${n}`, START]), nowMs: START });
     const { floors, reader } = open(source);
     const reading = reader.read();
     const sizes = [];
@@ -87,7 +87,7 @@ describe('reading a source', () => {
   it('merges a response that comes after the time limit, and still counts the read as failed', async () => {
     const source = new ScriptedSource();
     let respond: (snapshot: GenerationSnapshot) => void = () => undefined;
-    source.answer = () => new Promise((resolve) => (respond = resolve));
+    source.respond = () => new Promise((resolve) => (respond = resolve));
     const { verifier, time } = startVerifier({ source, readTimeoutMs: 1_000 });
     await time.advance(1_000);
     expect(verifier.status()).toMatchObject({ failures: 1, lastError: 'no response within 1000 ms' });

@@ -5,7 +5,7 @@ import { ScriptedSource, START, keptLog, reasonOf, startVerifier } from './fixtu
 /** A read that ends when the test says so. */
 function held(source: ScriptedSource): { release(snapshot?: Partial<GenerationSnapshot>): void } {
   let resolve: (snapshot: GenerationSnapshot) => void = () => undefined;
-  source.answer = () => new Promise((given) => (resolve = given));
+  source.respond = () => new Promise((given) => (resolve = given));
   return { release: (snapshot) => resolve({ floors: [], nowMs: START, ...snapshot }) };
 }
 
@@ -31,7 +31,7 @@ describe('following a source', () => {
     expect(reasonOf(() => verifier.recheck('pos', START - 1))).toBe('superseded');
   });
 
-  it('reads at once on a hint', async () => {
+  it('reads immediately on a hint', async () => {
     const source = new ScriptedSource();
     const { verifier } = startVerifier({ source });
     await verifier.ready();
@@ -58,7 +58,7 @@ describe('following a source', () => {
 
   it('does not starve the process when a source hints at its own reads', async () => {
     const source = new ScriptedSource();
-    source.answer = () => {
+    source.respond = () => {
       source.hint();
       return { floors: [], nowMs: START };
     };
@@ -68,9 +68,9 @@ describe('following a source', () => {
     expect(source.asked.length).toBeLessThanOrEqual(21);
   });
 
-  it('leaves a slow source as much rest as its last answer took', async () => {
+  it('pauses after a slow response for as long as it took', async () => {
     const source = new ScriptedSource();
-    source.answer = () => new Promise((resolve) => time.schedule(() => resolve({ floors: [], nowMs: START }), 400));
+    source.respond = () => new Promise((resolve) => time.schedule(() => resolve({ floors: [], nowMs: START }), 400));
     const { time } = startVerifier({ source });
     await time.advance(400);
     for (let n = 0; n < 16; n++) {
@@ -98,7 +98,7 @@ describe('following a source', () => {
     }
   });
 
-  it('asks from the last answer on, with an overlap for late commits', async () => {
+  it('asks from the last response on, with an overlap for late commits', async () => {
     const source = new ScriptedSource();
     source.nowMs = START + 7;
     const { verifier, time } = startVerifier({ source, overlapMs: 30_000 });
@@ -119,7 +119,7 @@ describe('following a source', () => {
     expect(reasonOf(() => verifier.recheck('kiosk', 40))).toBe('superseded');
   });
 
-  it('reads whole at once when the clock of the source has stepped back behind the time asked from', async () => {
+  it('reads everything immediately when the clock of the source has stepped back before `sinceMs`', async () => {
     const source = new ScriptedSource();
     source.nowMs = START + 3_600_000;
     const { verifier, time } = startVerifier({ source });
@@ -143,9 +143,9 @@ describe('following a source', () => {
     ],
     ['no nowMs', { floors: [['pos', START]] }],
     ['a nowMs of NaN', { floors: [['pos', START]], nowMs: NaN }],
-  ])('counts an answer with %s as failed, and keeps what is good of it', async (_, answer) => {
+  ])('counts a response with %s as failed, and keeps its valid floors', async (_, response) => {
     const source = new ScriptedSource();
-    source.answer = () => answer as GenerationSnapshot;
+    source.respond = () => response as GenerationSnapshot;
     const { verifier } = startVerifier({ source });
     await verifier.settled();
     expect(verifier.status()).toMatchObject({ source: 'starting', reads: 0, failures: 1 });
@@ -155,9 +155,9 @@ describe('following a source', () => {
   it.each<[string, unknown]>([
     ['null', null],
     ['no floors', { nowMs: START }],
-  ])('counts an answer of %s as failed', async (_, answer) => {
+  ])('counts a response of %s as failed', async (_, response) => {
     const source = new ScriptedSource();
-    source.answer = () => answer as GenerationSnapshot;
+    source.respond = () => response as GenerationSnapshot;
     const { verifier } = startVerifier({ source });
     await verifier.settled();
     expect(verifier.status()).toMatchObject({ source: 'starting', failures: 1, lastError: 'TypeError' });
@@ -177,7 +177,7 @@ describe('following a source', () => {
     const { verifier, time } = startVerifier({ source });
     await verifier.ready();
     const floors = new Map<string, number>();
-    source.answer = () => ({ floors: [...floors], nowMs: START });
+    source.respond = () => ({ floors: [...floors], nowMs: START });
     for (let n = 0; n < 10_000; n++) {
       floors.set(`client-${n}`, START + n / 10);
       if (n % 10 === 0) floors.set('pos', START + n);
@@ -186,7 +186,7 @@ describe('following a source', () => {
       if (n % 100 === 0) await time.advance(10);
     }
     await time.advance(5_000);
-    // Large answers are merged in slices, one per turn of the event loop.
+    // Large responses are merged in slices, one per turn of the event loop.
     for (let slice = 0; slice < 3; slice++) await settle();
     expect(verifier.status().floors).toBe(10_001);
     const isRight = ([clientId, floor]: [string, number]): boolean =>
@@ -196,7 +196,10 @@ describe('following a source', () => {
 
   it('follows a million floors', async () => {
     const source = new ScriptedSource();
-    source.answer = () => ({ floors: Array.from({ length: 1_000_000 }, (_, n) => [`c${n}`, START + n]), nowMs: START });
+    source.respond = () => ({
+      floors: Array.from({ length: 1_000_000 }, (_, n) => [`c${n}`, START + n]),
+      nowMs: START,
+    });
     const { verifier } = startVerifier({ source });
     await verifier.ready();
     expect(verifier.status().floors).toBe(1_000_000);

@@ -22,7 +22,7 @@ describe('freshness of a source', () => {
     expect(started.verifier.status()).toEqual({ source: 'fresh', ageMs: 0, floors: 1, reads: 1, failures: 0 });
   });
 
-  it('answers 503 with Retry-After and no challenge', () => {
+  it('responds with 503, Retry-After and no challenge', () => {
     const { verifier } = startVerifier({ source: new ScriptedSource(), pollMs: 5_000 });
     const error: unknown = (() => {
       try {
@@ -109,7 +109,7 @@ describe('freshness of a source', () => {
 
   it('counts the age from the start of the read, not from its end', async () => {
     const source = new ScriptedSource();
-    source.answer = () => new Promise((resolve) => time.schedule(() => resolve({ floors: [], nowMs: START }), 3_000));
+    source.respond = () => new Promise((resolve) => time.schedule(() => resolve({ floors: [], nowMs: START }), 3_000));
     const { verifier, time } = startVerifier({ source });
     await time.advance(3_000);
     expect(verifier.status()).toMatchObject({ source: 'fresh', ageMs: 3_000 });
@@ -117,7 +117,7 @@ describe('freshness of a source', () => {
 });
 
 describe('a clock that steps', () => {
-  it('is stale after a step back, until the next read, which it asks for at once and whole', async () => {
+  it('is stale after a step back, until the next read, which starts immediately and is whole', async () => {
     const source = new ScriptedSource();
     const started = startVerifier({ source });
     await started.verifier.ready();
@@ -145,7 +145,7 @@ describe('a clock that steps', () => {
     }
   });
 
-  it('is stale after a step forward, until the next read, which it asks for at once', async () => {
+  it('is stale after a step forward, until the next read, which starts immediately', async () => {
     const source = new ScriptedSource();
     const started = startVerifier({ source });
     await started.verifier.ready();

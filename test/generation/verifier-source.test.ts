@@ -106,7 +106,7 @@ describe('a verifier and its source', () => {
     expect(reasonOf(() => verifier.recheck('pos', START))).toBeUndefined();
   });
 
-  it('learns from a token that nobody can judge at the moment: what it proves is true all the same', () => {
+  it('learns from a token even while the floors are stale: it proves the change all the same', () => {
     const { verifier } = startVerifier({ source: new ScriptedSource() });
     expect(reasonOf(() => verifier.verify('pos', { generation: START }))).toBe('generations_unavailable');
     expect(reasonOf(() => verifier.recheck('pos', START - 1))).toBe('superseded');

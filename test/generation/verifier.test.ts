@@ -1,7 +1,7 @@
 import { START, HOUR, reasonOf, startVerifier } from './fixtures';
 
 describe('generationVerifier without a source', () => {
-  it('is ready at once, always fresh, and has nothing to settle', async () => {
+  it('is ready immediately, always fresh, and has nothing to settle', async () => {
     const { verifier } = startVerifier();
     await verifier.ready();
     expect(verifier.settled()).toBeUndefined();
@@ -9,7 +9,7 @@ describe('generationVerifier without a source', () => {
     await verifier.close();
   });
 
-  it('admits any generation of a client that has no floor, and answers it', () => {
+  it('admits any generation of a client that has no floor, and returns it', () => {
     expect(startVerifier().verifier.verify('pos', { generation: START - HOUR })).toBe(START - HOUR);
   });
 
@@ -61,7 +61,7 @@ describe('generationVerifier without a source', () => {
     expect(verifier.status().floors).toBe(1);
   });
 
-  it('says in the private detail alone what is behind what', () => {
+  it('says only in the private detail which generation is below which floor', () => {
     const { verifier } = startVerifier();
     verifier.verify('pos', { generation: START });
     expect(() => verifier.recheck('pos', 4)).toThrow(

@@ -29,31 +29,31 @@ export function command(name: string, run: (model: Model, system: System) => Pro
 export function register(id: ClientId, description: string, scopes: readonly string[]): Command {
   return command(`register(${id}, ${JSON.stringify(description)}, ${scopes.join('+')})`, async (model, system) => {
     const body = { client_id: id, description, scope: scopes.join(' ') };
-    const answer = await system.ask({ method: 'POST', path: '/clients', body });
-    if (model.clients.has(id)) return expect(answer.status).toBe(409);
-    expect(answer.status).toBe(201);
+    const response = await system.ask({ method: 'POST', path: '/clients', body });
+    if (model.clients.has(id)) return expect(response.status).toBe(409);
+    expect(response.status).toBe(201);
     const generation = nextGeneration(model, id);
-    const secret = String(answer.body['client_secret']);
+    const secret = String(response.body['client_secret']);
     model.highest.set(id, generation);
     model.clients.set(id, { description, scopes, disabled: false, generation, secrets: [secret] });
     model.issuedSecrets.get(id)?.push(secret);
-    expectClient(model, id, answer);
+    expectClient(model, id, response);
   });
 }
 
 export function describeClient(id: ClientId, description: string): Command {
   return change(`describe(${id}, ${JSON.stringify(description)})`, id, async (client, model, system) => {
-    const answer = await system.ask({ method: 'PATCH', path: `/clients/${id}`, body: { description } });
+    const response = await system.ask({ method: 'PATCH', path: `/clients/${id}`, body: { description } });
     const changed = client !== undefined && client.description !== description;
     if (client && changed) {
       client.description = description;
       discardTokens(model, id);
     }
     // A new token is created with the change, and only then.
-    const created = answer.body['token'] as { access_token: string } | undefined;
+    const created = response.body['token'] as { access_token: string } | undefined;
     expect(created !== undefined).toBe(changed && !client.disabled);
     if (created) keepToken(model, created.access_token);
-    return answer;
+    return response;
   });
 }
 
@@ -81,14 +81,14 @@ export function setDisabled(id: ClientId, disabled: boolean): Command {
 export function rotate(id: ClientId, keepTokens: boolean, revokePrevious: boolean): Command {
   return change(`rotate(${id}, keep=${keepTokens}, revoke=${revokePrevious})`, id, async (client, model, system) => {
     const body = { keep_tokens: keepTokens, revoke_previous: revokePrevious };
-    const answer = await system.ask({ method: 'POST', path: `/clients/${id}/secrets`, body });
+    const response = await system.ask({ method: 'POST', path: `/clients/${id}/secrets`, body });
     if (client) {
-      const secret = String(answer.body['client_secret']);
+      const secret = String(response.body['client_secret']);
       client.secrets = [secret, ...(revokePrevious ? [] : client.secrets.slice(0, 1))];
       model.issuedSecrets.get(id)?.push(secret);
       if (!keepTokens) discardTokens(model, id);
     }
-    return answer;
+    return response;
   });
 }
 
@@ -109,7 +109,7 @@ export function remove(id: ClientId): Command {
   });
 }
 
-/** A command that changes one client, and is answered with it. */
+/** A command that changes one client, and gets it as the response. */
 function change(
   name: string,
   id: ClientId,
@@ -117,10 +117,10 @@ function change(
 ): Command {
   return command(name, async (model, system) => {
     const client = model.clients.get(id);
-    const answer = await run(client, model, system);
-    if (!client) return expect(answer.status).toBe(404);
-    expect([200, 201]).toContain(answer.status);
-    expectClient(model, id, answer);
+    const response = await run(client, model, system);
+    if (!client) return expect(response.status).toBe(404);
+    expect([200, 201]).toContain(response.status);
+    expectClient(model, id, response);
   });
 }
 

@@ -4,9 +4,9 @@ import { systemAgreesWithModel } from './commands';
 /** More of them: FC_RUNS=1000 npx jest test/properties. */
 const RUNS = Number(process.env['FC_RUNS'] ?? 20);
 
-describe('whatever users, operators and machines do, in whichever order', () => {
+describe('anything that users, operators and machines do, in any order', () => {
   it(
-    'the token server and its APIs go by the rules of the specification',
+    'the token server and its APIs follow the rules of the specification',
     async () => {
       // A failure names the seed and the path that bring it back.
       await fc.assert(systemAgreesWithModel(), { numRuns: RUNS });

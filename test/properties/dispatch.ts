@@ -12,7 +12,7 @@ export interface Sent {
   readonly form?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Its answer. */
+/** Its response. */
 export interface Got {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
@@ -28,27 +28,27 @@ interface Raw {
 export async function dispatch(listener: RequestListener, { method, path, bearer, body, form }: Sent): Promise<Got> {
   const text = form ? new URLSearchParams(form).toString() : body ? JSON.stringify(body) : '';
   const type = form ? 'application/x-www-form-urlencoded' : 'application/json';
-  const answer = await exchange(listener, method, path, text, {
+  const response = await exchange(listener, method, path, text, {
     ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
     ...(text !== '' && { 'content-type': type, 'content-length': String(Buffer.byteLength(text)) }),
   });
-  return { status: answer.status, body: answer.text === '' ? {} : (JSON.parse(answer.text) as Got['body']) };
+  return { status: response.status, body: response.text === '' ? {} : (JSON.parse(response.text) as Got['body']) };
 }
 
-/** A `fetch` that reaches one listener, whatever the host; what it asks for as a stream of events is not there. */
+/** A `fetch` that reaches one listener, for any host; event streams are 404. */
 export function fetchFrom(listener: () => RequestListener): (url: string, init: RequestInit) => Promise<Response> {
   return async function fetchInProcess(url, init) {
     const { pathname, search } = new URL(url);
     if (pathname.endsWith('/stream')) return new Response(null, { status: 404 });
     const headers = Object.fromEntries(new Headers(init.headers));
-    const { text, status, ...answer } = await exchange(
+    const { text, status, ...response } = await exchange(
       listener(),
       init.method ?? 'GET',
       pathname + search,
       '',
       headers,
     );
-    return new Response(text === '' ? null : text, { status, ...answer });
+    return new Response(text === '' ? null : text, { status, ...response });
   };
 }
 

@@ -73,7 +73,7 @@ export function floorOf({ highest }: Model, id: ClientId): number {
   return highest.get(id) ?? 0;
 }
 
-/** What a call with a token is answered, where tokens below `floor` are discarded. */
+/** The response to a call with a token, where tokens below `floor` are discarded. */
 export function verdictOn({ nowMs }: Model, token: ModelToken, scope: string, floor: number): string {
   if (nowMs >= token.expiresAtMs + TOLERANCE_MS) return '401 expired';
   if (token.generation < floor) return '401 superseded';

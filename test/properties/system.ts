@@ -32,7 +32,7 @@ export interface Faults {
 }
 
 /**
- * The APIs: one follows a source that tells it at once, one asks the token server every five seconds, one learns from
+ * The APIs: one follows a source that tells it immediately, one asks the token server every five seconds, one learns from
  * tokens alone.
  */
 export type ApiName = 'following' | 'polling' | 'learning';
@@ -141,7 +141,7 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
     restartApis,
     rest,
     async pass(ms) {
-      // In steps: an answer on its way must not meet its deadline before it had a turn.
+      // In steps: a response on its way must not reach its deadline before it had a turn.
       for (let left = ms; left > 0; left -= STEP_MS) {
         await time.advance(Math.min(left, STEP_MS));
         await rest();

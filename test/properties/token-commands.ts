@@ -35,14 +35,14 @@ export function call(tokenAt: number, scope: Scope): Command {
     const following = verdictOn(model, token, scope, floorOf(model, clientId));
     expect(`following: ${await system.call('following', scope, text)}`).toBe(`following: ${following}`);
 
-    // Between two polls it may be behind, but it refuses nothing that is good.
+    // Between two polls its floors may be old, but it refuses no valid token.
     const polling = await system.call('polling', scope, text);
     if (polling !== following)
       expect([following, polling]).toEqual(['401 superseded', verdictOn(model, token, scope, 0)]);
 
     const learning = verdictOn(model, token, scope, model.learned.get(clientId) ?? 0);
     expect(`learning: ${await system.call('learning', scope, text)}`).toBe(`learning: ${learning}`);
-    // A token that passed every other check proves that the change behind its generation was committed.
+    // A token that passed every other check proves that the change of its generation was committed.
     if (!learning.startsWith('401')) model.learned.set(clientId, generation);
   });
 }

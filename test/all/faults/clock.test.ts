@@ -22,7 +22,7 @@ describe('the clock of the process steps', () => {
     ['past the age limit', TTL_MS + 1],
     ['past the stale window', TTL_MS + STALE_MS + 1],
     ['a year on', 365 * DAY_MS],
-  ])('%s: the next request asks the issuer, and is answered 200', async (_what, ms) => {
+  ])('%s: the next request asks the issuer, and gets 200', async (_what, ms) => {
     through.time.step(ms);
     expect(await through.statusWith(KEY)).toBe(200);
     expect(through.server.keyFetches).toBe(2);

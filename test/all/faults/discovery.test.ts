@@ -5,7 +5,7 @@ import { keyServer } from '../../support/key-server';
 import { jwks, testKey } from '../../support/keys';
 import { expectRefusal } from '../../support/refusals';
 import { eventually } from '../support/eventually';
-import { answer, endless, faultServer, send, sized } from './fault-server';
+import { endless, faultServer, respondWith, send, sized } from './fault-server';
 import type { Fault } from './fault-server';
 
 const [KEY, NEXT] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
@@ -33,7 +33,7 @@ it('an issuer that is down at the start is an outage, and serves by itself withi
   await server.stop();
 });
 
-it('an issuer that goes down later harms nobody whose key is known, and brings its new keys when it is back', async () => {
+it('an issuer that goes down later does no harm to known keys, and brings its new keys when it is back', async () => {
   const server = await keyServer(KEY);
   const through = gateApp({ issuer: server.origin, fetch, clock });
   await through.gate.ready();
@@ -56,9 +56,17 @@ describe('a discovery document', () => {
     ['that drips', endless('HTTP/1.1 200 OK\r\n\r\n', Buffer.from(' '), 100), /did not respond within 5000 ms/],
     ['that breaks off', send('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"issuer":'), /could not be fetched/],
     ['of 50 MB', sized(50 * 1_048_576), /more than 1048576 bytes/],
-    ['that is a page', answer('<html>Sign in</html>'), /did not respond with a JSON object/],
-    ['that stands elsewhere', answer('', { status: '301 M', headers: 'Location: /jwks\r\n' }), /responded with 301/],
-    ['of another issuer', answer('{"issuer":"https://evil.test","jwks_uri":"https://evil.test/"}'), /another issuer/],
+    ['that is a page', respondWith('<html>Sign in</html>'), /did not respond with a JSON object/],
+    [
+      'that stands elsewhere',
+      respondWith('', { status: '301 M', headers: 'Location: /jwks\r\n' }),
+      /responded with 301/,
+    ],
+    [
+      'of another issuer',
+      respondWith('{"issuer":"https://evil.test","jwks_uri":"https://evil.test/"}'),
+      /another issuer/,
+    ],
   ];
 
   it.each(rows)('%s is an outage; a good one afterwards serves by itself', async (_what, fault, detail) => {
@@ -67,7 +75,7 @@ describe('a discovery document', () => {
       const document = request.includes('/jwks')
         ? jwks(KEY)
         : { issuer: server.origin, jwks_uri: `${server.origin}/jwks` };
-      answer(JSON.stringify(document))(socket, request, took);
+      respondWith(JSON.stringify(document))(socket, request, took);
     };
     server.behave = fault;
     const through = gateApp({ issuer: server.origin, fetch, clock });

@@ -47,7 +47,7 @@ function fill(): void {
   expect(() => writeFileSync(filler(), Buffer.alloc(KILOBYTES * 1024))).toThrow('ENOSPC');
 }
 
-/** Every kind of change, each answered 503 and without an effect, while every kind of read goes on. */
+/** Every kind of change, each refused with 503 and without an effect, while every kind of read goes on. */
 async function expectReadsOnly(client: Awaited<ReturnType<typeof registerClient>>): Promise<void> {
   const before = state();
   for (const change of changesOf(server)) {
@@ -84,13 +84,13 @@ async function expectReadsOnly(client: Awaited<ReturnType<typeof registerClient>
     expect(server.auth.list()).toMatchObject([{ client_id: 'pos-17', description: 'new' }]);
   });
 
-  it('that fills up while clients register: whoever was answered 201 is there after a restart, and no one else', async () => {
+  it('that fills up while clients register: exactly the clients that got 201 are there after a restart', async () => {
     const registered: string[] = [];
     let last = 201;
     while (last === 201) {
       const id = `client-${registered.length}`;
-      const answer = await server.post('/clients', { client_id: id, scope: 'orders:read' });
-      last = answer.status;
+      const response = await server.post('/clients', { client_id: id, scope: 'orders:read' });
+      last = response.status;
       if (last === 201) registered.push(id);
     }
     expect(last).toBe(503);

@@ -5,14 +5,14 @@ import type { AddressInfo, Socket } from 'node:net';
 /** What a broken server does with a connection on which a request has come; `took` counts bytes that went out. */
 export type Fault = (socket: Socket, request: string, took: (bytes: number) => void) => void;
 
-/** A server on loopback that answers byte by byte what no HTTP server would. */
+/** A server on loopback that responds byte by byte as no HTTP server would. */
 export interface FaultServer {
   readonly origin: string;
   /** What happens to requests from now on. */
   behave: Fault;
   /** First lines of the requests so far. */
   readonly requests: string[];
-  /** Bytes that clients took of endless answers. */
+  /** Bytes that clients took of endless responses. */
   readonly bytesTaken: number;
   stop(): Promise<void>;
 }
@@ -51,8 +51,8 @@ export async function faultServer(behave: Fault): Promise<FaultServer> {
   return self;
 }
 
-/** A whole answer, as a server that is well would give it. */
-export function answer(body: string | Buffer, { status = '200 OK', headers = '' } = {}): Fault {
+/** A whole response, as a working server would send it. */
+export function respondWith(body: string | Buffer, { status = '200 OK', headers = '' } = {}): Fault {
   const bytes = Buffer.from(body);
   const head = `HTTP/1.1 ${status}\r\nContent-Length: ${bytes.length}\r\n${headers}\r\n`;
   return (socket) => void socket.write(Buffer.concat([Buffer.from(head), bytes]));
@@ -66,7 +66,7 @@ export function send(...parts: readonly (string | Buffer)[]): Fault {
   };
 }
 
-/** The head of a good answer, then `chunk` again and again: at once as fast as it is taken, or every so many ms. */
+/** The head of a good response, then `chunk` again and again: as fast as it is taken, or every so many ms. */
 export function endless(head: string, chunk: Buffer, everyMs?: number): Fault {
   return (socket, _request, took) => {
     const write = (): boolean => socket.write(chunk, (error) => error || took(chunk.length));

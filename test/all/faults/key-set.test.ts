@@ -4,7 +4,7 @@ import type { GateApp } from '../../support/gate-app';
 import { NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
 import { eventually } from '../support/eventually';
-import { answer, endless, faultServer, send, sized } from './fault-server';
+import { endless, faultServer, respondWith, send, sized } from './fault-server';
 import type { Fault, FaultServer } from './fault-server';
 
 const [KEY, NEXT] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
@@ -12,11 +12,11 @@ const GOOD = JSON.stringify(jwks(KEY, NEXT));
 const MEGABYTE = 1_048_576;
 const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 const zeros = Buffer.alloc(65_536, 0x20);
-const gzip = (body: Buffer): Fault => answer(gzipSync(body), { headers: 'Content-Encoding: gzip\r\n' });
+const gzip = (body: Buffer): Fault => respondWith(gzipSync(body), { headers: 'Content-Encoding: gzip\r\n' });
 
 /** What the server does, what the operators read, and within how many ms. */
 const rows: readonly [string, Fault, RegExp, number][] = [
-  ['never answers', () => {}, /did not respond within 5000 ms/, 5_500],
+  ['never responds', () => {}, /did not respond within 5000 ms/, 5_500],
   ['stops in its head', (socket) => void socket.write('HTTP/1.1 200 OK\r\nX-A'), /within 5000 ms/, 5_500],
   ['drips its head', endless('HTTP/1.1 200 OK\r\n', Buffer.from('X: y\r\n'), 100), /within 5000 ms/, 5_500],
   ['drips its body', endless(`${CHUNKED}`, Buffer.from('1\r\n \r\n'), 100), /within 5000 ms/, 5_500],
@@ -28,40 +28,65 @@ const rows: readonly [string, Fault, RegExp, number][] = [
   ],
   ['closes in its body', send(`HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n${GOOD}`), /could not be fetched/, 1_000],
   ['closes in a chunk', send(`${CHUNKED}ffff\r\n${GOOD}`), /could not be fetched/, 1_000],
-  ['closes at once', (socket) => void socket.destroy(), /could not be fetched/, 1_000],
+  ['closes immediately', (socket) => void socket.destroy(), /could not be fetched/, 1_000],
   ['resets the connection', (socket) => void socket.resetAndDestroy(), /could not be fetched/, 1_000],
   ['speaks no HTTP', send('SSH-2.0-OpenSSH_9.6\r\n'), /could not be fetched/, 1_000],
-  ['answers bytes', send(Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 7) % 256))), /could not/, 1_000],
-  ['answers HTTP/0.9', send(GOOD), /could not be fetched/, 1_000],
-  ['answers 100 and nothing more', (socket) => void socket.write('HTTP/1.1 100 \r\n\r\n'), /could not|within/, 5_500],
   [
-    'answers 1,000 kB of headers',
+    'responds with bytes',
+    send(Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 7) % 256))),
+    /could not/,
+    1_000,
+  ],
+  ['responds with HTTP/0.9', send(GOOD), /could not be fetched/, 1_000],
+  ['responds 100 and nothing more', (socket) => void socket.write('HTTP/1.1 100 \r\n\r\n'), /could not|within/, 5_500],
+  [
+    'responds with 1,000 kB of headers',
     endless('HTTP/1.1 200 OK\r\n', Buffer.from(`X: ${'y'.repeat(999)}\r\n`)),
     /could/,
     1_000,
   ],
   [
-    'answers an HTML page',
-    answer('<!doctype html><title>Sign in</title>'),
+    'responds with an HTML page',
+    respondWith('<!doctype html><title>Sign in</title>'),
     /did not respond with a JSON object/,
     1_000,
   ],
-  ['answers nothing', answer(''), /did not respond with a JSON object/, 1_000],
-  ['answers 50 MB', sized(50 * MEGABYTE), /more than 1048576 bytes/, 2_000],
-  ['answers without end', endless(CHUNKED, chunk(zeros)), /more than 1048576 bytes/, 2_000],
-  ['answers 50 MB in 50 kB', gzip(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/, 2_000],
-  ['answers what is no gzip', answer(GOOD, { headers: 'Content-Encoding: gzip\r\n' }), /could not be fetched/, 1_000],
-  ['answers 500 with keys', answer(GOOD, { status: '500 Oops' }), /responded with 500/, 1_000],
+  ['responds with nothing', respondWith(''), /did not respond with a JSON object/, 1_000],
+  ['responds with 50 MB', sized(50 * MEGABYTE), /more than 1048576 bytes/, 2_000],
+  ['responds with without end', endless(CHUNKED, chunk(zeros)), /more than 1048576 bytes/, 2_000],
+  ['responds with 50 MB in 50 kB', gzip(Buffer.alloc(50 * MEGABYTE, 0x20)), /more than 1048576 bytes/, 2_000],
   [
-    'answers 503 without end',
+    'responds with invalid gzip',
+    respondWith(GOOD, { headers: 'Content-Encoding: gzip\r\n' }),
+    /could not be fetched/,
+    1_000,
+  ],
+  ['responds 500 with keys', respondWith(GOOD, { status: '500 Oops' }), /responded with 500/, 1_000],
+  [
+    'responds 503 without end',
     endless('HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n', chunk(zeros)),
     /503/,
     1_000,
   ],
-  ['redirects to itself', answer('', { status: '302 F', headers: 'Location: /jwks\r\n' }), /responded with 302/, 1_000],
-  ['redirects elsewhere', answer('', { status: '307 T', headers: 'Location: http://127.0.0.1:9/\r\n' }), /307/, 1_000],
-  ['answers 206 with keys', answer(GOOD, { status: '206 Partial' }), /responded with 206/, 1_000],
-  ['answers keys nested 100,000 deep', answer(`{"keys":[${'['.repeat(1e5)}${']'.repeat(1e5)}]}`), /no key that/, 1_000],
+  [
+    'redirects to itself',
+    respondWith('', { status: '302 F', headers: 'Location: /jwks\r\n' }),
+    /responded with 302/,
+    1_000,
+  ],
+  [
+    'redirects elsewhere',
+    respondWith('', { status: '307 T', headers: 'Location: http://127.0.0.1:9/\r\n' }),
+    /307/,
+    1_000,
+  ],
+  ['responds 206 with keys', respondWith(GOOD, { status: '206 Partial' }), /responded with 206/, 1_000],
+  [
+    'responds with keys nested 100,000 deep',
+    respondWith(`{"keys":[${'['.repeat(1e5)}${']'.repeat(1e5)}]}`),
+    /no key that/,
+    1_000,
+  ],
 ];
 
 function chunk(bytes: Buffer): Buffer {
@@ -79,7 +104,7 @@ interface Trial {
 
 /** Good keys first; then the fault, found by the first token with a new key; then the server is well again. */
 async function trial(fault: Fault): Promise<Trial> {
-  const server = await faultServer(answer(JSON.stringify(jwks(KEY))));
+  const server = await faultServer(respondWith(JSON.stringify(jwks(KEY))));
   const startedMs = performance.now();
   const through = gateApp({
     jwksUri: `${server.origin}/jwks`,
@@ -96,7 +121,7 @@ async function trial(fault: Fault): Promise<Trial> {
   const elapsedMs = performance.now() - askedMs;
   const detail = through.log.at('warn').find(({ fields }) => 'detail' in fields)?.fields['detail'];
 
-  server.behave = answer(GOOD);
+  server.behave = respondWith(GOOD);
   // The first pause after a failure is one second at most.
   let after = 0;
   await eventually('the new key', async () => (after = await statusOf(NEXT, '3')) !== 503);

@@ -100,7 +100,7 @@ describe('the connection that listens', () => {
     await verifier.close();
   });
 
-  it('brings hints again after it was cut, and whatever moved while nobody listened', async () => {
+  it('brings hints again after it was cut, and what moved in the meantime', async () => {
     const verifier = startVerifier(reader.source);
     await verifier.ready();
     await terminate('all');
@@ -139,7 +139,7 @@ describe('a half-open connection', () => {
     await eventually('staleness', () => verdict(verifier, 'pos', FLOOR + 30) === 'generations_unavailable');
     expect(verdict(verifier, 'pos', OLD)).toBe('superseded');
     wire.thaw();
-    await eventually('the change behind the dead wire', () => verdict(verifier, 'pos', FLOOR + 29) === 'superseded');
+    await eventually('the change beyond the dead wire', () => verdict(verifier, 'pos', FLOOR + 29) === 'superseded');
     expect(verdict(verifier, 'pos', FLOOR + 30)).toBe('admitted');
     await verifier.close();
   });

@@ -36,7 +36,7 @@ export function openSource(
   };
 }
 
-/** Connections for the test itself; a server that stops while they end is no failure. */
+/** Connections for the test itself; a server that stops while they end is not a failure. */
 export function quietPool(connectionString: string): Pool {
   const pool = new Pool({ connectionString });
   pool.on('error', () => undefined);

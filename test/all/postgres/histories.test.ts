@@ -80,7 +80,7 @@ describe('an old dump is restored under running processes', () => {
     await eventually('two reads of what was restored', () => verifier.status().reads > reads + 1);
     expect(verdict(verifier, 'pos', FLOOR + 4)).toBe('superseded');
     expect(verdict(verifier, 'kiosk', OLD)).toBe('superseded');
-    // Both changes are lost to the store: whoever starts now learns them only from whoever publishes again.
+    // Both changes are lost to the store: a process that starts now learns them only when they are published again.
     expect(await coldVerdict('pos', FLOOR + 4)).toBe('admitted');
     expect(await coldVerdict('pos', OLD)).toBe('superseded');
     expect(await coldVerdict('kiosk', OLD)).toBe('admitted');
@@ -133,7 +133,7 @@ describe('another server takes over', () => {
     return verifier;
   }
 
-  it('whose transaction numbers are lower and whose clock is an hour behind: everything is read again', async () => {
+  it('whose transaction numbers are lower and whose clock is an hour slow: everything is read again', async () => {
     await burn(first, 5_000);
     const verifier = await failOver(async (writer) => {
       await writer.source.publish('kiosk', FLOOR);
@@ -183,25 +183,25 @@ describe('another server takes over', () => {
 });
 
 it('finds the changes of two writers whose clocks are 30 s apart', async () => {
-  const [ahead, behind] = [open(first.url), open(first.url)];
+  const [fast, slow] = [open(first.url), open(first.url)];
   const verifier = startVerifier(throughWire().source, { overlapMs: 0 });
   await verifier.ready();
   const now = Date.now();
-  await ahead.source.publish('pos', now + 15_000);
+  await fast.source.publish('pos', now + 15_000);
   await eventually('the writer ahead', () => verdict(verifier, 'pos', now + 14_999) === 'superseded');
-  await behind.source.publish('kiosk', now - 15_000);
-  await eventually('the writer behind', () => verdict(verifier, 'kiosk', now - 15_001) === 'superseded');
+  await slow.source.publish('kiosk', now - 15_000);
+  await eventually('the slow writer', () => verdict(verifier, 'kiosk', now - 15_001) === 'superseded');
   // For the same client a lower number changes nothing: the rule max(previous + 1, now) never makes one.
-  await behind.source.publish('pos', now - 15_000);
-  await behind.source.publish('pos', now + 15_001);
-  await eventually('the writer behind, by the rule', () => verdict(verifier, 'pos', now + 15_000) === 'superseded');
+  await slow.source.publish('pos', now - 15_000);
+  await slow.source.publish('pos', now + 15_001);
+  await eventually('the slow writer, by the rule', () => verdict(verifier, 'pos', now + 15_000) === 'superseded');
   expect(verdict(verifier, 'pos', now + 15_001)).toBe('admitted');
   expect(await coldVerdict('pos', now + 15_000)).toBe('superseded');
   expect(await coldVerdict('kiosk', now - 15_001)).toBe('superseded');
   await verifier.close();
 });
 
-/** Alters rows behind the trigger's back, to play a server with another clock. */
+/** Alters rows without the trigger, to play a server with another clock. */
 async function changeWithoutStamp({ pool }: OpenSource, assignment: string): Promise<void> {
   await pool.query(`ALTER TABLE tillgate_generations DISABLE TRIGGER ALL;
     UPDATE tillgate_generations SET ${assignment};

@@ -48,7 +48,7 @@ async function connect(): Promise<Client> {
   return client;
 }
 
-/** Opens a transaction that has written, and answers what ends it. */
+/** Opens a transaction that has written, and returns the function that ends it. */
 async function writeWithoutCommit(clientId: string, generation: number): Promise<(end?: string) => Promise<void>> {
   const client = await connect();
   await client.query('BEGIN');
@@ -119,7 +119,7 @@ describe('two transactions, the earlier one commits later', () => {
     expect((await readMap(sinceMs)).get('pos')).toBe(NOW + 1);
   });
 
-  it('leaves nothing behind when it is rolled back', async () => {
+  it('leaves nothing when it is rolled back', async () => {
     const end = await writeWithoutCommit('pos', NOW + 1);
     const sinceMs = await readNow();
     await end('ROLLBACK');

@@ -118,7 +118,7 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
     },
   ],
   [
-    'a rotation that ends the secret before at once',
+    'a rotation that ends the previous secret immediately',
     {
       rotated: (row, secret, options, context) =>
         actual.rotated(row, secret, { ...options, revokePrevious: true }, context),
@@ -158,7 +158,7 @@ describe('the properties find', () => {
       })),
     ],
     [
-      'a source that is one change behind',
+      'a source that misses the last change',
       faulty((source) => ({ publish: (id, generation) => source.publish?.(id, generation - 1) ?? Promise.resolve() })),
     ],
     [

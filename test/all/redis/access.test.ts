@@ -83,7 +83,7 @@ describe('a server that cannot serve', () => {
     await replica.stop();
   });
 
-  it('is explained when the key holds something else, or a score that is no generation', async () => {
+  it('is explained when the key holds something else, or a score that is not a generation', async () => {
     const source = generationsFromUrl(redis.url, { logger });
     await redis.command('SET', 'tillgate:generations', 'x');
     await expect(source.read(0)).rejects.toThrow('the key holds something other than a sorted set (WRONGTYPE)');

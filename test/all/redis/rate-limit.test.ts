@@ -17,7 +17,7 @@ let dataDir: string;
 let first: RunningTillgate<DevReport>;
 let second: RunningTillgate<DevReport & { readonly listening: string }>;
 
-/** Two processes that serve the same API: one of them beside its token server. */
+/** Two processes that serve the same API: one of them with its token server. */
 beforeEach(async () => {
   redis = await startRedis();
   dataDir = await mkdtemp(join(tmpdir(), 'tillgate-limits-'));

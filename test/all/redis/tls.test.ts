@@ -33,7 +33,7 @@ afterAll(async () => {
   if (folder !== undefined) await rm(folder, { recursive: true });
 });
 
-/** What a process of its own says, which trusts these certificates besides the usual ones. */
+/** What a process of its own says, which also trusts these certificates. */
 async function publishAndRead(trusted: string): Promise<string> {
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: trusted };
   const script = join(__dirname, 'tls-client.ts');
@@ -45,7 +45,7 @@ describe('a rediss: address', () => {
     expect(await publishAndRead(certificateFile)).toBe('[["pos",5]]');
   });
 
-  it('is refused when nobody vouches for the certificate, and its password is not told', async () => {
+  it('is refused when the certificate is not trusted, and its password is not told', async () => {
     const failure = await publishAndRead('');
     expect(failure).toMatch(
       /^SourceError: Redis: ZADD: no response within 5000 ms; the connection failed: Error \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/,

@@ -3,7 +3,7 @@ const PATIENCE_MS = 20_000;
 const PAUSE_MS = 10;
 
 /**
- * Asks until the answer is neither `undefined` nor `false`, and answers it. For real servers only: everything else runs
+ * Asks until the result is neither `undefined` nor `false`, and returns it. For real servers only: everything else runs
  * on fake time.
  *
  * @throws Error naming `what` when the time is over.
@@ -15,8 +15,8 @@ export async function eventually<Value>(
 ): Promise<Exclude<Value, undefined | false>> {
   const untilMs = performance.now() + patienceMs;
   while (performance.now() < untilMs) {
-    const answer = await ask();
-    if (answer !== undefined && answer !== false) return answer as Exclude<Value, undefined | false>;
+    const result = await ask();
+    if (result !== undefined && result !== false) return result as Exclude<Value, undefined | false>;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
   throw new Error(`waited ${patienceMs} ms in vain: ${what}`);

@@ -15,13 +15,13 @@ export interface Shot {
 
 /** What became of a request. */
 export interface Outcome {
-  /** 0: there was no whole answer. */
+  /** 0: there was no complete response. */
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
   /** Why there was none. */
   readonly error: string | undefined;
-  /** Whether it went out on a connection on which there had been an answer before. */
+  /** Whether it went out on a connection on which there had been a response before. */
   readonly reused: boolean;
   readonly startedAt: number;
   readonly ms: number;
@@ -77,7 +77,7 @@ export function busy(
 }
 
 /**
- * Sends `total` requests, `perSecond` of them each second whatever the answers do: a server that falls behind is not
+ * Sends `total` requests, `perSecond` of them each second without waiting for responses: a server that falls behind is not
  * spared. Times count from the moment at which a request was due.
  */
 export async function paced(perSecond: number, total: number, next: () => Shot): Promise<readonly Outcome[]> {

@@ -21,7 +21,7 @@ export interface PostgresServer {
   start(): Promise<void>;
   /** SIGKILL, as a crash of the machine's memory management does. */
   kill(): Promise<void>;
-  /** Runs one of PostgreSQL's programs against it and answers what it prints. */
+  /** Runs one of PostgreSQL's programs against it and returns what it prints. */
   tool(name: string, args: readonly string[], input?: string): Promise<string>;
   /** Stops it and removes its data. */
   stop(): Promise<void>;
@@ -45,7 +45,7 @@ export async function startPostgres(): Promise<PostgresServer> {
 
   async function start(): Promise<void> {
     const settings = [...SETTINGS, `port=${port}`, `unix_socket_directories=${folder}`];
-    await eventually('PostgreSQL answers', async () => {
+    await eventually('PostgreSQL responds', async () => {
       // After a kill the children of the old server may hold its memory for a moment: then the new one gives up.
       if (child === undefined || child.exitCode !== null) {
         child = spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], {

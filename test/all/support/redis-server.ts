@@ -56,7 +56,7 @@ export async function startRedis({
 
   async function start(): Promise<void> {
     child = spawn('redis-server', settings, { stdio: 'ignore' });
-    await eventually('Redis answers', () =>
+    await eventually('Redis responds', () =>
       commandTo(url, 'PING').then(
         () => true,
         () => false,
@@ -123,7 +123,7 @@ async function commandTo(url: string, name: string, ...args: string[]): Promise<
   }
 }
 
-/** A port of this machine that nobody listens on. */
+/** A port of this machine that is free. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -6,7 +6,7 @@ export interface TcpProxy {
   readonly port: number;
   /** Connections that have been taken so far. */
   readonly connections: number;
-  /** From now on nothing passes and nobody is told: what a firewall does that has forgotten its connections. */
+  /** From now on nothing passes, without an error: what a firewall does that has forgotten its connections. */
   freeze(): void;
   /** Later connections pass again; the frozen ones stay dead. */
   thaw(): void;

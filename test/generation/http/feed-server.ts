@@ -2,14 +2,14 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A server on loopback whose answers a test decides one by one. */
+/** A server on loopback whose responses a test decides one by one. */
 export interface FeedServer {
   readonly url: string;
   /** Every request so far. */
   readonly requests: IncomingMessage[];
-  /** Answers the next requests. */
+  /** Handles the next requests. */
   handler: RequestListener;
-  /** Answers that are still open. */
+  /** Responses that are still open. */
   readonly open: Set<ServerResponse>;
   stop(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function feedServer(): Promise<FeedServer> {
   return feed;
 }
 
-/** Answers JSON with the content type that belongs to it. */
+/** Responds with JSON and its content type. */
 export function json(body: unknown, headers: Record<string, string> = {}): RequestListener {
   return (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json', ...headers });

@@ -11,7 +11,7 @@ const HEAD = `{"now":${START},"count":2}\n`;
 const POS = '{"client_id":"pos","generation":7}\n';
 const CAFE = '{"client_id":"café 🍔","generation":8}\n';
 
-/** What a source makes of an answer that comes in these pieces. */
+/** What a source reads from a response that arrives in these pieces. */
 async function readPieces(pieces: readonly (string | Uint8Array)[]): Promise<{ floors: Floor[]; nowMs: number }> {
   const body = new ReadableStream({
     start(controller) {
@@ -19,11 +19,11 @@ async function readPieces(pieces: readonly (string | Uint8Array)[]): Promise<{ f
       controller.close();
     },
   });
-  const answer = new Response(body, { headers: TYPE });
+  const response = new Response(body, { headers: TYPE });
   const time = fakeTime(START);
   const source = httpGenerations({
     url: 'https://login.example',
-    fetch: () => Promise.resolve(answer),
+    fetch: () => Promise.resolve(response),
     schedule: time.schedule,
     logger: keptLog(),
   });
@@ -32,7 +32,7 @@ async function readPieces(pieces: readonly (string | Uint8Array)[]): Promise<{ f
   return { floors: [...floors], nowMs };
 }
 
-describe('an answer in lines', () => {
+describe('a response in lines', () => {
   it('is read wherever its bytes are torn apart', async () => {
     const bytes = Buffer.from(HEAD + POS + CAFE);
     const cuts = fc.array(fc.nat({ max: bytes.length }), { maxLength: 8 });
@@ -76,10 +76,10 @@ describe('an answer in lines', () => {
     ['a count as text', `{"now":${START},"count":"1"}\n${POS}`, 'without a "count" of floors'],
     ['no now', `{"count":1}\n${POS}`, 'without "now" in ms'],
     ['null as its head', 'null\n', 'without a "count" of floors'],
-    ['a line that is no JSON', `${HEAD}hunter2\n`, 'invalid JSON'],
+    ['a line that is not JSON', `${HEAD}hunter2\n`, 'invalid JSON'],
     ['an empty line', `${HEAD}\n${POS}`, 'invalid JSON'],
-    ['a line that is no floor', `${HEAD}${POS}{"client_id":"","generation":1}\n`, 'not a floor (floors[1])'],
-    ['a generation that is no integer', `${HEAD}{"client_id":"a","generation":1e400}\n`, 'not a floor (floors[0])'],
+    ['a line that is not a floor', `${HEAD}${POS}{"client_id":"","generation":1}\n`, 'not a floor (floors[1])'],
+    ['a generation that is not an integer', `${HEAD}{"client_id":"a","generation":1e400}\n`, 'not a floor (floors[0])'],
     ['a line without an end', `${HEAD}${' '.repeat(70_000)}`, 'a line of more than 65536 characters'],
     ['broken UTF-8', Buffer.from(`${HEAD}"\xff"\n`, 'latin1'), 'invalid UTF-8'],
     ['half a character at its end', Buffer.concat([Buffer.from(HEAD), Buffer.of(0xc3)]), 'invalid UTF-8'],
@@ -91,7 +91,7 @@ describe('an answer in lines', () => {
   });
 });
 
-describe('a server that answers in lines', () => {
+describe('a server that responds in lines', () => {
   let feed: FeedServer;
   beforeEach(async () => {
     feed = await feedServer();
@@ -104,7 +104,7 @@ describe('a server that answers in lines', () => {
     return startVerifier({ source: { read: (sinceMs) => source.read(sinceMs) } }, time);
   }
 
-  it('brings its floors to a verifier, and answers 304 as before', async () => {
+  it('brings its floors to a verifier, and gets 304 as before', async () => {
     feed.handler = (_, response) => {
       response.writeHead(200, { ...TYPE, etag: '"one"' }).end(HEAD + POS + CAFE);
     };
@@ -125,7 +125,7 @@ describe('a server that answers in lines', () => {
     await verifier.close();
   });
 
-  it('is not waited for any longer than one that answers JSON', async () => {
+  it('has the same time limit as one that responds with JSON', async () => {
     const time = fakeTime(START);
     feed.handler = (_, response) => void response.writeHead(200, TYPE).write(HEAD + POS);
     const source = httpGenerations({ url: feed.url, timeoutMs: 700, schedule: time.schedule, logger: keptLog() });

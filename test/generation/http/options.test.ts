@@ -78,7 +78,11 @@ describe('httpGenerations', () => {
     ['a fragment', { url: 'https://pos:hunter2@login.example/#a' }, /without a fragment/],
     ['credentials that are not encoded', { url: 'https://pos:%hunter2@login.example' }, /must be percent-encoded/],
     ['headers as a list', { url: 'https://a.example', headers: ['hunter2'] }, /"headers" must be an object/],
-    ['a header that is no text', { url: 'https://a.example', headers: { 'x-a': 5 } }, /no valid header under "x-a"/],
+    [
+      'a header that is not a string',
+      { url: 'https://a.example', headers: { 'x-a': 5 } },
+      /no valid header under "x-a"/,
+    ],
     [
       'a line break',
       { url: 'https://a.example', headers: { 'x-a': 'hunter2\r\n' + 'x: y' } },

@@ -28,7 +28,7 @@ function asked(): (string | undefined)[][] {
 }
 
 describe('reading /generations', () => {
-  it('answers floors and clock of the server', async () => {
+  it('returns floors and clock of the server', async () => {
     feed.handler = json({ now: START, floors: [{ client_id: 'pos', generation: 7 }] });
     expect(await newSource().read(0)).toEqual({ floors: [['pos', 7]], nowMs: START });
     expect(feed.requests[0]).toMatchObject({
@@ -148,7 +148,7 @@ describe('reading /generations', () => {
     expect(feed.requests).toHaveLength(1);
   });
 
-  it('refuses an answer that is cut off', async () => {
+  it('refuses a response that is cut off', async () => {
     feed.handler = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
       response.write('{"now":1,', () => response.destroy());
@@ -156,11 +156,11 @@ describe('reading /generations', () => {
     await expect(newSource().read(0)).rejects.toMatchObject({ name: 'SourceError' });
   });
 
-  it('refuses an answer that never ends in size', async () => {
+  it('refuses a response without a size limit', async () => {
     const megabytes = new Uint8Array(64 * 1024 * 1024).fill(32);
     const body = new ReadableStream({ pull: (controller) => controller.enqueue(megabytes) });
-    const answer = new Response(body, { headers: { 'content-type': 'application/json' } });
-    const { read } = newSource({ fetch: () => Promise.resolve(answer) });
+    const response = new Response(body, { headers: { 'content-type': 'application/json' } });
+    const { read } = newSource({ fetch: () => Promise.resolve(response) });
     await expect(read(0)).rejects.toThrow('responded with more than 268435456 bytes');
   });
 
@@ -169,7 +169,7 @@ describe('reading /generations', () => {
     await expect(newSource().read(0)).rejects.toThrow(/\/generations: TypeError \(ECONNREFUSED\)$/);
   });
 
-  it.each(['head', 'body'])('gives up after the time for one answer when the %s does not come', async (part) => {
+  it.each(['head', 'body'])('gives up after the time for one response when the %s does not come', async (part) => {
     feed.handler = (_, response) => {
       if (part === 'body') response.writeHead(200, { 'content-type': 'application/json' }).write('{"now":');
     };

@@ -55,7 +55,7 @@ describe('sseParser', () => {
       ],
     ],
     ['a retry', 'retry: 1500\n\n', [['retry', 1500]]],
-    ['a retry that is no number as none', 'retry: -1\nretry: 1.5\nretry: x\nretry:\n\n', []],
+    ['a retry that is not a number as none', 'retry: -1\nretry: 1.5\nretry: x\nretry:\n\n', []],
     ['colons in data', 'data: {"a":1}\n\n', [['event', 'message', '{"a":1}']]],
   ])('reads %s', (_, text, expected) => {
     expect(parse(text)).toEqual(expected);

@@ -3,7 +3,7 @@ import type { World } from './world';
 
 /** What becomes of one read. Times in ms, on the way there and on the way back; the verifier waits for 5 s. */
 export type ReadFate =
-  | { readonly kind: 'answers'; readonly thereMs: number; readonly backMs: number }
+  | { readonly kind: 'responds'; readonly thereMs: number; readonly backMs: number }
   | { readonly kind: 'fails' | 'hangs' | 'is partly broken' };
 
 /** What becomes of one hint. */
@@ -12,7 +12,7 @@ export type HintFate = 'lost' | 'repeated' | { readonly lateMs: number };
 /** What becomes of one attempt to watch. */
 export type WatchFate = 'fails' | 'hangs';
 
-/** The way from one server to the source: whatever is not in the queues works at once. */
+/** The way from one server to the source: requests without an entry in the queues succeed immediately. */
 export class Link {
   readonly reads: ReadFate[] = [];
   readonly hints: HintFate[] = [];
@@ -30,17 +30,17 @@ export class Link {
   connect(onAsk: () => void, onAnswer: (floors: readonly Floor[]) => void, watches: boolean): GenerationSource {
     const read = async (sinceMs: number): Promise<GenerationSnapshot> => {
       onAsk();
-      const fate = this.reads.shift() ?? { kind: 'answers', thereMs: 0, backMs: 0 };
+      const fate = this.reads.shift() ?? { kind: 'responds', thereMs: 0, backMs: 0 };
       if (fate.kind === 'fails') throw new Error('down');
       if (fate.kind === 'hangs') return new Promise(() => undefined);
-      const { thereMs, backMs } = fate.kind === 'answers' ? fate : { thereMs: 0, backMs: 0 };
+      const { thereMs, backMs } = fate.kind === 'responds' ? fate : { thereMs: 0, backMs: 0 };
       await this.#pause(thereMs);
       const { floors, nowMs } = this.#world.read(sinceMs);
       await this.#pause(backMs);
       // Somebody has written nonsense over one of the floors.
-      const intact = fate.kind === 'answers' ? floors : floors.slice(1);
+      const intact = fate.kind === 'responds' ? floors : floors.slice(1);
       onAnswer(intact);
-      return { floors: fate.kind === 'answers' ? floors : [['broken', -1], ...intact], nowMs };
+      return { floors: fate.kind === 'responds' ? floors : [['broken', -1], ...intact], nowMs };
     };
     return watches ? { read, watch: (wake, lost) => this.#watch(wake, lost) } : { read };
   }

@@ -11,7 +11,7 @@ const LOOKS = 5;
 
 /**
  * Plays a script. Throws as soon as a server judges a token otherwise than the model, and when a server has not
- * recovered after everything has worked for two minutes. Answers how many tokens were judged.
+ * recovered after everything has worked for two minutes. Returns how many tokens were verified.
  */
 export async function play({ servers: kinds, probing, events }: Script): Promise<number> {
   const world = new World();

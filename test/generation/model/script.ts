@@ -84,12 +84,12 @@ function events(): fc.Arbitrary<Event> {
   return fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
-/** A verifier waits for 5 s, so some of the slow answers are too late to count. */
+/** A verifier waits for 5 s, so some of the slow responses are too late to count. */
 function readFate(): fc.Arbitrary<ReadFate> {
   const thereMs = fc.constantFrom(0, 0, 30, 4_000, 11_000);
   const backMs = fc.constantFrom(0, 30, 4_900, 5_500, 19_000);
   const kind = fc.constantFrom('fails' as const, 'fails' as const, 'hangs' as const, 'is partly broken' as const);
-  return fc.oneof(fc.record({ kind: fc.constant('answers' as const), thereMs, backMs }), fc.record({ kind }));
+  return fc.oneof(fc.record({ kind: fc.constant('responds' as const), thereMs, backMs }), fc.record({ kind }));
 }
 
 function hintFates(): fc.Arbitrary<HintFate> {

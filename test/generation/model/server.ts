@@ -23,7 +23,7 @@ interface ReadBegun {
 }
 
 /**
- * One resource server with a clock of its own, beside the model of what it must know. Every token that is presented is
+ * One resource server with a clock of its own, next to the model of what it must know. Every token that is presented is
  * judged by both.
  */
 export class ModelServer {
@@ -71,7 +71,7 @@ export class ModelServer {
     if (reads > this.#completeReads) {
       this.#completeReads = reads;
       this.#complete = this.#begun;
-      // A source that was emptied meanwhile had nothing to answer.
+      // A source that was emptied meanwhile had nothing to return.
       if (this.#begun?.losses === this.#world.losses) this.#knowledge.apply(this.#begun.committed);
       // Floors are dropped by the time of the read, which can bring back what a wrong clock has dropped.
       this.#knowledge.forget(this.#begun?.clockMs ?? 0);
@@ -80,7 +80,7 @@ export class ModelServer {
   }
 
   /**
-   * Presents a token: the first time it is examined, later it is remembered. Answers `false` when its times alone refuse
+   * Presents a token: the first time it is examined, later it is remembered. Returns `false` when its times alone refuse
    * it, before anybody looks at its generation.
    */
   present(token: ModelToken): boolean {
@@ -121,7 +121,7 @@ export class ModelServer {
 
   /** Every outcome that is right. */
   #expected({ clientId, generation }: ModelToken, remembered: boolean): string[] {
-    // A token that is remembered has been held against the clock when it came first.
+    // A token that is remembered was compared with the clock the first time.
     if (!remembered && generation > this.clockMs + TOLERANCE) return ['generation_invalid'];
     if (this.#knowledge.binds(clientId, generation)) return ['superseded'];
     const otherwise = this.kind.onStale === 'accept' || this.#isFresh() ? 'accepted' : 'generations_unavailable';
@@ -136,7 +136,7 @@ export class ModelServer {
 
   #admit(clientId: string, generation: number): string {
     const got = reasonOf(() => this.#verifier.verify(clientId, { generation })) ?? 'accepted';
-    // The token has proved its generation, also while nobody can tell whether there is a later one.
+    // The token has proved its generation, even while a later one may exist.
     if (got === 'accepted' || got === 'generations_unavailable') this.#knowledge.apply([[clientId, generation]]);
     return got;
   }
@@ -153,7 +153,7 @@ export class ModelServer {
     this.#completeReads = 0;
     const { source, onStale } = this.kind;
     const onAsk = (): void => this.#onAsk();
-    // Of this process alone: an answer can come after it is gone.
+    // Of this process alone: a response can arrive after it has ended.
     const link = this.link.connect(onAsk, (floors) => knowledge.apply(floors), source === 'watched');
     const options = { clock: () => this.clockMs, maxStalenessMs: MAX_STALENESS, onStale, skewMs: TOLERANCE };
     const bounds = { maxTokenAgeMs: MAX_TOKEN_AGE, pollMs: 7_000, random: () => 0.5 };

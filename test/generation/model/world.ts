@@ -55,7 +55,7 @@ export class World {
     return { clientId, generation: this.generationOf(clientId), iatMs, expMs: iatMs + lifetimeMs };
   }
 
-  /** A client begins with the time of its registration, which nobody publishes. */
+  /** A client begins with the time of its registration, which is not published. */
   generationOf(clientId: string): number {
     return this.#registry.get(clientId) ?? START - MINUTE;
   }
@@ -83,7 +83,7 @@ export class World {
 
   #commit(clientId: string, row: Row): void {
     const shown = this.#visible.get(clientId);
-    // An earlier number that commits later is a change too: whoever writes it does not know better.
+    // An earlier number that commits later is a change too: its writer does not know the later one.
     const generation = Math.max(row.generation, shown?.generation ?? 0);
     this.#visible.set(clientId, { generation, changedMs: Math.max(row.changedMs, shown?.changedMs ?? 0) });
     for (const listener of this.listeners) listener();

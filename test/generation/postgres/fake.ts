@@ -9,10 +9,10 @@ import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
 import { START } from '../fixtures';
 
-type Answer = PostgresResult['rows'] | Error | Promise<never>;
+type Result = PostgresResult['rows'] | Error | Promise<never>;
 
-/** What the server answers to a statement that begins like this. */
-export type Script = Record<string, Answer | ((values: unknown[] | undefined) => Answer)>;
+/** Result of statements that begin like this. */
+export type Script = Record<string, Result | ((values: unknown[] | undefined) => Result)>;
 
 /** One connection of the fake pool. */
 export class FakeClient extends EventEmitter implements PostgresClient {
@@ -31,9 +31,9 @@ export class FakeClient extends EventEmitter implements PostgresClient {
     this.values.push(values);
     const key = Object.keys(this.script).find((beginning) => statement.startsWith(beginning));
     const scripted = key === undefined ? [] : this.script[key];
-    const answer = await (typeof scripted === 'function' ? scripted(values) : scripted);
-    if (answer instanceof Error) throw answer;
-    return { rows: answer ?? [] };
+    const result = await (typeof scripted === 'function' ? scripted(values) : scripted);
+    if (result instanceof Error) throw result;
+    return { rows: result ?? [] };
   }
 
   release(destroy = false): void {
@@ -41,7 +41,7 @@ export class FakeClient extends EventEmitter implements PostgresClient {
   }
 }
 
-/** A pool whose server answers by script. */
+/** A pool whose server responds by script. */
 export class FakePool extends EventEmitter implements PostgresPool {
   readonly clients: FakeClient[] = [];
   readonly options = { max: 4, connectionTimeoutMillis: 5_000 };

@@ -3,7 +3,7 @@ import { EVERYTHING, Horizons } from '../../../src/generation/postgres/read';
 import { START } from '../fixtures';
 
 describe('Horizons', () => {
-  it('asks for everything when nothing is known, for 0, and for a time after every answer', () => {
+  it('asks for everything when nothing is known, for 0, and for a time after every read', () => {
     const horizons = new Horizons();
     expect(horizons.from(START)).toBe(EVERYTHING);
     horizons.note(START, 700n);
@@ -12,7 +12,7 @@ describe('Horizons', () => {
     expect(horizons.from(START)).toBe(700n);
   });
 
-  it('goes back to the oldest transaction of every answer from that time on', () => {
+  it('goes back to the oldest transaction of every read from that time on', () => {
     const horizons = new Horizons();
     horizons.note(START, 700n);
     horizons.note(START + 5_000, 800n);
@@ -23,7 +23,7 @@ describe('Horizons', () => {
     expect(horizons.from(START - 60_000)).toBe(700n);
   });
 
-  it('answers the older one of two reads that overtook each other', () => {
+  it('returns the older one of two reads that overtook each other', () => {
     const horizons = new Horizons();
     horizons.note(START, 900n);
     horizons.note(START + 5_000, 800n);
@@ -33,7 +33,7 @@ describe('Horizons', () => {
     expect(horizons.from(START + 9_500)).toBe(1_000n);
   });
 
-  it('keeps one answer per second, so that many reads stay cheap', () => {
+  it('keeps one entry per second, so that many reads stay cheap', () => {
     const horizons = new Horizons();
     for (let n = 0; n < 900; n++) horizons.note(START + n, 700n + BigInt(n));
     expect(horizons.from(START + 899)).toBe(700n);

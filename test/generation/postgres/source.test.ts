@@ -54,7 +54,7 @@ describe('a read', () => {
     ],
     ['without a time', { ...HEAD, now_ms: null }, 'the server did not return its time'],
     ['without a snapshot', { ...HEAD, horizon: undefined }, 'the server did not return its time'],
-    ['without an answer', undefined, 'this server is a standby'],
+    ['without a row', undefined, 'this server is a standby'],
   ])('%s is refused, and its connection with it', async (_, head, message) => {
     const { source, pool } = fakeSource({ 'SELECT pg_snapshot_xmin': head ? [head] : [] });
     await expect(source.read(0)).rejects.toThrow(`PostgreSQL: ${message}`);
@@ -114,7 +114,7 @@ describe('a read', () => {
   });
 });
 
-describe('errors that nobody waits for', () => {
+describe('errors without a waiting caller', () => {
   it('of an idle connection are told, without their text', () => {
     const { pool, log } = fakeSource();
     pool.emit('error', failing('57P01'));
@@ -161,10 +161,10 @@ describe('publish', () => {
   });
 
   it('creates the table once if asked to, and asks again after a failure', async () => {
-    let answer: Error | unknown[] = failing('42501');
-    const { source, pool } = fakeSource({ 'SELECT FROM pg_class': () => answer }, { createTable: true });
+    let result: Error | unknown[] = failing('42501');
+    const { source, pool } = fakeSource({ 'SELECT FROM pg_class': () => result }, { createTable: true });
     await expect(source.publish('pos', 5)).rejects.toThrow('CREATE to create the table');
-    answer = [];
+    result = [];
     await Promise.all([source.publish('pos', 5), source.read(0)]);
     await source.publish('pos', 6);
     const asked = pool.clients.flatMap((client) => client.asked);

@@ -20,7 +20,7 @@ async function watch(script: Parameters<typeof fakeSource>[0] = {}): Promise<Wat
 }
 
 describe('a watch', () => {
-  it('listens on a connection of its own, which nobody else gets afterwards', async () => {
+  it('listens on a connection of its own, which is not used again', async () => {
     const { client, pool, source, stop } = await watch();
     expect(client.asked[0]).toBe(`LISTEN "${CHANNEL}"`);
     await source.read(0);
@@ -42,7 +42,7 @@ describe('a watch', () => {
     expect(wake).toHaveBeenCalledTimes(1);
   });
 
-  it('is refused behind a pooler that forgets LISTEN', async () => {
+  it('is refused with a pooler that forgets LISTEN', async () => {
     const fake = fakeSource({ 'SELECT FROM pg_listening_channels': [] });
     await expect(fake.source.watch(() => undefined)).rejects.toThrow(
       'PostgreSQL: LISTEN has no effect; connect without the',
@@ -79,7 +79,7 @@ describe('a watch', () => {
     expect(time.pending).toBe(0);
   });
 
-  it('is lost when the heartbeat is not answered, or not with its channel', async () => {
+  it('is lost when the heartbeat gets no response, or one without its channel', async () => {
     let beats = 0;
     const silent = await watch({
       'SELECT FROM pg_listening_channels': () => (beats++ === 0 ? [{}] : new Promise<never>(() => undefined)),

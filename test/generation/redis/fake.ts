@@ -8,9 +8,9 @@ export class FakeRedis {
   readonly clients: FakeClient[] = [];
   role = 'master';
   whenAsked: (command: string) => void = () => undefined;
-  /** Command names that are answered by this error. */
+  /** Command names that fail with this error. */
   readonly refused = new Map<string, Error>();
-  /** Command names that get no answer. */
+  /** Command names that get no response. */
   readonly silent = new Set<string>();
 
   connect(): FakeClient {
@@ -34,7 +34,7 @@ export class FakeRedis {
     return this.asked.splice(0).join(' ');
   }
 
-  answer(command: string, args: readonly string[]): unknown {
+  reply(command: string, args: readonly string[]): unknown {
     switch (command) {
       case 'PING':
         return 'PONG';
@@ -76,7 +76,7 @@ export class FakeClient extends EventEmitter implements IoredisClient {
     if (this.status === 'end') return Promise.reject(new Error('Connection is closed.'));
     if (this.halfOpen || server.silent.has(command)) return new Promise(() => undefined);
     const refused = server.refused.get(command);
-    return refused ? Promise.reject(refused) : Promise.resolve(server.answer(command, args));
+    return refused ? Promise.reject(refused) : Promise.resolve(server.reply(command, args));
   }
 
   subscribe(channel: string): Promise<unknown> {

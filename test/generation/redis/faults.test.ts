@@ -39,7 +39,7 @@ describe('a subscription', () => {
     expect(redis.take()).toBe('ROLE ZCARD ZSCAN');
   });
 
-  it('is lost when the server does not answer on it for a second; the read goes on with the whole set', async () => {
+  it('is lost when the server does not respond on it for a second; the read goes on with the whole set', async () => {
     const { watch, redis, source, time } = open();
     const { lost, subscriber, nowMs } = await watch();
     subscriber.halfOpen = true;
@@ -70,7 +70,7 @@ describe('a subscription', () => {
     expect(lost).not.toHaveBeenCalled();
   });
 
-  it('rejects when it is refused or gets no answer, and leaves no connection behind', async () => {
+  it('rejects when it is refused or gets no response, and leaves no connection open', async () => {
     const { source, redis, time } = open();
     redis.refused.set('PING', new Error('NOPERM this user has no permissions'));
     await expect(source.watch(() => undefined)).rejects.toThrow(/^Redis: SUBSCRIBE: the user lacks a permission/);
@@ -85,7 +85,7 @@ describe('a subscription', () => {
 });
 
 describe('a command', () => {
-  it('that gets no answer makes the source open another one', async () => {
+  it('that gets no response makes the source open another one', async () => {
     const { source, client, redis, time } = open();
     const lost = jest.fn();
     client.halfOpen = true;
@@ -107,7 +107,7 @@ describe('a command', () => {
     expect(redis.clients.map(({ status }) => status)).toEqual(['ready', 'end', 'end', 'end']);
   });
 
-  it('that gets no answer says what the connection died of', async () => {
+  it('that gets no response says what the connection died of', async () => {
     const { source, client, redis, time } = open();
     redis.silent.add('ZADD').add('PUBLISH');
     client.emit('error', Object.assign(new Error('connect redis://pos:hunter2@db'), { code: 'ECONNREFUSED' }));

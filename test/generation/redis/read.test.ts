@@ -30,7 +30,7 @@ async function openWatched() {
 }
 
 describe('what redisGenerations asks', () => {
-  it('is the whole set while nobody watches', async () => {
+  it('is the whole set without a watch', async () => {
     const { redis, read } = open();
     redis.write('pos', START);
     const { nowMs } = await read(0);
@@ -107,7 +107,7 @@ describe('what redisGenerations asks', () => {
 
   it('does not mistake a name without a floor for one', async () => {
     const { redis, read, nowMs } = await openWatched();
-    redis.say('tillgate:generations', 'nobody');
+    redis.say('tillgate:generations', 'unknown');
     redis.say('another channel', 'pos');
     expect((await read(nowMs)).floors).toEqual([]);
     expect(redis.take()).toBe('PING ZMSCORE ZCARD');

@@ -87,7 +87,7 @@ describe('a redis: address', () => {
     await source.close?.();
   });
 
-  it('is refused without being repeated when it is no URL', () => {
+  it('is refused without being repeated when it is not a URL', () => {
     expect(() => generationsFromUrl('redis://pos:hunter2@[::')).toThrow(
       new TypeError('generations: the redis: URL is not valid'),
     );
