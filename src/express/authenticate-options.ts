@@ -36,7 +36,11 @@ export type IssuerOptions = KeyOptions & {
   readonly algorithms?: readonly Algorithm[] | undefined;
   /** Claim that holds the generation; `'iat'` compares the issue time, `false` switches the check off. Default: by preset. */
   readonly generationClaim?: string | false | undefined;
-  /** Where floors come from: a source or its URL. Default: none, floors are learned from tokens only. */
+  /**
+   * Where floors come from: a source or its URL. Default: none, floors are learned from tokens only. After a start,
+   * requests wait up to 2.5 s until a Redis or PostgreSQL store is known to be complete, then get 503; for a store whose
+   * publisher writes no sentinel, add `?sentinel=off`.
+   */
   readonly generationSource?: GenerationSource | string | undefined;
   /** Age in ms of the last complete read past which the source counts as stale. Default 60000. */
   readonly maxStalenessMs?: number | undefined;

@@ -7,6 +7,7 @@ import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import { requirePublishable } from '../generation';
 import { postgresReader, sentinelReader } from './read';
+import type { PostgresReaderOptions } from './read';
 import { PostgresSessions } from './sessions';
 import type { PostgresPool, PostgresSession } from './sessions';
 import { SENTINEL, postgresPreparation, postgresTable, upsertOf } from './table';
@@ -159,14 +160,10 @@ function requireIndexable(clientId: string): void {
 }
 
 /** How a table is watched. */
-interface PostgresWatchOptions {
-  readonly sessions: PostgresSessions;
-  readonly table: PostgresTable;
+interface PostgresWatchOptions extends PostgresReaderOptions {
   /** Pause between two checks of the connection, in ms. */
   readonly heartbeatMs: number;
   readonly schedule: Schedule;
-  /** Runs before the first statement. */
-  readonly prepare: () => Promise<void>;
 }
 
 /** Makes the `watch` of a table: LISTEN on a separate connection, which is destroyed afterwards. */

@@ -69,8 +69,9 @@ it('1,000 half-open connections at each server delay a good request by less than
   }
   const startedMs = performance.now();
   await tillgate.stop();
-  expect(performance.now() - startedMs).toBeLessThan(25_000);
+  const elapsedMs = performance.now() - startedMs;
   held.forEach((socket) => socket.destroy());
+  expect(elapsedMs).toBeLessThan(25_000);
 });
 
 it('10,000 wrong secrets: 429 with Retry-After but for the first 60, while the right one works from another address', async () => {
