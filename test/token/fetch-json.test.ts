@@ -1,0 +1,138 @@
+import { discoverJwksUri } from '../../src/token/keys/discovery';
+import { FetchError, fetchJson } from '../../src/token/keys/fetch-json';
+import type { Fetch } from '../../src/token/keys/fetch-json';
+
+const URL_ = 'https://login.test/doc?key=secret';
+const respondWith =
+  (body: string | null, status = 200): Fetch =>
+  () =>
+    Promise.resolve(new Response(body, { status }));
+
+async function failureOf(work: Promise<unknown>): Promise<FetchError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(FetchError);
+  return error as FetchError;
+}
+
+function get(fetch: Fetch, signal = new AbortController().signal): Promise<unknown> {
+  return fetchJson(URL_, { fetch, signal, maxBytes: 20 });
+}
+
+describe('fetchJson()', () => {
+  it('asks for JSON, follows no redirect, and returns the object', async () => {
+    const asked: unknown[] = [];
+    const { signal } = new AbortController();
+    const fetch: Fetch = (...args) => {
+      asked.push(args);
+      return Promise.resolve(new Response('{"a":1}'));
+    };
+    expect(await get(fetch, signal)).toEqual({ a: 1 });
+    expect(asked).toEqual([[URL_, { redirect: 'manual', signal, headers: { accept: 'application/json' } }]]);
+  });
+
+  it.each([302, 404, 500, 201])('names status %i and keeps it', async (status) => {
+    const { message, status: kept, name } = await failureOf(get(respondWith('{}', status)));
+    expect([message, kept, name]).toEqual([`https://login.test/doc responded with ${status}`, status, 'FetchError']);
+  });
+
+  it.each([
+    ['{"a":"123456789012"}', undefined],
+    ['{"a":"1234567890123"}', 'responded with more than 20 bytes'],
+    ['[]', 'did not respond with a JSON object'],
+    ['null', 'did not respond with a JSON object'],
+    ['{', 'did not respond with a JSON object'],
+    ['', 'did not respond with a JSON object'],
+    [null, 'did not respond with a JSON object'],
+  ])('of a body %j: %s', async (body, complaint) => {
+    if (complaint === undefined) return expect(await get(respondWith(body))).toEqual(JSON.parse(body ?? ''));
+    const { message, status } = await failureOf(get(respondWith(body)));
+    expect([message, status]).toEqual([`https://login.test/doc ${complaint}`, 200]);
+  });
+
+  it.each([
+    [Object.assign(new TypeError('fetch failed: secret'), { cause: { code: 'ECONNREFUSED' } }), ' (ECONNREFUSED)'],
+    [new TypeError('secret'), ''],
+    [Object.assign(new Error('secret'), { cause: { code: 7 } }), ''],
+    [new Error('secret', { cause: 'text' }), ''],
+  ])('names the code of a failure and keeps its cause (%#)', async (cause, code) => {
+    const error = await failureOf(get(() => Promise.reject(cause as Error)));
+    expect(error.message).toBe(`https://login.test/doc could not be fetched${code}`);
+    expect([error.status, error.cause, 'cause' in error]).toEqual([undefined, cause, true]);
+  });
+
+  it.each([
+    ['took longer than 5 s', 'took longer than 5 s'],
+    [undefined, 'did not respond in time'],
+  ])('ends with the signal, also where fetch ignores it: %s', async (reason, complaint) => {
+    const abort = new AbortController();
+    const never = failureOf(get(() => new Promise(() => undefined), abort.signal));
+    abort.abort(reason);
+    expect((await never).message).toBe(`https://login.test/doc ${complaint}`);
+    let called = false;
+    const fetch: Fetch = () => ((called = true), Promise.resolve(new Response('{}')));
+    expect((await failureOf(get(fetch, abort.signal))).message).toBe(`https://login.test/doc ${complaint}`);
+    expect(called).toBe(false);
+  });
+});
+
+describe('discoverJwksUri()', () => {
+  const ISSUER = 'https://login.test/tenant';
+  const OIDC = `${ISSUER}/.well-known/openid-configuration`;
+  const OAUTH = 'https://login.test/.well-known/oauth-authorization-server/tenant';
+  const good = { issuer: ISSUER, jwks_uri: 'https://login.test/keys' };
+
+  async function discover(documents: Readonly<Record<string, unknown>>, authUrl = ISSUER) {
+    const asked: string[] = [];
+    const checked: unknown[] = [];
+    const fetch: Fetch = (url) => {
+      asked.push(url);
+      const document = documents[url];
+      if (document instanceof Error) return Promise.reject(document);
+      if (typeof document === 'object') return Promise.resolve(Response.json(document));
+      return Promise.resolve(new Response('', { status: typeof document === 'number' ? document : 404 }));
+    };
+    const checkUrl = (url: string, what: string): void => {
+      checked.push([url, what]);
+      if (!url.startsWith('https:')) throw new TypeError('not https');
+    };
+    const options = {
+      fetch,
+      signal: new AbortController().signal,
+      maxBytes: 10_000,
+      issuer: ISSUER,
+      authUrl,
+      checkUrl,
+    };
+    const result = await discoverJwksUri(options).catch((error: Error) => error.message);
+    return { result, asked, checked };
+  }
+
+  it.each([ISSUER, `${ISSUER}/`])('takes the document of OpenID Connect first, at %s', async (authUrl) => {
+    const { result, asked, checked } = await discover({ [OIDC]: good }, authUrl);
+    expect([result, asked, checked]).toEqual([good.jwks_uri, [OIDC], [[good.jwks_uri, 'jwks_uri']]]);
+  });
+
+  it.each([undefined, 400, 500])('takes that of RFC 8414 where the first is missing (%s)', async (status) => {
+    const { result, asked } = await discover({ [OIDC]: status, [OAUTH]: good });
+    expect([result, asked]).toEqual([good.jwks_uri, [OIDC, OAUTH]]);
+  });
+
+  const oidc = 'https://login.test/tenant/.well-known/openid-configuration';
+  it.each<[unknown, string]>([
+    [302, `${oidc} responded with 302`],
+    [new TypeError('x'), `${oidc} could not be fetched`],
+    [{ ...good, issuer: 'https://evil.test' }, `expected "${ISSUER}", got "https://evil.test"`],
+    [{ ...good, issuer: 'x'.repeat(300) }, `got "${'x'.repeat(200)}"`],
+    [{ ...good, issuer: 7 }, `${oidc} names another issuer: expected "${ISSUER}", got none`],
+    [{ issuer: ISSUER }, `${oidc} has no usable jwks_uri`],
+    [{ ...good, jwks_uri: 'keys' }, `${oidc} has no usable jwks_uri`],
+    [{ ...good, jwks_uri: 'http://login.test/keys' }, `${oidc} names a jwks_uri that is neither https:`],
+  ])('does not go on from one that cannot be trusted: %j', async (document, complaint) => {
+    const { result, asked } = await discover({ [OIDC]: document, [OAUTH]: good });
+    expect(result).toContain(complaint);
+    expect(asked).toEqual([OIDC]);
+  });
+});
