@@ -1,4 +1,4 @@
-import { table } from './output';
+import { table } from './command';
 import type { ClientWithSecret } from './token-server';
 
 /** What `dev` prints once it is ready. */

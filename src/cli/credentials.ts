@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { prepareDataDirectory } from '../auth-server/storage/data-directory';
 import { writeDurably } from '../auth-server/storage/durable-file';
 import type { Settings } from '../settings/settings';
-import { CliError, EXIT } from './exit';
+import { CliError, EXIT } from './command';
 import { isEmbedded } from './settings';
 
 /** A client secret that this command line was given when it registered the client. */

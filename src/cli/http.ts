@@ -1,4 +1,4 @@
-import { CliError } from './exit';
+import { CliError } from './command';
 import type { CliIo } from './io';
 
 /** An HTTP response, read to its end. */

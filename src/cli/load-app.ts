@@ -1,9 +1,93 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { startApi } from '../app/index';
+import type { App, AppOptions, RunningApi } from '../app/index';
+import { CliError, EXIT } from './command';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ConfigurationError } from '../core/configuration-error';
 import { layersOf } from '../openapi/express-layer';
-import { CliError, EXIT } from './exit';
+
+/** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */
+type HostedApp = Pick<App, 'handler' | 'readiness' | 'drain' | 'close'> & { readonly gate: Pick<App['gate'], 'ready'> };
+
+/**
+ * Listens with the scaffold, or with the app of a user's module.
+ *
+ * @param module - path of a module that exports what `createApp()` of tillgate/app returns, an Express app, or, as
+ *   default or `createApp`, a function of the options of `createApp()` that returns one of them
+ * @throws CliError when it exports nothing of the kind, or listens by itself
+ */
+export async function startHosted(module: string | undefined, options: AppOptions): Promise<RunningApi> {
+  if (module === undefined) return startApi(options);
+  shareSettings(options);
+  const before = listeners();
+  const exported = await loadModule(module);
+  // A server with a host name listens some turns later.
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  if (listeners() > before) {
+    throw wrong(module, 'it listens by itself; export the app without listen(), which this command does');
+  }
+  const make = factoryOf(exported);
+  return startApi(options, async (given) => {
+    const made = make ? await make(given) : candidates(exported).find((one) => isApp(one) || isHosted(one));
+    if (isHosted(made)) return made as unknown as App;
+    if (!isApp(made)) throw wrong(module, make ? 'its function returns neither' : 'its exports are neither');
+    return asHosted(made as App['handler']) as unknown as App;
+  });
+}
+
+function wrong(module: string, what: string): CliError {
+  return new CliError(
+    `${module}: expected a module that exports what createApp() of tillgate/app returns, an Express app, or a function ` +
+      `of createApp's options that returns one of them (default export, or createApp): ${what}`,
+    EXIT.usage,
+  );
+}
+
+/** An app that calls `authenticate()` without options reads the variables: they name the embedded token server. */
+function shareSettings({ settings }: AppOptions): void {
+  const { authUrl, issuer, port, generationSource, adminToken } = settings;
+  const variables = {
+    TILLGATE_PORT: String(port),
+    TILLGATE_AUTH_URL: authUrl ?? issuer,
+    // Without the admin token the feed cannot be read: such an app has to use the option `gate` (README).
+    TILLGATE_GENERATIONS: adminToken === undefined ? generationSource : undefined,
+  };
+  for (const [name, value] of Object.entries(variables)) {
+    if (value !== undefined && process.env[name] === undefined) process.env[name] = value;
+  }
+}
+
+function listeners(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
+}
+
+type Factory = (options: AppOptions) => unknown;
+
+function factoryOf(exported: unknown): Factory | undefined {
+  const holder = Object(exported) as Record<string, unknown>;
+  const fallback = Object(holder['default']) as Record<string, unknown>;
+  const possible = [exported, fallback, holder['createApp'], fallback['createApp']];
+  return possible.find((one): one is Factory => typeof one === 'function' && !isApp(one));
+}
+
+function isHosted(value: unknown): value is HostedApp {
+  const { handler, gate, close } = Object(value) as Partial<HostedApp>;
+  return isApp(handler) && gate !== undefined && typeof close === 'function';
+}
+
+/** An app of whose gate nothing is known counts as ready. */
+function asHosted(handler: App['handler']): HostedApp {
+  let draining = false;
+  return {
+    handler,
+    gate: { ready: () => Promise.resolve() },
+    readiness: () => ({ ready: !draining, draining, components: { keys: 'none', generations: 'off' } }),
+    drain: () => void (draining = true),
+    close: () => Promise.resolve(),
+  };
+}
 
 /**
  * Loads the Express app that a module exports, under whichever name: CommonJS or ESM.

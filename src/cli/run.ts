@@ -3,10 +3,8 @@ import { ConfigurationError } from '../core/configuration-error';
 import { ownManifest, requirePackages } from '../core/required-packages';
 import type { CommandEntry, CommandOptions } from './command';
 import { COMMANDS } from './command-table';
-import { CliError, EXIT } from './exit';
+import { CliError, EXIT, write } from './command';
 import type { CliIo } from './io';
-import { write } from './output';
-
 /**
  * Runs one command line and returns its exit code: 0 ok, 1 denied or failed, 2 usage, 78 configuration. Results go to
  * stdout, errors to stderr, as a JSON document with `--json`; nothing is thrown.

@@ -1,5 +1,5 @@
 import type { Settings } from '../settings/settings';
-import { CliError } from './exit';
+import { CliError } from './command';
 import { explainRefusal, send } from './http';
 import type { CliIo } from './io';
 import { embeddedAddress } from './settings';

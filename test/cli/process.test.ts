@@ -6,7 +6,7 @@ import { Agent, createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { projectFiles } from '../../src/cli/project-files';
+import { projectFiles } from '../../src/cli/commands/init';
 
 const MAIN = resolve(__dirname, '../../src/cli/main.ts');
 const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-process-'));

@@ -5,7 +5,7 @@ import { allowOnly, RefusedRequest } from '../problem';
 import type { ClientRow } from '../storage/state';
 import { readNewClient, readPatch, readRotation } from './input';
 import type { Patched, Precondition, Registry } from './registry';
-import { toResource } from './resource';
+import { toResource } from './client';
 
 /** What the registration API works on. */
 export interface ClientsApiOptions {

@@ -1,5 +1,6 @@
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
 
 /**
  * Makes the directory for clients, keys and secrets if it is missing, for its owner only, and keeps it out of git.
@@ -34,4 +35,112 @@ async function requirePrivate(path: string): Promise<void> {
 
 function acceptExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error;
+}
+
+/** A directory that belongs to this process. */
+export interface DirectoryLock {
+  release(): Promise<void>;
+}
+
+/** Locks of this process, which all have the same pid. */
+const heldHere = new Set<string>();
+
+/**
+ * Takes a directory for this process, with a file `lock` that holds its pid. A lock of a dead process (`kill -9`) is
+ * taken over immediately.
+ *
+ * @throws Error when another process, or another server of this process, has the directory.
+ */
+export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+  const path = join(await realpath(directory), 'lock');
+  if (heldHere.has(path)) {
+    throw new Error(
+      `the data directory ${directory} is in use by another token server of this process: close it first`,
+    );
+  }
+  heldHere.add(path);
+  try {
+    await take(directory, path);
+  } catch (error) {
+    heldHere.delete(path);
+    throw error;
+  }
+  return {
+    async release() {
+      // If the file cannot be removed (a read-only disk), it names a dead process soon.
+      if (heldHere.delete(path)) await rm(path, { force: true }).catch(() => {});
+    },
+  };
+}
+
+async function take(directory: string, path: string): Promise<void> {
+  const own = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    await writeFile(own, await identify(process.pid), { mode: 0o600, flag: 'wx' });
+    for (;;) {
+      // A link, unlike a new file, is never seen empty.
+      if (await succeeds(link(own, path), 'EEXIST')) return;
+      const holder = await readHolder(directory, path);
+      if (await isAlive(holder)) throw inUse(directory, `process ${holder.split(' ')[0]}`, path);
+      await removeDead(path, holder);
+    }
+  } finally {
+    await rm(own, { force: true }).catch(() => {});
+  }
+}
+
+/** `''` if the lock was released in the meantime. An unreadable lock (of another user) may have a live holder. */
+async function readHolder(directory: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return '';
+    throw inUse(directory, `an unknown process (${code})`, path);
+  }
+}
+
+/** Several processes may find the same dead holder; the rename of exactly that lock succeeds for one of them. */
+async function removeDead(path: string, holder: string): Promise<void> {
+  const away = `${path}.${randomBytes(6).toString('hex')}`;
+  if (!(await succeeds(rename(path, away), 'ENOENT'))) return;
+  // Another process may have taken the lock since it was read: then give it back.
+  if ((await readFile(away, 'utf8')) !== holder) await succeeds(link(away, path), 'EEXIST');
+  await rm(away, { force: true });
+}
+
+async function isAlive(holder: string): Promise<boolean> {
+  const pid = Number(holder.split(' ')[0]);
+  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+  }
+  return (await identify(pid)) === holder;
+}
+
+/** The pid, and on Linux the start time of the process: in containers, pids are soon used again. */
+async function identify(pid: number): Promise<string> {
+  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // Field 22 of proc(5); the name in the second field may hold blanks and parentheses.
+  const started = status.slice(status.lastIndexOf(')') + 2).split(' ')[19];
+  return started === undefined ? String(pid) : `${pid} ${started}`;
+}
+
+/** Whether the call succeeds; `false` for the one error code that is expected. */
+async function succeeds(call: Promise<void>, expected: string): Promise<boolean> {
+  try {
+    await call;
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === expected) return false;
+    throw error;
+  }
+}
+
+function inUse(directory: string, holder: string, path: string): Error {
+  return new Error(
+    `the data directory ${directory} is in use by ${holder}: stop it first, or delete ${path} if it is not a token server`,
+  );
 }

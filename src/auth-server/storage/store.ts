@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock';
 import type { Logger } from '../../core/logger';
-import { describeDiskError, prepareDataDirectory } from './data-directory';
-import { lockDirectory } from './directory-lock';
-import type { DirectoryLock } from './directory-lock';
+import { describeDiskError, lockDirectory, prepareDataDirectory } from './data-directory';
+import type { DirectoryLock } from './data-directory';
 import { removeUnfinished } from './durable-file';
 import type { WriteFile } from './durable-file';
 import { nextNumber } from './state';

@@ -1,10 +1,9 @@
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
-import { CliError, EXIT } from '../exit';
+import { CliError, EXIT, print } from '../command';
 import { send } from '../http';
 import type { HttpResponse } from '../http';
-import { print } from '../output';
 import { obtainToken } from './token';
 
 /** Response headers that are shown. */

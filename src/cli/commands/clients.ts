@@ -4,8 +4,7 @@ import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
 import { credentialStore } from '../credentials';
 import type { Credential, CredentialStore } from '../credentials';
-import { CliError, EXIT } from '../exit';
-import { print, table } from '../output';
+import { CliError, EXIT, print, table } from '../command';
 import { clientPath, tokenServer } from '../token-server';
 import type { Client, ClientWithSecret, TokenResponse, TokenServer } from '../token-server';
 

@@ -3,9 +3,8 @@ import { explain } from '../../index';
 import type { Explanation } from '../../index';
 import { readSettings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
-import { EXIT } from '../exit';
+import { EXIT, print, table } from '../command';
 import { openGate } from '../gate';
-import { print, table } from '../output';
 import { apiSettings } from '../settings';
 
 /** `tillgate explain <token>`: every check in order, and the first that fails. */

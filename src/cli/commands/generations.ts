@@ -5,10 +5,9 @@ import { isSecureUrl } from '../../core/urls';
 import type { GenerationSource } from '../../index';
 import { readSettings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
-import { CliError, EXIT } from '../exit';
+import { CliError, EXIT, print, table } from '../command';
 import { authorizedGenerations } from '../gate';
 import type { CliIo } from '../io';
-import { print, table } from '../output';
 import { apiSettings } from '../settings';
 
 const DAY_MS = 86_400_000;

@@ -4,11 +4,9 @@ import { describeFinding } from '../../openapi/finding';
 import { describeAlternatives } from '../../openapi/requirement';
 import { auditRoutes } from '../../testing/audit-routes';
 import type { CommandContext, CommandOptions } from '../command';
-import { CliError, EXIT } from '../exit';
-import { contractProblems } from '../findings';
+import { CliError, EXIT, print, table } from '../command';
+import { contractProblems } from './check';
 import { loadApp } from '../load-app';
-import { print, table } from '../output';
-
 const DOCUMENT = 'openapi.yaml';
 
 /** `tillgate routes`: the routes of the scaffold or of an app; with `--check` compared with openapi.yaml. */

@@ -1,10 +1,9 @@
 import { createLog } from '../../app/index';
 import { authenticateOptions } from '../../settings/authenticate-options';
 import type { CommandContext, CommandOptions } from '../command';
-import { EXIT } from '../exit';
+import { EXIT, print } from '../command';
 import { authorizedGenerations } from '../gate';
-import { startHosted } from '../hosted-app';
-import { print } from '../output';
+import { startHosted } from '../load-app';
 import { rateLimitRedis } from '../rate-limit-redis';
 import { externalSettings, withFreePorts } from '../settings';
 
