@@ -12,6 +12,7 @@ const actual = jest.requireActual<typeof clientModule>('../../../src/auth-server
 /** The rules of client credentials, of which one at a time is replaced by a wrong one. */
 const rules = { ...actual };
 jest.doMock('../../../src/auth-server/clients/client', () => ({
+  ...actual,
   registered: (...args: Parameters<typeof actual.registered>) => rules.registered(...args),
   patched: (...args: Parameters<typeof actual.patched>) => rules.patched(...args),
   rotated: (...args: Parameters<typeof actual.rotated>) => rules.rotated(...args),
