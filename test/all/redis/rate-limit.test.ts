@@ -40,11 +40,11 @@ afterEach(async () => {
 async function tokenOf(clientId: string): Promise<string> {
   const { client_secret = '' } = first.report.clients.find(({ client_id }) => client_id === clientId) ?? {};
   const form = { grant_type: 'client_credentials', client_id: clientId, client_secret, scope: 'orders:read' };
-  const answer = await fetch(`${first.report.auth_url}/connect/token`, {
+  const response = await fetch(`${first.report.auth_url}/connect/token`, {
     method: 'POST',
     body: new URLSearchParams(form),
   });
-  return ((await answer.json()) as { access_token: string }).access_token;
+  return ((await response.json()) as { access_token: string }).access_token;
 }
 
 /** Status and what is left of the quota. */
@@ -78,9 +78,9 @@ it('two processes share one quota; with Redis gone each goes by its own, without
   await redis.kill();
   // Each has seen six of them: four are left at either, and then there is an end.
   for (const address of [one, two]) {
-    const answers = [];
-    for (let sent = 0; sent < 6; sent++) answers.push((await call(address, kiosk))[0]);
-    expect(answers).toEqual([200, 200, 200, 200, 429, 429]);
+    const statuses = [];
+    for (let sent = 0; sent < 6; sent++) statuses.push((await call(address, kiosk))[0]);
+    expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
   }
   expect(warnings()).toEqual(['warn', 'warn']);
 

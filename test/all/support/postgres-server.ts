@@ -53,7 +53,7 @@ export async function startPostgres(): Promise<PostgresServer> {
           stdio: 'ignore',
         });
       }
-      return answers(url);
+      return responds(url);
     });
   }
 
@@ -97,11 +97,11 @@ export async function anyPostgres(
   url = process.env['TILLGATE_TEST_POSTGRES_URL'],
 ): Promise<{ readonly url: string; stop(): Promise<void> }> {
   if (url === undefined || url === '') return startPostgres();
-  if (await answers(url)) return { url, stop: () => Promise.resolve() };
+  if (await responds(url)) return { url, stop: () => Promise.resolve() };
   throw new Error('TILLGATE_TEST_POSTGRES_URL: the server cannot be reached; start it, or unset the variable');
 }
 
-async function answers(url: string): Promise<boolean> {
+async function responds(url: string): Promise<boolean> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 3_000 });
   client.on('error', () => undefined);
   try {
