@@ -1,6 +1,7 @@
 import type { Response } from 'supertest';
 import { NOW_MS } from '../../support/issuer';
-import { commerceApp } from './commerce-app';
+import { schemaValidators } from '../../../src/testing/contract-cases/documented-responses';
+import { commerceApp, contract } from './commerce-app';
 
 const NOW_TEXT = new Date(NOW_MS).toISOString();
 const gbp = (amount: number): object => ({ amount, currency: 'GBP' });
@@ -145,5 +146,15 @@ describe('POST /v1/kitchen-tickets/{id}/bump', () => {
       expect((await caller.post(path)).body).toMatchObject({ status, updated_at: NOW_TEXT });
     }
     expectConflict(await caller.post(path), 'The ticket is served already: there is nothing left to do.');
+  });
+});
+
+describe('the total of an order', () => {
+  it('is as documented, however high the prices are', async () => {
+    const line = { item_id: 'itm_0001', quantity: 999, unit_price: gbp(100_000_000) };
+    const body = { location_id: 'loc_0001', channel: 'web', lines: [line, line] };
+    const { body: order } = await commerceApp().as('orders:write').post('/v1/orders', body);
+    expect(order.total).toEqual(gbp(199_800_000_000));
+    expect(schemaValidators(contract)(['components', 'schemas', 'Order'])(order)).toBeUndefined();
   });
 });
