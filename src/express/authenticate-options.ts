@@ -67,8 +67,8 @@ export type IssuerOptions = KeyOptions & {
 export interface GateOptions {
   /**
    * What happens to a 2xx response that no guard allowed: `'refuse'` replaces it by a 500, `'warn'` logs it once per
-   * route, `'allow'` does nothing. A status that middleware before the gate sets while the head is written is not seen.
-   * Default `'warn'`; with `optional` `'allow'`.
+   * route, `'allow'` does nothing. Where middleware before the gate makes it a 2xx while the head is written, `'refuse'`
+   * closes the connection. Default `'warn'`; with `optional` `'allow'`.
    */
   readonly unguarded?: 'allow' | 'warn' | 'refuse' | undefined;
   /** Accepts requests without any token, with `req.auth` undefined; a bad token is still refused. Default `false`. */

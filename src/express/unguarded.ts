@@ -90,9 +90,22 @@ function watch<Name extends keyof Writers>(name: Name): ServerResponse[Name] {
       if (writing.has(this)) throw UNGUARDED;
       replaceResponse(this, state);
     }
-    if (name === 'writeHead' || this.headersSent) return send(this, state, name, args);
+    if (name === 'writeHead') return sendHead(this, state, args);
+    if (this.headersSent) return send(this, state, name, args);
     return sendFirst(this, state, name, args);
   } as ServerResponse[Name];
+}
+
+/**
+ * Middleware before the gate may set another status while the head is written. A 500 cannot replace a written head, but
+ * Node has not sent it yet: the connection is closed instead.
+ */
+function sendHead(res: ServerResponse, state: RequestState, args: unknown[]): unknown {
+  const result = send(res, state, 'writeHead', args);
+  if (state.replaced || !isSuccess(res.req, res, res.statusCode)) return result;
+  if (writing.has(res)) throw UNGUARDED;
+  replaceResponse(res, state);
+  return result;
 }
 
 /** The first `write` or `end`: middleware such as on-headers may change the status while it writes the head. */
@@ -126,13 +139,14 @@ function replaceResponse(res: ServerResponse, state: RequestState): void {
   Object.assign(res, pick(Object.getPrototypeOf(res) as Writers));
   const message = 'a response was replaced by 500: no guard (requireScope() and the like) allowed this request';
   state.gate.logger.error({ route: routeOf(req) }, message);
-  for (const name of res.getHeaderNames()) if (REPRESENTATION.test(name)) res.removeHeader(name);
+  const headers = res.headersSent ? [] : res.getHeaderNames();
+  for (const name of headers) if (REPRESENTATION.test(name)) res.removeHeader(name);
   sendInternalError(req, res);
   // The handler may go on writing its response: discard it, and call its callbacks.
   Object.assign(res, { writeHead: () => res, write: discard(true), end: discard(res) });
 }
 
-/** Takes what is written and calls back, as a stream does whose reader has gone. */
+/** Ignores what is written and calls back, as a stream does whose reader has gone. */
 function discard<Result>(result: Result): (...args: readonly unknown[]) => Result {
   return function discarded(...args) {
     const callback = args.at(-1);

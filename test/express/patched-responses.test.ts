@@ -62,6 +62,23 @@ describe('unguarded, behind responses that other middleware has patched', () => 
     await request(app).get('/').set('Authorization', `Bearer ${GOOD}`).expect(500);
   });
 
+  it.each<[string, readonly RequestHandler[], RequestHandler]>([
+    ['with a body', [toSuccess], missing],
+    ['without a body', [toSuccess], ended],
+    ['in parts', [toSuccess], written],
+    ['with an explicit head', [toSuccess], (_req, res) => void res.writeHead(404).end(SECRET)],
+    ['ended later', [toSuccess, endLater], missing],
+    ['ended later by an outer one', [endLater, toSuccess], missing],
+  ])('sends no byte of a 404 that middleware before the gate makes a 200: %s', async (_what, before, handler) => {
+    const { gate, log } = gateApp({ unguarded: 'refuse' });
+    const app = express().use(...before, gate, handler);
+    const sent = request(app).get('/').set('Authorization', `Bearer ${GOOD}`);
+    await expect(sent).rejects.toThrow('socket hang up');
+    expect(log.at('error')).toHaveLength(1);
+    const guarded = express().use(...before, gate, requireScope('orders:read'), handler);
+    await request(guarded).get('/').set('Authorization', `Bearer ${GOOD}`).expect(200);
+  });
+
   it('does not count the guard of an earlier gate', async () => {
     const { gate: first } = gateApp();
     const { gate: second } = gateApp({ unguarded: 'refuse' });
