@@ -1,5 +1,5 @@
 /**
- * The configuration cannot be used. Carries every problem at once, so that one start is enough to mend them all.
+ * The configuration cannot be used. Carries every problem, so that one start is enough to fix them all.
  * No problem text holds a secret.
  *
  * @example

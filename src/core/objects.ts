@@ -13,3 +13,6 @@ export function ownValue(value: unknown, name: string): unknown {
 export function ownMembers<Value extends object>(value: Value): Value {
   return Object.assign(Object.create(null) as Value, value);
 }
+
+/** Options for each call of lru-cache, which reads inherited members of them too. Not frozen: it assigns `status`. */
+export const NO_OPTIONS: object = Object.create(null) as object;

@@ -25,7 +25,7 @@ export interface NumberBounds {
 /**
  * Opens the options of `factory` for reading.
  *
- * @throws TypeError when `options` is no plain object or has a key that is not in `known`.
+ * @throws TypeError when `options` is not an object or has a key that is not in `known`.
  */
 export function readOptions<Key extends string>(
   factory: string,
@@ -59,7 +59,8 @@ export function readOptions<Key extends string>(
       if (typeof value !== 'boolean') refuse(key, 'true or false');
       return value;
     },
-    number(key, fallback, { unit, min, max = Number.MAX_SAFE_INTEGER, integer = false }) {
+    number(key, fallback, bounds) {
+      const { unit, min, max = Number.MAX_SAFE_INTEGER, integer = false } = ownMembers(bounds);
       const value = values[key] ?? fallback;
       const fits = typeof value === 'number' && value >= min && value <= max && (!integer || Number.isInteger(value));
       if (!fits) refuse(key, `${integer ? 'a whole number' : 'a number'} of ${unit} from ${min} to ${max}`);

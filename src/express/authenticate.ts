@@ -142,12 +142,9 @@ function throughPassport(verify: (token: string) => Promise<Auth>): (token: stri
 
   return function verifyByStrategy(token) {
     return new Promise((resolve, reject) => {
-      const req: BearerRequest<Auth> = {
-        headers: { authorization: `Bearer ${token}` },
-        body: undefined,
-        query: undefined,
-      };
-      run(req, NO_RESPONSE, (error) => (req.auth ? resolve(req.auth) : reject(error as Error)));
+      const headers = { authorization: `Bearer ${token}` };
+      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined };
+      run(req, NO_RESPONSE, (error) => (req.auth && !error ? resolve(req.auth) : reject(error as Error)));
     });
   };
 }

@@ -7,7 +7,7 @@ declare module 'passport' {
     readonly headers: { readonly authorization: string };
     readonly body: undefined;
     readonly query: undefined;
-    auth?: User;
+    auth: User | undefined;
   }
   interface Options {
     readonly session: false;

@@ -61,7 +61,7 @@ export const ISSUER_KEYS = [
 type Key = (typeof ISSUER_KEYS)[number];
 
 /**
- * Checks the options of one issuer; `alsoKnown` are the names that may stand beside them.
+ * Checks the options of one issuer; `alsoKnown` are the names that may stand next to them.
  *
  * @throws TypeError
  */
@@ -72,7 +72,7 @@ export function readIssuer(
 ): IssuerSettings {
   const read: OptionReader<Key> = readOptions('authenticate', given, [...ISSUER_KEYS, ...(alsoKnown as Key[])]);
   const options = ownMembers(given);
-  const issuer = read.string('issuer') ?? read.refuse('issuer', "the issuer's address, exactly as in the token's iss");
+  const issuer = read.string('issuer') ?? read.refuse('issuer', "the issuer's URL, exactly as in the token's iss");
   // The issuer is in every log line, also where nothing is fetched from it.
   if (URL.canParse(issuer) && hasUserInfo(issuer)) read.refuse('issuer', 'a URL without user name and password');
   const authUrl = read.string('authUrl') ?? issuer;
@@ -81,10 +81,10 @@ export function readIssuer(
     read.refuse('keys', 'a JSON Web Key Set');
   }
   if (options.keys && jwksUri !== undefined) throw new TypeError('authenticate(): give "keys" or "jwksUri", not both');
-  // With given keys nothing is fetched from the issuer, so its name need not be an address that can be called.
+  // With given keys nothing is fetched from the issuer, so its name need not be a URL.
   if (!options.keys && jwksUri === undefined) checkUrl(authUrl, options.authUrl === undefined ? 'issuer' : 'authUrl');
   if (jwksUri !== undefined) checkUrl(jwksUri, 'jwksUri');
-  // Schemes have no case (RFC 3986 section 3.1): "HTTP:" is no way around the check.
+  // Schemes have no case (RFC 3986 section 3.1): "HTTP:" does not bypass the check.
   if (typeof options.generationSource === 'string' && /^https?:/i.test(options.generationSource)) {
     checkUrl(options.generationSource, 'generationSource');
   }
@@ -137,7 +137,7 @@ function readAlgorithms(read: OptionReader<Key>, algorithms: readonly Algorithm[
   const known: readonly unknown[] = ALGORITHMS;
   const given: unknown = algorithms;
   const fits = isList(given) && given.length > 0 && given.every((one) => known.includes(one));
-  // RFC 8725 section 3.2: an HMAC with a published key is signed by anybody.
+  // RFC 8725 section 3.2: an HMAC with a published key can be signed by any caller.
   if (!fits) read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
   return [...algorithms];
 }

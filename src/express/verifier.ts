@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
-import { ownValue } from '../core/objects';
+import { NO_OPTIONS, ownValue } from '../core/objects';
 import { parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
 import type { SignedToken, VerifiedToken } from '../token/verify';
@@ -163,11 +163,11 @@ export function tokenCache<Value extends object>(max: number): TokenCache<Value>
 
   return {
     get(token) {
-      const entry = entries.get(token.slice(-ENDING));
+      const entry = entries.get(token.slice(-ENDING), NO_OPTIONS);
       return entry?.token === token ? entry.value : undefined;
     },
     set(token, value) {
-      if (isSecondUse(token)) entries.set(token.raw.slice(-ENDING), { token: token.raw, value });
+      if (isSecondUse(token)) entries.set(token.raw.slice(-ENDING), { token: token.raw, value }, NO_OPTIONS);
     },
     delete: (token) => void entries.delete(token.slice(-ENDING)),
   };

@@ -43,7 +43,7 @@ export function bearerToken(request: TokenLocations): string {
 }
 
 function fromHeader({ headers, rawHeaders, socket }: TokenLocations): string | undefined {
-  const header = headers['authorization'];
+  const header = Object.hasOwn(headers, 'authorization') ? headers['authorization'] : undefined;
   // node:http keeps the first of two Authorization headers: which one counts must not be guessed.
   if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformed('more than one Authorization header');
   if (rawHeaders && rawHeaders.length >= maxRawHeaders(socket)) throw malformed('Node may have dropped headers');

@@ -68,7 +68,7 @@ export function checkClaims(claims: Claims, rules: ClaimRules, nowMs: number): C
     throw new AuthError('not_yet_valid', { privateDetail: 'iat is in the future' });
   if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw new AuthError('lifetime_too_long');
   // DPoP (`jkt`, RFC 9449 section 6) and mutual TLS (`x5t#S256`, RFC 8705 section 3.1): without its proof such a token
-  // is a stolen one, and a confirmation method that is unknown here is no weaker (RFC 7800 section 3.1).
+  // is a stolen one, and a confirmation method that is unknown here is not weaker (RFC 7800 section 3.1).
   if (confirmation && !rules.acceptSenderConstrained) throw new AuthError('sender_constrained');
   return { clientId, subject, tokenId, expiresAtMs, acceptedFromMs, acceptedUntilMs };
 }
@@ -100,7 +100,7 @@ function text(claims: Claims, name: string): string | undefined {
   return value;
 }
 
-/** NumericDate (RFC 7519 section 2) in milliseconds. `JSON.parse` reads 1e400 as Infinity: that is no date. */
+/** NumericDate (RFC 7519 section 2) in milliseconds. `JSON.parse` reads 1e400 as Infinity, which is not a date. */
 function time(claims: Claims, name: string): number | undefined {
   const value = ownValue(claims, name);
   if (value === undefined) return undefined;

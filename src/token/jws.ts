@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
-import { ownValue } from '../core/objects';
+import { NO_OPTIONS, ownValue } from '../core/objects';
 import type { Algorithm } from './algorithms';
 import { freezeDeep, parseJsonObject } from './strict-json';
 
@@ -81,11 +81,12 @@ const headers = new LRUCache<string, Readonly<Record<string, unknown>>>({ max: 1
 const MAX_KEPT_HEADER_LENGTH = 512;
 
 function parseHeader(part: string): Readonly<Record<string, unknown>> {
-  const known = headers.get(part);
+  const known = headers.get(part, NO_OPTIONS);
   if (known) return known;
   const header = freezeDeep(parsePart(part, 'header'));
   // A copy of the text: a piece of the token would keep the whole token in memory.
-  if (part.length <= MAX_KEPT_HEADER_LENGTH) headers.set(Buffer.from(part, 'latin1').toString('latin1'), header);
+  if (part.length <= MAX_KEPT_HEADER_LENGTH)
+    headers.set(Buffer.from(part, 'latin1').toString('latin1'), header, NO_OPTIONS);
   return header;
 }
 

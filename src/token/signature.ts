@@ -7,7 +7,7 @@ import type { UnverifiedToken } from './jws';
 /** Says whether a signature over some bytes is good. */
 type Verification = (input: Buffer, key: KeyObject, signature: Buffer) => boolean;
 
-/** What each algorithm is, and nothing beside it: no name in a token chooses anything that does not stand here. */
+/** The accepted algorithms: a token cannot select anything that is not in this table. */
 const VERIFICATIONS: Readonly<Record<Algorithm, Verification>> = {
   RS256: rsa('sha256'),
   RS384: rsa('sha384'),
@@ -50,7 +50,7 @@ function rsaPss(hash: string): Verification {
   return (input, key, signature) => verify(hash, input, { key, padding, saltLength }, signature);
 }
 
-/** ECDSA, r and s side by side and not DER (RFC 7518 section 3.4). */
+/** ECDSA, r and s concatenated, not DER (RFC 7518 section 3.4). */
 function ecdsa(hash: string): Verification {
   return (input, key, signature) => verify(hash, input, { key, dsaEncoding: 'ieee-p1363' }, signature);
 }

@@ -22,7 +22,7 @@ describe('claims: iss (RFC 7519 section 4.1.1) compares to the byte', () => {
     ['another case', 'https://LOGIN.test'],
     ['another scheme', 'http://login.test'],
     ['the default port spelt out', `${ISSUER}:443`],
-    ['a blank behind', `${ISSUER} `],
+    ['a blank at the end', `${ISSUER} `],
     ['an issuer of which this one is a prefix', `${ISSUER}.evil.test`],
     ['an empty one', ''],
   ])('refuses %s', (_what, iss) => refuses({ iss }, 'wrong_issuer'));
@@ -120,7 +120,7 @@ describe('claims: nbf (RFC 7519 section 4.1.5)', () => {
   it('accepts a token without nbf', () => accepts({ nbf: undefined }));
   it('accepts a negative nbf', () => accepts({ nbf: -1 }));
 
-  it('refuses a remembered token when the clock steps back behind its nbf', async () => {
+  it('refuses a remembered token when the clock steps back before its nbf', async () => {
     let now = NOW_MS;
     const through = gateApp({ clock: () => now });
     const raw = token({ claims: { nbf: NOW } });

@@ -101,7 +101,7 @@ describe('discovery: metadata that cannot be trusted', () => {
       (origin) => `${origin}${OIDC} names another issuer: expected "${origin}", got none`,
     ],
     [
-      'an issuer that is no string',
+      'an issuer that is not a string',
       (origin) => ({ ...good(origin), issuer: [origin] }),
       (origin) => `${origin}${OIDC} names another issuer: expected "${origin}", got none`,
     ],
@@ -117,7 +117,7 @@ describe('discovery: metadata that cannot be trusted', () => {
     ],
     ['no jwks_uri', (origin) => ({ issuer: origin }), (origin) => `${origin}${OIDC} has no usable jwks_uri`],
     [
-      'a jwks_uri that is no string',
+      'a jwks_uri that is not a string',
       (origin) => ({ issuer: origin, jwks_uri: 1 }),
       (origin) => `${origin}${OIDC} has no usable jwks_uri`,
     ],
@@ -139,23 +139,26 @@ describe('discovery: metadata that cannot be trusted', () => {
     ['a redirect', () => raw(302, ''), (origin) => `${origin}${OIDC} responded with 302`],
   ];
 
-  it.each(rows)('answers 503 for %s, and does not ask the other place instead', async (_what, answer, detail) => {
-    const server = await keyServer(KEY);
-    server.answers.set(OIDC, answer(server.origin));
-    server.answers.set(OAUTH, good(server.origin));
-    const through = gateAt(server);
-    expectRefusal(await through.get(through.token({ key: KEY })), 'keys_unavailable', through);
-    expect(through.log.at('warn')).toMatchObject([
-      {
-        fields: { issuer: server.origin, detail: detail(server.origin), failures: 1 },
-        message: 'the key set cannot be fetched',
-      },
-    ]);
-    expect(server.requests).toEqual([OIDC]);
-    await through.stop();
-  });
+  it.each(rows)(
+    'responds with 503 for %s, and does not ask the other place instead',
+    async (_what, response, detail) => {
+      const server = await keyServer(KEY);
+      server.answers.set(OIDC, response(server.origin));
+      server.answers.set(OAUTH, good(server.origin));
+      const through = gateAt(server);
+      expectRefusal(await through.get(through.token({ key: KEY })), 'keys_unavailable', through);
+      expect(through.log.at('warn')).toMatchObject([
+        {
+          fields: { issuer: server.origin, detail: detail(server.origin), failures: 1 },
+          message: 'the key set cannot be fetched',
+        },
+      ]);
+      expect(server.requests).toEqual([OIDC]);
+      await through.stop();
+    },
+  );
 
-  it.each([404, 405, 410, 500, 503])('asks the other place when the first answers %d', async (status) => {
+  it.each([404, 405, 410, 500, 503])('asks the other place when the first responds with %d', async (status) => {
     const server = await keyServer(KEY);
     server.answers.set(OIDC, raw(status, 'no'));
     server.answers.set(OAUTH, good(server.origin));
@@ -164,7 +167,7 @@ describe('discovery: metadata that cannot be trusted', () => {
     await through.stop();
   });
 
-  it('answers 503 when both places are 404', async () => {
+  it('responds with 503 when both places are 404', async () => {
     const server = await keyServer(KEY);
     server.answers.delete(OIDC);
     const through = gateAt(server);

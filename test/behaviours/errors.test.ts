@@ -133,7 +133,7 @@ describe('errors: decisions and the log', () => {
   it.each([
     ['accepted', token(), 200],
     ['refused', EXPIRED, 401],
-  ])('does not let a throwing onDecision change the answer to a token that is %s', async (_what, raw, status) => {
+  ])('does not let a throwing onDecision change the response to a token that is %s', async (_what, raw, status) => {
     const onDecision = (): never => {
       throw new Error('the observer is broken');
     };
@@ -145,14 +145,14 @@ describe('errors: decisions and the log', () => {
   });
 });
 
-describe('errors: what nobody expected', () => {
+describe('errors: unexpected failures', () => {
   const broken: GateAppOptions['routes'] = (app) => {
     app.get('/v1/orders', requireScope('orders:read'), () => {
       throw new Error('connect ECONNREFUSED postgres://user:password@db');
     });
   };
 
-  it('answers a throwing handler with 500 without message, stack and challenge, and logs it', async () => {
+  it('responds to a throwing handler with 500 without message, stack and challenge, and logs it', async () => {
     const through = gateApp({ routes: broken });
     const response = await through.get(token());
     expect(response.status).toBe(500);
@@ -172,7 +172,7 @@ describe('errors: what nobody expected', () => {
   it.each([
     ['before a token is looked at', undefined],
     ['after its verification', EXPIRED],
-  ])('answers 500 and lives on when the logger throws: %s', async (_when, raw) => {
+  ])('responds with 500 and lives on when the logger throws: %s', async (_when, raw) => {
     const broken = (): never => {
       throw new Error('the disk of the log is full');
     };
@@ -183,7 +183,7 @@ describe('errors: what nobody expected', () => {
     await through.get(token()).expect(200);
   });
 
-  it('answers 500 when the verification itself breaks, not 401', async () => {
+  it('responds with 500 when the verification itself breaks, not 401', async () => {
     let calls = 0;
     const clock = (): number => {
       if (calls++ > 0) throw new Error('the clock is broken');

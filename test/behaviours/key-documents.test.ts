@@ -4,7 +4,7 @@ import { REFRESH_MS, remoteGate } from '../support/remote-gate';
 
 const [A, B] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
 
-describe('an answer that is no key set never replaces good keys', () => {
+describe('a response that is not a key set never replaces good keys', () => {
   const raw =
     (status: number, body: string | Buffer, headers = {}): Answer =>
     (res) =>
@@ -23,7 +23,7 @@ describe('an answer that is no key set never replaces good keys', () => {
       'has no key that can verify access tokens',
     ],
     [
-      'keys whose kid is no text',
+      'keys whose kid is not a text',
       { keys: [{ ...A.jwk, kid: { toString: null } }, { kid: { toString: 1 } }] },
       'has no key that can verify access tokens',
     ],
@@ -44,11 +44,11 @@ describe('an answer that is no key set never replaces good keys', () => {
     ],
     ['a connection that breaks', (res) => void res.destroy(), 'could not be fetched (UND_ERR_SOCKET)'],
   ];
-  it.each(rows)('%s', async (_what, answer, detail) => {
+  it.each(rows)('%s', async (_what, response, detail) => {
     const through = await remoteGate([A]);
     through.server.answers.set('/good', jwks(B));
     expect(await through.statusWith(A)).toBe(200);
-    through.server.answers.set('/jwks', answer);
+    through.server.answers.set('/jwks', response);
     await through.pass(REFRESH_MS);
     expect(through.log.at('warn').at(-1)).toMatchObject({
       fields: { detail: `${through.server.origin}/jwks ${detail}`, failures: 1 },

@@ -25,13 +25,13 @@ describe('the issuer is down', () => {
 
   const keys = (): unknown => through.gate.status().issuers[0]?.keys;
 
-  it('answers 200 inside the age limit', async () => {
+  it('responds with 200 inside the age limit', async () => {
     await through.pass(TTL_MS - 1);
     expect(keys()).toMatchObject({ state: 'fresh' });
     expect(await through.statusWith(A)).toBe(200);
   });
 
-  it('answers 200 in the stale window, and tells the operators', async () => {
+  it('responds with 200 in the stale window, and tells the operators', async () => {
     await through.pass(TTL_MS + 1);
     expect(await through.statusWith(A)).toBe(200);
     expect(keys()).toMatchObject({ state: 'stale', lastError: expect.stringContaining('(ECONNREFUSED)') });
@@ -42,7 +42,7 @@ describe('the issuer is down', () => {
     expect(through.gate.status().ready).toBe(true);
   });
 
-  it('answers 503 past the stale window, never 401, also for a remembered token', async () => {
+  it('responds with 503 past the stale window, never 401, also for a remembered token', async () => {
     await through.pass(TTL_MS + STALE_MS - 1);
     const raw = through.token({ key: A });
     await remember(through, raw);
@@ -55,7 +55,7 @@ describe('the issuer is down', () => {
     expect(through.gate.status().ready).toBe(false);
   });
 
-  it('answers 503 for a key it does not know: nobody can tell; and asks once for all that come in the back-off', async () => {
+  it('responds with 503 for a key it does not know, because it cannot tell; and asks once for all that come in the back-off', async () => {
     for (let index = 0; index < 5; index++) {
       expectRefusal(await through.get(through.token({ key: B })), 'keys_unavailable', through);
     }
@@ -126,7 +126,7 @@ describe('the issuer was never there', () => {
 
 describe('the network', () => {
   it.each(['ENOTFOUND', 'ECONNREFUSED', 'EAI_AGAIN', 'CERT_HAS_EXPIRED'])(
-    'answers 503 for %s and names only the code',
+    'responds with 503 for %s and names only the code',
     async (code) => {
       const cause = Object.assign(new Error(`${code} of 10.0.0.7 with a secret`), { code });
       const through = gateApp({
@@ -142,16 +142,16 @@ describe('the network', () => {
   );
 
   it.each([
-    ['never answers', ''],
-    ['stops in the middle of its answer', 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{"keys":['],
-  ])('gives up after 5 s on an issuer that %s', async (_what, answer) => {
+    ['never responds', ''],
+    ['stops in the middle of its response', 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{"keys":['],
+  ])('gives up after 5 s on an issuer that %s', async (_what, response) => {
     let asked = 0;
     const silent = createServer((socket) => {
       // fetch connects once more after an abort, and keeps that connection for a while.
       socket.unref().on('error', () => {});
       socket.on('data', () => {
         asked++;
-        socket.write(answer);
+        socket.write(response);
       });
     }).listen(0, '127.0.0.1');
     silent.unref();
@@ -159,12 +159,12 @@ describe('the network', () => {
     const uri = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/jwks`;
     const time = fakeTime(NOW_MS);
     const through = gateApp({ jwksUri: uri, fetch, clock: time.clock, schedule: time.schedule });
-    const response = through.get(token()).then((answered) => answered);
+    const refused = through.get(token()).then((settled) => settled);
     await eventually(() => asked === 1 && through.presented.length === 1);
     await time.advance(4_999);
     expect(through.log.entries).toEqual([]);
     await time.advance(1);
-    expectRefusal(await response, 'keys_unavailable', through);
+    expectRefusal(await refused, 'keys_unavailable', through);
     expect(through.log.at('warn')[0]?.fields['detail']).toBe(`${uri} did not respond within 5000 ms`);
     await through.gate.close();
     silent.close();

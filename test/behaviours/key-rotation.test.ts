@@ -21,7 +21,7 @@ describe('key set: the cache', () => {
     expect(through.server.requests).toEqual(['/.well-known/openid-configuration', '/jwks']);
   });
 
-  it('answers 1,000 cold requests at once with one fetch', async () => {
+  it('responds to 1,000 simultaneous cold requests with one fetch', async () => {
     const accepted = await Promise.all(Array.from({ length: 1_000 }, () => judged(through.token({ key: A }))));
     expect(accepted.every(Boolean)).toBe(true);
     expect(through.server.keyFetches).toBe(1);
@@ -100,20 +100,20 @@ describe('key set: rotation and unknown key ids', () => {
   };
   const withKid = (kid: string): string => through.token({ key: A, header: { kid } });
 
-  it('accepts a new key after one fetch, and the old one beside it', async () => {
+  it('accepts a new key after one fetch, and the old one next to it', async () => {
     through.server.publish(A, B);
     expect([await through.statusWith(B), await through.statusWith(A)]).toEqual([200, 200]);
     expect(through.server.keyFetches).toBe(2);
   });
 
-  it('accepts a new key for 100 requests at once with one fetch', async () => {
+  it('accepts a new key for 100 simultaneous requests with one fetch', async () => {
     through.server.publish(B);
     const reasons = await Promise.all(Array.from({ length: 100 }, () => reasonOf(through.token({ key: B }))));
     expect(new Set(reasons)).toEqual(new Set([undefined]));
     expect(through.server.keyFetches).toBe(2);
   });
 
-  it('refuses nobody while two rotations follow each other within 30 s', async () => {
+  it('refuses no request while two rotations follow each other within 30 s', async () => {
     through.server.publish(A, B);
     expect(await through.statusWith(B)).toBe(200);
     await through.pass(10_000);
@@ -123,7 +123,7 @@ describe('key set: rotation and unknown key ids', () => {
     expect(through.server.keyFetches).toBe(3);
   });
 
-  it('asks at most twice for one unknown kid that comes 2,000 times, one after the other and at once', async () => {
+  it('asks at most twice for one unknown kid that comes 2,000 times, one after the other and simultaneously', async () => {
     for (let index = 0; index < 1_000; index++) expect(await reasonOf(withKid('nowhere'))).toBe('unknown_key');
     const rest = await Promise.all(Array.from({ length: 1_000 }, () => reasonOf(withKid('nowhere'))));
     expect(new Set(rest)).toEqual(new Set(['unknown_key']));
@@ -158,7 +158,7 @@ describe('key set: rotation and unknown key ids', () => {
     expect(await through.statusWith(B)).toBe(200);
   });
 
-  it('answers a kid with a line break from a remote set like any other unknown one', async () => {
+  it('responds to a kid with a line break from a remote set like any other unknown one', async () => {
     const response = await through.get(withKid('a\r\nSet-Cookie: x=1'));
     expectRefusal(response, 'unknown_key', through);
     expect(response.headers['set-cookie']).toBeUndefined();

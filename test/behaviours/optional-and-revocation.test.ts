@@ -16,7 +16,7 @@ const open: GateAppOptions = {
 };
 
 describe('optional authentication', () => {
-  it('lets a request without a token pass as nobody', async () => {
+  it('accepts a request without a token as anonymous', async () => {
     const through = gateApp(open);
     const response = await through.get(undefined, '/v1/menus').expect(200);
     expect(response.body.auth).toBeNull();
@@ -50,7 +50,7 @@ describe('optional authentication', () => {
     expectRefusal(await through.get(), 'missing_token', through);
   });
 
-  it('answers 503 to a token while the keys are out of reach, and still lets nobody pass', async () => {
+  it('responds with 503 to a token while the keys are out of reach, and still accepts no token', async () => {
     const fetch = (): Promise<Response> => Promise.reject(new Error('down'));
     const through = gateApp({ ...open, jwksUri: 'https://login.test/jwks', fetch });
     expectRefusal(await through.get(token(), '/v1/menus'), 'keys_unavailable', through);
@@ -96,7 +96,7 @@ describe('revocation: the generation of a token', () => {
     ['a forged signature', { key: newKey('ES256', testKey().kid) }, 'bad_signature'],
     ['an expired token', { claims: { exp: 1 } }, 'expired'],
     ['another audience', { claims: { aud: 'x' } }, 'wrong_audience'],
-  ])('looks at the generation only behind every other check: %s', async (_what, parts, reason) => {
+  ])('looks at the generation only after every other check: %s', async (_what, parts, reason) => {
     const through = withSource(source([['pos-17', GENERATION + 1]]));
     expectRefusal(await through.get(token(parts)), reason, through);
     await through.gate.close();
@@ -160,7 +160,7 @@ describe('revocation: the generation of a token', () => {
 });
 
 describe('revocation: a store that is down', () => {
-  it('answers 503 by default, never 401', async () => {
+  it('responds with 503 by default, never 401', async () => {
     const health = { down: true };
     const through = withSource(source([], health));
     expectRefusal(await through.get(token()), 'generations_unavailable', through);

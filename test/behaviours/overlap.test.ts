@@ -17,11 +17,11 @@ describe('requests that overlap', () => {
       through.get(through.token({ key: KEY, claims: { client_id, sub: client_id } })),
       through.get(through.token({ key: index % 2 ? forged : KEY, claims: { client_id, aud: 'other' } })),
     ]);
-    const answers = Promise.all(requests.map((each) => each.then((response) => response)));
+    const responses = Promise.all(requests.map((each) => each.then((response) => response)));
     await eventually(() => through.presented.length === requests.length && through.server.keyFetches === 1);
     release();
 
-    const outcomes = (await answers).map(({ status, body }) => [status, body.code ?? body.auth.clientId]);
+    const outcomes = (await responses).map(({ status, body }) => [status, body.code ?? body.auth.clientId]);
     const expected = clients.flatMap((client, index) => [
       [200, client],
       [401, index % 2 ? 'bad_signature' : 'wrong_audience'],
@@ -36,8 +36,8 @@ describe('requests that overlap', () => {
     const tokens = ['a', 'b', 'c'].map((client_id) => through.token({ key: KEY, claims: { client_id } }));
     for (const each of tokens) await remember(through, each);
     const order = Array.from({ length: 30 }, (_, index) => index % 3);
-    const answers = await Promise.all(order.map((index) => through.get(tokens[index])));
-    expect(answers.map(({ body }) => body.auth.clientId)).toEqual(order.map((index) => ['a', 'b', 'c'][index]));
+    const responses = await Promise.all(order.map((index) => through.get(tokens[index])));
+    expect(responses.map(({ body }) => body.auth.clientId)).toEqual(order.map((index) => ['a', 'b', 'c'][index]));
     await through.stop();
   });
 

@@ -115,7 +115,7 @@ describe('presets: tokens as authorization servers make them', () => {
     expectRefusal(response, 'insufficient_scope', through, { scopes: ['orders:read'] });
   });
 
-  it('holds the client id against a list where there is no audience to hold (Cognito)', async () => {
+  it('compares the client id with a list where there is no audience (Cognito)', async () => {
     const vendor = first('cognito');
     const routes = (app: Express, reach: RequestHandler): void =>
       void app.get('/v1/orders', requireScope(...SCOPE), reach);

@@ -5,7 +5,7 @@ import { jwks, testKey } from '../support/keys';
 
 const ROOT = resolve(__dirname, '../..');
 
-/** Runs a script against the sources in a process of its own; answers what it printed and how it ended. */
+/** Runs a script against the sources in a process of its own; returns what it printed and how it ended. */
 function run(script: string): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=commonjs', '--eval', script], { cwd: ROOT });
   const watchdog = setTimeout(() => child.kill('SIGKILL'), 20_000);

@@ -102,7 +102,7 @@ describe('requests as no HTTP client would send them', () => {
     'GET /v1/orders?',
     'GET /v1/orders#access_token=1',
     'GET http://other.test/v1/orders',
-  ])('answers %s without a token with no 2xx, no 5xx and no handler', async (requestLine) => {
+  ])('responds to %s without a token with no 2xx, no 5xx and no handler', async (requestLine) => {
     const response = await server.send([`${requestLine} HTTP/1.1`]);
     expect(response.status).toBeGreaterThanOrEqual(400);
     expect(response.status).toBeLessThan(500);
@@ -115,13 +115,13 @@ describe('requests as no HTTP client would send them', () => {
     expectRefusal(response, 'missing_token', through);
   });
 
-  it('answers HEAD without a token with the headers of the refusal and no body', async () => {
+  it('responds to HEAD without a token with the headers of the refusal and no body', async () => {
     const response = await server.send(['HEAD /v1/orders HTTP/1.1']);
     expect({ status: response.status, text: response.text }).toEqual({ status: 401, text: '' });
     expect(response.headers['www-authenticate']).toBe('Bearer realm="api"');
   });
 
-  it('answers TRACE with a good token without repeating it', async () => {
+  it('responds to TRACE with a good token without repeating it', async () => {
     const response = await server.send(['TRACE /v1/orders HTTP/1.1', `Authorization: Bearer ${GOOD}`]);
     expect(response.status).toBe(404);
     expectNoTokenLeak(response, through);

@@ -98,7 +98,7 @@ describe('scopes: how a token carries them (RFC 6749 section 3.3, RFC 9068 secti
     ['a nested array', [['a']]],
     ['true', true],
     ['null', null],
-  ])('answers %s with 403, not 401: the token is good, it grants nothing', async (_what, scope) => {
+  ])('responds to %s with 403, not 401: the token is good, it grants nothing', async (_what, scope) => {
     const through = guarded(requireScope('a'));
     expectRefusal(await through.get(withScope(scope)), 'insufficient_scope', through, { scopes: ['a'] });
   });
@@ -131,7 +131,7 @@ describe('claims guards: requireClaim()', () => {
     ['a claim of another type', berlin, { store: ['berlin-1'] }],
     ['a test that throws', requireClaim('store', (value) => (value as string[]).includes('x')), {}],
     [
-      'a test that answers something true but not true',
+      'a test that returns something true but not true',
       requireClaim('store', ((v: unknown) => v) as never),
       { store: 'x' },
     ],
@@ -189,7 +189,7 @@ describe('guards without authenticate() before them', () => {
     ['requireScope()', requireScope('orders:read')],
     ['requireClaim()', requireClaim('store', () => true)],
   ])(
-    '%s answers 500 and names the route in the log, also with a good token and a set req.auth',
+    '%s responds with 500 and names the route in the log, also with a good token and a set req.auth',
     async (name, guard) => {
       const reached: string[] = [];
       const app = express();

@@ -202,7 +202,7 @@ describe('signature: a kid with hostile characters', () => {
     ['an emoji', '🔑'],
     ['a lone surrogate', '\ud800'],
     ['a line separator', 'a\u2028b'],
-  ])('answers %s with one well-formed challenge and one log line', async (_what, kid) => {
+  ])('responds to %s with one well-formed challenge and one log line', async (_what, kid) => {
     const through = gateApp();
     const response = await through.get(token({ header: { kid } }));
     expectRefusal(response, 'unknown_key', through);

@@ -40,7 +40,7 @@ describe('structure: parts and their encoding (RFC 7515 sections 2 and 7.1)', ()
     ['base64 characters in the payload', `${HEADER}./${PAYLOAD.slice(1)}.${SIGNATURE}`],
     ['base64 characters in the signature', `${HEADER}.${PAYLOAD}.+/${SIGNATURE.slice(2)}`],
     ['a tilde in the signature', `${HEADER}.${PAYLOAD}.~${SIGNATURE.slice(1)}`],
-    ['padding behind the signature', `${HEADER}.${PAYLOAD}.${SIGNATURE}==`],
+    ['padding after the signature', `${HEADER}.${PAYLOAD}.${SIGNATURE}==`],
     ['a signature with a character too many', `${HEADER}.${PAYLOAD}.${SIGNATURE}AAA`],
     ['a signature whose spare bits are set', `${HEADER}.${PAYLOAD}.${notCanonical(SIGNATURE)}`],
   ])('refuses %s', (_what, raw) => refuses(raw, 'malformed_token'));

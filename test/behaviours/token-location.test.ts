@@ -18,7 +18,7 @@ describe('token location: the Authorization header', () => {
     expect(through.log.entries).toEqual([]);
   });
 
-  it('answers a request without a token with a challenge that names no error (RFC 6750 section 3.1)', async () => {
+  it('responds to a request without a token with a challenge that names no error (RFC 6750 section 3.1)', async () => {
     const through = gateApp();
     const response = await through.get();
     expect(response.headers['www-authenticate']).toBe('Bearer realm="api"');
@@ -80,7 +80,7 @@ describe('token location: query and body', () => {
     ['as access_token', `access_token=${GOOD}`],
     ['as an empty access_token', 'access_token='],
     ['as access_token without a value', 'access_token'],
-    ['behind another parameter', `limit=1&access_token=${GOOD}`],
+    ['after another parameter', `limit=1&access_token=${GOOD}`],
     ['as an array', `access_token[]=${GOOD}`],
     ['as an array with an index', `access_token[0]=${GOOD}`],
     ['as an object', `access_token[x]=${GOOD}`],

@@ -31,7 +31,7 @@ describe('loggablePath', () => {
     ['with encoded points', TOKEN.replaceAll('.', '%2E')],
     ['with an encoded beginning', TOKEN.replaceAll('eyJ', '%65%79J')],
     ['as three segments', TOKEN.replaceAll('.', '/')],
-    ['behind many segments', `${'a/'.repeat(250)}${TOKEN}`],
+    ['after many segments', `${'a/'.repeat(250)}${TOKEN}`],
     ['as a host', `//${TOKEN}`],
   ])('shows nothing of a token in the path: %s', (_how, token) => {
     const shown = loggablePath(`/v1/orders/${token}`);

@@ -18,7 +18,7 @@ describe('authenticate(): wrong options throw at construction', () => {
   const rows: readonly [Record<string, unknown>, string][] = [
     [
       { issuer: undefined },
-      `option "issuer" must be the issuer's address, exactly as in the token's iss, got undefined`,
+      `option "issuer" must be the issuer's URL, exactly as in the token's iss, got undefined`,
     ],
     [{ issuer: '' }, 'option "issuer" must be a non-empty string, got ""'],
     [{ issuer: new URL(ISSUER) }, 'option "issuer" must be a non-empty string, got an object'],

@@ -39,7 +39,7 @@ describe('authenticate(): good options', () => {
       .expect(200);
   });
 
-  it('takes an issuer that is no address where keys are given', async () => {
+  it('takes an issuer that is not an address where keys are given', async () => {
     await gateApp({ issuer: 'till-17' })
       .get(token({ claims: { iss: 'till-17' } }))
       .expect(200);

@@ -35,7 +35,7 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
     await request(app).get(`${WELL_KNOWN}/other`).expect(404, 'next');
   });
 
-  it('answers HEAD with the headers alone, and leaves other methods and paths to what follows', async () => {
+  it('responds to HEAD with the headers alone, and leaves other methods and paths to what follows', async () => {
     const app = appWith(options);
     const head = await request(app).head(WELL_KNOWN).expect(200);
     expect(Number(head.headers['content-length'])).toBeGreaterThan(50);

@@ -8,7 +8,7 @@ import { token } from '../support/issuer';
 const GOOD = token();
 const SECRET = 'the customers of all stores';
 
-describe('unguarded, behind responses that other middleware has patched', () => {
+describe('unguarded, after responses that other middleware has patched', () => {
   /** As the package on-headers does it, on which compression and sessions build: a listener before the head is written. */
   const onHeaders =
     (listener: (res: Parameters<RequestHandler>[1]) => void): RequestHandler =>

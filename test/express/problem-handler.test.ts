@@ -40,7 +40,7 @@ describe('problemHandler()', () => {
     ['an error that claims 200', Object.assign(new Error('password=hunter2'), { status: 200 })],
     ['an error that claims 4xx as text', Object.assign(new Error('password=hunter2'), { status: '404' })],
     ['an error that claims 404.5', Object.assign(new Error('password=hunter2'), { status: 404.5 })],
-  ])('answers %s with 500 without message or stack, and logs it with its route', async (_what, error) => {
+  ])('responds to %s with 500 without message or stack, and logs it with its route', async (_what, error) => {
     const log = recordingLogger();
     const response = await request(appWith(throwing(error), log)).get('/x/1?token=abc');
     expect([response.status, response.body]).toEqual([500, internal]);
@@ -54,7 +54,7 @@ describe('problemHandler()', () => {
     });
   });
 
-  it('answers an AuthError as its reason says', async () => {
+  it('responds to an AuthError as its reason says', async () => {
     const error = new AuthError('insufficient_scope', { requiredScopes: ['a'], privateDetail: 'hidden' });
     const response = await request(appWith(throwing(error))).get('/x/1');
     expect(response.status).toBe(403);
@@ -82,7 +82,7 @@ describe('problemHandler()', () => {
     ],
     [418, 'i_m_a_teapot', "I'm a Teapot", 'The request was refused.'],
     [499, 'error', 'Error', 'The request was refused.'],
-  ])('answers an error with status %d in words of its own', async (status, code, title, detail) => {
+  ])('responds to an error with status %d in words of its own', async (status, code, title, detail) => {
     const log = recordingLogger();
     const error = Object.assign(new Error('quotes the request: hunter2'), { status });
     const response = await request(appWith(throwing(error), log)).get('/x/1');
@@ -99,8 +99,8 @@ describe('problemHandler()', () => {
     ['other headers', { 'Retry-After': '5' }, 'Bearer realm="api"'],
     ['a challenge of its own', { 'www-authenticate': 'Basic realm="till"' }, 'Basic realm="till"'],
     ['a challenge that would break the header', { 'WWW-Authenticate': 'Basic\r\nX: y' }, 'Bearer realm="api"'],
-    ['a challenge that is no text', { 'WWW-Authenticate': 7 }, 'Bearer realm="api"'],
-  ])('answers an error of the app with status 401 and %s with a challenge', async (_what, headers, challenge) => {
+    ['a challenge that is not a text', { 'WWW-Authenticate': 7 }, 'Bearer realm="api"'],
+  ])('responds to an error of the app with status 401 and %s with a challenge', async (_what, headers, challenge) => {
     const error = Object.assign(new Error('quotes the request: hunter2'), { status: 401, headers });
     const response = await request(appWith(throwing(error))).get('/x/1');
     expect([response.status, response.body.code]).toEqual([401, 'unauthorized']);
@@ -123,7 +123,7 @@ describe('problemHandler()', () => {
     ['a body above the limit', JSON.stringify({ a: 'x'.repeat(200) }), {}, 413],
     ['an unknown encoding', '{}', { 'content-encoding': 'zip' }, 415],
     ['an unknown charset', '{}', { 'content-type': 'application/json; charset=klingon' }, 415],
-  ])('answers %s from a body parser with a problem', async (_what, body, headers, status) => {
+  ])('responds to %s from a body parser with a problem', async (_what, body, headers, status) => {
     const app = appWith((_req, res) => void res.json('reached'));
     const response = await request(app)
       .post('/x/1')
@@ -136,12 +136,12 @@ describe('problemHandler()', () => {
     ]);
   });
 
-  it('answers a path that cannot be decoded with 400', async () => {
+  it('responds to a path that cannot be decoded with 400', async () => {
     const response = await request(appWith((_req, res) => void res.json('reached'))).get('/x/%E0%A4%A');
     expect([response.status, response.body.code]).toEqual([400, 'invalid_request']);
   });
 
-  it('breaks an answer off that has already begun: half of one must not look complete', async () => {
+  it('breaks off a response that has already begun: half of one must not look complete', async () => {
     const app = appWith((_req, res) => {
       res.writeHead(200, { 'content-length': '100' }).write('half');
       throw new Error('x');

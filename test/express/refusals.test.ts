@@ -95,7 +95,7 @@ describe('requireAuthenticated()', () => {
 
 describe('req.auth', () => {
   it.each([
-    ['a request without a token behind an optional gate', { optional: true }, undefined, null],
+    ['a request without a token after an optional gate', { optional: true }, undefined, null],
     ['an accepted token', {}, token(), 'pos-17'],
   ])('is the gate’s for %s, whatever an earlier middleware has assigned', async (_what, options, raw, expected) => {
     const { gate } = gateApp(options);

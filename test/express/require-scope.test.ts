@@ -32,10 +32,10 @@ describe('requireScope(): its arguments', () => {
     ['nothing', [], `${least} an empty array`],
     ['an empty array', [[]], `${least} an empty array`],
     ['an empty anyOf', [{ anyOf: [] }], `${least} an empty array`],
-    ['anyOf that is no array', [{ anyOf: 'a' }], `${least} "a"`],
+    ['anyOf that is not an array', [{ anyOf: 'a' }], `${least} "a"`],
     ['no anyOf', [{}], 'requireScope(): expected { anyOf: [...] }'],
     ['allOf', [{ allOf: ['a'] }], 'requireScope(): expected { anyOf: [...] }'],
-    ['anyOf beside something else', [{ anyOf: ['a'], allOf: ['b'] }], 'requireScope(): expected { anyOf: [...] }'],
+    ['anyOf next to something else', [{ anyOf: ['a'], allOf: ['b'] }], 'requireScope(): expected { anyOf: [...] }'],
     ['undefined', [undefined], `${grammar} undefined`],
     ['null', [null], `${grammar} null`],
     ['a number', [17], `${grammar} 17`],
@@ -46,8 +46,8 @@ describe('requireScope(): its arguments', () => {
     ['a letter beyond ASCII', ['größe'], `${grammar} "größe"`],
     ['a line break', ['a\nb'], `${grammar} "a\\nb"`],
     ['an array among strings', ['a', ['b']], `${grammar} an array of 1`],
-    ['a string behind an array', [['a'], 'b'], `${grammar} an array of 1`],
-    ['a string behind anyOf', [{ anyOf: ['a'] }, 'b'], `${grammar} an object`],
+    ['a string after an array', [['a'], 'b'], `${grammar} an array of 1`],
+    ['a string after anyOf', [{ anyOf: ['a'] }, 'b'], `${grammar} an object`],
   ])('refuses %s at construction', (_what, args, message) => {
     const make = requireScope as (...scopes: readonly unknown[]) => unknown;
     expect(() => make(...args)).toThrow(new TypeError(message));

@@ -12,8 +12,8 @@ import { expectRefusal } from '../support/refusals';
 const GOOD = token();
 const SECRET = 'the customers of all stores';
 
-/** Every way in which a handler can answer 200 with the secret. */
-const answers: readonly [string, RequestHandler][] = [
+/** Every way in which a handler can respond with 200 with the secret. */
+const handlers: readonly [string, RequestHandler][] = [
   ['res.json', (_req, res) => void res.json({ SECRET })],
   ['res.send', (_req, res) => void res.send(SECRET)],
   ['res.send of bytes', (_req, res) => void res.send(Buffer.from(SECRET))],
@@ -49,7 +49,7 @@ function gateFor(handler: RequestHandler, options: GateAppOptions = {}): GateApp
 }
 
 describe('unguarded: refuse', () => {
-  it.each(answers)('puts a 500 in the place of a 2xx that no guard allowed: %s', async (_how, handler) => {
+  it.each(handlers)('puts a 500 in the place of a 2xx that no guard allowed: %s', async (_how, handler) => {
     const through = gateFor(handler);
     const response = await through.get(GOOD, '/v1/customers');
     expect(response.status).toBe(500);
@@ -84,7 +84,7 @@ describe('unguarded: refuse', () => {
     expect((await gateFor(handler).get(GOOD, '/v1/customers')).status).toBe(500);
   });
 
-  it.each(answers)('lets a guarded answer pass untouched: %s', async (_how, handler) => {
+  it.each(handlers)('leaves a guarded response unchanged: %s', async (_how, handler) => {
     const plain = gateApp({ unguarded: 'allow', routes: (app) => void app.get('/v1/orders', handler) });
     const guarded = gateApp({
       unguarded: 'refuse',
@@ -107,7 +107,7 @@ describe('unguarded: refuse', () => {
     await through.get(GOOD).expect(200, '"ok"');
   });
 
-  it.each([400, 404, 409, 422, 500, 503])('lets an unguarded answer of %d pass', async (status) => {
+  it.each([400, 404, 409, 422, 500, 503])('leaves an unguarded response of %d unchanged', async (status) => {
     const through = gateFor((_req, res) => void res.status(status).json({ why: 'x' }));
     const response = await through.get(GOOD, '/v1/customers');
     expect([response.status, response.body]).toEqual([status, { why: 'x' }]);
@@ -122,13 +122,13 @@ describe('unguarded: refuse', () => {
     expect(await statusOf(() => Promise.reject(Object.assign(new Error('x'), { status: 415 })))).toBe(415);
   });
 
-  it('holds back the answer to HEAD too', async () => {
+  it('replaces the response to HEAD too', async () => {
     const through = gateFor((_req, res) => void res.json({ SECRET }));
     const response = await request(through.app).head('/v1/customers').set('Authorization', `Bearer ${GOOD}`);
     expect(response.status).toBe(500);
   });
 
-  it('holds back what an anonymous request would get, where it was chosen beside optional', async () => {
+  it('holds back what an anonymous request would get, where it was chosen besides optional', async () => {
     const through = gateFor((_req, res) => void res.json({ SECRET }), { optional: true });
     expect((await through.get(undefined, '/v1/customers')).status).toBe(500);
   });
@@ -153,7 +153,7 @@ describe('unguarded: warn and allow', () => {
   it.each<[string, GateAppOptions]>([
     ['warn', { unguarded: 'warn' }],
     ['the default', { unguarded: undefined }],
-  ])('%s lets the answer pass and warns once per route', async (_what, options) => {
+  ])('%s leaves the response unchanged and warns once per route', async (_what, options) => {
     const through = gateFor(handler, options);
     for (const path of ['/v1/customers', '/v1/customers', '/v1/orders'])
       await through.get(GOOD, path).expect(200, '"ok"');
@@ -182,7 +182,7 @@ describe('unguarded: refuse, and what comes after it', () => {
   });
 
   it.each([
-    ['lets the list of methods pass that Express answers OPTIONS with', { get: true }, 200],
+    ['lets the list of methods pass with which Express responds to OPTIONS', { get: true }, 200],
     ['holds a handler of OPTIONS back like any other', { get: false }, 500],
   ])('%s', async (_name, { get }, status) => {
     const handler: RequestHandler = (_req, res) => void res.send(SECRET);
@@ -196,7 +196,7 @@ describe('unguarded: refuse, and what comes after it', () => {
   });
 });
 
-describe('unguarded, behind two gates', () => {
+describe('unguarded, after two gates', () => {
   const handler: RequestHandler = (_req, res) => void res.json('ok');
 
   function twoGates(outer: GateAppOptions['unguarded'], inner: GateAppOptions['unguarded'], guarded: boolean): GateApp {

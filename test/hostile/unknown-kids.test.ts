@@ -4,10 +4,10 @@ import { A, B, header, sourceWith } from '../token/keys/remote-source';
 const TIMES = 100_000;
 
 it('one unknown kid that comes 100,000 times costs one fetch, while a known key is at hand', async () => {
-  const { find, fetches, answer } = await sourceWith(A);
+  const { find, fetches, respond } = await sourceWith(A);
   const begun = fetches.length;
   const atOnce = Array.from({ length: TIMES / 2 }, () => find('nowhere'));
-  await answer(A);
+  await respond(A);
   const reasons = new Set(await Promise.all(atOnce));
   for (let times = TIMES / 2; times < TIMES; times++) reasons.add(await find('nowhere'));
   expect(reasons).toEqual(new Set(['unknown_key']));
@@ -16,12 +16,12 @@ it('one unknown kid that comes 100,000 times costs one fetch, while a known key 
 });
 
 it('100,000 unknown kids, each another one, cost two fetches, while a known key is cached', async () => {
-  const { find, fetches, answer } = await sourceWith(A);
+  const { find, fetches, respond } = await sourceWith(A);
   const begun = fetches.length;
   const reasons: unknown[] = [];
   for (const id of ['first', 'second']) {
     const asked = find(id);
-    await answer(A);
+    await respond(A);
     reasons.push(await asked);
   }
   expect(reasons).toEqual(['unknown_key', 'unknown_key']);
@@ -33,7 +33,7 @@ it('100,000 unknown kids, each another one, cost two fetches, while a known key 
 });
 
 it('a rotation amid 500 random kids per second refuses no token of the new key as 401, and is seen within 6 s', async () => {
-  const { keys, find, fetches, time, answer } = await sourceWith(A);
+  const { keys, find, fetches, time, respond } = await sourceWith(A);
   const [RESPONSE_MS, ROTATED_AT_MS, STEP_MS] = [100, 62_300, 20];
   const fetchedAt: number[] = [];
   const refused = new Set<unknown>();
@@ -65,7 +65,7 @@ it('a rotation amid 500 random kids per second refuses no token of the new key a
     if (fetches.length > handled) {
       handled = fetches.length;
       fetchedAt.push(ms);
-      time.schedule(() => void answer(A, ...(ms >= ROTATED_AT_MS ? [B] : [])), RESPONSE_MS);
+      time.schedule(() => void respond(A, ...(ms >= ROTATED_AT_MS ? [B] : [])), RESPONSE_MS);
     }
     await time.advance(STEP_MS);
   }

@@ -120,7 +120,7 @@ describe('checkClaims', () => {
     ],
     ['an iat ahead', { iat: NOW + 10.001 }, {}, 'not_yet_valid', 'iat is in the future'],
     ['an nbf ahead', { nbf: NOW + 10.001 }, {}, 'not_yet_valid', undefined],
-    ['an exp behind', { exp: NOW - 10 }, {}, 'expired', undefined],
+    ['an exp in the past', { exp: NOW - 10 }, {}, 'expired', undefined],
     ['a long life', { iat: NOW, exp: NOW + 86_400.001 }, {}, 'lifetime_too_long', undefined],
     [
       'a long life that begins with an nbf',

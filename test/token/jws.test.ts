@@ -4,7 +4,7 @@ import { checkHeader, parseToken } from '../../src/token/jws';
 import { base64url, goodClaims, token } from '../support/issuer';
 import { testKey } from '../support/keys';
 
-/** What an action answers, or the reason of the refusal with what operators are told. */
+/** What an action returns, or the reason of the refusal with what operators are told. */
 function outcome(action: () => unknown): unknown {
   try {
     return action();
@@ -53,7 +53,7 @@ describe('parseToken', () => {
     ['a blank in the payload', `${header}.${payload} .${signature}`, 'the payload is not base64url'],
     ['base64 in place of base64url', `${header}.${payload}.a+/b`, 'the signature is not base64url'],
     ['bits left over', `${header}.${payload}.AB`, 'the signature is not base64url'],
-    ['a header that is no JSON', `AAAA.${payload}.${signature}`, 'the header is not a strict JSON object'],
+    ['a header that is not JSON', `AAAA.${payload}.${signature}`, 'the header is not a strict JSON object'],
     [
       'a payload that is an array',
       `${header}.${base64url('[]')}.${signature}`,
@@ -72,7 +72,7 @@ describe('parseToken', () => {
     }
   });
 
-  it('reads the header that tokens of one key share once, and hands out what nobody can change', () => {
+  it('reads the header that tokens of one key share once, and returns it frozen', () => {
     const [one, other] = [parseToken(token()), parseToken(token({ claims: { jti: 'other' } }))];
     expect(other.header).toBe(one.header);
     expect(Object.isFrozen(one.header)).toBe(true);
@@ -136,7 +136,7 @@ describe('checkHeader', () => {
     ['another typ', { typ: 'jwt' }, 'wrong_type', undefined],
     ['a media type of another tree', { typ: 'text/at+jwt' }, 'wrong_type', undefined],
     ['application/ in the middle', { typ: 'at+application/jwt' }, 'wrong_type', undefined],
-    ['application/ behind something', { typ: 'xapplication/at+jwt' }, 'wrong_type', undefined],
+    ['application/ after something', { typ: 'xapplication/at+jwt' }, 'wrong_type', undefined],
     ['a kid that is not a string', { kid: 17 }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
     ['kid null', { kid: null }, 'malformed_token', 'kid is not a string of at most 1024 characters'],
     ['a kid too long', { kid: 'k'.repeat(1_025) }, 'malformed_token', 'kid is not a string of at most 1024 characters'],

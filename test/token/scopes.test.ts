@@ -3,11 +3,11 @@ import { isScopeToken, readScopes } from '../../src/token/scopes';
 describe('readScopes', () => {
   it.each<[string, Record<string, unknown>, readonly string[], readonly string[]]>([
     ['none of the named claims', { roles: 'a' }, ['scope'], []],
-    ['a claim named undefined, which nobody asked for', { undefined: 'a' }, ['scope'], []],
+    ['a claim named undefined, which is not asked for', { undefined: 'a' }, ['scope'], []],
     ['a claim that only the prototype has', Object.create({ scope: 'a' }) as Record<string, unknown>, ['scope'], []],
     ['two of the named claims: the first counts', { scope: 'b', scp: 'a' }, ['scp', 'scope'], ['a']],
     [
-      'a first claim that is no list of scopes: the second is not looked at',
+      'a first claim that is not a list of scopes: the second is not looked at',
       { scp: 17, scope: 'a' },
       ['scp', 'scope'],
       [],

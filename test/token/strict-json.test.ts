@@ -59,7 +59,7 @@ describe('parseJsonObject', () => {
     ['a string', '"a"'],
     ['a number', '17'],
     ['true', 'true'],
-  ])('refuses what is no object: %s', (_what, text) => {
+  ])('refuses what is not an object: %s', (_what, text) => {
     expect(() => parse(text)).toThrow(new SyntaxError('expected a JSON object'));
   });
 
@@ -71,8 +71,8 @@ describe('parseJsonObject', () => {
   it.each([
     ['escaped once', '{"a":1,"\\u0061":2}'],
     ['a quote in the name', '{"\\"":1,"\\u0022":2}'],
-    ['behind a string that looks like a member', '{"a":"\\"b\\":1","b":1,"b":2}'],
-    ['behind brackets in strings', '{"a":"}{[","a":1}'],
+    ['after a string that looks like a member', '{"a":"\\"b\\":1","b":1,"b":2}'],
+    ['after brackets in strings', '{"a":"}{[","a":1}'],
     ['with white space before the colon', '{"a"\n\t :1,"a" :2}'],
     ['__proto__', '{"__proto__":1,"__proto__":2}'],
     ['empty names', '{"":1,"":2}'],

@@ -61,7 +61,7 @@ export class KeySet {
 
   /**
    * The key for a header, or `undefined` when the set has none of that id. A token without `kid` is only accepted
-   * where there is no choice: trying keys in turn would make every key good for every token.
+   * where the set has a single fitting key: trying keys in turn would make every key good for every token.
    *
    * @throws AuthError `algorithm_not_allowed` when the key is for another algorithm.
    */

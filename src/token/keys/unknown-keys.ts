@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/clock';
+import { NO_OPTIONS } from '../../core/objects';
 
 /** Bounds what tokens with unknown key ids can cost: fetches and memory. */
 export interface UnknownKeys {
@@ -35,11 +36,11 @@ export function unknownKeys(clock: Clock): UnknownKeys {
 
   return {
     has(keyId) {
-      const ageMs = clock() - (askedAt.get(keyId) ?? -Infinity);
+      const ageMs = clock() - (askedAt.get(keyId, NO_OPTIONS) ?? -Infinity);
       // Negative after the clock has stepped back.
       return ageMs >= 0 && ageMs < REMEMBERED_MS;
     },
-    add: (keyId) => void askedAt.set(keyId, clock()),
+    add: (keyId) => void askedAt.set(keyId, clock(), NO_OPTIONS),
     takeFetch() {
       if (waitMs() > 0) return false;
       fullAt = Math.max(fullAt, clock()) + REFILL_MS;

@@ -12,14 +12,14 @@ import { expectRefusal } from '../../support/refusals';
 const KEY = testKey();
 const OIDC = `${ISSUER}/.well-known/openid-configuration`;
 
-/** Answers of an injected fetch that pays no heed to the signal. */
+/** Responses of an injected fetch that ignores the signal. */
 function deafFetch() {
   const waiting = new Map<string, (response: Response) => void>();
   const fetch: Fetch = (url) => new Promise((resolve) => waiting.set(url, resolve));
   return {
     fetch,
     waiting,
-    answer: (url: string, document: object): Promise<void> => {
+    respond: (url: string, document: object): Promise<void> => {
       waiting.get(url)?.(Response.json(document));
       waiting.delete(url);
       return settle();
@@ -27,8 +27,8 @@ function deafFetch() {
   };
 }
 
-it('drops an answer that comes after the time is over, from a fetch that cannot be cut too', async () => {
-  const { fetch, waiting, answer } = deafFetch();
+it('drops a response that comes after the time is over, from a fetch that cannot be cut too', async () => {
+  const { fetch, waiting, respond } = deafFetch();
   const time = fakeTime(NOW_MS);
   const jwksUri = `${ISSUER}/jwks`;
   const through = gateApp({ jwksUri, fetch, clock: time.clock, schedule: time.schedule });
@@ -42,19 +42,19 @@ it('drops an answer that comes after the time is over, from a fetch that cannot 
   expect(through.gate.status().issuers[0]?.keys).toMatchObject({ state: 'starting', keys: 0 });
 
   await time.advance(1_000);
-  await answer(jwksUri, jwks(KEY));
+  await respond(jwksUri, jwks(KEY));
   await through.gate.ready();
   await through.get(token({ key: KEY })).expect(200);
   await through.gate.close();
 });
 
 it('gives metadata and key set 5 s together, so that no request waits longer for one fetch', async () => {
-  const { fetch, answer } = deafFetch();
+  const { fetch, respond } = deafFetch();
   const time = fakeTime(NOW_MS);
   const through = gateApp({ fetch, clock: time.clock, schedule: time.schedule });
   await settle();
   await time.advance(3_000);
-  await answer(OIDC, { issuer: ISSUER, jwks_uri: `${ISSUER}/jwks` });
+  await respond(OIDC, { issuer: ISSUER, jwks_uri: `${ISSUER}/jwks` });
   await time.advance(1_999);
   expect(through.log.entries).toEqual([]);
   await time.advance(1);

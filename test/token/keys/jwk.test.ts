@@ -5,7 +5,7 @@ import type { Jwk } from '../../../src/token/keys/jwk';
 import { testKey } from '../../support/keys';
 
 const EC = testKey().jwk;
-/** An RSA key of 2048 bits with an exponent of our own: no primes behind it, but nobody signs with it. */
+/** An RSA key of 2048 bits with an exponent of our own: no primes, and nothing is signed with it. */
 const rsa = (e: string, bits = 2048): Jwk => {
   const modulus = Buffer.alloc(bits / 8, 0xff);
   return { kty: 'RSA', n: modulus.toString('base64url'), e };
@@ -109,7 +109,7 @@ describe('importJwk', () => {
     ['a point off its curve', { ...EC, x: EC['y'] }],
     ['no material at all', { kty: 'EC' }],
     ['a number in place of a modulus', { kty: 'RSA', n: 1, e: 'AQAB' }],
-  ])('answers nothing for %s', (_what, jwk) => {
+  ])('returns nothing for %s', (_what, jwk) => {
     expect(importJwk(jwk)).toBeUndefined();
   });
 });

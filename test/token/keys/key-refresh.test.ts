@@ -10,7 +10,7 @@ const [MAX_AGE_MS, STALE_MS] = [600_000, 3_600_000];
 const ISSUER = 'https://login.test';
 const KEY: VerificationKey = { keyId: 'a', algorithms: ['ES256'], key: testKey().privateKey };
 
-/** The refresh of a key set whose fetches answer what `outcome` holds: keys, or a failure. */
+/** The refresh of a key set whose fetches return what `outcome` holds: keys, or a failure. */
 function refreshing(options: Partial<KeyRefreshOptions> = {}) {
   const time = fakeTime();
   const log = recordingLogger();
@@ -46,7 +46,7 @@ function refreshing(options: Partial<KeyRefreshOptions> = {}) {
 }
 
 describe('the age of a key set', () => {
-  it('is unknown before the first answer: there are no keys, and nobody has failed', async () => {
+  it('is unknown before the first response: there are no keys, and no failure', async () => {
     const { keys } = refreshing();
     expect(keys.status()).toEqual({ state: 'starting', keys: 0, fetches: 1 });
     expect([keys.started, keys.keysFetch, keys.isFailing, keys.isBackingOff]).toEqual([1, 0, false, false]);
@@ -121,7 +121,7 @@ describe('when keys are fetched', () => {
     expect(keys.started).toBe(2);
   });
 
-  it('all that ask at once share one fetch', async () => {
+  it('all that ask at the same time share one fetch', async () => {
     const { keys, asked } = refreshing();
     await Promise.all([keys.refresh(), keys.refresh(), keys.inFlight]);
     expect(asked).toHaveLength(1);
@@ -133,20 +133,25 @@ describe('when keys are fetched', () => {
 
 describe('a fetch that fails', () => {
   it('at the start is told with what is known, and what it said is shown to operators', async () => {
-    const through = refreshing({ fetchKeys: () => Promise.reject(new FetchError('it answered 500')) });
+    const through = refreshing({ fetchKeys: () => Promise.reject(new FetchError('it responded with 500')) });
     await settle();
     expect(through.log.entries).toEqual([
       {
         level: 'warn',
-        fields: { issuer: ISSUER, detail: 'it answered 500', failures: 1, ageMs: undefined },
+        fields: { issuer: ISSUER, detail: 'it responded with 500', failures: 1, ageMs: undefined },
         message: 'the key set cannot be fetched',
       },
     ]);
-    expect(through.keys.status()).toEqual({ state: 'starting', keys: 0, fetches: 1, lastError: 'it answered 500' });
+    expect(through.keys.status()).toEqual({
+      state: 'starting',
+      keys: 0,
+      fetches: 1,
+      lastError: 'it responded with 500',
+    });
     expect(through.keys.isFailing).toBe(true);
   });
 
-  it('for a reason that nobody foresaw says no more than that', async () => {
+  it('for a unexpected reason exposes no detail', async () => {
     const through = refreshing({ fetchKeys: () => Promise.reject(new Error('a secret stands here')) });
     await settle();
     expect(through.keys.status().lastError).toBe('the key set could not be read');
@@ -217,7 +222,7 @@ describe('the refusal while it cannot be told whether a key is good', () => {
 });
 
 describe('how a fetch ends', () => {
-  it('one that was answered leaves no deadline behind', async () => {
+  it('one that has a response leaves no deadline', async () => {
     const { keys, asked, time } = refreshing();
     await keys.ready();
     await settle();
@@ -226,15 +231,15 @@ describe('how a fetch ends', () => {
   });
 
   it('close() cuts the one under way with a reason, and leaves no timer', async () => {
-    let answer: (keys: readonly VerificationKey[]) => void = () => undefined;
+    let respond: (keys: readonly VerificationKey[]) => void = () => undefined;
     const through = refreshing();
     await through.keys.ready();
     await settle();
-    through.outcome = new Promise((resolve) => (answer = resolve));
+    through.outcome = new Promise((resolve) => (respond = resolve));
     void through.keys.refresh();
     through.keys.close();
     expect(through.asked[1]).toMatchObject({ aborted: true, reason: 'is not asked any more' });
-    answer([]);
+    respond([]);
     await settle();
     expect(through.time.pending).toBe(0);
     expect(through.keys.status()).toMatchObject({ keys: 1, fetches: 2 });

@@ -27,19 +27,19 @@ describe('a key that is at hand', () => {
     expect([keys.has(A), keys.has(B), keys.has({ ...A })]).toEqual([true, false, false]);
   });
 
-  it('waits for a fetch once it is too old and nobody has tried', async () => {
-    const { keys, find, fetches, time, answer } = await sourceWith(A);
+  it('waits for a fetch once it is too old and no fetch was tried', async () => {
+    const { keys, find, fetches, time, respond } = await sourceWith(A);
     time.step(TTL_MS);
     expect(keys.has(A)).toBe(false);
     const found = find('a');
     expect(await soFar(found)).toBe('waiting');
-    await answer(A);
+    await respond(A);
     expect(await found).toBe('a');
     expect(keys.has(A)).toBe(true);
     expect(fetches).toHaveLength(2);
   });
 
-  it('serves at once while the issuer fails, and asks in the background where the pause is over', async () => {
+  it('serves immediately while the issuer fails, and asks in the background where the pause is over', async () => {
     const { keys, find, fetches } = await staleSource();
     expect(keys.status().state).toBe('stale');
     expect(keys.has(A)).toBe(true);
@@ -48,7 +48,7 @@ describe('a key that is at hand', () => {
     expect(fetches).toHaveLength(3);
   });
 
-  it('serves at once during the pause, and nobody is asked', async () => {
+  it('serves immediately during the pause, and the issuer is not asked', async () => {
     const { keys, find, fetches, fail } = await staleSource();
     void keys.find(header('a'));
     await fail();
@@ -69,53 +69,53 @@ describe('a key that is at hand', () => {
 
 describe('before the first keys', () => {
   it('a token waits for the fetch under way, and everything is ready with it', async () => {
-    const { keys, find, fetches, answer } = source();
+    const { keys, find, fetches, respond } = source();
     const ready = keys.ready().then(() => 'ready');
     const found = find('a');
     expect([await soFar(found), await soFar(ready)]).toEqual(['waiting', 'waiting']);
-    await answer(A);
+    await respond(A);
     expect([await found, await ready]).toEqual(['a', 'ready']);
     expect(fetches).toHaveLength(1);
   });
 
   it('a token that comes after the pause of a failure begins a fetch and waits for it', async () => {
-    const { find, fetches, time, fail, answer } = source();
+    const { find, fetches, time, fail, respond } = source();
     await fail();
     time.step(1_000);
     const found = find('a');
     expect(await soFar(found)).toBe('waiting');
     expect(fetches).toHaveLength(2);
-    await answer(A);
+    await respond(A);
     expect(await found).toBe('a');
   });
 
   it('a token joins the fetch under way although the clock has stepped back into the pause', async () => {
-    const { find, fetches, time, fail, answer } = source();
+    const { find, fetches, time, fail, respond } = source();
     await fail();
     await time.advance(1_000);
     expect(fetches).toHaveLength(2);
     time.step(-1_000);
     const found = find('a');
     expect(await soFar(found)).toBe('waiting');
-    await answer(A);
+    await respond(A);
     expect(await found).toBe('keys_unavailable');
   });
 });
 
 describe('an unknown key id', () => {
-  it('that is remembered is refused at once', async () => {
-    const { keys, find, answer } = await sourceWith(A);
+  it('that is remembered is refused immediately', async () => {
+    const { keys, find, respond } = await sourceWith(A);
     const refused = find('x');
-    await answer(A);
+    await respond(A);
     expect(await refused).toBe('unknown_key');
     expect(() => keys.find(header('x'))).toThrow(new AuthError('unknown_key'));
   });
 
   it('that the issuer could not be asked about yet is an outage, told with the time until it can be', async () => {
-    const { keys, find, fetches, time, answer } = await sourceWith(A);
+    const { keys, find, fetches, time, respond } = await sourceWith(A);
     for (const id of ['x', 'y']) {
       const refused = find(id);
-      await answer(A);
+      await respond(A);
       expect(await refused).toBe('unknown_key');
     }
     const retryAfter = async (): Promise<unknown> =>
@@ -128,7 +128,7 @@ describe('an unknown key id', () => {
     expect(fetches).toHaveLength(3);
     await time.advance(1);
     const found = find('b');
-    await answer(A, B);
+    await respond(A, B);
     expect(await found).toBe('b');
     expect(fetches).toHaveLength(4);
   });
@@ -145,10 +145,10 @@ describe('an unknown key id', () => {
   });
 
   it('that is none at all is asked for and remembered as others are', async () => {
-    const { keys, fetches, answer } = await sourceWith(A, B);
+    const { keys, fetches, respond } = await sourceWith(A, B);
     const anonymous = { keyId: undefined, algorithm: 'ES256' } as const;
     const refused = Promise.resolve(keys.find(anonymous)).catch((error: AuthError) => error.reason);
-    await answer(A, B);
+    await respond(A, B);
     expect(await refused).toBe('unknown_key');
     expect(() => keys.find(anonymous)).toThrow(new AuthError('unknown_key'));
     expect(fetches).toHaveLength(2);
@@ -159,8 +159,8 @@ describe('a key set that hangs', () => {
   it.each([0, 0.5, 0.999])(
     'never lets a cached key wait, also with an age limit of 2.5 s (random %d)',
     async (random) => {
-      const { keys, fetches, time, answer, fail } = source({ maxAgeMs: 2_500, random: () => random });
-      await answer(A);
+      const { keys, fetches, time, respond, fail } = source({ maxAgeMs: 2_500, random: () => random });
+      await respond(A);
       for (let elapsedMs = 0; elapsedMs < 30_000; elapsedMs += 10) {
         await time.advance(10);
         expect(await soFar(Promise.resolve(keys.find(header('a'))))).toBe(A);
@@ -173,8 +173,8 @@ describe('a key set that hangs', () => {
   );
 
   it('never lets a cached key wait, also when an unknown id has started the fetch', async () => {
-    const { keys, find, fetches, time, answer, fail } = source({ maxAgeMs: 2_500 });
-    await answer(A);
+    const { keys, find, fetches, time, respond, fail } = source({ maxAgeMs: 2_500 });
+    await respond(A);
     await time.advance(1_400);
     const asked = find('b');
     await time.advance(879);

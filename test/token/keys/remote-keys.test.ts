@@ -2,32 +2,32 @@ import type { AuthError } from '../../../src';
 import { A, B, header, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
 
 describe('an unknown key id', () => {
-  it('is not answered by a fetch that had begun before it came', async () => {
-    const { find, fetches, time, answer } = await sourceWith(A);
+  it('is not settled by a fetch that had begun before it came', async () => {
+    const { find, fetches, time, respond } = await sourceWith(A);
     await time.advance(REFRESH_MS);
     const found = find('b');
-    // The issuer read its keys for this answer before b was among them.
-    await answer(A);
+    // The issuer read its keys for this response before b was among them.
+    await respond(A);
     expect(fetches).toHaveLength(3);
-    await answer(A, B);
+    await respond(A, B);
     expect(await found).toBe('b');
   });
 
-  it('is answered by a fetch under way that brings it', async () => {
-    const { find, fetches, time, answer } = await sourceWith(A);
+  it('is settled by a fetch under way that brings it', async () => {
+    const { find, fetches, time, respond } = await sourceWith(A);
     await time.advance(REFRESH_MS);
     const found = find('b');
-    await answer(A, B);
+    await respond(A, B);
     expect(await found).toBe('b');
     expect(fetches).toHaveLength(2);
   });
 
   it('spends one fetch together with all that wait for the same one', async () => {
-    const { find, fetches, answer } = await sourceWith(A);
+    const { find, fetches, respond } = await sourceWith(A);
     const first = Array.from({ length: 100 }, (_, index) => find(`first-${index}`));
-    await answer(A);
+    await respond(A);
     const second = Array.from({ length: 100 }, (_, index) => find(`second-${index}`));
-    await answer(A);
+    await respond(A);
     expect(new Set(await Promise.all([...first, ...second]))).toEqual(new Set(['unknown_key']));
     expect(fetches).toHaveLength(3);
     expect(await find('third')).toBe('keys_unavailable');
@@ -35,46 +35,46 @@ describe('an unknown key id', () => {
   });
 
   it('spends one fetch together with all that came during a refresh', async () => {
-    const { find, fetches, time, answer } = await sourceWith(A);
+    const { find, fetches, time, respond } = await sourceWith(A);
     await time.advance(REFRESH_MS);
     const waiting = [find('x'), find('y')];
-    await answer(A);
-    await answer(A);
+    await respond(A);
+    await respond(A);
     expect(await Promise.all(waiting)).toEqual(['unknown_key', 'unknown_key']);
     const next = find('z');
-    await answer(A);
+    await respond(A);
     expect(fetches).toHaveLength(4);
     expect(await next).toBe('unknown_key');
   });
 
   it('at the start costs no second fetch where the first one began for it', async () => {
-    const { find, fetches, time, answer } = await sourceWith(A);
+    const { find, fetches, time, respond } = await sourceWith(A);
     time.step(TTL_MS + 1);
     const refused = find('x');
-    await answer(A);
+    await respond(A);
     expect(await refused).toBe('unknown_key');
     expect(fetches).toHaveLength(2);
   });
 
   it('is asked for again after 30 s: an issuer may sign with a key moments before all its servers publish it', async () => {
-    const { find, fetches, time, answer } = await sourceWith(A);
+    const { find, fetches, time, respond } = await sourceWith(A);
     const tooEarly = find('b');
-    await answer(A);
+    await respond(A);
     expect(await tooEarly).toBe('unknown_key');
     await time.advance(29_999);
     expect(await find('b')).toBe('unknown_key');
     expect(fetches).toHaveLength(2);
     await time.advance(1);
     const inTime = find('b');
-    await answer(A, B);
+    await respond(A, B);
     expect(await inTime).toBe('b');
   });
 
   it('stays unknown while another one is asked for, so that two of them do not spend the fetches of a third', async () => {
-    const { find, fetches, answer } = await sourceWith(A);
+    const { find, fetches, respond } = await sourceWith(A);
     for (const id of ['x', 'y']) {
       const refused = find(id);
-      await answer(A);
+      await respond(A);
       expect(await refused).toBe('unknown_key');
     }
     for (const id of ['x', 'y', 'x', 'y']) expect(await find(id)).toBe('unknown_key');
@@ -103,12 +103,12 @@ describe('the pause after a failure', () => {
   });
 
   it('ends by itself although the clock has stepped back', async () => {
-    const { find, time, answer, fail } = await sourceWith(A);
+    const { find, time, respond, fail } = await sourceWith(A);
     await time.advance(REFRESH_MS);
     await fail();
     time.step(-86_400_000);
     await time.advance(1_000);
-    await answer(A);
+    await respond(A);
     expect(await find('a')).toBe('a');
   });
 });
@@ -124,29 +124,29 @@ describe('the refresh', () => {
     expect(fetches).toHaveLength(2);
   });
 
-  it('counts the age of keys from the question, not from the answer', async () => {
-    const { keys, time, answer } = await sourceWith(A);
+  it('counts the age of keys from the question, not from the response', async () => {
+    const { keys, time, respond } = await sourceWith(A);
     await time.advance(REFRESH_MS);
     await time.advance(4_000);
-    await answer(A);
+    await respond(A);
     expect(keys.status().ageMs).toBe(4_000);
   });
 });
 
 describe('after close()', () => {
   it('the fetch under way is cut, what it brings is dropped, and none begins', async () => {
-    const { keys, find, fetches, log, time, answer } = await sourceWith(A);
+    const { keys, find, fetches, log, time, respond } = await sourceWith(A);
     await time.advance(REFRESH_MS);
     keys.close();
     expect(fetches.at(-1)?.signal.aborted).toBe(true);
-    await answer(B);
+    await respond(B);
     await time.advance(10 * TTL_MS);
     expect(fetches).toHaveLength(2);
     expect(log.entries).toEqual([]);
     expect(await find('b')).toBe('keys_unavailable');
   });
 
-  it('known keys serve, and nobody can tell about others', async () => {
+  it('known keys serve, and others are 503', async () => {
     const { keys, find, fetches } = await sourceWith(A);
     keys.close();
     expect([await find('a'), await find('b')]).toEqual(['a', 'keys_unavailable']);

@@ -24,14 +24,14 @@ interface Fetching {
   readonly reject: (error: Error) => void;
 }
 
-/** A key source whose fetches a test answers one by one. */
+/** A key source whose fetches a test settles one by one. */
 export interface RemoteSource {
   readonly keys: KeySource;
   readonly time: FakeTime;
   readonly log: RecordingLogger;
   readonly fetches: readonly Fetching[];
-  /** Answers the latest fetch. */
-  readonly answer: (...published: readonly VerificationKey[]) => Promise<void>;
+  /** Settles the latest fetch. */
+  readonly respond: (...published: readonly VerificationKey[]) => Promise<void>;
   readonly fail: () => Promise<void>;
   /** What becomes of a search: the key id that was found, or the reason of the refusal. */
   readonly find: (keyId: string) => Promise<string | undefined>;
@@ -58,7 +58,7 @@ export function source(options: Partial<RemoteKeysOptions> = {}): RemoteSource {
     time,
     log,
     fetches,
-    async answer(...published) {
+    async respond(...published) {
       await settle();
       fetches.at(-1)?.resolve(published);
       await settle();
@@ -81,6 +81,6 @@ export function source(options: Partial<RemoteKeysOptions> = {}): RemoteSource {
 /** The same with these keys fetched. */
 export async function sourceWith(...published: readonly VerificationKey[]): Promise<RemoteSource> {
   const through = source();
-  await through.answer(...published);
+  await through.respond(...published);
   return through;
 }
