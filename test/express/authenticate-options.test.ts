@@ -16,10 +16,7 @@ const MAX = Number.MAX_SAFE_INTEGER;
 describe('authenticate(): wrong options throw at construction', () => {
   /** Options laid over good ones; `undefined` takes one away. The message stands without `authenticate(): `. */
   const rows: readonly [Record<string, unknown>, string][] = [
-    [
-      { issuer: undefined },
-      `option "issuer" must be the issuer's URL, exactly as in the token's iss, got undefined`,
-    ],
+    [{ issuer: undefined }, `option "issuer" must be the issuer's URL, exactly as in the token's iss, got undefined`],
     [{ issuer: '' }, 'option "issuer" must be a non-empty string, got ""'],
     [{ issuer: new URL(ISSUER) }, 'option "issuer" must be a non-empty string, got an object'],
     [{ issuer: null }, 'option "issuer" must be a non-empty string, got null'],

@@ -134,10 +134,10 @@ describe('an unknown key id', () => {
   });
 
   it('of a withdrawn key is refused also while no fetch is allowed', async () => {
-    const { find, answer } = await sourceWith(A, B);
+    const { find, respond } = await sourceWith(A, B);
     for (const id of ['x', 'y']) {
       const refused = find(id);
-      await answer(B);
+      await respond(B);
       expect(await refused).toBe('unknown_key');
     }
     expect(await find('z')).toBe('keys_unavailable');
