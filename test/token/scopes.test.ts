@@ -38,3 +38,8 @@ it.each([
 ])('isScopeToken(%j) is %s (RFC 6749 section 3.3)', (text, expected) => {
   expect(isScopeToken(text)).toBe(expected);
 });
+
+it('readScopes() splits a string at blanks and drops empty and repeated scopes', () => {
+  expect(readScopes({ scope: 'a  b a ' }, ['scope'])).toEqual(['a', 'b']);
+  expect(readScopes({ scp: ['a', '', 'a', 'b'] }, ['scp'])).toEqual(['a', 'b']);
+});
