@@ -144,7 +144,10 @@ function throughPassport(verify: (token: string) => Promise<Auth>): (token: stri
     return new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}` };
       const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined };
-      run(req, NO_RESPONSE, (error) => (req.auth && !error ? resolve(req.auth) : reject(error as Error)));
+      run(req, NO_RESPONSE, (error) => {
+        if (req.auth && !error) resolve(req.auth);
+        else reject(error ?? new Error('the bearer strategy reported no result'));
+      });
     });
   };
 }

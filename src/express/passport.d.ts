@@ -20,7 +20,7 @@ declare module 'passport' {
     authenticate<User>(
       name: string,
       options: Options,
-    ): (req: BearerRequest<User>, res: object, next: (error?: unknown) => void) => void;
+    ): (req: BearerRequest<User>, res: object, next: (error?: Error) => void) => void;
   }
   export { Authenticator, BearerRequest };
 }

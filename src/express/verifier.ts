@@ -88,7 +88,8 @@ export function openVerifier(settings: GateSettings): Verifier {
     verify,
     verifyCached,
     async ready() {
-      await Promise.all(contexts.flatMap(({ keys, generations }) => [keys.ready(), generations?.ready()]));
+      const sources = contexts.flatMap(({ keys, generations }) => (generations ? [keys, generations] : [keys]));
+      await Promise.all(sources.map((source) => source.ready()));
     },
     status() {
       const issuers = contexts.map(statusOf);
@@ -96,7 +97,7 @@ export function openVerifier(settings: GateSettings): Verifier {
     },
     async close() {
       for (const { keys } of contexts) keys.close();
-      await Promise.all(contexts.map(({ generations }) => generations?.close()));
+      for (const { generations } of contexts) await generations?.close();
     },
   };
 }

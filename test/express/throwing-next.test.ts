@@ -2,7 +2,6 @@ import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import request from 'supertest';
 import { authenticate, requireClaim } from '../../src';
-import type { AuthenticateOptions } from '../../src';
 import type { GateRequest } from '../../src/express/request';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
@@ -14,7 +13,7 @@ function throwing(run: (gate: ReturnType<typeof authenticate>, next: () => never
   const gate = authenticate({
     ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: log },
     unguarded: 'allow',
-  } as AuthenticateOptions);
+  });
   const handle = run(gate, () => {
     throw new Error('next is broken');
   });

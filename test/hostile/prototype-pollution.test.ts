@@ -18,12 +18,12 @@ const VALUES: readonly [string, unknown][] = [
   ['a time far away', 9e15],
 ];
 
-function gateOf(options: object = {}): Gate {
+function gateOf(options: Partial<AuthenticateOptions> = {}): Gate {
   return authenticate({
     ...{ issuer: ISSUER, audience: AUDIENCE, clock: () => NOW_MS, logger: recordingLogger() },
     unguarded: 'refuse',
     ...options,
-  } as AuthenticateOptions);
+  });
 }
 
 function appOf(gate: Gate): Express {

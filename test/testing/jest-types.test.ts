@@ -15,10 +15,10 @@ const OPTIONS: ts.CompilerOptions = {
 /** What TypeScript reports about a user's test file. */
 function errorsOf(source: string): readonly string[] {
   const host = ts.createCompilerHost(OPTIONS);
-  const { getSourceFile, fileExists } = host;
-  host.fileExists = (path) => path === FILE || fileExists(path);
+  const original = { ...host };
+  host.fileExists = (path) => path === FILE || original.fileExists(path);
   host.getSourceFile = (path, target) =>
-    path === FILE ? ts.createSourceFile(path, source, target) : getSourceFile(path, target);
+    path === FILE ? ts.createSourceFile(path, source, target) : original.getSourceFile(path, target);
   const program = ts.createProgram([FILE], OPTIONS, host);
   const errors = program.getSemanticDiagnostics(program.getSourceFile(FILE));
   return errors.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));

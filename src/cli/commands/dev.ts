@@ -1,5 +1,5 @@
 import { createLog } from '../../app/index';
-import type { AppOptions } from '../../app/index';
+import type { AppOptions, RunningApi } from '../../app/index';
 import type { AuthServer, ClientRegistration, ClientWithSecret } from '../../auth-server/index';
 import { authenticateOptions } from '../../settings/authenticate-options';
 import type { Logger } from '../../index';
@@ -37,30 +37,28 @@ export async function dev(context: CommandContext, options: CommandOptions): Pro
   const settings = readSettings(await withFreePorts(io.env));
   const logger = createLog({ level: settings.logLevel, destination: io.stderr });
   const tokens = isEmbedded(settings) ? await startTokenServer(settings, logger) : undefined;
+  let api: RunningApi | undefined;
   try {
-    const api = await startHosted(options.app, apiOptions(context, settings, tokens, logger));
-    try {
-      const clients = tokens ? await registerDemoClients(tokens.auth, credentialStore(settings)) : [];
-      const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
-      const { baseUrl, authUrl, issuer } = apiSettings(settings);
-      const report = {
-        // Since the start of the process: loading the program counts.
-        ready_ms: Math.round(process.uptime() * 1000),
-        base_url: baseUrl,
-        auth_url: authUrl ?? issuer ?? '',
-        embedded: tokens !== undefined,
-        data_dir: settings.dataDir,
-        admin_url: api.adminUrl,
-        clients,
-        ready,
-      };
-      print(context, report, banner(report, io.programName));
-      await io.untilStopped();
-    } finally {
-      await api.close();
-    }
+    api = await startHosted(options.app, apiOptions(context, settings, tokens, logger));
+    const clients = tokens ? await registerDemoClients(tokens.auth, credentialStore(settings)) : [];
+    const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
+    const { baseUrl, authUrl, issuer } = apiSettings(settings);
+    const report = {
+      // Since the start of the process: loading the program counts.
+      ready_ms: Math.round(process.uptime() * 1000),
+      base_url: baseUrl,
+      auth_url: authUrl ?? issuer ?? '',
+      embedded: tokens !== undefined,
+      data_dir: settings.dataDir,
+      admin_url: api.adminUrl,
+      clients,
+      ready,
+    };
+    print(context, report, banner(report, io.programName));
+    await io.untilStopped();
   } finally {
-    await tokens?.close();
+    // Together: each may wait for its own drain deadline.
+    await Promise.all([api?.close(), tokens?.close()]);
   }
   return EXIT.ok;
 }

@@ -42,7 +42,7 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'two Authorization headers',
     accepted: [{ status: 400, error: 'invalid_request', codes: ['malformed_authorization'] }],
-    build: (issuer, scope) => {
+    build: (issuer: TokenSource, scope: string): TokenTransport => {
       const authorization = bearer(issuer.token({ scope }));
       return { headers: { authorization: [authorization, authorization] } };
     },
@@ -50,7 +50,7 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'a token in the header and in the query',
     accepted: [TOKEN_IN_QUERY],
-    build: (issuer, scope) => {
+    build: (issuer: TokenSource, scope: string): TokenTransport => {
       const token = issuer.token({ scope });
       return { headers: { authorization: bearer(token) }, query: `access_token=${token}` };
     },

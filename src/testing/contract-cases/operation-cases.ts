@@ -141,8 +141,8 @@ export function operationCases(context: CaseContext): readonly ContractCase[] {
 }
 
 async function send(context: CaseContext, { headers, query }: TokenTransport) {
-  const { prepare, call, coverage, operation } = context;
-  const prepared = prepare();
+  const { call, coverage, operation } = context;
+  const prepared = context.prepare();
   const separator = prepared.target.includes('?') ? '&' : '?';
   const request: ApiRequest = {
     ...prepared,

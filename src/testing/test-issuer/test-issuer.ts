@@ -156,7 +156,7 @@ function testGenerations(clock: Clock) {
   const of = (clientId: string): number => floors.get(clientId) ?? FIRST_GENERATION;
 
   return {
-    source: { read: memory.read, watch: memory.watch, floorOf: (clientId: string) => floors.get(clientId) },
+    source: { ...memory, floorOf: (clientId: string) => floors.get(clientId) },
     of,
     bump(clientId: string): number {
       const generation = Math.max(of(clientId) + 1, Math.floor(clock()));

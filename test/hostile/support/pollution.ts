@@ -38,7 +38,10 @@ export interface PreparedRequest {
 
 export function prepareRequest(path: string, token: string | undefined): PreparedRequest {
   let text = '';
-  const socket = new Duplex({ read() {}, write: (chunk: Buffer, _encoding, done) => void ((text += chunk), done()) });
+  const socket = new Duplex({
+    read() {},
+    write: (chunk: Buffer, _encoding, done) => void ((text += chunk.toString('latin1')), done()),
+  });
   const req = new IncomingMessage(socket as Socket);
   const authorization = token === undefined ? [] : ['Authorization', `Bearer ${token}`];
   const headers = { host: 'api.test', ...(token !== undefined && { authorization: `Bearer ${token}` }) };
