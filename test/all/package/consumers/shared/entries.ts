@@ -1,5 +1,4 @@
-// Every declaration of the package is compiled from here, as a project that uses all of it would.
-export type * as App from 'tillgate/app';
+// The declarations of the package that need no optional peer are compiled from here, as a project that uses them would.
 export type * as AuthServer from 'tillgate/auth-server';
 export type * as Gate from 'tillgate';
 export type * as Generations from 'tillgate/generations';

@@ -1,0 +1,2 @@
+// The scaffold's declarations need its peers, which this project has.
+export type * as App from 'tillgate/app';
