@@ -153,5 +153,6 @@ function throughPassport(verify: (token: string) => Promise<Auth>): (token: stri
 }
 
 const PASSPORT_OPTIONS = { session: false, assignProperty: 'auth', authInfo: false, failWithError: true } as const;
+const NO_TOKEN = new Error('passport found no bearer token');
 /** Passport writes to it where the strategy finds no token, before it calls back with an error. */
 const NO_RESPONSE = { statusCode: 0, setHeader() {} };
