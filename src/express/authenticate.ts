@@ -146,7 +146,7 @@ function throughPassport(verify: (token: string) => Promise<Auth>): (token: stri
       const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined };
       run(req, NO_RESPONSE, (error) => {
         if (req.auth && !error) resolve(req.auth);
-        else reject(error ?? new Error('the bearer strategy reported no result'));
+        else reject(error ?? NO_TOKEN);
       });
     });
   };

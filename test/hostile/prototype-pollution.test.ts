@@ -2,7 +2,7 @@ import express from 'express';
 import type { Express } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { authenticate, problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../src';
-import type { Gate } from '../../src';
+import type { AuthenticateOptions, Gate } from '../../src';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
