@@ -5,6 +5,7 @@ import { keyFetcher } from '../token/keys/fetch-keys';
 import type { KeySource, KeyStatus } from '../token/keys/key-set';
 import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
+import type { SignatureQueue } from '../token/signature-queue';
 import { tokenVerifier } from '../token/verify';
 import type { TokenVerifier } from '../token/verify';
 import type { IssuerSettings } from './read-issuer-options';
@@ -31,11 +32,15 @@ const FETCH_TIMEOUT_MS = 5_000;
 const MAX_DOCUMENT_BYTES = 1_048_576;
 
 /** Opens the keys and generations of one issuer. Never waits, and never fails because of an outage. */
-export function openIssuer(settings: IssuerSettings, dependencies: Dependencies): IssuerContext {
+export function openIssuer(
+  settings: IssuerSettings,
+  signatures: SignatureQueue,
+  dependencies: Dependencies,
+): IssuerContext {
   const { issuer, algorithms } = settings;
   const keys = openKeys(settings, dependencies);
   const generations = openGenerations(settings, dependencies);
-  const verifier = tokenVerifier({ rules: settings, algorithms, keys, clock: dependencies.clock });
+  const verifier = tokenVerifier({ rules: settings, algorithms, keys, signatures, clock: dependencies.clock });
   return { issuer, keys, verifier, generations };
 }
 

@@ -3,6 +3,7 @@ import { AuthError } from '../core/auth-error';
 import { NO_OPTIONS, ownValue } from '../core/objects';
 import { parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
+import { signatureQueue } from '../token/signature-queue';
 import type { SignedToken, VerifiedToken } from '../token/verify';
 import type { Auth } from './request';
 import { openIssuer, statusOf } from './issuer-context';
@@ -45,7 +46,8 @@ interface CachedToken {
 /** Opens the issuers of a gate. */
 export function openVerifier(settings: GateSettings): Verifier {
   const { clock, verifiedTokens } = settings;
-  const contexts = settings.issuers.map((issuer) => openIssuer(issuer, settings));
+  const signatures = signatureQueue();
+  const contexts = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
   const byIssuer = new Map(contexts.map((context) => [context.issuer as unknown, context]));
   const cache = verifiedTokens > 0 ? tokenCache<CachedToken>(verifiedTokens) : undefined;
 

@@ -170,4 +170,25 @@ describe('what runs outside Express', () => {
     await request(app).get('/').set('Authorization', `Bearer ${GOOD}`).expect(500);
     expect(fatal).toEqual([]);
   });
+
+  it('responds to the others when the connection of one is gone while their signatures wait', async () => {
+    const { gate } = gateApp();
+    const hangsUp: RequestHandler = (req, _res, next) => {
+      next();
+      if (req.path === '/gone') req.socket.destroy();
+    };
+    const app = express().use(hangsUp, gate, last, errors);
+    const server = app.listen(0);
+    const get = (path: string): Promise<number | string> =>
+      request(server)
+        .get(path)
+        .set('Authorization', `Bearer ${token({ claims: { jti: path } })}`)
+        .then(
+          ({ status }) => status,
+          ({ code }: { code: string }) => code,
+        );
+    expect(await Promise.all(['/1', '/gone', '/2'].map(get))).toEqual([200, 'ECONNRESET', 200]);
+    expect(fatal).toEqual([]);
+    server.close();
+  });
 });

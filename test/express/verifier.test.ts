@@ -89,6 +89,23 @@ describe('verify()', () => {
     await verifier.close();
   });
 
+  it('refuses what needs no signature before tokens that wait for theirs', async () => {
+    const verifier = verifierWith();
+    const order: unknown[] = [];
+    const raws = [token(), 'x', token({ header: { alg: 'none' } }), token({ header: { kid: 'made-up' } }), token()];
+    await Promise.all(raws.map(async (raw) => order.push(await outcome(() => verifier.verify(raw)))));
+    const reasons = ['malformed_token', 'algorithm_not_allowed', 'unknown_key'];
+    expect(order).toEqual([...reasons, expect.objectContaining({ clientId: 'pos-17' }), expect.anything()]);
+  });
+
+  it('decides the tokens that wait while it is closed', async () => {
+    const verifier = verifierWith();
+    const forged = token({ key: newKey('ES256', testKey().kid) });
+    const decided = Promise.all([token(), forged].map((raw) => outcome(() => verifier.verify(raw))));
+    await verifier.close();
+    expect(await decided).toEqual([expect.objectContaining({ clientId: 'pos-17' }), 'bad_signature']);
+  });
+
   it('returns no generation where the check is off', async () => {
     const auth = await verifierWith({ generationClaim: false }).verify(token());
     expect(auth).toMatchObject({ clientId: 'pos-17', generation: undefined });

@@ -3,6 +3,7 @@ import { parseToken } from '../../src/token/jws';
 import type { KeySource } from '../../src/token/keys/key-set';
 import { PRESETS } from '../../src/token/presets';
 import { staticKeys } from '../../src/token/keys/key-set';
+import { signatureQueue } from '../../src/token/signature-queue';
 import { tokenVerifier } from '../../src/token/verify';
 import type { SignedToken, TokenVerifier, VerifierOptions } from '../../src/token/verify';
 import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS, token } from '../support/issuer';
@@ -20,7 +21,8 @@ function verifier(options: Partial<VerifierOptions> = {}): TokenVerifier {
     maxTokenAgeMs: 86_400_000,
     acceptSenderConstrained: false,
   };
-  return tokenVerifier({ rules, algorithms: ['ES256'], keys, clock: () => NOW_MS, ...options });
+  const signatures = signatureQueue();
+  return tokenVerifier({ rules, algorithms: ['ES256'], keys, signatures, clock: () => NOW_MS, ...options });
 }
 
 /** The reason of the refusal; `undefined` for a token that passes. */
