@@ -32,7 +32,7 @@ describe('the README', () => {
     expect(documented).toEqual(VARIABLES.map(({ name }) => name));
   });
 
-  it.each(Object.entries(REASONS))('says what %s answers', (reason, row) => {
+  it.each(Object.entries(REASONS))('says what the response to %s is', (reason, row) => {
     const [, status = '', error = ''] = rows.find(([codes = '']) => codes.includes(`\`${reason}\``)) ?? [];
     expect(status).toMatch(new RegExp(`^${row.status}`));
     expect(error).toContain('error' in row ? `\`${row.error}\`` : 'no');

@@ -25,7 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['core', 'settings', 'token', 'index', 'openapi', 'app', 'auth-server', 'generation', 'testing'],
 };
 
-/** Packages that belong to one layer only. */
+/** Packages that only these layers may import. */
 const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   passport: ['express'],
   'passport-http-bearer': ['express'],
@@ -110,7 +110,7 @@ function resolveInternal({ from, specifier }: Import): { from: string; to: strin
     .split(sep)
     .join('/');
   const to = [`${target}.ts`, target === '' ? 'index.ts' : `${target}/index.ts`].find((path) => files.includes(path));
-  if (!to) throw new Error(`${from} imports ${specifier}, which is no file of src`);
+  if (!to) throw new Error(`${from} imports ${specifier}, which is not a file of src`);
   return { from, to };
 }
 

@@ -5,10 +5,10 @@ import { dependencies, peerDependencies } from '../package.json';
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../src/core/required-packages';
 import { loadedPackages } from './support/loaded-packages';
 
-/** What comes with passport, which is on every request's way. */
+/** Dependencies of passport, which every request needs. */
 const BROUGHT_ALONG = ['passport-strategy', 'pause', 'utils-merge'];
 
-/** Runs the scaffold until it is ready, and asks it for something. */
+/** Runs the scaffold until it is ready. */
 const scaffold = (dataDir: string): string => `
   const { run } = require('./src/cli/run.ts');
   const listening = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'error' };
@@ -20,25 +20,25 @@ const scaffold = (dataDir: string): string => `
   });`;
 
 describe('a process that loads', () => {
-  it('tillgate gets passport, and neither express nor what only some requests need', () => {
+  it('tillgate loads passport, and neither express nor what only some requests need', () => {
     const own = ['fastest-levenshtein', 'lru-cache', 'passport', 'passport-http-bearer'];
     expect(loadedPackages(`require('./src/index.ts')`)).toEqual([...own, ...BROUGHT_ALONG].sort());
   });
 
-  it('tillgate/generations gets next to nothing: no client of a store', () => {
+  it('tillgate/generations loads almost nothing: no client of a store', () => {
     expect(loadedPackages(`require('./src/generation/index.ts')`)).toEqual(['fastest-levenshtein']);
   });
 
-  it('tillgate/testing gets next to nothing: no test framework, no YAML parser', () => {
+  it('tillgate/testing loads almost nothing: no test framework, no YAML parser', () => {
     expect(loadedPackages(`require('./src/testing/index.ts')`)).toEqual(['fastest-levenshtein']);
   });
 
-  it('the command line gets commander alone to show its help', () => {
+  it('the command line loads only commander to show its help', () => {
     const help = `require('./src/cli/run.ts').run(['--help'], { stdout: { write() {} }, stderr: process.stderr })`;
     expect(loadedPackages(`await ${help}`)).toEqual(['commander']);
   });
 
-  it('the scaffold gets what it says that it needs, once it is ready, and no client of a store', () => {
+  it('the scaffold loads what it declares, once it is ready, and no client of a store', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-loaded-'));
     const loaded = loadedPackages(scaffold(dataDir));
     rmSync(dataDir, { recursive: true, force: true });

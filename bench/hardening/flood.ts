@@ -21,7 +21,7 @@ export const flood: Suite = {
     const key = newKey('ES256', 'a');
     const server = await keyServer(key);
     const fetchedAt: number[] = [];
-    server.answers.set('/jwks', (res) => {
+    server.responses.set('/jwks', (res) => {
       fetchedAt.push(performance.now());
       res.end(JSON.stringify(jwks(key)));
     });

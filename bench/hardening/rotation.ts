@@ -37,7 +37,7 @@ async function twoRotations(rate: number, seconds: number): Promise<(string | nu
   let sent = 0;
   const outcomes = await paced(rate, total, () => {
     const phase = Math.min(2, Math.floor((3 * sent++) / total));
-    if (server.answers.get('/jwks') !== undefined) server.publish(...keys.slice(0, phase + 1));
+    if (server.responses.get('/jwks') !== undefined) server.publish(...keys.slice(0, phase + 1));
     return withToken(api.orders, tokenNow(server.origin, { key: keys[phase] ?? keys[0] }));
   });
   return row(`2 rotations in ${seconds} s at ${rate}/s`, outcomes, api, server);

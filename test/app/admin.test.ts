@@ -64,7 +64,7 @@ describe('startApi', () => {
     return startApi({ settings, gate: issuer.options });
   }
 
-  it('listens on both ports, and metrics know of the requests to the API', async () => {
+  it('listens on both ports, and counts the requests to the API', async () => {
     const api = await start({ TILLGATE_ADMIN_PORT: '0' });
 
     expect((await fetch(`${api.url}/v1/orders`)).status).toBe(401);
@@ -74,7 +74,7 @@ describe('startApi', () => {
     await api.close();
   });
 
-  it('has no admin port unless asked', async () => {
+  it('has no admin port by default', async () => {
     const api = await start({});
 
     expect(api.adminUrl).toBeUndefined();
@@ -94,7 +94,7 @@ describe('startApi', () => {
     expect(performance.now() - startedMs).toBeLessThan(1_000);
   });
 
-  it('leaves nothing listening when the admin port is taken', async () => {
+  it('closes the API when the admin port is taken', async () => {
     const other = await start({});
     const taken = new URL(other.url).port;
 

@@ -10,7 +10,7 @@ const token = issuer.token({ clientId: 'pos-17', scope: 'orders:read' });
 interface Scene {
   readonly app: App;
   readonly events: RequestEvent[];
-  /** Everything that was logged, as one text. */
+  /** Everything that was logged, as one string. */
   logged(): string;
 }
 
@@ -81,13 +81,13 @@ describe('the scaffold', () => {
     expectProblem(response, { status: 404, code: 'not_found' });
   });
 
-  it('finds a token in a form body, and does not use it', async () => {
+  it('refuses a token in a form body', async () => {
     const response = await request(app.handler).post('/v1/orders').type('form').send({ access_token: token });
 
     expectProblem(response, { status: 400, code: 'token_in_body' });
   });
 
-  it('refuses a form beyond 16 kB unread', async () => {
+  it('refuses a form beyond 16 kB without reading it', async () => {
     const response = await request(app.handler)
       .post('/v1/orders')
       .type('form')
@@ -96,7 +96,7 @@ describe('the scaffold', () => {
     expectProblem(response, { status: 413, code: 'payload_too_large' });
   });
 
-  it('publishes its metadata for strangers', async () => {
+  it('publishes its metadata without a token', async () => {
     const response = await request(app.handler).get('/.well-known/oauth-protected-resource');
 
     expect(response.body).toMatchObject({
@@ -107,7 +107,7 @@ describe('the scaffold', () => {
     expect(response.body.scopes_supported).toHaveLength(29);
   });
 
-  it('tells of each request who called and why it was refused', async () => {
+  it('reports for each request who called and why it was refused', async () => {
     events.length = 0;
 
     await request(app.handler).get('/v1/orders?limit=1').set('Authorization', `Bearer ${token}`);
@@ -121,7 +121,7 @@ describe('the scaffold', () => {
     ]);
   });
 
-  it('logs one line for each request, and nothing of a token, a query or a body in any', async () => {
+  it('logs one line for each request, without tokens, queries or bodies', async () => {
     const quiet = scene();
     const call = (path: string) => request(quiet.app.handler).get(path);
     const parts = token.split('.');

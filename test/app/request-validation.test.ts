@@ -26,7 +26,7 @@ describe('a body', () => {
     ['a member for the server to set', { status: 'completed' }, '/body/status', 'is not known here'],
     ['a wrong type', { location_id: 7 }, '/body/location_id', 'must be string'],
     [
-      'text for a number, which is not turned into one',
+      'text for a number, without coercion',
       { lines: [line({ quantity: '2' })] },
       '/body/lines/0/quantity',
       'must be integer',
@@ -44,13 +44,13 @@ describe('a body', () => {
     expect(response.body.errors).toEqual([{ path, message }]);
   });
 
-  it('that is wrong in several places is told all of them, with those of the query', async () => {
+  it('that is wrong in several places gets all of them, with those of the query', async () => {
     const response = await send('post', '/v1/orders?dry_run=1').send({ location_id: '', lines: order });
     const paths = response.body.errors.map(({ path }: { path: string }) => path);
     expect(paths).toEqual(['/query/dry_run', '/body/channel', '/body/location_id', '/body/lines']);
   });
 
-  it('that is wrong in a thousand places is told twenty', async () => {
+  it('that is wrong in a thousand places gets twenty', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`m${index}`, index]));
     const response = await send('post', '/v1/orders').send({ ...order, ...unknown });
     expectProblem(response, 400, 'invalid_request');
@@ -70,7 +70,7 @@ describe('a body', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  it('that is broken JSON is 400, and nothing of it comes back', async () => {
+  it('that is broken JSON is 400, and the response contains nothing of it', async () => {
     const response = await send('post', '/v1/orders').type('json').send('{"channel": "hunter2');
     expectProblem(response, 400, 'invalid_request', {
       detail: 'The body is not valid JSON: look for a missing quote, comma or bracket.',
@@ -102,7 +102,7 @@ describe('a body', () => {
     },
   );
 
-  it('in an encoding or charset that is not known is 415', async () => {
+  it('in an unknown encoding or charset is 415', async () => {
     const encoded = await send('post', '/v1/orders').type('json').set('Content-Encoding', 'zstd2').send('{}');
     expectProblem(encoded, 415, 'unsupported_media_type');
     const charset = await send('post', '/v1/orders')
@@ -118,7 +118,7 @@ describe('a body', () => {
     });
   });
 
-  it('means nothing where the contract has none', async () => {
+  it('is ignored where the contract has none', async () => {
     const caller = commerceApp().as('checks:write');
     expect((await caller.post('/v1/checks/chk_0001/close', { why: 'not' })).status).toBe(200);
   });
@@ -183,21 +183,21 @@ describe('a path', () => {
     expect(response.text).toBeUndefined();
   });
 
-  it('is validated in whichever case and with whichever end Express serves it', async () => {
+  it('is validated in every case and with every trailing slash that Express serves', async () => {
     for (const path of ['/V1/Orders', '/v1/orders/']) {
       expectProblem(await send('post', path).send({ wrong: true }), 400, 'invalid_request');
     }
   });
 });
 
-describe('a caller who may not', () => {
+describe('a caller without the scope', () => {
   it.each([
     ['a body that does not fit', (test: Test) => test.send({ wrong: true })],
     ['broken JSON', (test: Test) => test.type('json').send('{')],
     ['1 MB', (test: Test) => test.send({ note: 'x'.repeat(1_000_000) })],
     ['another media type', (test: Test) => test.type('text/plain').send('x')],
     ['no body', (test: Test) => test],
-  ])('gets 403 for the scope first, whatever the body: %s', async (_what, fill) => {
+  ])('gets 403 before the body is validated: %s', async (_what, fill) => {
     const response = await fill(request(app).post('/v1/orders').set('Authorization', reader));
     expectProblem(response, 403, 'insufficient_scope', { required_scopes: ['orders:write'] });
   });

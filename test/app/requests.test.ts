@@ -9,7 +9,7 @@ describe('requestId', () => {
   app.get('/', (req, res) => void res.json({ id: req.id }));
 
   it.each(['a', '0f8fad5b-d9cb-469f-a165-70867728950e', 'A.b_c-9', 'x'.repeat(64)])(
-    'takes over the id %s of the caller',
+    'accepts the id %s of the caller',
     async (id) => {
       const response = await request(app).get('/').set('X-Request-Id', id);
 
@@ -19,7 +19,7 @@ describe('requestId', () => {
   );
 
   it.each(['', 'a b', 'a"b', '<script>', 'ä', 'x'.repeat(65), 'a,b', 'eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJFUzI1NiJ9'])(
-    'makes its own instead of %j',
+    'generates an id instead of %j',
     async (id) => {
       const response = await request(app).get('/').set('X-Request-Id', Buffer.from(id, 'latin1').toString('latin1'));
 
@@ -28,7 +28,7 @@ describe('requestId', () => {
     },
   );
 
-  it('makes a new random one for every request by default', async () => {
+  it('generates a new random id for every request by default', async () => {
     const plain = express().use(requestId());
     const [one, two] = [await request(plain).get('/'), await request(plain).get('/')];
 
@@ -65,7 +65,7 @@ describe('requestObserver', () => {
     return { app, events };
   }
 
-  it('makes one event per request, with how long it took', async () => {
+  it('emits one event per request, with its duration', async () => {
     const times = [1000, 1012.345];
     const { app, events } = observed(() => times.shift() ?? NaN);
 
@@ -94,7 +94,7 @@ describe('requestObserver', () => {
     expect(events).toMatchObject([{ path: '/refused', status: 401, reason: 'superseded', detail: 'generation 5 < 7' }]);
   });
 
-  it('takes a token out of the path', async () => {
+  it('removes a token from the path', async () => {
     const { app, events } = observed();
 
     await request(app).get('/v1/orders/eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2lnbmF0dXJl/x');
@@ -102,7 +102,7 @@ describe('requestObserver', () => {
     expect(events).toMatchObject([{ path: '/v1/orders/[token]/x' }]);
   });
 
-  it('keeps two requests apart that overlap and carry the same id', async () => {
+  it('keeps overlapping requests with the same id apart', async () => {
     const { app, events } = observed();
 
     // The first request is still open when the second one gets its response.

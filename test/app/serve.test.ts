@@ -43,7 +43,7 @@ function heldHandler(): { handler: RequestListener; arrived: Promise<void>; resp
 }
 
 describe('startServer', () => {
-  it('listens on the port that it took, and returns its URL', async () => {
+  it('listens on a free port, and returns its URL', async () => {
     const server = await start((_req, res) => res.end('hello'));
 
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
@@ -51,7 +51,7 @@ describe('startServer', () => {
     await server.close();
   });
 
-  it('closes immediately when all connections idle', async () => {
+  it('closes immediately when all connections are idle', async () => {
     const server = await start((_req, res) => res.end('hello'));
     const sockets = await Promise.all([1, 2, 3].map(() => idleConnection(server.port)));
     const closed = Promise.all(sockets.map((socket) => once(socket, 'close')));
@@ -63,7 +63,7 @@ describe('startServer', () => {
     expect(performance.now() - startedMs).toBeLessThan(500);
   });
 
-  it('lets a request under way finish and tells its connection to close', async () => {
+  it('lets a request in progress finish and tells its connection to close', async () => {
     const { handler, arrived, respond } = heldHandler();
     const server = await start(handler);
     const agent = new Agent({ keepAlive: true });
@@ -111,14 +111,14 @@ describe('startServer', () => {
     await cut;
   });
 
-  it('closes once, however often it is asked', async () => {
+  it('closes only once, however often close() is called', async () => {
     const server = await start((_req, res) => res.end());
 
     await Promise.all([server.close(), server.close()]);
     await expect(fetch(server.url)).rejects.toThrow('fetch failed');
   });
 
-  it('says who to ask and what to change when the port is taken', async () => {
+  it('says which variable to change when the port is taken', async () => {
     const other = createServer().listen(0, HOST);
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
@@ -131,7 +131,7 @@ describe('startServer', () => {
     other.close();
   });
 
-  it('says what to change when the host is not this machine', async () => {
+  it('says which variable to change when the host is not this machine', async () => {
     await expect(startServer(() => {}, { host: '192.0.2.1', port: 0 })).rejects.toThrow(
       'cannot listen on http://192.0.2.1:0: this machine has no such IP address; set TILLGATE_HOST to one that it has',
     );

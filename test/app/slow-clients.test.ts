@@ -10,14 +10,14 @@ const open: RunningServer[] = [];
 afterEach(() => Promise.all(open.splice(0).map((server) => server.close())));
 
 async function start(limits: ServerOptions['limits'] = {}): Promise<RunningServer> {
-  const server = await startServer(answer, { host: HOST, port: 0, limits });
+  const server = await startServer(sayHello, { host: HOST, port: 0, limits });
   open.push(server);
   return server;
 }
 
-const answer: RequestListener = (_req, res) => void res.end('hello');
+const sayHello: RequestListener = (_req, res) => void res.end('hello');
 
-/** Sends some bytes; tells what came back when the server has closed the connection. */
+/** Sends bytes; resolves with what was received once the server has closed the connection. */
 async function exchange(port: number, sent: string): Promise<string> {
   const socket = connect(port, HOST);
   const received = collect(socket);
@@ -26,7 +26,7 @@ async function exchange(port: number, sent: string): Promise<string> {
   return received();
 }
 
-/** Also where the connection is reset. */
+/** Also resolves when the connection is reset. */
 function closeOf(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.on('close', () => resolve()));
 }
@@ -40,13 +40,13 @@ function collect(socket: Socket): () => string {
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n';
 
-describe('a client that is late', () => {
+describe('a slow client', () => {
   const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200 };
   let received: Record<'head' | 'body' | 'lateBody' | 'nothing', string>;
 
-  // In parallel: Node checks for late clients once a second.
+  // In parallel: Node checks for slow clients once a second.
   beforeAll(async () => {
-    const server = await startServer(answer, { host: HOST, port: 0, limits });
+    const server = await startServer(sayHello, { host: HOST, port: 0, limits });
     const reading = await startServer((req, res) => void req.on('end', () => res.end()).resume(), {
       host: HOST,
       port: 0,
@@ -85,7 +85,7 @@ it('a connection that idles between two requests is closed after its time', asyn
   expect(await exchange(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')).toMatch(/^HTTP\/1.1 200 OK/);
 });
 
-it('a connection above the number allowed is closed as it comes; when others have gone there is room again', async () => {
+it('a connection above the limit is closed immediately; when others have closed, new ones are accepted', async () => {
   const { port, url } = await start({ maxConnections: 3 });
   const held = [1, 2, 3].map(() => connect(port, HOST));
   held.forEach(collect);
@@ -103,7 +103,7 @@ it('a connection above the number allowed is closed as it comes; when others hav
   }
 });
 
-it('a request that is sent on an idle connection while the server begins to stop gets a response that says close', async () => {
+it('a request that is sent on an idle connection while the server begins to stop gets a response with Connection: close', async () => {
   const server = await start();
   const socket = connect(server.port, HOST);
   const received = collect(socket);
@@ -124,7 +124,7 @@ async function beginRequest(server: RunningServer): Promise<{ socket: Socket; re
   const received = collect(socket);
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n');
   await once(socket, 'connect');
-  // 'connect' means that the operating system has it. Connections are accepted in order: a later one is served, so the
+  // 'connect' means that the operating system has accepted it. Connections are accepted in order: a later one is served, so the
   // server has this one too.
   await exchange(server.port, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   return { socket, received };
@@ -150,8 +150,8 @@ it('requests whose head has arrived only in part are served after the signal; id
   expect(statuses).toEqual(Array.from({ length: 10 }, () => '200'));
 });
 
-it('a head that never arrives whole is cut at the deadline', async () => {
-  const server = await startServer(answer, { host: HOST, port: 0, drainDeadlineMs: 150 });
+it('a connection whose head never arrives completely is cut at the deadline', async () => {
+  const server = await startServer(sayHello, { host: HOST, port: 0, drainDeadlineMs: 150 });
   const { socket, received } = await beginRequest(server);
   const ended = closeOf(socket);
   await server.close();
@@ -181,7 +181,7 @@ it('connections that the system holds for a busy process get responses before it
   sockets.forEach((socket) => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'));
   const closed = server.close();
   await new Promise((resolve) => setImmediate(resolve));
-  // Nothing is accepted or read meanwhile, and every timer of the stop is due.
+  // Nothing is accepted or read during this time, and every timer of the stop is due.
   const untilMs = performance.now() + 200;
   while (performance.now() < untilMs);
   await Promise.all([ended, closed]);

@@ -15,13 +15,13 @@ async function accepts(claims: Claims, options: GateAppOptions = {}): Promise<vo
   await gateApp(options).get(token({ claims })).expect(200);
 }
 
-describe('claims: iss (RFC 7519 section 4.1.1) compares to the byte', () => {
+describe('claims: iss (RFC 7519 section 4.1.1) is compared byte by byte', () => {
   it.each([
     ['another issuer', 'https://evil.test'],
-    ['a trailing slash more', `${ISSUER}/`],
+    ['an additional trailing slash', `${ISSUER}/`],
     ['another case', 'https://LOGIN.test'],
     ['another scheme', 'http://login.test'],
-    ['the default port spelt out', `${ISSUER}:443`],
+    ['an explicit default port', `${ISSUER}:443`],
     ['a blank at the end', `${ISSUER} `],
     ['an issuer of which this one is a prefix', `${ISSUER}.evil.test`],
     ['an empty one', ''],
@@ -49,7 +49,7 @@ describe('claims: aud (RFC 7519 section 4.1.3)', () => {
     ['an array, several expected, none in common', [other], ['x', AUDIENCE], false],
     ['an empty array', [], AUDIENCE, false],
     ['an empty string', '', AUDIENCE, false],
-    ['a trailing slash more', `${AUDIENCE}/`, AUDIENCE, false],
+    ['an additional trailing slash', `${AUDIENCE}/`, AUDIENCE, false],
     ['a string that contains the expected one', `${AUDIENCE} ${other}`, AUDIENCE, false],
     ['a part of the expected one', 'https://api', AUDIENCE, false],
   ];
@@ -69,14 +69,14 @@ describe('claims: exp (RFC 7519 section 4.1.4)', () => {
   it('accepts it just inside the tolerance', () => accepts({ exp: NOW - 9.999 }));
   it('refuses it at exactly the tolerance', () => refuses({ exp: NOW - 10 }, 'expired'));
   it('refuses it just outside the tolerance', () => refuses({ exp: NOW - 10.001 }, 'expired'));
-  it('takes a fraction of a second for what it is', () => accepts({ exp: NOW + 0.5 }, exact));
+  it('accepts a fraction of a second', () => accepts({ exp: NOW + 0.5 }, exact));
   it('refuses a token without exp', () => refuses({ exp: undefined }, 'invalid_claims'));
   it('refuses a negative exp', () => refuses({ exp: -1 }, 'expired'));
   it('refuses exp 0', () => refuses({ exp: 0 }, 'expired'));
   it('refuses an exp in milliseconds by its lifetime', () => refuses({ exp: NOW_MS + 60_000 }, 'lifetime_too_long'));
   it('refuses a huge exp by its lifetime', () => refuses({ exp: 1e308 }, 'lifetime_too_long'));
 
-  it('refuses a remembered token from its exp on, without a new verification', async () => {
+  it('refuses a cached token from its exp on, without a new verification', async () => {
     let now = NOW_MS;
     const through = gateApp({ ...exact, clock: () => now });
     const raw = token({ claims: { exp: NOW + 1 } });
@@ -89,8 +89,8 @@ describe('claims: exp (RFC 7519 section 4.1.4)', () => {
   });
 });
 
-describe('claims: a signature that is remembered of a token that was refused', () => {
-  it('refuses it again as before, and lets it pass as soon as its claims are good', async () => {
+describe('claims: a cached signature of a token that was refused', () => {
+  it('refuses it again as before, and accepts it as soon as its claims are good', async () => {
     let now = NOW_MS - 20_000;
     const through = gateApp({ clock: () => now });
     const raw = token({ claims: { iat: NOW - 100, nbf: NOW } });
@@ -102,7 +102,7 @@ describe('claims: a signature that is remembered of a token that was refused', (
     expectRefusal(await through.get(raw), 'expired', through);
   });
 
-  it('never takes it for a token whose signature is another', async () => {
+  it('is never used for a token with another signature', async () => {
     const through = gateApp();
     const raw = token({ claims: { aud: 'x' } });
     for (let times = 0; times < 3; times++) expectRefusal(await through.get(raw), 'wrong_audience', through);
@@ -120,7 +120,7 @@ describe('claims: nbf (RFC 7519 section 4.1.5)', () => {
   it('accepts a token without nbf', () => accepts({ nbf: undefined }));
   it('accepts a negative nbf', () => accepts({ nbf: -1 }));
 
-  it('refuses a remembered token when the clock steps back before its nbf', async () => {
+  it('refuses a cached token when the clock steps back before its nbf', async () => {
     let now = NOW_MS;
     const through = gateApp({ clock: () => now });
     const raw = token({ claims: { nbf: NOW } });
@@ -131,7 +131,7 @@ describe('claims: nbf (RFC 7519 section 4.1.5)', () => {
   });
 });
 
-describe('claims: iat (RFC 7519 section 4.1.6) and the longest lifetime', () => {
+describe('claims: iat (RFC 7519 section 4.1.6) and the maximum lifetime', () => {
   const hour = { maxTokenAgeSeconds: 3_600 };
 
   it('refuses a token without iat: its age is unknown', () => refuses({ iat: undefined }, 'invalid_claims'));
@@ -172,7 +172,7 @@ describe('claims: the rfc9068 preset (RFC 9068 sections 2.1 and 2.2)', () => {
     refuses({ [name]: undefined }, 'invalid_claims'),
   );
 
-  it('tells the handler what the token says, frozen through and through', async () => {
+  it('passes the claims to the handler, deeply frozen', async () => {
     const through = gateApp();
     const response = await through.get(token({ claims: { store: { id: 'berlin-1' } } })).expect(200);
     expect(response.body.auth).toEqual({

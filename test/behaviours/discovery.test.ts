@@ -1,6 +1,6 @@
 import type { GateAppOptions } from '../support/gate-app';
 import { keyServer } from '../support/key-server';
-import type { Answer, KeyServer } from '../support/key-server';
+import type { StubResponse, KeyServer } from '../support/key-server';
 import { testKey } from '../support/keys';
 import { expectRefusal } from '../support/refusals';
 import { gateAt, REFRESH_MS, remoteGate } from '../support/remote-gate';
@@ -10,15 +10,15 @@ const NEXT = testKey('ES256', 'next');
 const OIDC = '/.well-known/openid-configuration';
 const OAUTH = '/.well-known/oauth-authorization-server';
 
-describe('discovery: where the metadata stands', () => {
+describe('discovery: where the metadata is published', () => {
   const open: { stop(): Promise<void> }[] = [];
   afterEach(() => Promise.all(open.splice(0).map((each) => each.stop())));
 
-  /** A server whose metadata stands at one path only. */
+  /** A server that publishes its metadata at one path only. */
   async function serverWith(path: string, issuerPath: string): Promise<KeyServer> {
     const server = await keyServer(KEY);
-    server.answers.delete(OIDC);
-    server.answers.set(path, { issuer: server.origin + issuerPath, jwks_uri: `${server.origin}/jwks` });
+    server.responses.delete(OIDC);
+    server.responses.set(path, { issuer: server.origin + issuerPath, jwks_uri: `${server.origin}/jwks` });
     return server;
   }
 
@@ -55,16 +55,16 @@ describe('discovery: where the metadata stands', () => {
     expect(server.requests).toEqual(requests);
   });
 
-  it('looks under authUrl where that is another address, and still wants the issuer named exactly', async () => {
+  it('looks under authUrl when it differs, and still requires the exact issuer', async () => {
     const server = await keyServer(KEY);
     open.push(server);
-    server.answers.set(OIDC, { issuer: 'https://login.test', jwks_uri: `${server.origin}/jwks` });
+    server.responses.set(OIDC, { issuer: 'https://login.test', jwks_uri: `${server.origin}/jwks` });
     const through = gateAt(server, { issuer: 'https://login.test', authUrl: server.origin });
     await through.get(through.token({ key: KEY, claims: { iss: 'https://login.test' } })).expect(200);
     await through.gate.close();
   });
 
-  it('asks for no metadata where jwksUri is given', async () => {
+  it('requests no metadata when jwksUri is given', async () => {
     const server = await keyServer(KEY);
     const through = gateAt(server, { jwksUri: `${server.origin}/jwks` });
     open.push(through);
@@ -77,7 +77,7 @@ describe('discovery: where the metadata stands', () => {
     open.push(through);
     expect(await through.statusWith(KEY)).toBe(200);
     through.server.announce(undefined, `${through.server.origin}/other`);
-    through.server.answers.set('/other', { keys: [NEXT.jwk] });
+    through.server.responses.set('/other', { keys: [NEXT.jwk] });
     expect(await through.statusWith(NEXT)).toBe(200);
     expect(await through.statusWith(KEY)).toBe(401);
   });
@@ -86,13 +86,13 @@ describe('discovery: where the metadata stands', () => {
 describe('discovery: metadata that cannot be trusted', () => {
   const good = (origin: string): Record<string, unknown> => ({ issuer: origin, jwks_uri: `${origin}/jwks` });
   const raw =
-    (status: number, body: string): Answer =>
+    (status: number, body: string): StubResponse =>
     (res) =>
       void res.writeHead(status, { location: '/jwks' }).end(body);
 
-  /** What stands at both places, and what the operators read about it. */
-  const rows: readonly [string, (origin: string) => Answer, (origin: string) => string][] = [
-    ['no JSON', () => raw(200, '<html>'), (origin) => `${origin}${OIDC} did not respond with a JSON object`],
+  /** What both paths respond with, and what the log says about it. */
+  const rows: readonly [string, (origin: string) => StubResponse, (origin: string) => string][] = [
+    ['not JSON', () => raw(200, '<html>'), (origin) => `${origin}${OIDC} did not respond with a JSON object`],
     ['an empty body', () => raw(200, ''), (origin) => `${origin}${OIDC} did not respond with a JSON object`],
     ['a JSON array', () => raw(200, '[]'), (origin) => `${origin}${OIDC} did not respond with a JSON object`],
     [
@@ -111,7 +111,7 @@ describe('discovery: metadata that cannot be trusted', () => {
       (origin) => `${origin}${OIDC} names another issuer: expected "${origin}", got "https://evil.test"`,
     ],
     [
-      'the issuer with a slash more',
+      'the issuer with an additional slash',
       (origin) => ({ ...good(origin), issuer: `${origin}/` }),
       (origin) => `${origin}${OIDC} names another issuer: expected "${origin}", got "${origin}/"`,
     ],
@@ -139,54 +139,51 @@ describe('discovery: metadata that cannot be trusted', () => {
     ['a redirect', () => raw(302, ''), (origin) => `${origin}${OIDC} responded with 302`],
   ];
 
-  it.each(rows)(
-    'responds with 503 for %s, and does not ask the other place instead',
-    async (_what, response, detail) => {
-      const server = await keyServer(KEY);
-      server.answers.set(OIDC, response(server.origin));
-      server.answers.set(OAUTH, good(server.origin));
-      const through = gateAt(server);
-      expectRefusal(await through.get(through.token({ key: KEY })), 'keys_unavailable', through);
-      expect(through.log.at('warn')).toMatchObject([
-        {
-          fields: { issuer: server.origin, detail: detail(server.origin), failures: 1 },
-          message: 'the key set cannot be fetched',
-        },
-      ]);
-      expect(server.requests).toEqual([OIDC]);
-      await through.stop();
-    },
-  );
-
-  it.each([404, 405, 410, 500, 503])('asks the other place when the first responds with %d', async (status) => {
+  it.each(rows)('responds with 503 for %s, and does not try the other path', async (_what, response, detail) => {
     const server = await keyServer(KEY);
-    server.answers.set(OIDC, raw(status, 'no'));
-    server.answers.set(OAUTH, good(server.origin));
+    server.responses.set(OIDC, response(server.origin));
+    server.responses.set(OAUTH, good(server.origin));
+    const through = gateAt(server);
+    expectRefusal(await through.get(through.token({ key: KEY })), 'keys_unavailable', through);
+    expect(through.log.at('warn')).toMatchObject([
+      {
+        fields: { issuer: server.origin, detail: detail(server.origin), failures: 1 },
+        message: 'the key set cannot be fetched',
+      },
+    ]);
+    expect(server.requests).toEqual([OIDC]);
+    await through.stop();
+  });
+
+  it.each([404, 405, 410, 500, 503])('tries the other path when the first responds with %d', async (status) => {
+    const server = await keyServer(KEY);
+    server.responses.set(OIDC, raw(status, 'no'));
+    server.responses.set(OAUTH, good(server.origin));
     const through = gateAt(server);
     expect(await through.statusWith(KEY)).toBe(200);
     await through.stop();
   });
 
-  it('responds with 503 when both places are 404', async () => {
+  it('responds with 503 when both paths are 404', async () => {
     const server = await keyServer(KEY);
-    server.answers.delete(OIDC);
+    server.responses.delete(OIDC);
     const through = gateAt(server);
     expectRefusal(await through.get(through.token({ key: KEY })), 'keys_unavailable', through);
     expect(through.log.at('warn')[0]?.fields['detail']).toBe(`${server.origin}${OAUTH} responded with 404`);
     await through.stop();
   });
 
-  it('keeps the good keys when the metadata turns bad later', async () => {
+  it('keeps the good keys when the metadata becomes bad later', async () => {
     const through = await remoteGate([KEY]);
     expect(await through.statusWith(KEY)).toBe(200);
-    through.server.answers.set(OIDC, { issuer: 'https://evil.test', jwks_uri: `${through.server.origin}/evil` });
-    through.server.answers.set('/evil', { keys: [NEXT.jwk] });
+    through.server.responses.set(OIDC, { issuer: 'https://evil.test', jwks_uri: `${through.server.origin}/evil` });
+    through.server.responses.set('/evil', { keys: [NEXT.jwk] });
     await through.pass(REFRESH_MS + 1);
     expect([await through.statusWith(KEY), await through.statusWith(NEXT)]).toEqual([200, 503]);
     await through.stop();
   });
 
-  it('refuses http: at construction, on any host but loopback', () => {
+  it('refuses http: at construction, except on loopback', () => {
     const options: GateAppOptions = { issuer: 'http://login.test', fetch };
     expect(() => gateAt({ origin: 'http://login.test' } as KeyServer, options)).toThrow(
       new TypeError(

@@ -11,7 +11,7 @@ import { expectRefusal } from '../support/refusals';
 const EXPIRED = token({ claims: { exp: NOW - 60 } });
 
 describe('errors: the challenge', () => {
-  it('names the realm that was chosen', async () => {
+  it('names the configured realm', async () => {
     const through = gateApp({ realm: 'Commerce API' });
     expectRefusal(await through.get(), 'missing_token', through, { realm: 'Commerce API' });
     expectRefusal(await through.get(EXPIRED), 'expired', through, { realm: 'Commerce API' });
@@ -41,7 +41,7 @@ describe('errors: the challenge', () => {
 });
 
 describe('errors: the body', () => {
-  it('carries the request id that something before the gate has set', async () => {
+  it('contains the request id that an earlier middleware has set', async () => {
     const reached: string[] = [];
     const log = recordingLogger();
     const gate = authenticate({
@@ -60,7 +60,7 @@ describe('errors: the body', () => {
     expect(log.entries[0]?.fields['requestId']).toBe('req-17');
   });
 
-  it('says only invalid_token in production, in header and body alike, and the reason to the operators', async () => {
+  it('says only invalid_token in production, in header and body; the log has the reason', async () => {
     const through = gateApp({ exposeReasons: false });
     const response = await through.get(EXPIRED);
     const detail = 'The access token is not valid.';
@@ -101,7 +101,7 @@ describe('errors: the body', () => {
 });
 
 describe('errors: decisions and the log', () => {
-  it('tells onDecision everything but the token', async () => {
+  it('passes everything but the token to onDecision', async () => {
     const through = gateApp();
     await through.get(token(), '/v1/orders?limit=1').expect(200);
     await through.get(EXPIRED, '/v1/orders?limit=1').expect(401);
@@ -120,11 +120,11 @@ describe('errors: decisions and the log', () => {
       path: '/v1/orders',
     });
     expect(refused?.error).toBeInstanceOf(AuthError);
-    const told = JSON.stringify(through.decisions);
-    expect([token(), EXPIRED].flatMap((raw) => raw.split('.')).filter((part) => told.includes(part))).toEqual([]);
+    const output = JSON.stringify(through.decisions);
+    expect([token(), EXPIRED].flatMap((raw) => raw.split('.')).filter((part) => output.includes(part))).toEqual([]);
   });
 
-  it('keeps a query out of the log, also one with a token', async () => {
+  it('keeps the query out of the log, with and without a token', async () => {
     const through = gateApp();
     await through.get(undefined, `/v1/orders?access_token=${token()}`).expect(400);
     expect(through.log.entries[0]?.fields['path']).toBe('/v1/orders');
@@ -172,7 +172,7 @@ describe('errors: unexpected failures', () => {
   it.each([
     ['before a token is looked at', undefined],
     ['after its verification', EXPIRED],
-  ])('responds with 500 and lives on when the logger throws: %s', async (_when, raw) => {
+  ])('responds with 500 and keeps running when the logger throws: %s', async (_when, raw) => {
     const broken = (): never => {
       throw new Error('the disk of the log is full');
     };
@@ -183,7 +183,7 @@ describe('errors: unexpected failures', () => {
     await through.get(token()).expect(200);
   });
 
-  it('responds with 500 when the verification itself breaks, not 401', async () => {
+  it('responds with 500, not 401, when the verification itself throws', async () => {
     let calls = 0;
     const clock = (): number => {
       if (calls++ > 0) throw new Error('the clock is broken');

@@ -1,4 +1,4 @@
-import type { Answer } from '../support/key-server';
+import type { StubResponse } from '../support/key-server';
 import { jwks, newKey, testKey } from '../support/keys';
 import { REFRESH_MS, remoteGate } from '../support/remote-gate';
 
@@ -6,14 +6,14 @@ const [A, B] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
 
 describe('a response that is not a key set never replaces good keys', () => {
   const raw =
-    (status: number, body: string | Buffer, headers = {}): Answer =>
+    (status: number, body: string | Buffer, headers = {}): StubResponse =>
     (res) =>
       void res.writeHead(status, headers).end(body);
   const weak = newKey('RS256', 'weak', { modulusLength: 1024 });
-  const rows: readonly [string, Answer, string][] = [
+  const rows: readonly [string, StubResponse, string][] = [
     ['an empty list of keys', { keys: [] }, 'is not a key set with keys in it'],
     ['no list of keys', {}, 'is not a key set with keys in it'],
-    ['keys that are no list', { keys: { a: A.jwk } }, 'is not a key set with keys in it'],
+    ['keys that are not an array', { keys: { a: A.jwk } }, 'is not a key set with keys in it'],
     ['an array', raw(200, JSON.stringify([A.jwk])), 'did not respond with a JSON object'],
     ['no JSON', raw(200, '<html>'), 'did not respond with a JSON object'],
     ['half a document', raw(200, '{"keys":[{"kty"'), 'did not respond with a JSON object'],
@@ -46,9 +46,9 @@ describe('a response that is not a key set never replaces good keys', () => {
   ];
   it.each(rows)('%s', async (_what, response, detail) => {
     const through = await remoteGate([A]);
-    through.server.answers.set('/good', jwks(B));
+    through.server.responses.set('/good', jwks(B));
     expect(await through.statusWith(A)).toBe(200);
-    through.server.answers.set('/jwks', response);
+    through.server.responses.set('/jwks', response);
     await through.pass(REFRESH_MS);
     expect(through.log.at('warn').at(-1)).toMatchObject({
       fields: { detail: `${through.server.origin}/jwks ${detail}`, failures: 1 },
@@ -58,7 +58,7 @@ describe('a response that is not a key set never replaces good keys', () => {
     await through.stop();
   });
 
-  it('leaves out unusable keys and works with the rest, with one warning for each', async () => {
+  it('ignores unusable keys and uses the rest, with one warning for each', async () => {
     const bad = [
       { ...B.jwk, kid: 'enc', use: 'enc' },
       { ...B.jwk, kid: 'sign-only', key_ops: ['sign'] },
@@ -73,11 +73,11 @@ describe('a response that is not a key set never replaces good keys', () => {
       null,
     ];
     const through = await remoteGate([A]);
-    through.server.answers.set('/jwks', { keys: [...bad, A.jwk] });
+    through.server.responses.set('/jwks', { keys: [...bad, A.jwk] });
     expect(await through.statusWith(A)).toBe(200);
     for (const { kid } of bad.filter((jwk) => jwk !== null)) {
       const signed = through.token({ key: kid === 'weak' ? weak : B, header: { kid } });
-      // The issuer is asked about one more unknown kid each 5 s.
+      // One more unknown kid may cause a fetch every 5 s.
       await through.pass(5_000);
       expect((await through.get(signed)).status).toBe(401);
     }

@@ -5,14 +5,14 @@ import { gateApp, remember } from '../support/gate-app';
 import { fakeTime } from '../support/fake-time';
 import { NOW_MS, token } from '../support/issuer';
 import { eventually } from '../support/key-server';
-import type { Answer } from '../support/key-server';
+import type { StubResponse } from '../support/key-server';
 import { testKey } from '../support/keys';
 import { expectRefusal } from '../support/refusals';
 import { REFRESH_MS, remoteGate, STALE_MS, TTL_MS } from '../support/remote-gate';
 import type { RemoteGate } from '../support/remote-gate';
 
 const [A, B] = [testKey('ES256', 'a'), testKey('ES256', 'b')];
-const down: Answer = (res) => void res.writeHead(500).end();
+const down: StubResponse = (res) => void res.writeHead(500).end();
 
 describe('the issuer is down', () => {
   let through: RemoteGate;
@@ -31,7 +31,7 @@ describe('the issuer is down', () => {
     expect(await through.statusWith(A)).toBe(200);
   });
 
-  it('responds with 200 in the stale window, and tells the operators', async () => {
+  it('responds with 200 in the stale window, and logs it', async () => {
     await through.pass(TTL_MS + 1);
     expect(await through.statusWith(A)).toBe(200);
     expect(keys()).toMatchObject({ state: 'stale', lastError: expect.stringContaining('(ECONNREFUSED)') });
@@ -42,7 +42,7 @@ describe('the issuer is down', () => {
     expect(through.gate.status().ready).toBe(true);
   });
 
-  it('responds with 503 past the stale window, never 401, also for a remembered token', async () => {
+  it('responds with 503 after the stale window, never 401, also for a cached token', async () => {
     await through.pass(TTL_MS + STALE_MS - 1);
     const raw = through.token({ key: A });
     await remember(through, raw);
@@ -55,14 +55,14 @@ describe('the issuer is down', () => {
     expect(through.gate.status().ready).toBe(false);
   });
 
-  it('responds with 503 for a key it does not know, because it cannot tell; and asks once for all that come in the back-off', async () => {
+  it('responds with 503 for an unknown key, because it may be a new one, and fetches once per back-off', async () => {
     for (let index = 0; index < 5; index++) {
       expectRefusal(await through.get(through.token({ key: B })), 'keys_unavailable', through);
     }
     expect(keys()).toMatchObject({ fetches: 2 });
   });
 
-  it('does not serve stale keys at all where that was chosen', async () => {
+  it('does not use stale keys with keysStaleMs 0', async () => {
     const strict = await remoteGate([A], { keysStaleMs: 0 });
     await strict.gate.ready();
     await strict.server.stop();
@@ -73,7 +73,7 @@ describe('the issuer is down', () => {
     await strict.gate.close();
   });
 
-  it('recovers by itself when the issuer is back, and says so', async () => {
+  it('recovers when the issuer is back, and logs it', async () => {
     await through.pass(TTL_MS + STALE_MS);
     expect(await through.statusWith(A)).toBe(503);
     through.server.publish(A, B);
@@ -84,9 +84,9 @@ describe('the issuer is down', () => {
     await through.server.stop();
   });
 
-  it('asks with longer and longer pauses, 30 s at the most', async () => {
+  it('fetches with growing pauses, at most 30 s', async () => {
     await through.server.start();
-    through.server.answers.set('/jwks', down);
+    through.server.responses.set('/jwks', down);
     await through.pass(REFRESH_MS);
     const first = through.server.keyFetches;
     await through.pass(10_000);
@@ -96,16 +96,16 @@ describe('the issuer is down', () => {
     await through.server.stop();
   });
 
-  it('treats a clock that steps back as an unknown age: it asks before it trusts', async () => {
+  it('treats a clock that steps back as an unknown age: it fetches before it uses the keys', async () => {
     through.time.step(-1_000);
     expect(await through.statusWith(A)).toBe(503);
   });
 });
 
-describe('the issuer was never there', () => {
-  it('asks once for many requests that come within the back-off', async () => {
+describe('the issuer was never reachable', () => {
+  it('fetches once for many requests within the back-off', async () => {
     const through = await remoteGate([A]);
-    through.server.answers.set('/jwks', down);
+    through.server.responses.set('/jwks', down);
     for (let index = 0; index < 20; index++) {
       expectRefusal(await through.get(through.token({ key: A })), 'keys_unavailable', through, { retryAfter: 1 });
     }
@@ -113,7 +113,7 @@ describe('the issuer was never there', () => {
     await through.stop();
   });
 
-  it('does not keep a failure: the next attempt is due within a second', async () => {
+  it('does not cache a failure: the next attempt is due within a second', async () => {
     const through = await remoteGate([]);
     expect(await through.statusWith(A)).toBe(503);
     through.server.publish(A);

@@ -13,7 +13,7 @@ describe('key set: the cache', () => {
   beforeEach(async () => void (through = await remoteGate([A])));
   afterEach(() => through.stop());
 
-  /** What is made of a token, without HTTP around it. */
+  /** Verifies a token without HTTP. */
   const judged = async (raw: string): Promise<boolean> => (await explain(raw, { gate: through.gate })).accepted;
 
   it('serves the second request, and the hundredth, without a fetch', async () => {
@@ -27,7 +27,7 @@ describe('key set: the cache', () => {
     expect(through.server.keyFetches).toBe(1);
   });
 
-  it('is ready once the keys are there, without any request', async () => {
+  it('is ready once the keys are fetched, without any request', async () => {
     expect(through.gate.status().ready).toBe(false);
     await through.gate.ready();
     expect(through.gate.status()).toMatchObject({
@@ -36,7 +36,7 @@ describe('key set: the cache', () => {
     });
   });
 
-  it('is fetched anew ahead of its age limit, in the background, again and again', async () => {
+  it('is refreshed before its age limit, in the background, again and again', async () => {
     await through.gate.ready();
     await through.pass(REFRESH_MS - 1);
     expect(through.server.keyFetches).toBe(1);
@@ -55,7 +55,7 @@ describe('key set: the cache', () => {
     expect(await through.statusWith(A)).toBe(401);
   });
 
-  it('refuses a removed key within the age limit, also for a token that was remembered', async () => {
+  it('refuses a removed key within the age limit, also for a cached token', async () => {
     const raw = through.token({ key: A });
     await remember(through, raw);
     through.server.publish(B);
@@ -74,7 +74,7 @@ describe('key set: the cache', () => {
     expectRefusal(await through.get(raw), 'bad_signature', through);
   });
 
-  it('remembers a token across a refresh that changes nothing: the very same verdict comes back', async () => {
+  it('keeps a cached token across a refresh that changes nothing: the same object is returned', async () => {
     const raw = through.token({ key: A });
     await remember(through, raw);
     await through.pass(REFRESH_MS);
@@ -123,33 +123,33 @@ describe('key set: rotation and unknown key ids', () => {
     expect(through.server.keyFetches).toBe(3);
   });
 
-  it('asks at most twice for one unknown kid that comes 2,000 times, one after the other and simultaneously', async () => {
+  it('fetches at most twice for one unknown kid that is sent 2,000 times, in sequence and in parallel', async () => {
     for (let index = 0; index < 1_000; index++) expect(await reasonOf(withKid('nowhere'))).toBe('unknown_key');
     const rest = await Promise.all(Array.from({ length: 1_000 }, () => reasonOf(withKid('nowhere'))));
     expect(new Set(rest)).toEqual(new Set(['unknown_key']));
     expect(through.server.keyFetches - 1).toBeLessThanOrEqual(2);
   });
 
-  it('asks once for one unknown kid, so that it costs a rotation nothing', async () => {
+  it('fetches once for one unknown kid, so that a rotation is not delayed', async () => {
     for (let index = 0; index < 10; index++) expect(await reasonOf(withKid('nowhere'))).toBe('unknown_key');
     expect(through.server.keyFetches).toBe(2);
     through.server.publish(A, B);
     expect(await through.statusWith(B)).toBe(200);
   });
 
-  it('asks at most twice for 50 random kids, and knows its own keys meanwhile', async () => {
+  it('fetches at most twice for 50 random kids, and keeps using its keys', async () => {
     const random = Array.from({ length: 50 }, (_, index) => reasonOf(withKid(`random-${index}`)));
     const known = Array.from({ length: 50 }, () => reasonOf(through.token({ key: A })));
     expect(new Set(await Promise.all(random))).toEqual(new Set(['unknown_key']));
     expect(new Set(await Promise.all(known))).toEqual(new Set([undefined]));
     const later = new Set<unknown>();
     for (let index = 0; index < 50; index++) later.add(await reasonOf(withKid(`later-${index}`)));
-    // The first of them is what the second fetch is for; about the others the issuer was not asked.
+    // The second fetch is for the first of them; the others caused none.
     expect(later).toEqual(new Set(['unknown_key', 'keys_unavailable']));
     expect(through.server.keyFetches - 1).toBeLessThanOrEqual(2);
   });
 
-  it('responds with 503 and a true Retry-After while the issuer may not be asked about a new key', async () => {
+  it('responds with 503 and a correct Retry-After while no fetch for a new key is allowed', async () => {
     for (let index = 0; index < 50; index++) await reasonOf(withKid(`random-${index}`));
     through.server.publish(A, B);
     const response = await through.get(through.token({ key: B }));
@@ -158,15 +158,15 @@ describe('key set: rotation and unknown key ids', () => {
     expect(await through.statusWith(B)).toBe(200);
   });
 
-  it('responds to a kid with a line break from a remote set like any other unknown one', async () => {
+  it('treats a kid with a line break like any other unknown kid', async () => {
     const response = await through.get(withKid('a\r\nSet-Cookie: x=1'));
     expectRefusal(response, 'unknown_key', through);
     expect(response.headers['set-cookie']).toBeUndefined();
   });
 
-  it('does not wait for a slow issuer with a token whose key it has', async () => {
+  it('does not wait for a slow issuer when the key is cached', async () => {
     let release = (): void => {};
-    through.server.answers.set(
+    through.server.responses.set(
       '/jwks',
       (res) => void (release = () => res.end(JSON.stringify({ keys: [A.jwk, B.jwk] }))),
     );
@@ -179,7 +179,7 @@ describe('key set: rotation and unknown key ids', () => {
 });
 
 describe('key set: two issuers with keys of the same kid', () => {
-  it('never lets a key of one verify a token of the other', async () => {
+  it('never verifies a token of one with a key of the other', async () => {
     const [keyOne, keyTwo] = [newKey('ES256', 'same'), newKey('ES256', 'same')];
     const [one, two] = [await keyServer(keyOne), await keyServer(keyTwo)];
     const audience = 'https://api.test';

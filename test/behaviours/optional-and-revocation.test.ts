@@ -24,7 +24,7 @@ describe('optional authentication', () => {
     expect(through.log.entries).toEqual([]);
   });
 
-  it('tells who calls where a good token came', async () => {
+  it('sets req.auth when there is a good token', async () => {
     const response = await gateApp(open).get(token(), '/v1/menus').expect(200);
     expect(response.body.auth.clientId).toBe('pos-17');
   });
@@ -45,12 +45,12 @@ describe('optional authentication', () => {
     expectRefusal(await through.get(undefined, '/v1/menus?access_token=x'), 'token_in_query', through);
   });
 
-  it('asks for a token where a guard stands', async () => {
+  it('requires a token where there is a guard', async () => {
     const through = gateApp(open);
     expectRefusal(await through.get(), 'missing_token', through);
   });
 
-  it('responds with 503 to a token while the keys are out of reach, and still accepts no token', async () => {
+  it('responds with 503 to a token while the keys are unavailable, and still accepts requests without a token', async () => {
     const fetch = (): Promise<Response> => Promise.reject(new Error('down'));
     const through = gateApp({ ...open, jwksUri: 'https://login.test/jwks', fetch });
     expectRefusal(await through.get(token(), '/v1/menus'), 'keys_unavailable', through);
@@ -59,7 +59,7 @@ describe('optional authentication', () => {
   });
 });
 
-/** A source whose floors and health a test decides. */
+/** A source whose floors and health the test controls. */
 function source(floors: readonly (readonly [string, number])[], health = { down: false }): GenerationSource {
   return {
     read: () =>
@@ -86,7 +86,7 @@ describe('revocation: the generation of a token', () => {
     await through.gate.close();
   });
 
-  it('knows floors by client id: another client is not concerned', async () => {
+  it('keeps floors by client id: other clients are not affected', async () => {
     const through = withSource(source([['kiosk', GENERATION + 1]]));
     await through.get(token()).expect(200);
     await through.gate.close();
@@ -96,7 +96,7 @@ describe('revocation: the generation of a token', () => {
     ['a forged signature', { key: newKey('ES256', testKey().kid) }, 'bad_signature'],
     ['an expired token', { claims: { exp: 1 } }, 'expired'],
     ['another audience', { claims: { aud: 'x' } }, 'wrong_audience'],
-  ])('looks at the generation only after every other check: %s', async (_what, parts, reason) => {
+  ])('checks the generation only after every other check: %s', async (_what, parts, reason) => {
     const through = withSource(source([['pos-17', GENERATION + 1]]));
     expectRefusal(await through.get(token(parts)), reason, through);
     await through.gate.close();
@@ -111,7 +111,7 @@ describe('revocation: the generation of a token', () => {
     expect(through.gate.status().issuers[0]?.generations?.floors).toBe(1);
   });
 
-  it('learns from a good token: the ones before it die, remembered or not', async () => {
+  it('learns from a good token: earlier ones are refused, cached or not', async () => {
     const through = gateApp();
     const [old, fresh] = [token(), token({ claims: { generation: GENERATION + 1 } })];
     await remember(through, old);
@@ -140,7 +140,7 @@ describe('revocation: the generation of a token', () => {
     expectRefusal(await through.get(token({ claims: { generation } })), reason, through);
   });
 
-  it('accepts a generation as late as the tolerance, and an old counter', async () => {
+  it('accepts a generation ahead by the tolerance, and an old counter', async () => {
     await gateApp()
       .get(token({ claims: { generation: NOW_MS + 10_000 } }))
       .expect(200);
@@ -149,7 +149,7 @@ describe('revocation: the generation of a token', () => {
       .expect(200);
   });
 
-  it('takes the claim that was chosen, and none where the check is off', async () => {
+  it('reads the configured claim, and none when the check is off', async () => {
     const claims = { generation: undefined };
     await gateApp({ generationClaim: 'cg' })
       .get(token({ claims: { ...claims, cg: 5 } }))
@@ -167,7 +167,7 @@ describe('revocation: a store that is down', () => {
     await through.gate.close();
   });
 
-  it('lets requests pass with one warning where that was chosen', async () => {
+  it('accepts requests, with one warning, when that is configured', async () => {
     const through = withSource(source([], { down: true }), { onStale: 'accept' });
     await through.get(token()).expect(200);
     await through.get(token()).expect(200);
@@ -178,7 +178,7 @@ describe('revocation: a store that is down', () => {
     await through.gate.close();
   });
 
-  it('still refuses what is known to be superseded, whatever the policy', async () => {
+  it('still refuses a token that is known to be superseded, with every policy', async () => {
     const through = withSource(source([], { down: true }), { onStale: 'accept' });
     await through.get(token({ claims: { generation: GENERATION + 1 } })).expect(200);
     through.reached.length = 0;

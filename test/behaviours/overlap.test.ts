@@ -6,10 +6,10 @@ import { remoteGate } from '../support/remote-gate';
 const KEY = testKey();
 
 describe('requests that overlap', () => {
-  it("never get each other's verdict while the first key fetch is slow", async () => {
+  it("never get each other's result while the first key fetch is slow", async () => {
     let release = (): void => {};
     const through = await remoteGate([KEY]);
-    through.server.answers.set('/jwks', (res) => void (release = () => res.end(JSON.stringify({ keys: [KEY.jwk] }))));
+    through.server.responses.set('/jwks', (res) => void (release = () => res.end(JSON.stringify({ keys: [KEY.jwk] }))));
 
     const clients = Array.from({ length: 12 }, (_, index) => `client-${index}`);
     const forged = newKey('ES256', KEY.kid);
@@ -31,7 +31,7 @@ describe('requests that overlap', () => {
     await through.stop();
   });
 
-  it("never get each other's verdict once tokens are remembered", async () => {
+  it("never get each other's result once tokens are cached", async () => {
     const through = await remoteGate([KEY]);
     const tokens = ['a', 'b', 'c'].map((client_id) => through.token({ key: KEY, claims: { client_id } }));
     for (const each of tokens) await remember(through, each);
@@ -41,7 +41,7 @@ describe('requests that overlap', () => {
     await through.stop();
   });
 
-  it('leave nothing of passport on the request but req.auth', async () => {
+  it('leave only req.auth on the request, nothing of passport', async () => {
     const through = await remoteGate([KEY], {
       routes: (app) =>
         void app.get('/v1/orders', (req, res) => {

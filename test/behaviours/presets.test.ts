@@ -12,14 +12,14 @@ import type { VendorToken } from '../support/vendor-tokens';
 
 type Changes = { readonly typ?: string | undefined; readonly claims?: Readonly<Record<string, unknown>> };
 
-/** Signs a vendor's token as it is: header and payload hold nothing that the vendor does not put there. */
+/** Signs a vendor's token as it is: header and payload contain only what the vendor puts there. */
 function tokenOf({ typ, claims }: Pick<VendorToken, 'typ' | 'claims'>): string {
   const key = testKey();
   const rawHeader = JSON.stringify({ alg: key.alg, kid: key.kid, typ });
   return token({ rawHeader, payload: JSON.stringify(claims) });
 }
 
-/** A gate of that family, whose route asks for the first of the token's scopes. */
+/** A gate with that preset, whose route requires the first of the token's scopes. */
 function gateFor({ preset, audience, scopes: [scope = 'orders:read'] }: VendorToken): GateApp {
   return gateApp({
     preset,
@@ -108,14 +108,14 @@ describe('presets: tokens as authorization servers make them', () => {
     ['keycloak', { scope: '', realm_access: { roles: ['orders:read'] } }],
     ['rfc9068', { scope: undefined, scp: ['orders:read'] }],
     ['identityserver', { scope: undefined, permissions: ['orders:read'] }],
-  ])('%s never looks for scopes in the claims of other families: %j', async (preset, claims) => {
+  ])('%s ignores the scope claims of other vendors: %j', async (preset, claims) => {
     const vendor = first(preset);
     const through = gateFor(vendor);
     const response = await through.get(tokenOf({ typ: vendor.typ, claims: { ...vendor.claims, ...claims } }));
     expectRefusal(response, 'insufficient_scope', through, { scopes: ['orders:read'] });
   });
 
-  it('compares the client id with a list where there is no audience (Cognito)', async () => {
+  it('checks the client id against a list when there is no audience (Cognito)', async () => {
     const vendor = first('cognito');
     const routes = (app: Express, reach: RequestHandler): void =>
       void app.get('/v1/orders', requireScope(...SCOPE), reach);
@@ -132,7 +132,7 @@ describe('presets: tokens as authorization servers make them', () => {
     expectRefusal(await through.get(jwe), 'malformed_token', through);
   });
 
-  it('never falls back to another preset: a Keycloak token is nothing to the default', async () => {
+  it('never falls back to another preset: the default refuses a Keycloak token', async () => {
     const through = gateApp();
     expectRefusal(await through.get(tokenOf(first('keycloak'))), 'wrong_type', through);
   });

@@ -5,7 +5,7 @@ import { jwks, testKey } from '../support/keys';
 
 const ROOT = resolve(__dirname, '../..');
 
-/** Runs a script against the sources in a process of its own; returns what it printed and how it ended. */
+/** Runs a script against the sources in a new process; returns its output and exit code. */
 function run(script: string): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=commonjs', '--eval', script], { cwd: ROOT });
   const watchdog = setTimeout(() => child.kill('SIGKILL'), 20_000);
@@ -24,7 +24,7 @@ const options = (members: object): string =>
   JSON.stringify({ issuer: 'https://login.test', audience: 'https://api.test', ...members });
 
 describe('a process with a gate in it', () => {
-  it('ends by itself: no timer and no socket of a gate keeps it alive', async () => {
+  it('exits: no timer and no socket of a gate keeps it alive', async () => {
     const server = await keyServer(testKey());
     const script = `
       const { authenticate } = require('./src/index');
@@ -42,7 +42,7 @@ describe('a process with a gate in it', () => {
     await server.stop();
   }, 30_000);
 
-  it('does not load jwks-rsa and jose where keys are given', async () => {
+  it('does not load jwks-rsa and jose when keys are given', async () => {
     const script = `
       const { authenticate } = require('./src/index');
       authenticate(${options({ keys: jwks(testKey()) })});

@@ -8,7 +8,7 @@ import { expectNoTokenLeak, expectRefusal } from '../support/refusals';
 const GOOD = token();
 const OTHER = token({ claims: { jti: 'another' } });
 
-describe('requests as no HTTP client would send them', () => {
+describe('requests that no HTTP client would send', () => {
   let through: GateApp;
   let server: RawServer;
 
@@ -49,7 +49,7 @@ describe('requests as no HTTP client would send them', () => {
     expectRefusal(response, 'malformed_authorization', through);
   });
 
-  it('accepts as many headers as Node keeps for certain', async () => {
+  it('accepts as many headers as Node always keeps', async () => {
     const others = Array<string>(990).fill('a:b');
     const response = await server.send(['GET /v1/orders HTTP/1.1', `Authorization: Bearer ${GOOD}`, ...others]);
     expect(response.status).toBe(200);
@@ -102,7 +102,7 @@ describe('requests as no HTTP client would send them', () => {
     'GET /v1/orders?',
     'GET /v1/orders#access_token=1',
     'GET http://other.test/v1/orders',
-  ])('responds to %s without a token with no 2xx, no 5xx and no handler', async (requestLine) => {
+  ])('responds to %s without a token with neither 2xx nor 5xx, and reaches no handler', async (requestLine) => {
     const response = await server.send([`${requestLine} HTTP/1.1`]);
     expect(response.status).toBeGreaterThanOrEqual(400);
     expect(response.status).toBeLessThan(500);

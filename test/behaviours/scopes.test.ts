@@ -11,7 +11,7 @@ const guarded = (guard: Guard): GateApp =>
   gateApp({ routes: (app, reach) => void app.get('/v1/orders', guard, reach) });
 const withScope = (scope: unknown): string => token({ claims: { scope } });
 
-describe('scopes: what requireScope() asks for (RFC 6750 section 3.1)', () => {
+describe('scopes: what requireScope() requires (RFC 6750 section 3.1)', () => {
   const pass: readonly [string, Guard, string][] = [
     ['one scope', requireScope('a'), 'a'],
     ['one among others', requireScope('a'), 'b a c'],
@@ -42,14 +42,14 @@ describe('scopes: what requireScope() asks for (RFC 6750 section 3.1)', () => {
     ['a wildcard', requireScope('orders:read'), '* orders:*', ['orders:read']],
     ['a scope named like a member of every object', requireScope('constructor'), 'toString', ['constructor']],
   ];
-  it.each(refuse)('refuses %s with 403 and says what is asked for', async (_what, guard, scope, scopes) => {
+  it.each(refuse)('refuses %s with 403 and names what is required', async (_what, guard, scope, scopes) => {
     const through = guarded(guard);
     const response = await through.get(withScope(scope));
     expectRefusal(response, 'insufficient_scope', through, { scopes });
     expect(response.body.required_scopes).toEqual(scopes);
   });
 
-  it('asks for every scope of two guards in turn', async () => {
+  it('requires the scopes of both guards', async () => {
     const through = gateApp({
       routes: (app, reach) => void app.get('/v1/orders', requireScope('a'), requireScope('b'), reach),
     });
@@ -58,7 +58,7 @@ describe('scopes: what requireScope() asks for (RFC 6750 section 3.1)', () => {
     expectRefusal(await through.get(withScope('a')), 'insufficient_scope', through, { scopes: ['b'] });
   });
 
-  it('tells the operators who was refused', async () => {
+  it('logs who was refused', async () => {
     const through = guarded(requireScope('a'));
     await through.get(withScope('b')).expect(403);
     expect(through.decisions.map(({ outcome, reason, auth }) => [outcome, reason, auth?.clientId])).toEqual([
@@ -103,7 +103,7 @@ describe('scopes: how a token carries them (RFC 6749 section 3.3, RFC 9068 secti
     expectRefusal(await through.get(withScope(scope)), 'insufficient_scope', through, { scopes: ['a'] });
   });
 
-  it('reads scp where the preset says so, as array and as string', async () => {
+  it('reads scp when the preset says so, as array and as string', async () => {
     for (const scp of [['a', 'b'], 'a b']) {
       const routes: Parameters<typeof gateApp>[0] = {
         preset: 'okta',
@@ -155,13 +155,13 @@ describe('claims guards: requireClaim()', () => {
     });
   });
 
-  it('tells the operators which claim was refused', async () => {
+  it('logs which claim was refused', async () => {
     const through = guarded(berlin);
     await through.get(token({ claims: { store: 'paris-1' } })).expect(403);
     expect(through.decisions.at(-1)?.error).toMatchObject({ reason: 'claim_refused', privateDetail: 'claim store' });
   });
 
-  it('tells the operators what the test of a claim threw', async () => {
+  it('logs what the test of a claim threw', async () => {
     const through = guarded(requireClaim('store', () => fail('the test of the app is broken')));
     await through.get(token()).expect(403);
     expect(through.decisions.at(-1)?.error).toMatchObject({
@@ -170,7 +170,7 @@ describe('claims guards: requireClaim()', () => {
     });
   });
 
-  it('gives the test the request too', async () => {
+  it('passes the request to the test', async () => {
     const guard = requireClaim('stores', (stores, req) =>
       (stores as string[]).includes(String(req.headers['x-store'])),
     );
@@ -219,7 +219,7 @@ describe('guards without authenticate() before them', () => {
     },
   );
 
-  it('trusts what the gate left, not a req.auth that something in between has changed', async () => {
+  it('trusts the state of the gate, not a req.auth that another middleware has changed', async () => {
     const through = gateApp({
       routes: (app, reach) => {
         app.use((req, _res, next) => {
@@ -234,7 +234,7 @@ describe('guards without authenticate() before them', () => {
   });
 });
 
-/** jest's own `fail` is gone: throws. */
+/** Jest has no `fail()` any more. */
 function fail(message: string): never {
   throw new Error(message);
 }

@@ -35,14 +35,14 @@ describe('signature: accepted algorithms', () => {
       .expect(200);
   });
 
-  it('accepts a key without alg, use and key_ops for whatever its type allows', async () => {
+  it('accepts a key without alg, use and key_ops for every algorithm of its type', async () => {
     const { alg: _alg, use: _use, ...bare } = RS.jwk;
     const through = gateApp({ keys: [bare] });
     await through.get(token({ key: RS })).expect(200);
     await through.get(token({ key: as(RS, 'PS384') })).expect(200);
   });
 
-  it('refuses what `algorithms` leaves out, before any key is looked for', async () => {
+  it('refuses an algorithm that `algorithms` does not list, before it looks for a key', async () => {
     const through = gateApp({ keys: jwks(ES, RS), algorithms: ['RS256'] });
     await through.get(token({ key: RS })).expect(200);
     through.reached.length = 0;
@@ -75,7 +75,7 @@ describe('signature: HMAC with a published key (RFC 8725 section 2.1)', () => {
   });
 });
 
-describe('signature: the key and the algorithm must go together (RFC 7515 section 10.7, RFC 8725 section 3.1)', () => {
+describe('signature: the key must fit the algorithm (RFC 7515 section 10.7, RFC 8725 section 3.1)', () => {
   const rows: readonly [string, TokenParts, Reason, readonly TestKey[]][] = [
     ['RS256 for a key published for RS512', { key: RS }, 'algorithm_not_allowed', [as(RS, 'RS512')]],
     ['PS256 for a key published for RS256', { key: as(RS, 'PS256') }, 'algorithm_not_allowed', [RS]],
@@ -103,7 +103,7 @@ describe('signature: the key and the algorithm must go together (RFC 7515 sectio
   ];
   it.each(rows)('refuses %s', (_what, parts, reason, keys) => refuses(token(parts), reason, ...keys));
 
-  it('tells an RSA and an EC key of the same kid apart by the algorithm', async () => {
+  it('distinguishes an RSA and an EC key of the same kid by the algorithm', async () => {
     const [rsa, ec] = [testKey('RS256', 'same'), testKey('ES256', 'same')];
     const through = gateApp({ keys: jwks(rsa, ec) });
     await through.get(token({ key: rsa })).expect(200);
@@ -162,11 +162,11 @@ describe('signature: the order of the checks', () => {
     ['for another audience', { aud: 'other' }],
     ['of the wrong types', { exp: 'never', aud: 1 }],
     ['without generation', { generation: undefined }],
-  ])('looks at the signature before the claims: forged and %s is bad_signature', async (_what, claims) => {
+  ])('checks the signature before the claims: forged and %s is bad_signature', async (_what, claims) => {
     await refuses(token({ key: newKey('ES256', ES.kid), ...(claims && { claims }) }), 'bad_signature');
   });
 
-  it('looks at alg before crit, at crit before typ, at typ before the key', async () => {
+  it('checks alg before crit, crit before typ, typ before the key', async () => {
     const all = { alg: 'HS256', crit: ['x'], typ: 'JWT', kid: 'other' };
     await refuses(token({ header: all }), 'algorithm_not_allowed');
     await refuses(token({ header: { ...all, alg: 'ES256' } }), 'unsupported_critical_header');
@@ -175,7 +175,7 @@ describe('signature: the order of the checks', () => {
   });
 });
 
-describe('signature: keys that the token brings (RFC 8725 section 3.10)', () => {
+describe('signature: keys in the token (RFC 8725 section 3.10)', () => {
   const own = newKey('ES256', 'own');
   it.each<[string, Record<string, unknown>]>([
     ['jwk', { jwk: own.jwk }],

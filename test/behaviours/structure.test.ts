@@ -55,7 +55,7 @@ describe('structure: parts and their encoding (RFC 7515 sections 2 and 7.1)', ()
     ['header', 0],
     ['payload', 1],
   ])('refuses a signed %s whose base64url is not canonical', async (_name, position) => {
-    // Chosen so that the part has spare bits; the signature is over the text as it is sent.
+    // The length leaves spare bits in the part; the signature covers the text as sent.
     const parts = [base64url(`${HEAD}}`), base64url(`${CLAIMS} `.padEnd(CLAIMS.length + 3 - (CLAIMS.length % 3) + 1))];
     parts[position] = notCanonical(parts[position] ?? '');
     const input = parts.join('.');
@@ -83,9 +83,9 @@ describe('structure: header and payload are strict JSON objects (RFC 7515 sectio
     ],
     ['UTF-16', Buffer.from('{"alg":"ES256"}', 'utf16le')],
     ['a byte order mark', `${BOM}{"alg":"ES256"}`],
-    ['a member twice', '{"alg":"ES256","alg":"ES256"}'],
-    ['a member twice, once escaped', '{"alg":"ES256","\\u0061lg":"ES256"}'],
-    ['a member twice, deeper', '{"alg":"ES256","x":[{"a":1,"a":1}]}'],
+    ['a duplicate member', '{"alg":"ES256","alg":"ES256"}'],
+    ['a duplicate member, once escaped', '{"alg":"ES256","\\u0061lg":"ES256"}'],
+    ['a duplicate member, deeper', '{"alg":"ES256","x":[{"a":1,"a":1}]}'],
   ];
   it.each(documents)('refuses a header that is %s', (_what, rawHeader) =>
     refuses(signed({ rawHeader }), 'malformed_token'),
@@ -105,7 +105,7 @@ describe('structure: header and payload are strict JSON objects (RFC 7515 sectio
     expect(response.body.auth.claims).toMatchObject(claims);
   });
 
-  it('takes __proto__ in a payload for a claim like any other', async () => {
+  it('treats __proto__ in a payload like any other claim', async () => {
     const payload = CLAIMS.replace('{', '{"__proto__":{"admin":true,"scope":"orders:read"},');
     const through = gateApp();
     await through.get(signed({ payload })).expect(200);
@@ -115,7 +115,7 @@ describe('structure: header and payload are strict JSON objects (RFC 7515 sectio
     expect(({} as Record<string, unknown>)['admin']).toBeUndefined();
   });
 
-  it.each(['iss', 'exp', 'scope'])('does not find %s on the prototype that a payload brings', async (name) => {
+  it.each(['iss', 'exp', 'scope'])('does not read %s from a prototype in the payload', async (name) => {
     const { [name]: hidden, ...rest } = goodClaims();
     const payload = JSON.stringify(rest).replace('{', `{"__proto__":${JSON.stringify({ [name]: hidden })},`);
     const through = gateApp();
@@ -124,7 +124,7 @@ describe('structure: header and payload are strict JSON objects (RFC 7515 sectio
     else expectRefusal(response, 'invalid_claims', through);
   });
 
-  it('survives a payload that is nested as deep as a token can be', async () => {
+  it('survives a payload nested as deeply as a token can be', async () => {
     const payload = CLAIMS.replace('{', `{"deep":${'['.repeat(5_000)}${']'.repeat(5_000)},`);
     const through = gateApp({ routes: (app) => void app.get('/v1/orders', (_req, res) => void res.json('ok')) });
     await through.get(signed({ payload })).expect(200);
@@ -171,13 +171,13 @@ describe('structure: header members', () => {
     await refuses(`${header}.${PAYLOAD}.AA`, 'algorithm_not_allowed');
   });
 
-  it('accepts a token without kid where the key set has one key only', async () => {
+  it('accepts a token without kid when the key set has one key', async () => {
     await gateApp()
       .get(token({ header: { kid: undefined } }))
       .expect(200);
   });
 
-  it('refuses a token without kid where there is a choice', async () => {
+  it('refuses a token without kid when there are several keys', async () => {
     const through = gateApp({ keys: [testKey().jwk, testKey('ES256', 'second').jwk] });
     expectRefusal(await through.get(token({ header: { kid: undefined } })), 'unknown_key', through);
   });

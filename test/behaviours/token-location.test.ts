@@ -10,7 +10,7 @@ const GOOD = token();
 const FORM = 'application/x-www-form-urlencoded';
 
 describe('token location: the Authorization header', () => {
-  it('lets a good token pass and tells the handler who calls', async () => {
+  it('accepts a good token and passes req.auth to the handler', async () => {
     const through = gateApp();
     const response = await through.get(GOOD).expect(200);
     expect(response.body.auth).toMatchObject({ clientId: 'pos-17', scopes: ['orders:read', 'orders:write'] });
@@ -25,7 +25,7 @@ describe('token location: the Authorization header', () => {
     expectRefusal(response, 'missing_token', through);
   });
 
-  it.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('takes the scheme %s without regard to case', async (scheme) => {
+  it.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('accepts the scheme %s: it is case-insensitive', async (scheme) => {
     const through = gateApp();
     await through.get().set('Authorization', `${scheme} ${GOOD}`).expect(200);
   });
@@ -35,10 +35,10 @@ describe('token location: the Authorization header', () => {
     ['the scheme and a blank', 'Bearer ', 'malformed_authorization'],
     ['two words', 'Bearer a b', 'malformed_authorization'],
     ['a good token and a word', `Bearer ${GOOD} b`, 'malformed_authorization'],
-    ['a tab in place of the blank', `Bearer\t${GOOD}`, 'malformed_authorization'],
+    ['a tab instead of the blank', `Bearer\t${GOOD}`, 'malformed_authorization'],
     ['a token in quotes', `Bearer "${GOOD}"`, 'malformed_authorization'],
     ['a token that starts with =', `Bearer =${GOOD}`, 'malformed_authorization'],
-    ['an auth-param in place of a token', `Bearer access_token=${GOOD}`, 'malformed_authorization'],
+    ['an auth-param instead of a token', `Bearer access_token=${GOOD}`, 'malformed_authorization'],
     ['a bare token without a scheme', GOOD, 'missing_token'],
     ['Bearer joined with Bearer by a comma', `Bearer ${GOOD}, Bearer ${GOOD}`, 'malformed_authorization'],
     ['Bearer joined with Basic by a comma', `Bearer ${GOOD}, Basic YTpi`, 'malformed_authorization'],
@@ -56,7 +56,7 @@ describe('token location: the Authorization header', () => {
   });
 
   it.each(['Cookie', 'Proxy-Authorization', 'X-Forwarded-Authorization', 'X-Authorization', 'X-Access-Token'])(
-    'never takes %s for a credential',
+    'ignores %s',
     async (name) => {
       const through = gateApp();
       const value = name === 'Cookie' ? `access_token=${GOOD}; Authorization=Bearer ${GOOD}` : `Bearer ${GOOD}`;
@@ -64,7 +64,7 @@ describe('token location: the Authorization header', () => {
     },
   );
 
-  it('offers no CORS of its own: a preflight without a token is a request without a token', async () => {
+  it('has no CORS handling: a preflight without a token is a request without a token', async () => {
     const through = gateApp();
     const preflight = request(through.app).options('/v1/orders').set('Origin', 'https://shop.test');
     const response = await preflight
@@ -135,7 +135,7 @@ describe('token location: query and body', () => {
     ['a string', { access_token: GOOD }],
     ['an array', { access_token: [GOOD] }],
     ['an object', { access_token: { a: GOOD } }],
-  ])('takes a member access_token of a JSON body for data: %s', async (_what, body) => {
+  ])('treats a member access_token of a JSON body as data: %s', async (_what, body) => {
     const withHeader = gateApp();
     const response = await withHeader.post(GOOD).send(body).expect(200);
     expect(response.body.body).toEqual(body);

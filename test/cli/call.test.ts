@@ -49,7 +49,7 @@ describe('call', () => {
     expect(sent[0]?.headers.get('content-type')).toBe('application/json');
   });
 
-  it('calls as a stranger without --as, and ends with 1 when it is refused', async () => {
+  it('calls without a token when there is no --as, and exits with 1 when it is refused', async () => {
     const { run, sent } = scene();
 
     const { exitCode, stdout } = await run('call', 'GET', '/v1/orders', '--json');

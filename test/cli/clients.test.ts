@@ -12,7 +12,7 @@ const TILL = {
 };
 const TOKEN = { access_token: 'aaa.bbb.ccc', token_type: 'Bearer', expires_in: 3600, scope: TILL.scope };
 
-/** A token server that knows one client. */
+/** A token server with one client. */
 function tokenServer({ method, url, body }: SentRequest): Response | undefined {
   switch (`${method} ${new URL(url).pathname}`) {
     case 'GET /clients':
@@ -107,13 +107,13 @@ describe('clients', () => {
     });
   });
 
-  it('get a new token with a new Description', async () => {
+  it('get a new token when the Description changes', async () => {
     const { stdout } = await scene().run('clients', 'describe', 'till-2', 'Till at the door');
 
     expect(stdout).toBe('described till-2: its earlier tokens are discarded; the new one:\naaa.bbb.ccc\n');
   });
 
-  it('keep their tokens with the Description that they have', async () => {
+  it('keep their tokens when the Description stays the same', async () => {
     const { stdout } = await scene().run('clients', 'describe', 'till-2', TILL.description);
 
     expect(stdout).toBe('till-2 has that Description already: its tokens stay\n');
@@ -131,7 +131,7 @@ describe('clients', () => {
     expect(sent.at(-1)?.body).toContain('client_secret=second-secret');
   });
 
-  it('are removed with the secret that was kept', async () => {
+  it('are removed together with the kept secret', async () => {
     const { run } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
 
@@ -145,7 +145,7 @@ describe('clients', () => {
     expect(stdout).toBe('revoked: every token of till-2 issued so far is discarded\n');
   });
 
-  it('are addressed with the admin token where there is one', async () => {
+  it('are managed with the admin token when there is one', async () => {
     const { run, sent } = scene({ TILLGATE_ADMIN_TOKEN: 'geheim-geheim-geheim' });
 
     await run('clients', 'list');
@@ -153,7 +153,7 @@ describe('clients', () => {
     expect(sent[0]?.headers.get('authorization')).toBe('Bearer geheim-geheim-geheim');
   });
 
-  it('that do not exist end with 1 and the reason', async () => {
+  it('that do not exist: exit code 1 and the reason', async () => {
     expect(await scene().run('revoke', 'a/../b')).toEqual({
       exitCode: 1,
       stdout: '',
@@ -176,7 +176,7 @@ describe('token', () => {
     });
   });
 
-  it('asks for the scopes that it is told', async () => {
+  it('requests the given scopes', async () => {
     const { run, sent } = scene();
 
     await run('token', 'till-2', '--secret', 's', '--scope', 'orders:read');
@@ -198,7 +198,7 @@ describe('token', () => {
     expect(JSON.parse(stdout)).toEqual(TOKEN);
   });
 
-  it('ends with 1 when it is denied', async () => {
+  it('exits with 1 when it is denied', async () => {
     expect(await scene().run('token', 'till-2', '--secret', 'wrong', '--scope', 'a')).toEqual({
       exitCode: 1,
       stdout: '',
@@ -207,15 +207,15 @@ describe('token', () => {
   });
 
   it('does not advise to rotate a client that does not exist', async () => {
-    const { exitCode, stderr } = await scene().run('token', 'nobody');
+    const { exitCode, stderr } = await scene().run('token', 'unknown');
     expect({ exitCode, stderr }).toEqual({
       exitCode: 2,
       stderr:
-        'tillgate: the secret of nobody is not known here; no client has this id; register it: tillgate clients add nobody --scope ...\n',
+        'tillgate: the secret of unknown is not known here; no client has this id; register it: tillgate clients add unknown --scope ...\n',
     });
   });
 
-  it('never sends a secret to another token server than it was registered at', async () => {
+  it('never sends a secret to a token server other than the one where it was registered', async () => {
     const { dataDir, run } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
     const elsewhere = scene({ TILLGATE_DATA_DIR: dataDir, TILLGATE_AUTH_URL: 'https://login.example.com' });

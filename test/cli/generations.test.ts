@@ -26,7 +26,7 @@ describe('generations list', () => {
     expect(stdout.split('\n')).toEqual(['CLIENT  GENERATION', 'kiosk   1790000000005', 'till-2  1790000000000', '']);
   });
 
-  it('prints one JSON document, and asks from the given time on', async () => {
+  it('prints one JSON document, with the floors since the given time', async () => {
     const through = scene({ TILLGATE_GENERATIONS: 'http://127.0.0.1:4000/generations' });
     const { stdout } = await through.run('generations', 'list', '--since', '1789999999999', '--json');
     expect(JSON.parse(stdout)).toEqual({ now: 1_790_000_000_009, floors: [FLOORS[1], FLOORS[0]] });
@@ -39,7 +39,7 @@ describe('generations list', () => {
     expect(through.sent.map(({ url }) => new URL(url).host)).toEqual(['127.0.0.1:4000']);
   });
 
-  it('shows the admin token to the token server of the settings, and to no other server', async () => {
+  it('sends the admin token to the token server of the settings, and to no other server', async () => {
     const through = scene({ TILLGATE_ADMIN_TOKEN: 'geheim-geheim-geheim' });
     await through.run('generations', 'list');
     await through.run('generations', 'list', '--generations', 'http://127.0.0.1:4999');
@@ -62,7 +62,7 @@ describe('generations list', () => {
     expect((await scene({ TILLGATE_ALLOW_HTTP: 'on' }).run(...argv)).exitCode).toBe(0);
   });
 
-  it('ends with 2 when there is no source', async () => {
+  it('exits with 2 without a source', async () => {
     const outcome = await scene({ TILLGATE_AUTH_URL: 'https://login.test' }).run('generations', 'list');
     expect(outcome).toEqual({
       exitCode: 2,
@@ -72,7 +72,7 @@ describe('generations list', () => {
     });
   });
 
-  it('ends with 1 when the source cannot be read, and shows no password', async () => {
+  it('exits with 1 when the source cannot be read, and shows no password', async () => {
     const through = cliScene();
     scenes.push(through);
     const outcome = await through.run('generations', 'list', '--generations', 'http://till:hunter2@127.0.0.1:4000');
@@ -89,7 +89,7 @@ describe('generations publish', () => {
     ['a generation that is not a number', ['--generation', '5x'], '--generation: got "5x", expected a whole number'],
     ['a generation in microseconds', ['--generation', '1790000000000123'], 'a time in ms that has not come yet'],
     ['a generation beyond 2^53', ['--generation', '9007199254740993'], 'expected a whole number'],
-  ])('ends with 2 for %s', async (_what, argv, message) => {
+  ])('exits with 2 for %s', async (_what, argv, message) => {
     const through = scene();
     const outcome = await through.run('generations', 'publish', 'till-2', ...argv);
     expect(outcome.exitCode).toBe(2);
@@ -98,7 +98,7 @@ describe('generations publish', () => {
     expect(through.sent).toEqual([]);
   });
 
-  it('is what revoke does where a source is named', async () => {
+  it('is what revoke does when a source is named', async () => {
     const outcome = await scene().run('revoke', 'till-2', '--generations', 'http://127.0.0.1:4000');
     expect(outcome.exitCode).toBe(2);
     expect(outcome.stderr).toContain('this source can only be read');

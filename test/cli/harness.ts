@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { CliIo } from '../../src/cli/io';
 import { run } from '../../src/cli/run';
 
-/** What one command line did. */
+/** The outcome of one command line. */
 export interface Outcome {
   readonly exitCode: number;
   readonly stdout: string;
@@ -19,11 +19,11 @@ export interface SentRequest {
   readonly body: string;
 }
 
-/** Runs command lines in this process, each with the dependencies of the scene. */
+/** Runs command lines in this process, with the dependencies of the scene. */
 export interface CliScene {
   readonly dataDir: string;
   readonly sent: SentRequest[];
-  /** What the command that is running has written to stdout so far. */
+  /** What the running command has written to stdout so far. */
   readonly output: () => string;
   readonly run: (...argv: string[]) => Promise<Outcome>;
   readonly close: () => void;
@@ -31,7 +31,7 @@ export interface CliScene {
 
 export interface SceneOptions {
   readonly env?: Record<string, string>;
-  /** Responds to the requests of the commands; default: nothing is reachable. */
+  /** Responds to the requests of the commands. Default: every server is unreachable. */
   readonly respond?: (request: SentRequest) => Response | undefined;
   readonly stdin?: string;
   readonly untilStopped?: () => Promise<void>;

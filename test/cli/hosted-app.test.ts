@@ -96,7 +96,7 @@ describe('dev --app', () => {
       'its function returns neither',
     ],
     [
-      'an app that listens by itself',
+      'an app that calls listen()',
       'listens.cjs',
       `const app = require(${EXPRESS})(); globalThis.listening = app.listen(0, '127.0.0.1'); module.exports = app;`,
       'it listens by itself; export the app without listen(), which this command does',

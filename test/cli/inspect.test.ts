@@ -9,7 +9,7 @@ const AUTH_URL = 'https://login.test';
 const issuer = createTestIssuer({ issuer: AUTH_URL });
 const keys = 'keys' in issuer.options ? issuer.options.keys : undefined;
 
-/** An authorization server, as `check` and `explain` meet it. */
+/** An authorization server, as seen by `check` and `explain`. */
 function authorizationServer({ url }: SentRequest): Response | undefined {
   if (url === `${AUTH_URL}/.well-known/openid-configuration`) {
     return json(200, { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` });
@@ -105,7 +105,7 @@ describe('check', () => {
     });
   });
 
-  it('says what to do when the source of generations refuses', async () => {
+  it('says what to do when the generation source refuses', async () => {
     const { exitCode, stdout } = await scene({
       env: { TILLGATE_GENERATIONS: 'https://id:geheim@login.test/generations' },
     }).run('check');
@@ -155,7 +155,7 @@ describe('explain', () => {
     expect(stdout).toMatch(/^refused with 401$/m);
   });
 
-  it('says 503 and not 401 when the keys are out of reach', async () => {
+  it('says 503 and not 401 when the keys are unavailable', async () => {
     const { exitCode, stdout } = await scene({ respond: () => undefined }).run('explain', issuer.token());
 
     expect(exitCode).toBe(1);
@@ -165,7 +165,7 @@ describe('explain', () => {
 });
 
 describe('init', () => {
-  it('writes a project and says how to go on', async () => {
+  it('writes a project and prints the next steps', async () => {
     const { dataDir, run } = scene();
     const directory = join(dataDir, 'My Shop');
 
@@ -209,7 +209,7 @@ describe('init', () => {
     ]);
   });
 
-  it('refuses a directory that is not empty, and leaves it as it is', async () => {
+  it('refuses a directory that is not empty, and does not change it', async () => {
     const { dataDir, run } = scene();
     const directory = join(dataDir, 'shop');
     mkdirSync(directory);

@@ -12,7 +12,7 @@ const WRONG = 'wrong-secret-of-this-test-77ab31';
 const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-output-'));
 let tillgate: RunningTillgate<DevReport>;
 
-/** All that was presented or handed out. */
+/** Every secret that was presented or issued. */
 const secrets = new Set<string>([ADMIN_TOKEN, WRONG]);
 const statuses: number[] = [];
 
@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** Sends a request, and notes what its Authorization, and its response, hold in secrets. */
+/** Sends a request, and records the secrets in its Authorization header and in its response. */
 async function send(url: string, init: RequestInit = {}): Promise<Record<string, string>> {
   const authorization = new Headers(init.headers).get('authorization');
   if (authorization !== null) secrets.add(authorization.replace(/^\S+ /, ''));
@@ -54,7 +54,7 @@ function admin(method: string, body: string, token = ADMIN_TOKEN): RequestInit {
   return { method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body };
 }
 
-/** What node's parser cannot read never reaches a handler. */
+/** Requests that Node's parser cannot read never reach a handler. */
 async function sendBroken(url: string, secret: string): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -64,7 +64,7 @@ async function sendBroken(url: string, secret: string): Promise<void> {
   socket.destroy();
 }
 
-/** Every place at which a caller can put a secret, good and wrong, at both servers. */
+/** Every place where a caller can put a secret, right and wrong, at both servers. */
 async function useAndMisuse({ base_url, auth_url, clients }: DevReport): Promise<void> {
   const [till] = clients;
   if (!till) throw new Error('the first start registers clients');
@@ -100,12 +100,12 @@ async function useAndMisuse({ base_url, auth_url, clients }: DevReport): Promise
   for (const url of [auth_url, base_url]) await sendBroken(url, access_token);
 }
 
-it('says nothing of a secret, token or Authorization value on stdout and stderr, but for the new secrets once', async () => {
+it('writes no secret, token or Authorization value to stdout and stderr, except each new secret once', async () => {
   const { report } = tillgate;
   await useAndMisuse(report);
   await tillgate.stop();
 
-  // Each of them did what it was meant to do, or nothing would be shown here.
+  // Each request had its intended outcome, or this test would prove nothing.
   expect(statuses).toEqual([
     ...[200, 200, 401, 401, 400, 400, 404, 200],
     ...[201, 400, 400, 401, 201, 200, 201],
@@ -115,7 +115,7 @@ it('says nothing of a secret, token or Authorization value on stdout and stderr,
   expect(lines.length).toBeGreaterThanOrEqual(6);
   const shown = report.clients.reduce((text, { client_secret }) => text.replace(client_secret, ''), tillgate.stdout());
   const said = `${shown}\n${tillgate.log()}`;
-  // Of a token the payload and the signature are looked for on their own, so that a part of it counts too.
+  // The payload and the signature of a token are searched separately, so that a part of a token counts too.
   const pieces = [...secrets].flatMap((secret) => [secret, ...secret.split('.').slice(1)]);
   expect(pieces.filter((piece) => said.includes(piece))).toEqual([]);
 }, 30_000);

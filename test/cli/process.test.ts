@@ -18,7 +18,7 @@ interface Child {
   stderr(): string;
 }
 
-/** The program as a process of its own. */
+/** The program in its own process. */
 function start(argv: readonly string[], env: Record<string, string>): Child {
   return childOf(
     spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], {
@@ -50,7 +50,7 @@ describe('the program', () => {
     expect(child.stderr().match(/TILLGATE_\w+:/g)).toEqual(['TILLGATE_ISUER:', 'TILLGATE_PORT:', 'TILLGATE_AUTH_URL:']);
   }, 20_000);
 
-  it('starts both servers, and stops within a second on SIGTERM although a connection idles', async () => {
+  it('starts both servers, and stops within a second on SIGTERM although a connection is idle', async () => {
     const child = start(['dev', '--json'], { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0' });
     const report = await documentOf(child);
     const agent = new Agent({ keepAlive: true });
@@ -90,7 +90,7 @@ describe('the program', () => {
 
 describe('the server that init writes', () => {
   const project = join(dataDir, 'shop');
-  /** Its server.js in a process of its own, with an app that needs no packages. */
+  /** Its server.js in its own process, with an app that needs no packages. */
   function startShop(port: number): Child {
     mkdirSync(project, { recursive: true });
     const files: Record<string, string> = {

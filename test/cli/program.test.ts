@@ -26,7 +26,7 @@ describe('the command line', () => {
     );
   });
 
-  it('knows its version', async () => {
+  it('prints its version', async () => {
     expect(await scene.run('--version')).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' });
   });
 
@@ -73,7 +73,7 @@ describe('the command line', () => {
     },
   );
 
-  it('serve asks for an authorization server together with everything else that is wrong', async () => {
+  it('serve reports a missing authorization server together with everything else that is wrong', async () => {
     const wrong = cliScene({ env: { TILLGATE_PORT: 'x' } });
 
     const { exitCode, stderr } = await wrong.run('serve');
@@ -88,7 +88,7 @@ describe('the command line', () => {
     wrong.close();
   });
 
-  it('says what to do when there is no response', async () => {
+  it('says what to do when the server does not respond', async () => {
     const { exitCode, stderr } = await scene.run('clients', 'list');
 
     expect(exitCode).toBe(1);
@@ -119,10 +119,10 @@ describe('the command line', () => {
   it.each([
     ['by npm run in a clone', { npm_package_name: 'tillgate', npm_lifecycle_event: 'dev' }, 'npm run -s tillgate --'],
     ['by npx in a clone', { npm_package_name: 'tillgate', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
-    ['by npm run in a project of its own', { npm_package_name: 'shop', npm_lifecycle_event: 'dev' }, 'npx tillgate'],
-    ['by npx in a project of its own', { npm_package_name: 'shop', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
+    ['by npm run in a project of the user', { npm_package_name: 'shop', npm_lifecycle_event: 'dev' }, 'npx tillgate'],
+    ['by npx in a project of the user', { npm_package_name: 'shop', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
     ['by itself', {}, 'npx tillgate'],
-  ])('is called in hints as it can be called, when it was started %s', (_how, env, name) => {
+  ])('names itself in hints by the command that works when it was started %s', (_how, env, name) => {
     expect(programName(env)).toBe(name);
   });
 });

@@ -6,7 +6,7 @@ const scene = cliScene();
 afterAll(() => scene.close());
 
 const EXPRESS = JSON.stringify(require.resolve('express'));
-/** What `authenticate()` and `requireScope()` make, as an audit sees it. */
+/** What `authenticate()` and `requireScope()` return, as an audit sees it. */
 const KIT = `
   const pass = (req, res, next) => next();
   const gate = Object.assign(pass.bind(), { optional: false, ready() {} });
@@ -43,7 +43,7 @@ const agreeing = file('agreeing.yaml', document('orders:read'));
 const differing = file('differing.yaml', document('orders:see'));
 
 describe('routes --app', () => {
-  it('lists the routes of an app with what guards them', async () => {
+  it('lists the routes of an app with their guards', async () => {
     const open = file(
       'open.cjs',
       `${COMMONJS} app.get('/', pass).use('/sub', require(${EXPRESS})()); exports.api = app;`,
@@ -75,7 +75,7 @@ describe('routes --app', () => {
 });
 
 describe('routes --check --app', () => {
-  it('ends with 0 when all is well', async () => {
+  it('exits with 0 without findings', async () => {
     expect(await scene.run('routes', '--check', '--app', app, '--openapi', agreeing)).toEqual({
       exitCode: 0,
       stderr: '',
@@ -83,7 +83,7 @@ describe('routes --check --app', () => {
     });
   });
 
-  it('ends with 1 and a line for each finding: got, expected, what to do', async () => {
+  it('exits with 1 and a line for each finding: got, expected, what to do', async () => {
     const { exitCode, stdout } = await scene.run('routes', '--check', '--app', app, '--openapi', differing);
     expect({ exitCode, lines: stdout.split('\n') }).toEqual({
       exitCode: 1,
@@ -112,12 +112,12 @@ describe('routes --check --app', () => {
 
   it.each([
     [
-      'a document that is not there',
+      'a document that does not exist',
       ['--app', app, '--openapi', 'missing.yaml'],
       78,
       /missing\.yaml: cannot be read: ENOENT/,
     ],
-    ['a document that is none', ['--app', app, '--openapi', app], 78, /expected an OpenAPI 3 document|cannot be read/],
+    ['not an OpenAPI document', ['--app', app, '--openapi', app], 78, /expected an OpenAPI 3 document|cannot be read/],
     ['a module that is not there', ['--app', 'missing.js'], 2, /missing\.js: cannot be loaded: Cannot find module/],
     [
       'a module that throws',
@@ -156,7 +156,7 @@ describe('routes --check --app', () => {
 });
 
 describe('routes', () => {
-  it('of the scaffold are compared with another document too', async () => {
+  it('of the scaffold can be compared with another document', async () => {
     const { exitCode, stdout } = await scene.run('routes', '--check', '--openapi', agreeing);
     expect(exitCode).toBe(1);
     expect(stdout).toContain('GET /v1/items: the router has it, openapi.yaml has not;');

@@ -23,7 +23,7 @@ function authorizationServer({ url, headers }: SentRequest): Response {
 }
 
 describe('serve', () => {
-  it('runs the API against the authorization server until it is asked to stop', async () => {
+  it('runs the API against the authorization server until it is told to stop', async () => {
     let [accepted, superseded] = [0, 0];
     const scene = cliScene({
       env: {
@@ -49,7 +49,7 @@ describe('serve', () => {
     scene.close();
   });
 
-  it('reads generations with the admin token where there is one', async () => {
+  it('reads generations with the admin token when there is one', async () => {
     let ready: unknown;
     const scene = cliScene({
       env: {

@@ -27,7 +27,7 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
   const opened: string[] = [];
   let closed = 0;
 
-  /** Stands for a store elsewhere: what is in it outlives the token server. */
+  /** A stand-in for a remote store: its contents outlive the token server. */
   let store = memoryGenerations();
   const start = async (logger = recordingLogger()): Promise<RunningTokenServer> =>
     startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, (url) => {
@@ -35,7 +35,7 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
       return { ...store, close: () => Promise.resolve(void closed++) };
     });
 
-  it('publishes to it every change, and hands it to the API', async () => {
+  it('publishes every change to it, and passes it to the API', async () => {
     const tokens = await start();
     const { generation } = await tokens.auth.register(TILL);
     const { floors } = await tokens.generations.read(0);
@@ -44,7 +44,7 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
     expect([opened, closed]).toEqual([['redis://till:geheim@store.test:6379'], 1]);
   });
 
-  it('publishes at the start what it lacks', async () => {
+  it('publishes at the start what is missing there', async () => {
     store = memoryGenerations();
     const tokens = await start();
     const held = tokens.auth.list().map(({ client_id, generation }) => [client_id, generation]);

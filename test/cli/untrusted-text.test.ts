@@ -1,7 +1,7 @@
 import { cliScene, json } from './harness';
 import type { CliScene, SentRequest } from './harness';
 
-/** Clears the screen, moves to another line, turns the direction round, breaks the line. */
+/** Clears the screen, moves the cursor, reverses the text direction, breaks the line. */
 const HOSTILE = 'till\u001b[2J\u009b1A\u202e\nroot';
 const SHOWN = 'till\\u001b[2J\\u009b1A\\u202e\\u000aroot';
 const CLIENT = { client_id: HOSTILE, description: HOSTILE, scope: 'a', disabled: false, generation: 1 };
@@ -23,7 +23,7 @@ const scene = (): CliScene => {
 };
 afterAll(() => scenes.forEach((each) => each.close()));
 
-describe('text of others on the terminal', () => {
+describe('untrusted text on the terminal', () => {
   it.each([
     ['client ids and Descriptions', ['clients', 'list'], SHOWN],
     ['the id of a new client', ['clients', 'add', 'till', '--scope', 'a'], `registered ${SHOWN}`],
@@ -37,7 +37,7 @@ describe('text of others on the terminal', () => {
     expect(stdout + stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
   });
 
-  it('means the same in JSON', async () => {
+  it('keeps its meaning in JSON', async () => {
     const { stdout } = await scene().run('clients', 'list', '--json');
     expect(stdout).not.toContain('\u202e');
     expect(JSON.parse(stdout)).toEqual([CLIENT]);

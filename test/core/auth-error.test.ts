@@ -76,21 +76,21 @@ describe('AuthError', () => {
     );
   });
 
-  it('is an Error, an AuthError, and says its status and reason', () => {
+  it('is an Error, an AuthError, and names its status and reason', () => {
     const error: unknown = new AuthError('expired');
     expect(error instanceof Error && error instanceof AuthError && error.status === 401 && error.reason).toBe(
       'expired',
     );
   });
 
-  it('has the headers and the public detail that it is given', () => {
+  it('has the given headers and public detail', () => {
     const headers = { 'WWW-Authenticate': 'Bearer realm="shop"' };
     const error = new AuthError('expired', { headers, publicDetail: 'The access token is not valid.' });
     expect(error).toMatchObject({ headers, publicDetail: 'The access token is not valid.', status: 401 });
     expect(new AuthError('expired').publicDetail).toBe(WIRE.expired.detail);
   });
 
-  it('names the page about a problem where there is one', () => {
+  it('names the page about a problem when there is one', () => {
     const problemTypes = 'https://api.test/problems/';
     const typeIn = (presentation: object): unknown =>
       refusalProblem(new AuthError('expired'), { ...opaque, problemTypes, ...presentation }).type;
@@ -98,7 +98,7 @@ describe('AuthError', () => {
     expect(typeIn({ exposeReasons: true })).toBe('https://api.test/problems/expired');
   });
 
-  it('has no stack trace, and leaves those of others on', () => {
+  it('has no stack trace, and does not switch off those of other errors', () => {
     const before = Error.stackTraceLimit;
     expect(new AuthError('expired').stack).not.toContain('\n');
     for (const reason of ['nonsense', 'toString', '__proto__', undefined]) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { quote, serializeChallenge } from '../../src/core/problem';
 
-/** Reads a challenge as RFC 9110 section 11.6.1 has it, by hand; throws at the first character that does not fit. */
+/** Parses a challenge by RFC 9110 section 11.6.1, independently of src; throws at the first unexpected character. */
 function parseChallenge(text: string): { scheme: string; parameters: [string, string][] } {
   const token = /[!#$%&'*+.^_`|~0-9A-Za-z-]+/y;
   let at = 0;
@@ -48,7 +48,7 @@ const anyText = fc.string({
 });
 
 describe('serializeChallenge', () => {
-  it('brings any printable ASCII text back unchanged through an own parser', () => {
+  it('round-trips any printable ASCII text through an independent parser', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme-ascii' }), { maxLength: 4 }), (values) => {
         const parameters = values.map((value, index) => [`p${index}`, value] as [string, string]);
@@ -57,7 +57,7 @@ describe('serializeChallenge', () => {
     );
   });
 
-  it('makes a well-formed header of any text at all, and leaves nothing of it but printable ASCII', () => {
+  it('writes any text as a well-formed header of printable ASCII', () => {
     fc.assert(
       fc.property(anyText, (value) => {
         const challenge = serializeChallenge('Bearer', [
@@ -74,7 +74,7 @@ describe('serializeChallenge', () => {
     );
   });
 
-  it('keeps the order and leaves out what has no value', () => {
+  it('keeps the order and omits parameters without a value', () => {
     expect(
       serializeChallenge('Bearer', [
         ['realm', 'a'],

@@ -7,7 +7,7 @@ import { recordingLogger } from '../support/log';
 
 const KEY: VerificationKey = { keyId: 'a', algorithms: ['ES256'], key: testKey().privateKey };
 
-it('a refresh of keys that is due later than a timer can wait does not run immediately, again and again', async () => {
+it('a refresh of keys that is due later than the longest timer does not run in a loop', async () => {
   const fetches: number[] = [];
   const keys = keyRefresh({
     issuer: 'https://login.test',

@@ -38,7 +38,7 @@ describe('loggablePath', () => {
     for (const part of [HEADER, PAYLOAD, SIGNATURE]) expect(shown).not.toContain(part.slice(0, 20));
   });
 
-  it('cuts what is longer than 512 characters, in linear time', () => {
+  it('truncates to 512 characters, in linear time', () => {
     expect(loggablePath(`/${'a/'.repeat(8_000)}`)).toHaveLength(512);
   });
 });

@@ -1,7 +1,7 @@
 import { consoleLogger } from '../../src/core/logger';
 
 describe('the console logger', () => {
-  it.each(['warn', 'error'] as const)('%s writes one line of ASCII, whatever is in the fields', (level) => {
+  it.each(['warn', 'error'] as const)('%s writes one line of ASCII for any fields', (level) => {
     const written = jest.spyOn(console, level).mockImplementation(() => undefined);
     try {
       consoleLogger[level]({ kid: 'a\r\n\u009b2J\u2028\u202e\u{1f511}' }, 'a key is ignored');

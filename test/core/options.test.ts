@@ -11,7 +11,7 @@ describe('readOptions', () => {
     [17, '17'],
     [[], 'an empty array'],
     [() => 1, 'a function'],
-  ])('refuses %p in place of an options object', (options, got) => {
+  ])('refuses %p instead of an options object', (options, got) => {
     expect(() => read(options)).toThrow(new TypeError(`make(): expected an options object, got ${got}`));
   });
 
@@ -32,17 +32,17 @@ describe('readOptions', () => {
     expect(() => read({ size: value }).number('size', 1, size)).toThrow(new TypeError(message));
   });
 
-  it.each([1, 10, 2.5])('takes the number %p, bounds included', (value) => {
+  it.each([1, 10, 2.5])('accepts the number %p, bounds included', (value) => {
     expect(read({ size: value }).number('size', 7, size)).toBe(value);
   });
 
-  it('wants a whole number where it says so', () => {
+  it('requires a whole number when it says so', () => {
     expect(() => read({ size: 2.5 }).number('size', 1, { ...size, integer: true })).toThrow(
       new TypeError('make(): option "size" must be a whole number of pieces from 1 to 10, got 2.5'),
     );
   });
 
-  it('falls back where an option is undefined', () => {
+  it('uses the default when an option is undefined', () => {
     const reader = read({ size: undefined, name: undefined });
     expect([reader.number('size', 7, size), reader.string('name'), reader.has('name')]).toEqual([7, undefined, false]);
   });
@@ -55,13 +55,13 @@ describe('describe', () => {
     [['secret'], 'an array of 1'],
     [Symbol('s'), 'a symbol'],
     [10n, 'a bigint'],
-  ])('names a value without spilling it: %#', (value, text) => {
+  ])('describes a value without revealing it: %#', (value, text) => {
     expect(describeValue(value)).toBe(text);
   });
 });
 
 describe('didYouMean', () => {
-  it('knows nothing to propose from an empty list', () => {
+  it('proposes nothing from an empty list', () => {
     expect(didYouMean('x', [])).toBe('; known are ');
   });
 });

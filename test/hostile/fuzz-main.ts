@@ -4,7 +4,7 @@ import { countCrashes, fuzz } from './fuzz/campaign';
 import type { Tally } from './fuzz/campaign';
 import { TARGETS } from './fuzz/targets';
 
-/** `npm run fuzz -- --runs 100000 [--seed 1] [--only token,header]`: so many inputs, shared out among the targets. */
+/** `npm run fuzz -- --runs 100000 [--seed 1] [--only token,header]`: sends that many inputs, split among the targets. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { runs: { type: 'string', default: '10000' }, seed: { type: 'string' }, only: { type: 'string' } },
@@ -12,16 +12,16 @@ async function main(): Promise<void> {
   const names = values.only?.split(',') ?? Object.keys(TARGETS);
   const seed = Number(values.seed ?? randomInt(2 ** 31));
   const runs = Math.ceil(Number(values.runs) / names.length);
-  const total: Tally = { inputs: 0, ok: 0, refused: 0, unavailable: 0, failed: 0, unanswered: 0 };
+  const total: Tally = { inputs: 0, ok: 0, refused: 0, unavailable: 0, failed: 0, noResponse: 0 };
   const startedAt = performance.now();
-  line('target', ['inputs', '2xx', '4xx', '503', 'other 5xx', 'unanswered', 'crashes', 'seconds']);
+  line('target', ['inputs', '2xx', '4xx', '503', 'other 5xx', 'no response', 'crashes', 'seconds']);
 
   let crashed = 0;
   for (const name of names) {
     const open = TARGETS[name];
     if (!open) throw new Error(`no target ${name}: there are ${Object.keys(TARGETS).join(', ')}`);
     const from = performance.now();
-    const tally = { ...total, inputs: 0, ok: 0, refused: 0, unavailable: 0, failed: 0, unanswered: 0 };
+    const tally = { ...total, inputs: 0, ok: 0, refused: 0, unavailable: 0, failed: 0, noResponse: 0 };
     const crashes = await countCrashes(async () => void Object.assign(tally, await fuzz(open, runs, seed)));
     for (const crash of crashes) console.error(crash);
     crashed += crashes.length;
@@ -33,8 +33,8 @@ async function main(): Promise<void> {
   if (crashed > 0 || total.failed > 0) process.exitCode = 1;
 }
 
-function row({ inputs, ok, refused, unavailable, failed, unanswered }: Tally): number[] {
-  return [inputs, ok, refused, unavailable, failed, unanswered];
+function row({ inputs, ok, refused, unavailable, failed, noResponse }: Tally): number[] {
+  return [inputs, ok, refused, unavailable, failed, noResponse];
 }
 
 function seconds(since: number): string {
@@ -46,7 +46,7 @@ function line(name: string, cells: readonly (string | number)[]): void {
 }
 
 main().catch((error: unknown) => {
-  // A property that does not hold: fast-check names the seed and the smallest input, its cause says what.
+  // A violated property: fast-check names the seed and the smallest input, the cause says what was violated.
   console.error(error instanceof Error ? `${error.message}\n${String(error.cause)}` : error);
   process.exitCode = 1;
 });

@@ -15,7 +15,7 @@ describe('fuzzed input', () => {
       const tally = await fuzz(open, RUNS, SEED);
       await settle();
       expect(tally).toMatchObject({ inputs: RUNS, failed: 0 });
-      // Most inputs are bad; some are good, so the refusals have the right reason.
+      // Most inputs are bad. Some are good, so refusals are not due to a broken target.
       expect(tally.ok).toBeGreaterThan(0);
       expect(tally.refused + tally.unavailable).toBeGreaterThan(tally.ok);
     },
@@ -24,7 +24,7 @@ describe('fuzzed input', () => {
 });
 
 describe('npm run fuzz', () => {
-  it('counts rejections that are not handled and exceptions that are not caught', () => {
+  it('counts unhandled rejections and uncaught exceptions', () => {
     const code = `
       require('esbuild-register/dist/node').register();
       const { countCrashes, fuzz } = require('./test/hostile/fuzz/campaign.ts');

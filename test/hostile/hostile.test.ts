@@ -20,7 +20,7 @@ describe('hostile input, against the running scaffold', () => {
   });
 });
 
-describe('hostile input, against the scaffold as production has it: one response for every bad token', () => {
+describe('hostile input, against the scaffold in production: the same response to every bad token', () => {
   let target: Target;
   beforeAll(async () => {
     target = await openTarget(false);
@@ -28,14 +28,14 @@ describe('hostile input, against the scaffold as production has it: one response
   afterAll(() => target.close());
 
   describe.each(Object.entries(CATEGORIES))('%s', (_category, attacks) => {
-    it.each(oneOfEachAnswer(attacks).map((attack) => [attack.name, attack] as const))('%s', (_name, attack) =>
+    it.each(oneOfEachCode(attacks).map((attack) => [attack.name, attack] as const))('%s', (_name, attack) =>
       runAttack(attack, target),
     );
   });
 });
 
-/** A row for every code with which a category gets a response. */
-function oneOfEachAnswer(attacks: readonly Attack[]): readonly Attack[] {
+/** One row for each code in a category. */
+function oneOfEachCode(attacks: readonly Attack[]): readonly Attack[] {
   return [...new Map(attacks.map((attack) => [attack.expected.code, attack])).values()];
 }
 
@@ -44,16 +44,16 @@ describe('the table of attacks', () => {
     expect(ATTACKS.length).toBeGreaterThanOrEqual(150);
   });
 
-  it('names each row once', () => {
+  it('has unique names', () => {
     const names = ATTACKS.map(({ name }) => name);
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
   });
 
-  it('says of each row where it comes from', () => {
+  it('has a source for each row', () => {
     expect(ATTACKS.filter(({ source }) => source.length < 3).map(({ name }) => name)).toEqual([]);
   });
 
-  it('says of each row what it must be served: never a 5xx, and a 2xx only where a handler is named', () => {
+  it('expects no 5xx in any row, and a 2xx only where a handler is named', () => {
     const wrong = ATTACKS.filter(
       ({ expected: { status = 400, reached } }) => status >= 500 || status < 300 !== !!reached,
     );

@@ -76,7 +76,7 @@ const GATES: readonly [string, () => object][] = [
   ['a remote key set and a generation source', remote],
 ];
 
-/** What an app responds to each request, with `names` polluted meanwhile. */
+/** The responses of an app to each request while `names` are polluted. */
 async function responses(
   app: () => Promise<Express>,
   names: readonly string[],
@@ -144,7 +144,7 @@ describe('members of Object.prototype, of every name that the gate reads', () =>
     expect(got).toEqual(expected);
   });
 
-  it('change no option that is read meanwhile', async () => {
+  it('change no option that is read at the same time', async () => {
     const options = GATES[0]![1];
     const open = async (): Promise<Express> => {
       const gate = gateOf(options());

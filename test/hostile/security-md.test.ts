@@ -6,7 +6,7 @@ const text = readFileSync(resolve(root, 'SECURITY.md'), 'utf8');
 const attacks = readdirSync(resolve(__dirname, 'attacks')).filter((name) => name !== 'index.ts');
 
 describe('SECURITY.md', () => {
-  it('names only files that are there', () => {
+  it('names only files that exist', () => {
     const named = [...text.matchAll(/`((?:src|test)\/[\w./-]+)`/g)].map(([, path = '']) => path);
     expect(named.length).toBeGreaterThan(30);
     expect(named.filter((path) => !existsSync(resolve(root, path)))).toEqual([]);

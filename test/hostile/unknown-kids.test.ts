@@ -3,19 +3,19 @@ import { A, B, header, sourceWith } from '../token/keys/remote-source';
 
 const TIMES = 100_000;
 
-it('one unknown kid that comes 100,000 times costs one fetch, while a known key is at hand', async () => {
+it('one unknown kid that is sent 100,000 times costs one fetch, while a known key is cached', async () => {
   const { find, fetches, respond } = await sourceWith(A);
   const begun = fetches.length;
-  const atOnce = Array.from({ length: TIMES / 2 }, () => find('nowhere'));
+  const inParallel = Array.from({ length: TIMES / 2 }, () => find('nowhere'));
   await respond(A);
-  const reasons = new Set(await Promise.all(atOnce));
+  const reasons = new Set(await Promise.all(inParallel));
   for (let times = TIMES / 2; times < TIMES; times++) reasons.add(await find('nowhere'));
   expect(reasons).toEqual(new Set(['unknown_key']));
   expect(await find('a')).toBe('a');
   expect(fetches.length - begun).toBe(1);
 });
 
-it('100,000 unknown kids, each another one, cost two fetches, while a known key is cached', async () => {
+it('100,000 different unknown kids cost two fetches, while a known key is cached', async () => {
   const { find, fetches, respond } = await sourceWith(A);
   const begun = fetches.length;
   const reasons: unknown[] = [];
@@ -32,7 +32,7 @@ it('100,000 unknown kids, each another one, cost two fetches, while a known key 
   expect(fetches.length - begun).toBe(2);
 });
 
-it('a rotation amid 500 random kids per second refuses no token of the new key as 401, and is seen within 6 s', async () => {
+it('a rotation during 500 random kids per second refuses no token of the new key as 401, and is noticed within 6 s', async () => {
   const { keys, find, fetches, time, respond } = await sourceWith(A);
   const [RESPONSE_MS, ROTATED_AT_MS, STEP_MS] = [100, 62_300, 20];
   const fetchedAt: number[] = [];

@@ -87,7 +87,7 @@ describe('the table of resources and openapi.yaml', () => {
     ]);
   });
 
-  it('disagree about a scope that is declared for nothing', () => {
+  it('disagree about a declared scope that no route requires', () => {
     const document = structuredClone(original);
     Object.assign(scopesOf(document), { 'x:read': 'X' });
     expect(disagreements(document)).toEqual([

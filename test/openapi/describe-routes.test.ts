@@ -68,7 +68,7 @@ describe('describeRoutes()', () => {
     ]);
   });
 
-  it('does not count a guard that stands on a path of its own', () => {
+  it('does not count a guard that is mounted on its own path', () => {
     const router = Router();
     router.use('/b', read);
     router.get('/a', done);

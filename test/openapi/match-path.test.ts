@@ -14,11 +14,11 @@ describe('pathMatcher()', () => {
     ['/v1/orders/ord_1/cancel', '/v1/orders/{id}/cancel', { id: 'ord_1' }],
     ['/v1/orders/ORD%2F1/cancel/', '/v1/orders/{id}/cancel', { id: 'ORD%2F1' }],
     ['/v1/inventory/inv_1', '/v1/inventory/{id}', { id: 'inv_1' }],
-  ])('leads %s to %s', (path, target, parameters) => {
+  ])('matches %s with %s', (path, target, parameters) => {
     expect(match(path)).toEqual({ target, parameters });
   });
 
-  it('prefers the concrete path to the template, in whichever order they come', () => {
+  it('prefers the concrete path to the template, in any order', () => {
     const reversed = pathMatcher(['/a/b', '/a/{id}', '/{x}/b'].reverse().map((path) => [path, path] as const));
     expect(match('/v1/inventory/adjustments')?.target).toBe('/v1/inventory/adjustments');
     expect([reversed('/a/b')?.target, reversed('/a/c')?.target, reversed('/c/b')?.target]).toEqual([
@@ -38,7 +38,7 @@ describe('pathMatcher()', () => {
     '/v1/orders/x',
     '/v1/orders//cancel',
     '/v1/order%73',
-  ])('leads %j nowhere', (path) => {
+  ])('does not match %j', (path) => {
     expect(match(path)).toBeUndefined();
   });
 });

@@ -33,7 +33,7 @@ interface Document {
 
 const text = readFileSync(`${__dirname}/../../openapi.yaml`, 'utf8');
 const document = load(text) as Document;
-// Validates every schema against the dialect, which the start leaves out for speed.
+// Validates every schema against the dialect, which is skipped at start for speed.
 const ajv = addFormats(new Ajv2020({ strict: false, allErrors: true, validateSchema: true })).addSchema(
   document,
   'contract',
@@ -52,7 +52,7 @@ describe('openapi.yaml', () => {
     expect(document.openapi).toBe('3.1.0');
   });
 
-  it('holds no reference that leads nowhere', () => {
+  it('has no dangling reference', () => {
     const references = new Set([...text.matchAll(/\$ref: '#\/([^']+)'/g)].map(([, path = '']) => path));
     const broken = [...references].filter((path) => {
       return path.split('/').reduce<unknown>((at, name) => (at as Json | undefined)?.[name], document) === undefined;
@@ -61,7 +61,7 @@ describe('openapi.yaml', () => {
     expect(broken).toEqual([]);
   });
 
-  it('holds no component that nothing refers to', () => {
+  it('has no unused component', () => {
     const { schemas, responses } = document.components;
     const names = [
       ...Object.keys(schemas).map((name) => `schemas/${name}`),
@@ -70,7 +70,7 @@ describe('openapi.yaml', () => {
     expect(names.filter((name) => !text.includes(`'#/components/${name}'`))).toEqual([]);
   });
 
-  it('gives every operation a name of its own, a tag that exists and a summary', () => {
+  it('gives every operation a unique name, an existing tag and a summary', () => {
     const tags = document.tags.map(({ name }) => name);
     const ids = operations.map(([, { operationId }]) => operationId);
     expect(new Set(ids).size).toBe(operations.length);
@@ -89,11 +89,11 @@ describe('openapi.yaml', () => {
     expect(Object.values(flow.scopes).filter((description) => description.length < 5)).toEqual([]);
   });
 
-  it('has the token endpoint, on a server of its own', () => {
+  it('has the token endpoint, on a separate server', () => {
     expect(document.paths['/connect/token']).toMatchObject({ servers: [{ url: '{auth_url}' }] });
   });
 
-  it('knows the code of every reason', () => {
+  it('has the code of every reason', () => {
     const { enum: codes } = document.components.schemas['ProblemCode'] as { enum: string[] };
     expect(codes).toEqual(expect.arrayContaining(Object.keys(REASONS)));
     expect(new Set(codes).size).toBe(codes.length);
@@ -103,7 +103,7 @@ describe('openapi.yaml', () => {
     expect(() => ajv.compile({ $ref: `contract#/components/schemas/${name}` })).not.toThrow();
   });
 
-  it.each(Object.entries(document.components.responses))('shows a true example of %s', (_name, { content }) => {
+  it.each(Object.entries(document.components.responses))('has a correct example of %s', (_name, { content }) => {
     const { example } = content['application/problem+json'] as { example: Json };
     const validate = ajv.compile({ $ref: 'contract#/components/schemas/Problem' });
     validate(example);

@@ -36,11 +36,11 @@ describe('templatesOf() of Express 4', () => {
 });
 
 describe('isCatchAll()', () => {
-  it.each([['*'], ['/*'], ['/*rest'], ['/{*rest}'], ['{/*rest}'], [/.*/], [/^\/.*$/]])('knows %s', (path) => {
+  it.each([['*'], ['/*'], ['/*rest'], ['/{*rest}'], ['{/*rest}'], [/.*/], [/^\/.*$/]])('recognises %s', (path) => {
     expect(isCatchAll(path)).toBe(true);
   });
 
-  it.each([['/'], ['/v1/*rest'], ['/:any'], [/^\/v1\/.*/]])('does not take %s for one', (path) => {
+  it.each([['/'], ['/v1/*rest'], ['/:any'], [/^\/v1\/.*/]])('does not recognise %s', (path) => {
     expect(isCatchAll(path)).toBe(false);
   });
 });

@@ -8,7 +8,7 @@ const find = compileContract(contract);
 const withBody = operationsOf(contract).filter(({ operation }) => operation.requestBody);
 const RIGHT = { item_id: 'itm_0001', quantity: 1, unit_price: { amount: 1, currency: 'GBP' } };
 
-describe('the work of validating a body full of mistakes', () => {
+describe('the work of validating a body with many errors', () => {
   it.each(withBody.map((at) => [`${at.method} ${at.path}`, at] as const))(
     'of %s: each item is read once at most, and errors are bounded',
     (_name, { method, path, operation }) => {
@@ -40,7 +40,7 @@ describe('the work of validating a body full of mistakes', () => {
   });
 });
 
-/** Counts the items of the long arrays in a value, and from now on how often one of them is read. */
+/** Counts the items of the long arrays in a value, and how often one of them is read. */
 function countReads(value: object): { readonly items: number; reads(): number } {
   let [items, reads] = [0, 0];
   const get = (target: unknown[], name: string | symbol): unknown => {

@@ -1,15 +1,15 @@
 import type fc from 'fast-check';
 import type { Got } from './dispatch';
-import { discardTokens, floorOf, isActive, nextGeneration, verdictOn } from './model';
+import { discardTokens, floorOf, isActive, nextGeneration, expectedResponse } from './model';
 import type { ClientId, Model, ModelClient, ModelToken } from './model';
 import type { System } from './system';
 
 export type Command = fc.AsyncCommand<Model, System>;
 
-/** Every token is tried after every step, the oldest ones but these left out. */
+/** Number of the newest tokens that are tried after every step. */
 const TOKENS_TRIED = 8;
 
-/** Makes a command after which the API that follows the source must agree with the model about every token. */
+/** A command after which the API that follows the source must agree with the model about every token. */
 export function command(name: string, run: (model: Model, system: System) => Promise<void>): Command {
   return {
     check: () => true,
@@ -19,7 +19,7 @@ export function command(name: string, run: (model: Model, system: System) => Pro
       await system.rest();
       for (const token of model.tokens.slice(-TOKENS_TRIED)) {
         const [scope = ''] = token.scopes;
-        const expected = verdictOn(model, token, scope, floorOf(model, token.clientId));
+        const expected = expectedResponse(model, token, scope, floorOf(model, token.clientId));
         expect(`${name}: ${await system.call('following', scope, token.text)}`).toBe(`${name}: ${expected}`);
       }
     },
@@ -109,7 +109,7 @@ export function remove(id: ClientId): Command {
   });
 }
 
-/** A command that changes one client, and gets it as the response. */
+/** A command that changes one client; the response is the client. */
 function change(
   name: string,
   id: ClientId,
@@ -131,7 +131,7 @@ function expectClient({ clients }: Model, id: ClientId, { body }: Got): void {
   expect(got).toEqual({ description, scopes: new Set(scopes), disabled, generation });
 }
 
-/** Remembers a token, which must be of the present generation. */
+/** Records a token, which must be of the current generation. */
 export function keepToken(model: Model, text: string): ModelToken {
   const payload = Buffer.from(text.split('.')[1] ?? '', 'base64url').toString();
   const claims = JSON.parse(payload) as { client_id: ClientId; generation: number; scope: string; exp: number };

@@ -15,7 +15,7 @@ const tokenAt = fc.nat({ max: 5 });
 const often = fc.tuple(id, secretAt, scopes).map((args) => requestToken(...args));
 const calls = fc.tuple(tokenAt, fc.constantFrom(...SCOPES)).map((args) => call(...args));
 
-/** Sequences of what users, operators and machines do. */
+/** Sequences of actions of users, operators and machines. */
 function sequences(maxCommands: number): fc.Arbitrary<Iterable<fc.AsyncCommand<Model, System, boolean>>> {
   const alternatives = [
     fc.tuple(id, description, scopes).map((args) => register(...args)),
@@ -39,7 +39,7 @@ function sequences(maxCommands: number): fc.Arbitrary<Iterable<fc.AsyncCommand<M
   return fc.commands(alternatives, { maxCommands, size: 'max' });
 }
 
-/** Runs sequences of commands on the real thing and on the model, both begun with two clients and a token each. */
+/** Runs sequences of commands on the system and on the model; both start with two clients and a token each. */
 export function systemAgreesWithModel(faults: Faults = {}, maxCommands = 40): fc.IAsyncProperty<unknown> {
   return fc.asyncProperty(sequences(maxCommands), async (commands) => {
     const real = await startSystem(faults);

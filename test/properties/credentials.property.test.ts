@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { systemAgreesWithModel } from './commands';
 
-/** More of them: FC_RUNS=1000 npx jest test/properties. */
+/** To run more: FC_RUNS=1000 npx jest test/properties. */
 const RUNS = Number(process.env['FC_RUNS'] ?? 20);
 
 describe('anything that users, operators and machines do, in any order', () => {
   it(
     'the token server and its APIs follow the rules of the specification',
     async () => {
-      // A failure names the seed and the path that bring it back.
+      // A failure names the seed and the path that reproduce it.
       await fc.assert(systemAgreesWithModel(), { numRuns: RUNS });
     },
     20_000 + RUNS * 1_000,

@@ -8,7 +8,7 @@ export type ClientId = (typeof CLIENT_IDS)[number];
 export const LIFETIME_MS = 60_000;
 export const TOLERANCE_MS = 10_000;
 
-/** A client credential, as the specification knows it. */
+/** A client credential, by the specification. */
 export interface ModelClient {
   description: string;
   scopes: readonly string[];
@@ -27,14 +27,14 @@ export interface ModelToken {
   readonly expiresAtMs: number;
 }
 
-/** What must be true, by the rules of the specification and by nothing else. */
+/** The expected state, by the rules of the specification only. */
 export interface Model {
   /** Time of the resource servers. */
   nowMs: number;
-  /** How far the clock of the token server is ahead of it. */
+  /** How far the clock of the token server is ahead. */
   aheadMs: number;
   readonly clients: Map<ClientId, ModelClient>;
-  /** The highest generation that an id ever had: none may come again. */
+  /** The highest generation that an id ever had; no generation is reused. */
   readonly highest: Map<ClientId, number>;
   /** Every secret that was ever issued for an id. */
   readonly issuedSecrets: Map<ClientId, string[]>;
@@ -55,7 +55,7 @@ export function newModel(nowMs: number): Model {
   };
 }
 
-/** The generation that comes next for an id: `max(previous + 1, now in ms)`, also after a deletion. */
+/** The next generation of an id: `max(previous + 1, now in ms)`, also after a deletion. */
 export function nextGeneration({ highest, nowMs, aheadMs }: Model, id: ClientId): number {
   return Math.max((highest.get(id) ?? 0) + 1, nowMs + aheadMs);
 }
@@ -74,7 +74,7 @@ export function floorOf({ highest }: Model, id: ClientId): number {
 }
 
 /** The response to a call with a token, where tokens below `floor` are discarded. */
-export function verdictOn({ nowMs }: Model, token: ModelToken, scope: string, floor: number): string {
+export function expectedResponse({ nowMs }: Model, token: ModelToken, scope: string, floor: number): string {
   if (nowMs >= token.expiresAtMs + TOLERANCE_MS) return '401 expired';
   if (token.generation < floor) return '401 superseded';
   return token.scopes.includes(scope) ? '200' : '403 insufficient_scope';

@@ -22,18 +22,18 @@ const ADMIN_TOKEN = 'admin';
 const STEP_MS = 1_000;
 const SILENT = { info() {}, warn() {}, error() {} };
 
-/** Mistakes that a test plants. */
+/** Faults that a test injects. */
 export interface Faults {
   readonly source?: (source: GenerationSource) => GenerationSource;
-  /** Whether the gates look at generations at all. */
+  /** Whether the gates check generations at all. */
   readonly generation?: false;
   /** Called with the folder of the token server while it is stopped. */
   readonly whileStopped?: (dataDir: string) => void;
 }
 
 /**
- * The APIs: one follows a source that tells it immediately, one asks the token server every five seconds, one learns from
- * tokens alone.
+ * The APIs: one follows a source that pushes changes, one polls the token server every five seconds, one learns from
+ * tokens only.
  */
 export type ApiName = 'following' | 'polling' | 'learning';
 
@@ -42,16 +42,16 @@ export interface System {
   readonly time: FakeTime;
   /** Moves the clock of the token server against that of the APIs. */
   setAhead(ms: number): void;
-  /** Asks the token server, as an operator. */
+  /** Sends a request to the token server, as an operator. */
   ask(request: Sent): Promise<Got>;
-  /** Calls a route that asks for one scope. */
+  /** Calls a route that requires one scope. */
   call(api: ApiName, scope: string, token: string): Promise<string>;
   /** Starts the token server again on its folder; `emptySource`: the store of the floors has lost everything. */
   restartServer(options: { readonly emptySource: boolean }): Promise<void>;
   restartApis(): Promise<void>;
-  /** Lets time pass, with all that falls due. */
+  /** Advances time and runs what falls due. */
   pass(ms: number): Promise<void>;
-  /** Lets what is under way come to rest. */
+  /** Waits until pending work has settled. */
   rest(): Promise<void>;
   close(): Promise<void>;
 }
@@ -60,7 +60,7 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
   const time = fakeTime();
   const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-property-'));
   let aheadMs = 0;
-  // Timers may fall due within a millisecond; clocks tell whole ones.
+  // Timers may fall due within a millisecond; clocks show whole ones.
   const clock = (): number => Math.floor(time.clock());
   let source = newSource();
   let server = await startServer();
@@ -141,7 +141,7 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
     restartApis,
     rest,
     async pass(ms) {
-      // In steps: a response on its way must not reach its deadline before it had a turn.
+      // In steps: a pending response must get a turn before its deadline.
       for (let left = ms; left > 0; left -= STEP_MS) {
         await time.advance(Math.min(left, STEP_MS));
         await rest();

@@ -1,12 +1,12 @@
 import { command, keepToken } from './client-commands';
 import type { Command } from './client-commands';
-import { floorOf, isActive, verdictOn } from './model';
+import { floorOf, isActive, expectedResponse } from './model';
 import type { ClientId, Scope } from './model';
 
-/** How often an API asks the token server, when no stream of events tells it to. */
+/** How often an API polls the token server when there is no event stream. */
 const POLL_MS = 5_000;
 
-/** Asks for a token with one of the secrets that were ever issued for the id. */
+/** Requests a token with any of the secrets that were issued for the id. */
 export function requestToken(id: ClientId, secretAt: number, scopes: readonly string[]): Command {
   return command(`token(${id}, secret ${secretAt}, ${scopes.join('+')})`, async (model, system) => {
     const issued = model.issuedSecrets.get(id) ?? [];
@@ -26,28 +26,28 @@ export function requestToken(id: ClientId, secretAt: number, scopes: readonly st
   });
 }
 
-/** Calls both APIs with a token; the one without a source knows what the tokens it has seen have told it. */
+/** Calls the APIs with a token; the one without a source learns from the tokens it has seen. */
 export function call(tokenAt: number, scope: Scope): Command {
   return command(`call(token ${tokenAt}, ${scope})`, async (model, system) => {
     const token = model.tokens.at(-1 - (tokenAt % (model.tokens.length || 1)));
     if (!token) return;
     const { clientId, generation, text } = token;
-    const following = verdictOn(model, token, scope, floorOf(model, clientId));
+    const following = expectedResponse(model, token, scope, floorOf(model, clientId));
     expect(`following: ${await system.call('following', scope, text)}`).toBe(`following: ${following}`);
 
-    // Between two polls its floors may be old, but it refuses no valid token.
+    // Between two polls its floors may be stale, but it refuses no valid token.
     const polling = await system.call('polling', scope, text);
     if (polling !== following)
-      expect([following, polling]).toEqual(['401 superseded', verdictOn(model, token, scope, 0)]);
+      expect([following, polling]).toEqual(['401 superseded', expectedResponse(model, token, scope, 0)]);
 
-    const learning = verdictOn(model, token, scope, model.learned.get(clientId) ?? 0);
+    const learning = expectedResponse(model, token, scope, model.learned.get(clientId) ?? 0);
     expect(`learning: ${await system.call('learning', scope, text)}`).toBe(`learning: ${learning}`);
     // A token that passed every other check proves that the change of its generation was committed.
     if (!learning.startsWith('401')) model.learned.set(clientId, generation);
   });
 }
 
-/** Asks the token server about a token, as any client that may. */
+/** Introspects a token, as a client that is allowed to. */
 export function introspect(tokenAt: number): Command {
   return command(`introspect(token ${tokenAt})`, async (model, system) => {
     const token = model.tokens.at(-1 - (tokenAt % (model.tokens.length || 1)));
@@ -80,13 +80,13 @@ export function passTime(ms: number): Command {
     model.nowMs += ms;
     if (ms < POLL_MS) return;
     for (const token of model.tokens.slice(-4)) {
-      const expected = verdictOn(model, token, 'orders:read', floorOf(model, token.clientId));
+      const expected = expectedResponse(model, token, 'orders:read', floorOf(model, token.clientId));
       expect(`polling: ${await system.call('polling', 'orders:read', token.text)}`).toBe(`polling: ${expected}`);
     }
   });
 }
 
-/** The clock of the token server is set, forwards or backwards, within what clocks may differ. */
+/** Sets the clock of the token server forwards or backwards, within the tolerance. */
 export function setClock(aheadMs: number): Command {
   return command(`clock(${aheadMs} ms ahead)`, async (model, system) => {
     system.setAhead(aheadMs);

@@ -50,7 +50,7 @@ describe('readSettings', () => {
     expect(Object.isFrozen(settings.rateLimit)).toBe(true);
   });
 
-  it('takes the issuer from TILLGATE_AUTH_URL and the audience from TILLGATE_BASE_URL, to the byte', () => {
+  it('takes the issuer from TILLGATE_AUTH_URL and the audience from TILLGATE_BASE_URL, unchanged', () => {
     const settings = readSettings({
       TILLGATE_AUTH_URL: 'https://tenant.example.com/',
       TILLGATE_BASE_URL: 'https://api.example.com/',
@@ -60,7 +60,7 @@ describe('readSettings', () => {
     expect(settings.audience).toBe('https://api.example.com/');
   });
 
-  it('prefers an issuer and an audience of their own', () => {
+  it('prefers TILLGATE_ISSUER and TILLGATE_AUDIENCE', () => {
     const settings = readSettings({
       TILLGATE_AUTH_URL: 'https://login.example.com',
       TILLGATE_ISSUER: 'https://tenant.example.com/',

@@ -4,11 +4,11 @@ import type { Clock, Schedule } from '../../src/core/clock';
 export interface FakeTime {
   readonly clock: Clock;
   readonly schedule: Schedule;
-  /** Lets `ms` pass: every timer that falls due runs in order, and what it set going settles before the next one. */
+  /** Advances by `ms`: due timers run in order, and the promises of each settle before the next one runs. */
   advance(ms: number): Promise<void>;
-  /** Steps the wall clock alone, as NTP or an operator does: timers do not notice. Negative steps back. */
+  /** Steps the wall clock only, as NTP or an operator does; timers are not affected. Negative: back. */
   step(ms: number): void;
-  /** Timers that wait. */
+  /** Number of pending timers. */
   readonly pending: number;
 }
 
@@ -17,7 +17,7 @@ interface Waiting {
   readonly task: () => void;
 }
 
-/** What sets a timer of 0 ms again and again would keep time from passing. */
+/** Stops a timer of 0 ms that sets itself again and again. */
 const MOST_TIMERS = 20_000;
 
 /** Starts a fake clock at `startMs` (default: some day in 2027), with a schedule that follows it. */
@@ -37,7 +37,7 @@ export function fakeTime(startMs = 1_800_000_000_000): FakeTime {
     await settle();
     let left = MOST_TIMERS;
     for (let next = earliest(); next !== undefined && next.dueMs <= untilMs; next = earliest()) {
-      if (left-- === 0) throw new Error(`more than ${MOST_TIMERS} timers fell due in ${ms} ms: they go in a circle`);
+      if (left-- === 0) throw new Error(`more than ${MOST_TIMERS} timers fell due in ${ms} ms: they set each other`);
       timers.delete(next);
       elapsedMs = Math.max(elapsedMs, next.dueMs);
       next.task();
@@ -63,7 +63,7 @@ export function fakeTime(startMs = 1_800_000_000_000): FakeTime {
   };
 }
 
-/** Lets everything that is already under way in promises come to rest. */
+/** Waits until pending promise callbacks have run. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

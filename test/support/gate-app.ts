@@ -9,24 +9,24 @@ import { jwks, testKey } from './keys';
 import { recordingLogger } from './log';
 import type { RecordingLogger } from './log';
 
-/** A real Express app with a gate in front, with a record of everything that got through. */
+/** A real Express app with a gate, and a record of what reached its handlers. */
 export interface GateApp {
   readonly app: Express;
   readonly gate: Gate;
   /** Requests that reached a handler: `GET /v1/orders`. */
   readonly reached: string[];
-  /** Authorization headers that came in. */
+  /** Authorization headers that were received. */
   readonly presented: string[];
   readonly log: RecordingLogger;
   readonly decisions: Decision[];
-  /** GET with a bearer token, or with none. */
+  /** GET with a bearer token, or without one. */
   get(token?: string, path?: string): Test;
   post(token?: string, path?: string): Test;
 }
 
-/** Options of the gate, all optional: what is left out trusts the test issuer's ES256 key at the tests' own time. */
+/** Options of the gate. Default: the ES256 key of the test issuer, at the fixed time of the tests. */
 export type GateAppOptions = Partial<AuthenticateOptions> & {
-  /** Adds routes after the gate, in place of the usual ones. */
+  /** Adds routes after the gate, instead of the default ones. */
   readonly routes?: (app: Express, reach: RequestHandler) => void;
 };
 
@@ -74,7 +74,7 @@ export function gateApp({ routes = orderRoutes, ...options }: GateAppOptions = {
   };
 }
 
-/** Sends a good token until its verdict is remembered: a token is remembered when it comes for the second time. */
+/** Sends a good token until it is cached: a token is cached at its second request. */
 export async function remember(through: Pick<GateApp, 'get'>, token: string): Promise<void> {
   await through.get(token).expect(200);
   await through.get(token).expect(200);

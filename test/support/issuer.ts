@@ -3,7 +3,7 @@ import type { KeyObject, SignKeyObjectInput } from 'node:crypto';
 import { testKey } from './keys';
 import type { TestKey } from './keys';
 
-/** The moment at which the tests' clocks stand: some day in 2027. */
+/** The fixed time of the tests' clocks: a day in 2027. */
 export const NOW_MS = 1_800_000_000_000;
 export const NOW = NOW_MS / 1000;
 export const ISSUER = 'https://login.test';
@@ -12,20 +12,20 @@ export const GENERATION = NOW_MS - 60_000;
 
 export type Members = Readonly<Record<string, unknown>>;
 
-/** What a token is made of. Members of `header` and `claims` are laid over good ones; `undefined` takes one away. */
+/** Parts of a token. Members of `header` and `claims` override good ones; `undefined` removes one. */
 export interface TokenParts {
   readonly key?: TestKey;
   readonly header?: Members;
   readonly claims?: Members;
-  /** The payload as raw text or bytes, in place of `claims`. */
+  /** The payload as raw text or bytes, instead of `claims`. */
   readonly payload?: string | Buffer;
-  /** The header as raw text or bytes, in place of `header`. */
+  /** The header as raw text or bytes, instead of `header`. */
   readonly rawHeader?: string | Buffer;
-  /** Signs by other means; given the signing input. */
+  /** Replaces the signer; receives the signing input. */
   readonly sign?: (input: Buffer) => Buffer;
 }
 
-/** Claims that RFC 9068 asks for, with a generation. */
+/** The claims that RFC 9068 requires, with a generation. */
 export function goodClaims(): Record<string, unknown> {
   return {
     iss: ISSUER,
@@ -40,7 +40,7 @@ export function goodClaims(): Record<string, unknown> {
   };
 }
 
-/** Signs a token by hand with node:crypto, never with the code under test: so it can also make what no library would. */
+/** Signs a token with node:crypto, independently of the code under test; it can also make tokens that no library would. */
 export function token({ key = testKey(), header, claims, payload, rawHeader, sign }: TokenParts = {}): string {
   const goodHeader = { typ: 'at+jwt', alg: key.alg, kid: key.kid };
   const input = [
@@ -51,7 +51,7 @@ export function token({ key = testKey(), header, claims, payload, rawHeader, sig
   return `${input}.${signature.toString('base64url')}`;
 }
 
-/** What signs as RFC 7518 section 3 and RFC 8037 say. */
+/** A signer as in RFC 7518 section 3 and RFC 8037. */
 export function signer(alg: string, key: KeyObject): (input: Buffer) => Buffer {
   if (alg === 'EdDSA') return (input) => signBytes(null, input, key);
   const hash = `sha${alg.slice(2)}`;

@@ -5,25 +5,25 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { jwks } from './keys';
 import type { TestKey } from './keys';
 
-/** An answer of the server: a document, or whatever a test writes by hand. */
-export type Answer = object | ((res: ServerResponse) => void);
+/** A response of the server: a JSON document, or a function that writes the response itself. */
+export type StubResponse = object | ((res: ServerResponse) => void);
 
-/** An authorization server's metadata and key set on loopback; what it answers can change at any time. */
+/** The metadata and key set of an authorization server, on loopback. A test can change the responses at any time. */
 export interface KeyServer {
   readonly origin: string;
-  /** Paths in the order in which they were asked for. */
+  /** Requested paths, in order. */
   readonly requests: string[];
-  /** Answers by path; what is not there is 404. */
-  readonly answers: Map<string, Answer>;
-  /** Requests for the key set at `/jwks` so far. */
+  /** Responses by path; any other path is 404. */
+  readonly responses: Map<string, StubResponse>;
+  /** Number of requests for `/jwks` so far. */
   readonly keyFetches: number;
   /** Publishes these keys at `/jwks`. */
   publish(...keys: readonly TestKey[]): void;
   /** Publishes OIDC metadata for an issuer on this server (default: its origin). */
   announce(issuer?: string, jwksUri?: string): void;
-  /** Stops listening: connections are refused from then on. */
+  /** Stops listening: new connections are refused. */
   stop(): Promise<void>;
-  /** Listens again, at the same port. */
+  /** Listens again on the same port. */
   start(): Promise<void>;
 }
 
@@ -31,14 +31,14 @@ const OIDC = '/.well-known/openid-configuration';
 
 export async function keyServer(...keys: readonly TestKey[]): Promise<KeyServer> {
   const requests: string[] = [];
-  const answers = new Map<string, Answer>();
+  const responses = new Map<string, StubResponse>();
   const listener: RequestListener = (req, res) => {
     const path = req.url ?? '';
     requests.push(path);
-    const answer = answers.get(path);
-    if (answer === undefined) res.writeHead(404).end('not found');
-    else if (typeof answer === 'function') (answer as (res: ServerResponse) => void)(res);
-    else res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    const response = responses.get(path);
+    if (response === undefined) res.writeHead(404).end('not found');
+    else if (typeof response === 'function') (response as (res: ServerResponse) => void)(res);
+    else res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(response));
   };
   let server = createServer(listener);
   let port = 0;
@@ -46,7 +46,7 @@ export async function keyServer(...keys: readonly TestKey[]): Promise<KeyServer>
   async function start(): Promise<void> {
     server = createServer(listener);
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    // A test that fails before its end must not keep the whole run from ending.
+    // A failed test does not keep the run alive.
     server.unref();
     port = (server.address() as AddressInfo).port;
   }
@@ -61,14 +61,14 @@ export async function keyServer(...keys: readonly TestKey[]): Promise<KeyServer>
   const self: KeyServer = {
     origin,
     requests,
-    answers,
+    responses,
     get keyFetches() {
       return requests.filter((path) => path === '/jwks').length;
     },
-    publish: (...published) => void answers.set('/jwks', jwks(...published)),
+    publish: (...published) => void responses.set('/jwks', jwks(...published)),
     announce(issuer = origin, jwksUri = `${origin}/jwks`) {
       const path = new URL(issuer).pathname.replace(/\/$/, '');
-      answers.set(path + OIDC, { issuer, jwks_uri: jwksUri });
+      responses.set(path + OIDC, { issuer, jwks_uri: jwksUri });
     },
     start,
     stop,
@@ -78,11 +78,11 @@ export async function keyServer(...keys: readonly TestKey[]): Promise<KeyServer>
   return self;
 }
 
-/** Waits until something has come true by itself, turn by turn of the event loop; fails after 5 s of real time. */
+/** Waits until the condition holds, checking once per turn of the event loop; fails after 5 s of real time. */
 export async function eventually(isTrue: () => boolean): Promise<void> {
   const deadline = performance.now() + 5_000;
   while (!isTrue()) {
-    if (performance.now() > deadline) throw new Error(`never came true: ${isTrue.toString()}`);
+    if (performance.now() > deadline) throw new Error(`never became true: ${isTrue.toString()}`);
     await turn();
   }
 }

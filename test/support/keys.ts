@@ -12,7 +12,7 @@ export interface TestKey {
 const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
 const made = new Map<string, TestKey>();
 
-/** The key pair of that algorithm and name, made at the first call: RSA takes a while, so a file asks for the same ones again. */
+/** The key pair of that algorithm and name, generated at the first call: generating RSA keys is slow. */
 export function testKey(alg = 'ES256', kid = `${alg}-1`): TestKey {
   const name = `${alg} ${kid}`;
   const key = made.get(name) ?? newKey(alg, kid);
@@ -20,7 +20,7 @@ export function testKey(alg = 'ES256', kid = `${alg}-1`): TestKey {
   return key;
 }
 
-/** A fresh key pair, whatever was made before. */
+/** A new key pair on every call. */
 export function newKey(alg = 'ES256', kid = `${alg}-1`, rsa: { modulusLength?: number } = {}): TestKey {
   return asTestKey(privateKeyFor(alg, rsa.modulusLength ?? 2048), alg, kid);
 }

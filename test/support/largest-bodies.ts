@@ -1,4 +1,4 @@
-/** Larger bodies are refused unread. */
+/** Larger bodies are refused without being read. */
 const BODY_LIMIT = 102_400;
 
 /** A request body made to be expensive to validate. */
@@ -22,7 +22,7 @@ export function* largestBodies(example: object, size = BODY_LIMIT): Iterable<Lar
   }
 }
 
-/** Puts a value, given as JSON, into the place. */
+/** Puts a value, given as JSON, into a place. */
 type Put = ((json: string) => string) & { readonly value: Json };
 /** JSON of about this many characters. */
 type Fill = (size: number) => string;
@@ -37,7 +37,7 @@ const FILLS: readonly (readonly [string, Fill])[] = [
   }),
 ];
 
-/** What an array is filled with: wrong items, and the right ones where the example has an array. */
+/** Items to fill an array with: wrong ones, and right ones where the example has an array. */
 function itemsFor(value: Json): readonly (readonly [string, Json])[] {
   const right: Json = Array.isArray(value) && value.length > 0 ? (value[0] as Json) : {};
   const mixed = typeof right === 'object' && right !== null ? { ...right, unknown: 0 } : [right];
@@ -70,7 +70,7 @@ function filled(put: Put, fill: Fill, size: number): string {
   return put(fill(size - Buffer.byteLength(put('0'))));
 }
 
-/** Every place in a value, the whole included. */
+/** Every place in a value, including the value itself. */
 function* placesIn(
   value: Json,
   place = '/',

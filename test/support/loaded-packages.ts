@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 
 const ROOT = resolve(__dirname, '../..');
 
-/** The packages that a fresh process has loaded once it has run a piece of code, sorted. */
+/** The packages that a new process has loaded after running some code, sorted. */
 export function loadedPackages(code: string): readonly string[] {
   const measured = `
     require('esbuild-register/dist/node').register();

@@ -6,7 +6,7 @@ export interface LogEntry {
   readonly message: string;
 }
 
-/** A logger that keeps what it is told. */
+/** A logger that keeps its entries. */
 export interface RecordingLogger extends Logger {
   readonly entries: LogEntry[];
   at(level: LogEntry['level']): readonly LogEntry[];

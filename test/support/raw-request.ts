@@ -5,9 +5,9 @@ import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import type { Response } from 'supertest';
 
-/** An app that listens on loopback and takes requests byte by byte, as no HTTP client would send them. */
+/** An app on loopback that is sent raw bytes, including requests that no HTTP client would send. */
 export interface RawServer {
-  /** Sends the lines of one request head, and a body if there is one; answers what came back, in supertest's shape. */
+  /** Sends the lines of one request head and an optional body; resolves with the response in supertest's shape. */
   send(lines: readonly string[], body?: string): Promise<Response>;
   close(): Promise<void>;
 }

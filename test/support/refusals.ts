@@ -2,7 +2,7 @@ import type { Response } from 'supertest';
 import type { Reason } from '../../src';
 import type { GateApp } from './gate-app';
 
-/** What stands on the wire for one reason, written down a second time: a change of the contract has to be meant. */
+/** What a reason looks like on the wire, written independently of src: a change of the contract has to be deliberate. */
 interface Wire {
   readonly status: number;
   readonly error?: string;
@@ -120,8 +120,8 @@ export function problemOf(reason: Reason, { scopes, requestId }: RefusalDetails 
 }
 
 /**
- * Asserts all that a refusal must be: status, challenge to the byte, body, headers, the handler not reached, one log
- * line with the reason, and nothing of a presented token in the answer or in the log.
+ * Asserts everything about a refusal: status, exact challenge, body, headers, handler not reached, one log line with the
+ * reason, and no part of a presented token in the response or in the log.
  */
 export function expectRefusal(
   response: Response,
@@ -145,9 +145,9 @@ function retryAfterOf(status: number, { retryAfter }: RefusalDetails): unknown {
   return retryAfter === undefined ? expect.stringMatching(/^[1-9]\d*$/) : String(retryAfter);
 }
 
-/** Asserts that no presented token, and no part of one, stands in the answer or in the log. */
+/** Asserts that no part of a presented token is in the response or in the log. */
 export function expectNoTokenLeak(response: Response, { presented, log }: Pick<GateApp, 'presented' | 'log'>): void {
-  const told = JSON.stringify([response.headers, response.text, log.entries]);
+  const output = JSON.stringify([response.headers, response.text, log.entries]);
   const parts = presented.flatMap((header) => header.split(/[\s.,]+/)).filter((part) => part.length >= 16);
-  expect(parts.filter((part) => told.includes(part))).toEqual([]);
+  expect(parts.filter((part) => output.includes(part))).toEqual([]);
 }

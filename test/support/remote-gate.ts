@@ -9,15 +9,15 @@ import { eventually, keyServer } from './key-server';
 import type { KeyServer } from './key-server';
 import type { TestKey } from './keys';
 
-/** A gate that trusts an issuer on loopback, in time that a test moves. */
+/** A gate that trusts an issuer on loopback, with a clock that the test advances. */
 export interface RemoteGate extends GateApp {
   readonly server: KeyServer;
   readonly time: FakeTime;
   /** A token of this issuer that was not seen before. */
   token(parts?: TokenParts): string;
-  /** Lets time pass, second by second, and lets each refresh that falls due come to its end. */
+  /** Advances time second by second, and awaits each refresh that falls due. */
   pass(ms: number): Promise<void>;
-  /** Status of a GET with a new token that was signed with this key: never a remembered one. */
+  /** Status of a GET with a new token that was signed with this key: never a cached one. */
   statusWith(key: TestKey): Promise<number>;
   stop(): Promise<void>;
 }
@@ -74,7 +74,7 @@ export function gateAt(server: KeyServer, options: GateAppOptions = {}): RemoteG
   });
 }
 
-/** Tells whether a refresh is waiting for its time: where none is, one is under way. */
+/** Tells whether a refresh is scheduled; if none is, one is in progress. */
 function refreshTimers(schedule: Schedule): { schedule: Schedule; waiting: () => boolean } {
   const waiting = new Set<object>();
   return {

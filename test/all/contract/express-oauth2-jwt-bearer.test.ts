@@ -5,7 +5,7 @@ import { contractCases, startTestIssuer } from '../../../src/testing';
 import type { ContractCasesOptions, HttpTestIssuer } from '../../../src/testing';
 import { assemble, SAMPLE_DOCUMENT, sampleParts } from '../../testing/sample-app';
 
-/** As its README says errors are answered, with a body of the kind that the sample's document has. */
+/** An error handler as in its README, with problem bodies as in the sample's document. */
 const errors: ErrorRequestHandler = ({ status = 500, headers = {}, message, code }, _req, res, next) => {
   if (res.headersSent) return next();
   const body = { title: message as string, status: status as number, code: (code as string | undefined) ?? 'error' };

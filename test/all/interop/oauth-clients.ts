@@ -19,7 +19,7 @@ export interface TokenRequest {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-export interface TokenAnswer {
+export interface TokenResponse {
   readonly access_token: string;
   readonly token_type: string;
   readonly expires_in: number;
@@ -42,7 +42,7 @@ export interface Failure {
 
 /** The three libraries, in a process of their own. */
 export interface OAuthClients {
-  token(library: Library, request: TokenRequest): Promise<TokenAnswer>;
+  token(library: Library, request: TokenRequest): Promise<TokenResponse>;
   /** Any task of `clients/*.mjs`, which must succeed. */
   succeed<Result>(library: Library, task: string, parameters: object): Promise<Result>;
   /** The same where it must fail. */

@@ -30,7 +30,7 @@ describe('POST /v1/orders/{id}/cancel', () => {
     expectConflict(again, 'The order is cancelled; only open orders can be cancelled.');
   });
 
-  it('needs no body, and no order to be there to say so', async () => {
+  it('needs no body; without the order it is 404', async () => {
     const caller = commerceApp().as('orders:cancel');
     expect((await caller.post('/v1/orders/ord_0002/cancel')).body.cancel_reason).toBeNull();
     expect((await caller.post('/v1/orders/ord_9999/cancel')).status).toBe(404);
@@ -45,7 +45,7 @@ describe('POST /v1/orders/{id}/cancel', () => {
 describe('POST /v1/payments/{id}/refunds', () => {
   const PATH = '/v1/payments/pay_0001/refunds';
 
-  it('gives back in parts, until nothing is left', async () => {
+  it('refunds in parts, until nothing is left', async () => {
     const caller = commerceApp().as('payments:refund', 'payments:read');
     const first = await caller.post(PATH, { amount: gbp(500), reason: 'Cold' });
     expect(first.status).toBe(201);
@@ -83,7 +83,7 @@ describe('POST /v1/payments/{id}/refunds', () => {
     expect(body.refunded).toEqual(gbp(100));
   });
 
-  it('does not change the currency, and does not book what it refuses', async () => {
+  it('does not change the currency, and books nothing when it refuses', async () => {
     const caller = commerceApp().as('payments:refund', 'payments:read');
     const response = await caller.post(PATH, { amount: { amount: 100, currency: 'EUR' } });
     expectConflict(response, 'The payment was taken in GBP; it cannot be refunded in EUR.');
@@ -103,14 +103,14 @@ describe('POST /v1/inventory/adjustments', () => {
     expect((await caller.get('/v1/inventory/inv_0001')).body).toMatchObject({ on_hand: 60, updated_at: NOW_TEXT });
   });
 
-  it('leaves what is reserved', async () => {
+  it('does not touch reserved stock', async () => {
     const caller = commerceApp().as('inventory:write', 'inventory:read');
     const response = await caller.post('/v1/inventory/adjustments', { ...adjustment, change: -61 });
     expectConflict(response, '64 are on hand and 4 of them reserved: 61 cannot leave.');
     expect((await caller.get('/v1/inventory/inv_0001')).body.on_hand).toBe(64);
   });
 
-  it('is a conflict for a level that is not there', async () => {
+  it('is a conflict for an unknown level', async () => {
     const body = { ...adjustment, inventory_id: 'inv_9999' };
     const response = await commerceApp().as('inventory:write').post('/v1/inventory/adjustments', body);
     expectConflict(response, 'The inventory_id of the body does not exist.');
@@ -139,7 +139,7 @@ describe('POST /v1/reservations/{id}/seat', () => {
 });
 
 describe('POST /v1/kitchen-tickets/{id}/bump', () => {
-  it('moves a ticket on, step by step', async () => {
+  it('advances a ticket step by step', async () => {
     const caller = commerceApp().as('kitchen:write');
     const path = '/v1/kitchen-tickets/ktk_0004/bump';
     for (const status of ['preparing', 'ready', 'served']) {

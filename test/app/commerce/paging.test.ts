@@ -20,7 +20,7 @@ async function walk(caller: Caller, path: string, limit: number): Promise<{ rows
 
 describe('pages', () => {
   it.each(lists.map(({ path, scopes }) => [path, scopes[0]!]))(
-    'of %s together are the whole list',
+    'of %s are together the whole list',
     async (path, scope) => {
       const caller = commerceApp().as(scope);
       const whole = await caller.get(path);
@@ -46,7 +46,7 @@ describe('pages', () => {
     expect(rest.body.next_cursor).toBeNull();
   });
 
-  it('go on at the same place when the row named by the cursor is removed', async () => {
+  it('continue at the same place when the row named by the cursor is removed', async () => {
     const caller = commerceApp().as('items:read', 'items:write');
     const first = await caller.get('/v1/items?limit=2');
     await caller.delete('/v1/items/itm_0002');
@@ -59,7 +59,7 @@ describe('pages', () => {
     ['text', 'hello'],
     ['padding', `${Buffer.from('ord_0001').toString('base64url')}=`],
     ['the id of another list', Buffer.from('itm_0001').toString('base64url')],
-    ['an id that is none', Buffer.from('ord_x').toString('base64url')],
+    ['not an id', Buffer.from('ord_x').toString('base64url')],
   ])('respond with 400 for a cursor that is %s', async (_what, cursor) => {
     const response = await commerceApp()
       .as('orders:read')

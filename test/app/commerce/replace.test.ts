@@ -14,8 +14,8 @@ function realOrders(): { orders: Router; reached: string[] } {
   return { orders, reached };
 }
 
-describe('a router in the place of a placeholder', () => {
-  it('responds at the path of the resource, without the mark of a placeholder', async () => {
+describe('a router that replaces a placeholder', () => {
+  it('responds at the path of the resource, without X-Placeholder', async () => {
     const { orders } = realOrders();
     const response = await commerceApp({ replace: { orders } }).as('orders:read').get('/v1/orders');
     expect(response.status).toBe(200);
@@ -31,7 +31,7 @@ describe('a router in the place of a placeholder', () => {
     expect(reached).toEqual([]);
   });
 
-  it('gets only bodies that fit openapi.yaml', async () => {
+  it('receives only bodies that are valid by openapi.yaml', async () => {
     const { orders, reached } = realOrders();
     const caller = commerceApp({ replace: { orders } }).as('orders:write');
     expect((await caller.post('/v1/orders', { channel: 'telepathy' })).status).toBe(400);
@@ -40,7 +40,7 @@ describe('a router in the place of a placeholder', () => {
     expect(reached).toEqual(['pos']);
   });
 
-  it('leaves the other placeholders where they are', async () => {
+  it('leaves the other placeholders unchanged', async () => {
     const { orders } = realOrders();
     const response = await commerceApp({ replace: { orders } }).as('items:read').get('/v1/items/itm_0001');
     expect(response.body.name).toBe('Harbour burger');

@@ -22,7 +22,7 @@ describe('the table of resources', () => {
     ]);
   });
 
-  it('has 29 scopes, sorted: read and write of 13 families, and three of their own', () => {
+  it('has 29 scopes, sorted: read and write of 13 families, and three others', () => {
     const families =
       'locations items inventory prices promotions customers orders payments menus tables checks reservations kitchen';
     const readAndWrite = families.split(' ').flatMap((family) => [`${family}:read`, `${family}:write`]);
@@ -42,19 +42,19 @@ describe('the table of resources', () => {
     ['POST', '/v1/checks/{id}/close', 'checks:write'],
     ['POST', '/v1/reservations/{id}/seat', 'reservations:write'],
     ['POST', '/v1/kitchen-tickets/{id}/bump', 'kitchen:write'],
-  ])('asks on %s %s for %s', (method, path, scope) => {
+  ])('requires on %s %s the scope %s', (method, path, scope) => {
     const found = routes().filter((route) => route.method === method && route.path === path);
     expect(found.map(({ scopes }) => scopes)).toEqual([[scope]]);
   });
 
-  it('never removes what others refer to', () => {
+  it('never removes a row that others refer to', () => {
     const lasting = ['locations', 'inventory', 'customers', 'orders', 'payments', 'checks', 'reservations'];
     const removable = routes().filter(({ method }) => method === 'DELETE');
     expect(removable.filter(({ resource }) => lasting.includes(resource))).toEqual([]);
     expect(removable).toHaveLength(7);
   });
 
-  it('gives every route a name of its own', () => {
+  it('gives every route a unique name', () => {
     const ids = routes().map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids).toContain('listInventoryLevels');

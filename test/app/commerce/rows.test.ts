@@ -25,7 +25,7 @@ describe('placeholder rows', () => {
     },
   );
 
-  it('numbers on from the sample, the same in every instance', async () => {
+  it('continues the numbers of the sample, the same in every instance', async () => {
     for (const caller of [commerceApp().as('orders:write'), commerceApp().as('orders:write')]) {
       const first = await caller.follow(routeOf('createOrder'));
       const second = await caller.follow(routeOf('createOrder'));
@@ -33,7 +33,7 @@ describe('placeholder rows', () => {
     }
   });
 
-  it('takes a removed number never again', async () => {
+  it('never reuses a removed number', async () => {
     const caller = commerceApp().as('tables:write');
     const first = await caller.follow(routeOf('createTable'));
     expect((await caller.delete(`/v1/tables/${first.body.id}`)).status).toBe(204);
@@ -41,7 +41,7 @@ describe('placeholder rows', () => {
     expect([first.body.id, second.body.id]).toEqual(['tbl_0005', 'tbl_0006']);
   });
 
-  it('adds up an order, and stamps it with the clock', async () => {
+  it('computes the total of an order, and stamps it with the clock', async () => {
     const caller = commerceApp().as('orders:write');
     const created = await caller.follow(routeOf('createOrder'));
     expect(created.body).toMatchObject({
@@ -52,7 +52,7 @@ describe('placeholder rows', () => {
     });
   });
 
-  it('changes what a PATCH names, keeps the rest, and puts right what follows from it', async () => {
+  it('changes what a PATCH names, keeps the rest, and updates what depends on it', async () => {
     const caller = commerceApp().as('orders:read', 'orders:write');
     const before = await caller.get('/v1/orders/ord_0001');
     const lines = [{ item_id: 'itm_0002', quantity: 3, unit_price: { amount: 980, currency: 'GBP' } }];
@@ -67,7 +67,7 @@ describe('placeholder rows', () => {
     expect((await caller.get('/v1/orders/ord_0001')).body).toEqual(changed.body);
   });
 
-  it('removes a row for good', async () => {
+  it('removes a row permanently', async () => {
     const caller = commerceApp().as('items:read', 'items:write');
     const removed = await caller.delete('/v1/items/itm_0002');
     expect(removed.status).toBe(204);
@@ -77,7 +77,7 @@ describe('placeholder rows', () => {
     expect((await caller.patch('/v1/items/itm_0002', { name: 'Gone' })).status).toBe(404);
   });
 
-  it('keeps the rows of one instance out of another', async () => {
+  it('does not share rows between instances', async () => {
     await commerceApp().as('items:write').delete('/v1/items/itm_0001');
     expect((await commerceApp().as('items:read').get('/v1/items/itm_0001')).status).toBe(200);
   });

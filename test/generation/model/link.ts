@@ -12,7 +12,7 @@ export type HintFate = 'lost' | 'repeated' | { readonly lateMs: number };
 /** What becomes of one attempt to watch. */
 export type WatchFate = 'fails' | 'hangs';
 
-/** The way from one server to the source: requests without an entry in the queues succeed immediately. */
+/** The connection of one server to the source; requests without an entry in the queues succeed immediately. */
 export class Link {
   readonly reads: ReadFate[] = [];
   readonly hints: HintFate[] = [];
@@ -26,10 +26,10 @@ export class Link {
     world.listeners.add(() => this.#hint());
   }
 
-  /** The source as one process sees it. */
-  connect(onAsk: () => void, onAnswer: (floors: readonly Floor[]) => void, watches: boolean): GenerationSource {
+  /** The source, seen by one process. */
+  connect(onRequest: () => void, onResponse: (floors: readonly Floor[]) => void, watches: boolean): GenerationSource {
     const read = async (sinceMs: number): Promise<GenerationSnapshot> => {
-      onAsk();
+      onRequest();
       const fate = this.reads.shift() ?? { kind: 'responds', thereMs: 0, backMs: 0 };
       if (fate.kind === 'fails') throw new Error('down');
       if (fate.kind === 'hangs') return new Promise(() => undefined);
@@ -37,9 +37,9 @@ export class Link {
       await this.#pause(thereMs);
       const { floors, nowMs } = this.#world.read(sinceMs);
       await this.#pause(backMs);
-      // Somebody has written nonsense over one of the floors.
+      // One floor in the store was overwritten with an invalid value.
       const intact = fate.kind === 'responds' ? floors : floors.slice(1);
-      onAnswer(intact);
+      onResponse(intact);
       return { floors: fate.kind === 'responds' ? floors : [['broken', -1], ...intact], nowMs };
     };
     return watches ? { read, watch: (wake, lost) => this.#watch(wake, lost) } : { read };

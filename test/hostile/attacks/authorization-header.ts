@@ -143,7 +143,7 @@ const SIZES: readonly Attack[] = [
   value('100 kB', 'CVE-2018-12121 (Node)', `Bearer ${'a'.repeat(100_000)}`, unreadable(431)),
   value('15 kB of one letter', 'CWE-400', `Bearer ${'a'.repeat(15_000)}`, refused('malformed_token')),
   lines(
-    'behind 100 kB of other headers',
+    'after 100 kB of other headers',
     'CVE-2018-12121 (Node)',
     Array.from({ length: 1_000 }, (_, i) => `X-${i}: ${'a'.repeat(100)}`),
     unreadable(431),

@@ -168,7 +168,7 @@ const PROTOTYPES: readonly Attack[] = [
 
 const BOUND = refused('sender_constrained');
 
-/** A stolen token of a client that proves possession of a key is worth nothing without the proof. */
+/** A token bound to a key is refused, because possession of the key is not proved. */
 const CONFIRMATIONS: readonly Attack[] = [
   claim('cnf', 'a DPoP key', { jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' }, BOUND, 'RFC 9449 section 7.1'),
   claim(

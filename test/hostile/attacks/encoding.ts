@@ -7,7 +7,7 @@ const MALFORMED = refused('malformed_token');
 const [HEADER = '', PAYLOAD = '', SIGNATURE = ''] = GOOD.split('.');
 const HEAD = '{"alg":"ES256","typ":"at+jwt","kid":"ES256-1"}';
 const CLAIMS = JSON.stringify(goodClaims());
-/** The claims without their last bracket, to be gone on with. */
+/** The claims without their last bracket. */
 const OPEN = CLAIMS.slice(0, -1);
 
 function raw(name: string, source: string, token: string, expected: Expected = MALFORMED): Attack {
@@ -33,7 +33,7 @@ const DUPLICATES: readonly Attack[] = [
   raw('duplicate __proto__', 'CWE-1321', signed(HEAD, `${OPEN},"__proto__":{},"__proto__":{}}`)),
   raw('duplicate empty names', UNIQUE, signed(HEAD, `${OPEN},"":1,"":2}`)),
   raw(
-    'names that only look alike are no duplicates',
+    'names that only look alike are not duplicates',
     'RFC 8259 section 8.3',
     signed(HEAD, `${OPEN},"\u0435xp":1}`),
     harmless(),

@@ -5,7 +5,7 @@ import { NODE_MAJOR } from '../support/node-major';
 
 const AUTH = `Authorization: Bearer ${GOOD}`;
 const MISSING = refused('missing_token');
-/** What an attacker would like to be taken for a request of its own. */
+/** A smuggled request. */
 const SMUGGLED = `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\n${AUTH}\r\n\r\n`;
 
 /** A POST without a token with these framing headers, and these bytes after its head. */
@@ -84,7 +84,7 @@ function encoding(name: string, source: string, header: string, expected = unrea
   return framing(name, source, [header], CHUNKED, expected);
 }
 
-/** The gate responses before the body is read: a body that is broken, or of unknown length, then ends the connection. */
+/** The gate responds before the body is read: a broken body, or one of unknown length, then ends the connection. */
 const THEN_CUT = refused('missing_token', { next: 'cut' });
 
 const OBFUSCATED: readonly Attack[] = [

@@ -5,9 +5,9 @@ import { refused, harmless } from '../support/attack';
 import type { Attack, Expected } from '../support/attack';
 import { der, ES, forged, pem, RS, STRANGER, STRANGER_RSA } from '../support/forge';
 
-const ADDRESS = 'http://127.0.0.1:9/jwks';
+const JWKS_URL = 'http://127.0.0.1:9/jwks';
 
-/** Signed by the attacker's key, with something in the header that leads to that key. */
+/** Signed by the attacker's key, with a header that points to that key. */
 function led(name: string, source: string, header: Members, expected: Expected = refused('bad_signature')): Attack {
   return { name, source, input: { token: forged({ header }) }, expected };
 }
@@ -22,15 +22,15 @@ const EMBEDDED: readonly Attack[] = [
   led('embedded jwk that is a symmetric key', 'RFC 8725 section 3.10', { jwk: { kty: 'oct', k: 'AAAA' } }),
   led('embedded jwk that is text', 'RFC 7515 section 4.1.3', { jwk: pem(STRANGER) }),
   led('embedded key set', 'RFC 8725 section 3.10', { jwks: { keys: [STRANGER.jwk] }, keys: [STRANGER.jwk] }),
-  led('jku of the attacker', 'RFC 7515 section 4.1.2, RFC 8725 section 3.10', { jku: ADDRESS }),
-  led('jku with an unknown kid', 'RFC 8725 section 3.10', { jku: ADDRESS, kid: 'mine' }, UNKNOWN),
+  led('jku of the attacker', 'RFC 7515 section 4.1.2, RFC 8725 section 3.10', { jku: JWKS_URL }),
+  led('jku with an unknown kid', 'RFC 8725 section 3.10', { jku: JWKS_URL, kid: 'mine' }, UNKNOWN),
   led('jku that looks like the issuer', 'RFC 8725 section 3.10', { jku: `https://login.test@127.0.0.1:9/jwks` }),
   led('jku that is a file', 'RFC 8725 section 3.10', { jku: 'file:///etc/passwd' }),
   led('jku of cloud metadata', 'CWE-918', { jku: 'http://169.254.169.254/latest/meta-data/' }),
   led('jku as data', 'RFC 8725 section 3.10', {
     jku: `data:application/json,${JSON.stringify({ keys: [STRANGER.jwk] })}`,
   }),
-  led('x5u of the attacker', 'RFC 7515 section 4.1.5', { x5u: ADDRESS }),
+  led('x5u of the attacker', 'RFC 7515 section 4.1.5', { x5u: JWKS_URL }),
   led('x5c of the attacker', 'RFC 7515 section 4.1.6', { x5c: [der(STRANGER).toString('base64')] }),
   led('x5c with rubbish', 'RFC 7515 section 4.1.6', { x5c: ['-----BEGIN CERTIFICATE-----', null, {}] }),
   led('x5t and x5t#S256', 'RFC 7515 section 4.1.7', { x5t: 'AAAA', 'x5t#S256': 'AAAA', kid: undefined }),
@@ -38,7 +38,7 @@ const EMBEDDED: readonly Attack[] = [
   {
     name: 'a good token that also brings a jwk and a jku: neither is looked at',
     source: 'RFC 8725 section 3.10',
-    input: { token: token({ header: { jwk: STRANGER.jwk, jku: ADDRESS, x5u: ADDRESS } }) },
+    input: { token: token({ header: { jwk: STRANGER.jwk, jku: JWKS_URL, x5u: JWKS_URL } }) },
     expected: harmless(),
   },
 ];
@@ -85,7 +85,7 @@ const KIDS: readonly Attack[] = [
   kid('SQL', 'RFC 8725 section 3.10: SQL injection', `x' UNION SELECT 'secret';--`),
   kid('LDAP', 'RFC 8725 section 3.10: LDAP injection', '*)(uid=*))(|(uid=*'),
   kid('a shell command', 'CVE-2017-17405 (Ruby): "|" opens a process', '|/bin/id'),
-  kid('a JNDI address', 'CVE-2021-44228 (Log4Shell)', '${jndi:ldap://127.0.0.1:9/a}'),
+  kid('a JNDI URL', 'CVE-2021-44228 (Log4Shell)', '${jndi:ldap://127.0.0.1:9/a}'),
   kid('a template', 'CWE-1336', '{{constructor.constructor("return process")()}}'),
   kid('__proto__', 'CWE-1321', '__proto__'),
   kid('constructor', 'CWE-1321', 'constructor'),

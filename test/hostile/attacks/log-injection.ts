@@ -24,7 +24,7 @@ const PATHS: readonly Attack[] = [
   path('a next-line character', '\x85x', 'CWE-117', unreadable()),
   path('a line separator in UTF-8', '\xe2\x80\xa8x', 'CWE-117', unreadable()),
   path('a right-to-left override', '\xe2\x80\xae', 'CVE-2021-42574 (Trojan Source)', unreadable()),
-  path('a JNDI address', '$%7Bjndi:ldap://127.0.0.1:9/a%7D', 'CVE-2021-44228 (Log4Shell)'),
+  path('a JNDI URL', '$%7Bjndi:ldap://127.0.0.1:9/a%7D', 'CVE-2021-44228 (Log4Shell)'),
   path('format directives', '%25s%25n%25x', 'CWE-134'),
   path('markup', '%3Cscript%3Ealert(1)%3C/script%3E', 'CWE-79: logs are read in browsers'),
   path('a formula', '=HYPERLINK(1)', 'CWE-1236: logs are read in spreadsheets'),
@@ -83,7 +83,7 @@ const TOKENS: readonly Attack[] = [
   ),
 ];
 
-/** A request id that a caller may not choose: the response and the log have one of the server's. */
+/** A request id that is not accepted: the response and the log have a generated one. */
 function id(name: string, value: string, source = 'CWE-117'): Attack {
   return row(`request id: ${name}`, source, get(`X-Request-Id: ${value}`));
 }
@@ -93,7 +93,7 @@ const IDS: readonly Attack[] = [
   id('a C1 control sequence', '\x9b31m', 'CWE-150'),
   id('a next-line character', `a\x85${LINE}`),
   id('markup', '<script>alert(1)</script>', 'CWE-79'),
-  id('a JNDI address', '${jndi:ldap://127.0.0.1:9/a}', 'CVE-2021-44228 (Log4Shell)'),
+  id('a JNDI URL', '${jndi:ldap://127.0.0.1:9/a}', 'CVE-2021-44228 (Log4Shell)'),
   id('10 kB', 'a'.repeat(10_000), 'CWE-400'),
   id('empty', ''),
   id('__proto__', '__proto__', 'CWE-1321'),
@@ -101,7 +101,7 @@ const IDS: readonly Attack[] = [
   row('request id: the same on two requests', 'CWE-117', get('X-Request-Id: till-7', AUTH), harmless()),
 ];
 
-/** Issuers sign what a client was registered with: a name from a stranger's hands. */
+/** Issuers sign what a client was registered with: an untrusted name. */
 function client(name: string, clientId: string, source = 'CWE-117'): Attack {
   return {
     name: `log: client id with ${name}`,

@@ -2,7 +2,7 @@ import { AUDIENCE, ISSUER, token } from '../../support/issuer';
 import { harmless, refused } from '../support/attack';
 import type { Attack, Expected } from '../support/attack';
 
-/** Spellings of an address that some comparison somewhere takes for the same. */
+/** Spellings of a URL that a careless comparison takes for the same. */
 function spellings(url: string): readonly (readonly [what: string, spelt: string])[] {
   const host = url.replace('https://', '');
   return [

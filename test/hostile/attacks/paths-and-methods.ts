@@ -7,7 +7,7 @@ const AUTH = `Authorization: Bearer ${GOOD}`;
 const MISSING = refused('missing_token');
 const NOT_FOUND = problem(404, 'not_found');
 
-/** A target without a token, and what a good token would get there: no way around the gate, none around the guards. */
+/** A target without a token, and what a good token would get there: neither the gate nor the guards can be bypassed. */
 function target(what: string, path: string, without: Expected, withToken: Expected, source = PATHS): readonly Attack[] {
   return [
     {
@@ -167,10 +167,10 @@ const OVERRIDES: readonly Attack[] = [
   },
 ];
 
-/** Where another spelling of a path leads to the handler, it leads through the guard. */
+/** A different spelling of a path that reaches the handler passes the same guard. */
 const GUARDED: readonly Attack[] = ['/v1/orders/', '/V1/ORDERS', '/v1/orders#x', 'http://other.test/v1/orders'].map(
   (path) => ({
-    name: `path ${path} asks for the same scope`,
+    name: `path ${path} requires the same scope`,
     source: PATHS,
     input: {
       request: request([`POST ${path} HTTP/1.1`, `Authorization: Bearer ${READER}`, 'Content-Length: 0']),
@@ -186,7 +186,7 @@ const BODIES: readonly Attack[] = [
   ['33,000 items without members', `{"lines":[${'{},'.repeat(33_000)}{}]}`],
   ['50,000 items of the wrong type', `{"lines":[${'0,'.repeat(50_000)}0]}`],
   ['9,000 unknown members', `{${Array.from({ length: 9_000 }, (_, index) => `"m${index}":0`).join()}}`],
-  ['50,000 arrays in each other', '['.repeat(50_000) + ']'.repeat(50_000)],
+  ['50,000 nested arrays', '['.repeat(50_000) + ']'.repeat(50_000)],
 ].map(([what = '', body = '']) => ({
   name: `a body of ${what}`,
   source: 'CWE-407 (inefficient algorithmic complexity)',

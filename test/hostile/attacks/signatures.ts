@@ -179,7 +179,7 @@ const SPLICED: readonly Attack[] = [
     withParts({ header: signed('{"alg":"ES256","typ":"at+jwt","kid":"ES256-1","x":1}', '{}').split('.')[0] ?? '' }),
   ),
   row(
-    'bad claims under a bad signature: the signature is told',
+    'bad claims and a bad signature: the response names the signature',
     'RFC 7515 section 5.2',
     withParts({ payload: base64url('{}') }),
   ),

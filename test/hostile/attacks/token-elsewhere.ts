@@ -36,7 +36,7 @@ const QUERY: readonly Attack[] = [
   query('after a second question mark', `?access_token=${GOOD}`),
   query('encoded twice', `access%255ftoken=${GOOD}`, MISSING, 'RFC 3986 section 2.4: decoded once'),
   query('in another case', `Access_Token=${GOOD}`, MISSING, 'RFC 6750 section 2.3: names are case-sensitive'),
-  query('after a semicolon', `limit=1;access_token=${GOOD}`, MISSING, 'WHATWG URL: no separator'),
+  query('after a semicolon', `limit=1;access_token=${GOOD}`, MISSING, 'WHATWG URL: not a separator'),
   query('under other names', `token=${GOOD}&jwt=${GOOD}&auth=${GOOD}`, MISSING),
   query('as id_token_hint and bearer', `bearer=${GOOD}&authorization=Bearer%20${GOOD}`, MISSING),
   row(
@@ -147,7 +147,7 @@ const JSON_BODY = JSON.stringify({ access_token: GOOD });
 const BODIES: readonly Attack[] = [
   row('multipart: access_token', 'RFC 6750 section 2.2: form encoding only', post(MULTIPART, PART), MISSING),
   row('multipart: and a good header', 'RFC 6750 section 2.2', post(MULTIPART, PART, AUTH), MEDIA),
-  row('JSON: access_token', 'RFC 6750 section 2.2: data, no token', post('application/json', JSON_BODY), MISSING),
+  row('JSON: access_token', 'RFC 6750 section 2.2: data, not a token', post('application/json', JSON_BODY), MISSING),
   row(
     'JSON: and a good header: data that does not fit the contract',
     'RFC 6750 section 2.2',
@@ -220,7 +220,7 @@ const HEADERS: readonly Attack[] = [
   header('Trailer', `Trailer: Authorization`, 'RFC 9110 section 6.5.1'),
   row(
     'other headers: Authorization as a trailer',
-    'RFC 9110 section 6.5.1: credentials are no trailers',
+    'RFC 9110 section 6.5.1: no credentials in trailers',
     request(
       ['POST /v1/orders HTTP/1.1', 'Transfer-Encoding: chunked', 'Trailer: Authorization'],
       `0\r\n${AUTH}\r\n\r\n`,

@@ -49,7 +49,7 @@ const VALUES: Arbitrary<string> = fc.oneof(
     .map((parts) => parts.join('')),
 );
 
-/** RFC 9110 sections 5.5 and 11.4, RFC 6750 section 2.1, written once more: what a right value is. */
+/** RFC 9110 sections 5.5 and 11.4, RFC 6750 section 2.1, written independently of src: whether a value is right. */
 function isRight(value: string): boolean {
   const [, credentials] = /^bearer +(\S+)$/i.exec(value.replace(/^[ \t]+|[ \t]+$/g, '')) ?? [];
   return credentials === GOOD || credentials === OTHER;
@@ -65,7 +65,7 @@ export async function authorizationHeader(): Promise<FuzzTarget<unknown>> {
       target.lines.length = 0;
       const bytes = `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: ${value}\r\n\r\n`;
       const response = await client.send(bytes);
-      // A line break ends the header: what follows it is not of the value, and may be a second one.
+      // A line break ends the header: what follows is not part of the value, and may be a second header.
       const status = checkResponse(response, isRight(value.split('\r\n', 1)[0] ?? ''));
       const leaked = leaks(bytes, target.lines.join(''));
       if (leaked.length > 0) throw new Error(`in the log: ${leaked.join(' ')}`);

@@ -12,7 +12,7 @@ export interface Tally {
   unavailable: number;
   failed: number;
   /** Connections that ended without a response. */
-  unanswered: number;
+  noResponse: number;
 }
 
 /** One fuzzed endpoint, open and ready. */
@@ -42,7 +42,7 @@ export function anyInput<Input>(target: FuzzTarget<Input>): FuzzTarget<unknown> 
  * @throws Error with seed and the smallest input found, when a property does not hold
  */
 export async function fuzz(open: OpenTarget, runs: number, seed: number): Promise<Tally> {
-  const tally: Tally = { inputs: 0, ok: 0, refused: 0, unavailable: 0, failed: 0, unanswered: 0 };
+  const tally: Tally = { inputs: 0, ok: 0, refused: 0, unavailable: 0, failed: 0, noResponse: 0 };
   const target = await open();
   try {
     const property = fc.asyncProperty(target.inputs, async (input) => {
@@ -57,7 +57,7 @@ export async function fuzz(open: OpenTarget, runs: number, seed: number): Promis
 }
 
 function count(tally: Tally, status: number | undefined): void {
-  if (status === undefined) tally.unanswered++;
+  if (status === undefined) tally.noResponse++;
   else if (status === 503) tally.unavailable++;
   else if (status >= 500) tally.failed++;
   else if (status >= 400) tally.refused++;
@@ -65,8 +65,8 @@ function count(tally: Tally, status: number | undefined): void {
 }
 
 /**
- * Collects the errors that would end the process while `work` runs. Not in Jest, whose sandbox has a `process` of its
- * own: there every such error fails the running test, if {@link settle} is awaited.
+ * Collects the errors that would end the process while `work` runs. Not for Jest, whose sandbox has its own
+ * `process`: there every such error fails the running test, if {@link settle} is awaited.
  */
 export async function countCrashes(work: () => Promise<void>): Promise<readonly unknown[]> {
   const crashes: unknown[] = [];

@@ -13,7 +13,7 @@ import { checkResponse } from './check-response';
 import { rawClient } from './keep-alive';
 import { mutated, oddValue, withOddMembers } from './mutations';
 
-/** What an issuer responses. */
+/** A response of an issuer. */
 interface FuzzedDocument {
   readonly status: number;
   readonly body: string;
@@ -93,7 +93,7 @@ const DISCOVERIES: Arbitrary<string> = fc.oneof(
 const documents = (bodies: Arbitrary<string>): Arbitrary<FuzzedDocument> =>
   fc.record({ status: STATUSES, body: bodies });
 
-/** Whether the real key stands in a key set, by its bytes: how they are spelt is between the issuer and the parser. */
+/** Whether a key set contains the real key, compared by its bytes, not by their spelling. */
 function hasTheKey({ status, body }: FuzzedDocument): boolean {
   const bytes = (value: unknown): string => Buffer.from(String(value), 'base64url').toString('hex');
   const isReal = (jwk: unknown): boolean => {
@@ -104,10 +104,10 @@ function hasTheKey({ status, body }: FuzzedDocument): boolean {
   return status === 200 && Array.isArray(keys) && keys.some(isReal);
 }
 
-/** Whether metadata is of the issuer and leads to its key set. */
+/** Whether metadata belongs to the issuer and names its key set. */
 function leadsToTheKeys({ status, body }: FuzzedDocument): boolean {
-  const { issuer, jwks_uri: address } = membersOf(body);
-  const leads = typeof address === 'string' && URL.canParse(address) && new URL(address).href === JWKS_URI;
+  const { issuer, jwks_uri: uri } = membersOf(body);
+  const leads = typeof uri === 'string' && URL.canParse(uri) && new URL(uri).href === JWKS_URI;
   return status === 200 && issuer === ISSUER && leads;
 }
 
@@ -119,7 +119,7 @@ function membersOf(body: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Any key set at the fixed address. */
+/** Any key set at the configured URL. */
 export function keySets(): Promise<FuzzTarget<unknown>> {
   return documentTarget(documents(KEY_SETS), hasTheKey, { jwksUri: JWKS_URI }, ({ status, body }) => () => ({
     status,
@@ -136,7 +136,7 @@ export function discoveryDocuments(): Promise<FuzzTarget<unknown>> {
   });
 }
 
-/** Opens a gate of its own for each document, and asks it about a good and a forged token. */
+/** Opens a new gate for each document, and sends it a good and a forged token. */
 async function documentTarget(
   inputs: Arbitrary<FuzzedDocument>,
   mayAccept: (document: FuzzedDocument) => boolean,

@@ -14,7 +14,7 @@ export interface RawClient {
   close(): void;
 }
 
-/** Every response comes within this, or the server hangs. */
+/** A later response counts as a hang. */
 const LIMIT_MS = 3_000;
 
 export function rawClient(port: number): RawClient {
@@ -22,7 +22,7 @@ export function rawClient(port: number): RawClient {
 
   function open(): Socket {
     const fresh = connect(port, '127.0.0.1').setEncoding('latin1').setNoDelay();
-    // Told to whoever waits for a response; between two of them a closed connection is nothing to speak of.
+    // Reported to a pending request only: a connection may close between two requests.
     fresh.on('error', () => undefined);
     return fresh;
   }

@@ -64,7 +64,7 @@ export function mutated(
     .map((changes) => changes.reduce((changed, change) => change(changed), text));
 }
 
-/** A value that stands where another one should. */
+/** A value of a wrong type or content. */
 export const oddValue: Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
   fc.constantFrom<unknown>(

@@ -90,7 +90,7 @@ function basics(secret: string): Arbitrary<TokenRequest> {
   return fc.record({ body, authorization: header.map((value) => value.replace(/[\r\n\0]/g, '')) });
 }
 
-/** Well-formed where the text is; else something that is not. */
+/** Well-formed if the text is. */
 function encode(text: string): string {
   try {
     return encodeURIComponent(text);
@@ -99,7 +99,7 @@ function encode(text: string): string {
   }
 }
 
-/** Whether the secret stands in the request in any of the ways in which it could: then, and only then, a token may come. */
+/** Whether the request presents the secret in any accepted way: only then a token may be issued. */
 function holdsSecret({ body, authorization = '' }: TokenRequest, secret: string): boolean {
   const decoded = body.replace(/%([0-9a-f]{2})/gi, (_match, hex: string) => String.fromCharCode(parseInt(hex, 16)));
   const basic = Buffer.from(authorization.slice(6), 'base64').toString('latin1');
@@ -120,7 +120,7 @@ function judge(response: WireResponse | undefined, right: boolean): number | und
   if (status >= 500) throw new Error(`a ${status}`);
   if (headers.get('cache-control')?.[0] !== 'no-store') throw new Error(`a ${status} that may be stored`);
   const body = JSON.parse(response.body) as { access_token?: unknown; scope?: string; error?: string };
-  // Refused by node's parser.
+  // Refused by Node's parser.
   if (status !== 401 && headers.get('content-type')?.[0]?.startsWith('application/problem+json')) return status;
   if (status === 200) {
     const scopes = body.scope?.split(' ') ?? [];
@@ -163,8 +163,8 @@ export async function tokenEndpoint(): Promise<FuzzTarget<unknown>> {
         response,
         holdsSecret({ body: text, ...(authorization !== undefined && { authorization }) }, secret),
       );
-      const told = JSON.stringify(log.entries) + (response?.body ?? '');
-      if (told.includes(secret)) throw new Error('the secret stands in the log or in the response');
+      const output = JSON.stringify(log.entries) + (response?.body ?? '');
+      if (output.includes(secret)) throw new Error('the secret is in the log or in the response');
       return [status];
     },
     async close() {

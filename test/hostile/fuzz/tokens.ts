@@ -10,7 +10,7 @@ import { codeOf, checkResponse } from './check-response';
 import { rawClient } from './keep-alive';
 import { mutated, oddValue, withOddMembers } from './mutations';
 
-/** A token, and whether it may be accepted, by rules that are written down here a second time. */
+/** A token, and whether it may be accepted, by rules that are written independently of src. */
 interface FuzzedToken {
   readonly token: string;
   readonly right: boolean;
@@ -70,7 +70,7 @@ const SIGNED: Arbitrary<FuzzedToken> = fc
     return { token: signParts(...parts), right: isRight(JSON.parse(headerText), JSON.parse(claimsText)) };
   });
 
-/** The payload changed as text, then signed with the right key: mostly no JSON any more, and never trusted blindly. */
+/** The payload changed as text, then signed with the right key: usually not JSON any more. */
 const REWRITTEN: Arbitrary<FuzzedToken> = mutated(JSON.stringify(goodClaims()), [
   '"',
   '{',
@@ -157,7 +157,7 @@ export async function tokens(): Promise<FuzzTarget<unknown>> {
       const bytes = `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${text}\r\n\r\n`;
       const response = await client.send(bytes);
       const status = checkResponse(response, right);
-      // A higher generation that was accepted before makes this one an old one: the only way to refuse a right token.
+      // An earlier token with a higher generation supersedes this one: the only way to refuse a right token.
       const superseded = response && codeOf(response) === 'superseded';
       if (right && !loose && status !== 200 && !superseded) throw new Error(`a right token got ${status}`);
       const leaked = leaks(bytes, target.lines.join(''));

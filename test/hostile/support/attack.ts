@@ -24,39 +24,39 @@ export interface Expected {
   readonly scopes?: readonly string[];
   /** Requests that reach a handler; absent: none. */
   readonly reached?: readonly string[];
-  /** Node's parser refuses it, so no handler has it: the log says no more than that, and the connection is closed. */
+  /** Node's parser refuses it before any handler: the log has no other detail, and the connection is closed. */
   readonly byParser?: true;
-  /** Node refuses it before any code of ours: no body, nothing in the log. */
+  /** Node refuses it before our code runs: no body, nothing in the log. */
   readonly byNode?: true;
-  /** The next request reached the app and its log, although its response was not sent any more. */
+  /** The next request reached the app and its log, although its response was not sent. */
   readonly nextLogged?: boolean;
-  /** Whether node says 100 Continue first. */
+  /** Whether Node sends 100 Continue first. */
   readonly continued?: true;
   /**
-   * What becomes of a good request that follows on the same connection: it is `served` (the default), the connection
-   * is `cut`, what was sent swallows it, or it is refused, with 400, because bytes in front of it are unreadable.
+   * The outcome of a good request that follows on the same connection: it is `served` (the default), the connection is
+   * `cut`, it is `swallowed` by what was sent before, or it is `refused` with 400 because of unreadable bytes before it.
    */
   readonly next?: 'served' | 'cut' | 'swallowed' | 'refused';
 }
 
-/** Refused for a reason of the gate: status, challenge and code from the table that the tests keep of their own. */
+/** Refused for a reason of the gate: status, challenge and code from the independent table of the tests. */
 export function refused(reason: Reason, more: Pick<Expected, 'scopes' | 'next'> = {}): Expected {
   const { status, error = null } = WIRE[reason];
   return { status, error, code: reason, ...more };
 }
 
-/** Refused by something else than the gate: a problem body without a challenge. */
+/** Not refused by the gate: a problem body without a challenge. */
 export function problem(status: number, code: string, more: Pick<Expected, 'next'> = {}): Expected {
   return { status, code, ...more };
 }
 
-/** Refused by node's parser. */
+/** Refused by Node's parser. */
 export function unreadable(status: 400 | 431 = 400): Expected {
   const code = status === 400 ? 'invalid_request' : 'request_header_fields_too_large';
   return { status, code, byParser: true, next: 'cut' };
 }
 
-/** Refused by node itself, for what its parser lets pass: no body, nothing in the log. */
+/** Refused by Node after parsing: no body, nothing in the log. */
 export function refusedByNode(): Expected {
   return { status: 400, byNode: true, next: 'cut' };
 }

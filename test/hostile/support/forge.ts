@@ -6,27 +6,27 @@ import type { TestKey } from '../../support/keys';
 
 export const ES = testKey('ES256');
 export const RS = testKey('RS256');
-/** The same RSA material, published without `alg`: what an `alg` of the token's choosing would have to go through. */
+/** The same RSA key, published without `alg`. */
 export const ANY_RSA: TestKey = { ...RS, kid: 'any-rsa', jwk: withoutAlg(RS, 'any-rsa') };
 export const PS = testKey('PS256');
 export const ES384 = testKey('ES384');
 export const ED = testKey('EdDSA');
-/** An attacker has keys too; these are published nowhere. */
+/** Keys of an attacker, not published anywhere. */
 export const STRANGER = newKey('ES256', ES.kid);
 export const STRANGER_RSA = newKey('RS256', RS.kid);
 
 /** What the issuer publishes. */
 export const PUBLISHED = [ES, RS, ANY_RSA, PS, ES384, ED].map(({ jwk }) => jwk);
 
-/** A token that is right in every way; the same for all rows that are about the request around it. */
+/** A good token, for the rows that are about the rest of the request. */
 export const GOOD = token();
 
-/** Signs raw header and payload texts as they are, so that neither can be tidied. */
+/** Signs raw header and payload texts unchanged. */
 export function signed(header: string, payload: string, key: TestKey = ES): string {
   return token({ key, rawHeader: header, payload });
 }
 
-/** Signs any two parts, encoded in whatever way. */
+/** Signs any two parts in any encoding. */
 export function signParts(header: string, payload: string, key: TestKey = ES): string {
   const input = `${header}.${payload}`;
   return `${input}.${signer(key.alg, key.privateKey)(Buffer.from(input)).toString('base64url')}`;
@@ -42,7 +42,7 @@ export function withParts(
   return [change.header ?? header, change.payload ?? payload, last ?? signature].join('.');
 }
 
-/** A token of the attacker's own making, signed with a key that no key set contains. */
+/** A token signed with a key that no key set contains. */
 export function forged(parts: TokenParts = {}): string {
   return token({ key: STRANGER, ...parts });
 }

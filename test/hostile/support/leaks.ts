@@ -8,17 +8,17 @@ const HEADERS =
   /^(?:authorization|proxy-authorization|cookie|x-[a-z-]*(?:token|authorization)|sec-websocket-protocol):(.*)$/gim;
 
 /**
- * Pieces of what a request presented as a credential that stand in a text: any 20 characters in a row of a token, or of
- * the value of a header that carries one, percent-encoded or not.
+ * Pieces of the credentials of a request that a text contains: any 16 characters in a row of a token, or of the value of
+ * a header that carries one, percent-encoded or not.
  */
 export function leaks(request: string, text: string): string[] {
-  const told = `${text}\n${decode(text)}`;
+  const output = `${text}\n${decode(text)}`;
   return secretsOf(`${request}\n${decode(request)}`)
     .flatMap(windows)
-    .filter((piece) => told.includes(piece));
+    .filter((piece) => output.includes(piece));
 }
 
-/** Tokens wherever they stand, and what credential headers hold. */
+/** Tokens anywhere in the request, and the values of credential headers. */
 function secretsOf(request: string): string[] {
   // A part of the good token alone looks like nothing in particular.
   const parts = GOOD.split('.').filter((part) => request.includes(part));

@@ -7,7 +7,7 @@ import { Duplex } from 'node:stream';
 
 const SOURCES = join(__dirname, '../../../src');
 
-/** Every member name that the sources of some layers mention, but those that every object has. */
+/** Every member name in the sources of some layers, except those that every object has. */
 export function memberNames(layers: readonly string[]): readonly string[] {
   const names = layers.flatMap((layer) => namesIn(join(SOURCES, layer)));
   return [...new Set(names)].filter((name) => !(name in Object.prototype)).sort();
@@ -20,7 +20,7 @@ function namesIn(folder: string): string[] {
   return [...text.matchAll(/(?:\.|'|\breadonly )([a-zA-Z_]\w+)(?=['?:,.;)\s])/g)].map(([, name]) => name as string);
 }
 
-/** Puts members on Object.prototype, and returns the function that takes them away again. */
+/** Puts members on Object.prototype, and returns a function that removes them. */
 export function pollute(names: readonly string[], value: unknown): () => void {
   for (const name of names) {
     Object.defineProperty(Object.prototype, name, { value, writable: true, configurable: true, enumerable: true });
@@ -30,7 +30,7 @@ export function pollute(names: readonly string[], value: unknown): () => void {
   };
 }
 
-/** A request that is ready to be passed to an app: Node's own objects are made before anything is polluted. */
+/** A request that is ready to be passed to an app: Node's objects are made before anything is polluted. */
 export interface PreparedRequest {
   /** Resolves with status and challenge error, or with `no response`. */
   send(app: RequestListener): Promise<string>;

@@ -22,7 +22,7 @@ export async function runAttack({ input, expected }: Attack, target: Target): Pr
   expect(outcome(result)).toEqual(expectedOutcome(expected));
   expect(target.reached).toEqual(expected.reached ?? []);
   expect(Object.keys(Object.prototype)).toEqual([]);
-  // The attacker's own: no key, address or file that a token names was fetched.
+  // Only the attacker's own connection: no key, URL or file that a token names was fetched.
   expect(target.connections.count).toBe(1);
   const response = result.responses.find(({ status }) => status >= 200);
   if (response && !expected.byNode) expectResponse(response, target.exposeReasons ? expected : opaque(expected), bytes);
@@ -35,12 +35,12 @@ function bytesOf(input: Attack['input']): string {
   return `GET /v1/orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${input.token}\r\n\r\n`;
 }
 
-/** Statuses in their order and how the connection ended: a smuggled request would be a response too many. */
+/** Statuses in their order and how the connection ended: a smuggled request would cause an additional response. */
 function outcome({ responses, malformed, closed, error }: Exchange): object {
   return {
     statuses: responses.map(({ status }) => status),
     ...(malformed !== undefined && { malformed }),
-    // A reset after a complete response is node cutting a request that it refused to read to its end.
+    // A reset after a complete response: Node does not read the rest of a refused request.
     ...(error !== undefined && error !== 'ECONNRESET' && error !== 'EPIPE' && { error }),
     closed,
   };
@@ -52,7 +52,7 @@ function expectedOutcome({ status, continued, next = 'served' }: Expected): obje
   return { statuses: [...first, ...second], closed: next !== 'swallowed' };
 }
 
-/** In production every bad token gets a response alike. */
+/** In production every bad token gets the same response. */
 function opaque(expected: Expected): Expected {
   return expected.error === 'invalid_token' ? { ...expected, code: 'invalid_token' } : expected;
 }

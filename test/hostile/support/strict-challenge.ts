@@ -1,4 +1,4 @@
-/** A challenge that was read: its scheme and its parameters, in their order. */
+/** A parsed challenge: its scheme and its parameters, in order. */
 export interface Challenge {
   readonly scheme: string;
   readonly parameters: ReadonlyMap<string, string>;
@@ -8,7 +8,7 @@ const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = String.raw`"((?:[\t \x21\x23-\x5b\x5d-\x7e]|\\[\t \x21-\x7e])*)"`;
 const PARAMETER = new RegExp(`(${TOKEN})=${QUOTED}`, 'y');
 
-/** What may stand in each parameter: RFC 6750 section 3, RFC 9728 section 5.1. */
+/** The syntax of each parameter: RFC 6750 section 3, RFC 9728 section 5.1. */
 const GRAMMARS: Readonly<Record<string, RegExp>> = {
   realm: /^.*$/,
   error: /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/,
@@ -33,7 +33,7 @@ export function parseChallenge(text: string): Challenge {
     const [whole = '', name = '', quoted = ''] = PARAMETER.exec(text) ?? [];
     if (whole === '') throw new Error(`no parameter at ${position}: ${text}`);
     const value = quoted.replace(/\\(.)/gs, '$1');
-    if (parameters.has(name)) throw new Error(`${name} stands twice: ${text}`);
+    if (parameters.has(name)) throw new Error(`duplicate ${name}: ${text}`);
     if (!GRAMMARS[name]?.test(value)) throw new Error(`${name} is unknown or malformed: ${text}`);
     parameters.set(name, value);
     position += whole.length;

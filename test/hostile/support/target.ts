@@ -10,7 +10,7 @@ import { routesOf } from '../../../src/app/commerce/routes';
 import { AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
 import { PUBLISHED } from './forge';
 
-/** The scaffold as it runs, with a record of what it did. */
+/** The running scaffold, with a record of what it did. */
 export interface Target {
   readonly port: number;
   /** Whether a 401 says why, as in development. */
@@ -24,7 +24,7 @@ export interface Target {
   close(): Promise<void>;
 }
 
-/** Starts the scaffold on loopback; the keys of the test issuer are given, so it has no reason to call anybody. */
+/** Starts the scaffold on loopback; the keys of the test issuer are given, so it has no reason to open a connection. */
 export async function openTarget(exposeReasons = true): Promise<Target> {
   const reached: string[] = [];
   const lines: string[] = [];
@@ -60,7 +60,7 @@ export async function openTarget(exposeReasons = true): Promise<Target> {
   };
 }
 
-/** The routes and guards of `/v1/orders`, with handlers that only write down that they were reached. */
+/** The routes and guards of `/v1/orders`, with handlers that only record that they were reached. */
 function recordingOrders(reached: string[]): Router {
   const router = Router();
   const orders = RESOURCES.filter(({ path }) => path === 'orders');

@@ -1,27 +1,27 @@
 import { connect } from 'node:net';
 
-/** One response as it came over the wire. */
+/** One response as received. */
 export interface WireResponse {
   readonly status: number;
-  /** By lower-case name; of a repeated one every value. */
+  /** By lower-case name; every value of a repeated header. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly body: string;
 }
 
-/** What came back on one connection. */
+/** What was received on one connection. */
 export interface Exchange {
   readonly responses: readonly WireResponse[];
-  /** Why the bytes that came back are not a sequence of well-formed responses. */
+  /** Why the received bytes are not a sequence of well-formed responses. */
   readonly malformed?: string;
   /** Whether the server closed the connection; else the client gave up waiting for more. */
   readonly closed: boolean;
-  /** The error that ended the connection, where one did: `ECONNRESET`. */
+  /** The error that ended the connection, if any: `ECONNRESET`. */
   readonly error?: string;
 }
 
-/** So long without a byte from the server means: it waits for us. Responses take a few ms. */
+/** After this time without a byte, the server is waiting for the client. Responses take a few ms. */
 export const SILENCE_MS = 300;
-/** Where the server is expected to close, it may be slow about it: other processes want the machine too. */
+/** Where the server is expected to close, it gets more time: the machine may be busy. */
 const PATIENCE_MS = 4_000;
 
 /** Sends bytes on a connection of their own and reads until the server closes it, or has been silent for `silenceMs`. */
@@ -42,7 +42,7 @@ export function exchange(port: number, bytes: Buffer, silenceMs = PATIENCE_MS): 
     });
     socket.on('data', (chunk: string) => (received += chunk));
     socket.on('end', () => socket.end());
-    // A refused request may get as a response and cut before all of it was sent: what came back until then counts.
+    // A refused request may be cut off before all of it was sent: what was received until then counts.
     socket.on('error', (failure: NodeJS.ErrnoException) => (error = failure.code ?? failure.message));
     socket.on('close', () =>
       resolve({ ...parseResponses(received, bytes), closed, ...(error !== undefined && { error }) }),

@@ -9,7 +9,7 @@ const app = createApp(issuer.options);
 expect.extend(matchers);
 
 test('orders are not for strangers', async () => {
-  const answer = await request(app).get('/v1/orders');
-  expect(answer).toBeProblem({ status: 401, code: 'missing_token' });
-  expect(answer).toHaveChallenge({});
+  const response = await request(app).get('/v1/orders');
+  expect(response).toBeProblem({ status: 401, code: 'missing_token' });
+  expect(response).toHaveChallenge({});
 });
