@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import { isLoopbackHost } from '../core/urls';
 import { equalTexts } from './clients/secrets';
-import { RefusedRequest } from './problem';
+import { RequestError } from './errors';
 
 /**
  * Makes the guard of the endpoints for operators. With an admin token, the caller must send it; without one, requests
@@ -15,15 +15,11 @@ function requireToken(adminToken: string): RequestHandler {
   return function requireAdminToken(req, _res, next) {
     const presented = /^Bearer +(\S+)$/i.exec(req.headers.authorization ?? '')?.[1];
     if (presented !== undefined && equalTexts(presented, adminToken)) return next();
-    throw new RefusedRequest({
-      status: 401,
-      code: presented === undefined ? 'missing_token' : 'invalid_token',
-      detail: 'Send the admin token of the token server: Authorization: Bearer <TILLGATE_ADMIN_TOKEN>.',
-      // RFC 6750 section 3.1: no error code when the request has no credentials.
-      headers: {
-        'WWW-Authenticate': `Bearer realm="admin"${presented === undefined ? '' : ', error="invalid_token"'}`,
-      },
-    });
+    const message = 'Send the admin token of the token server: Authorization: Bearer <TILLGATE_ADMIN_TOKEN>.';
+    // RFC 6750 section 3.1: no error code when the request has no credentials.
+    const [code, error] =
+      presented === undefined ? ['missing_token', ''] : ['invalid_token', ', error="invalid_token"'];
+    throw new RequestError(401, code, message, { 'WWW-Authenticate': `Bearer realm="admin"${error}` });
   };
 }
 
@@ -59,6 +55,6 @@ function hostnameOf(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : '';
 }
 
-function forbidden(detail: string): RefusedRequest {
-  return new RefusedRequest({ status: 403, code: 'forbidden', detail });
+function forbidden(message: string): RequestError {
+  return new RequestError(403, 'forbidden', message);
 }

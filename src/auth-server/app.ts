@@ -1,67 +1,52 @@
-import express from 'express';
+import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 import helmet from 'helmet';
 import { adminGuard } from './admin-guard';
 import { clientsApi } from './clients/api';
-import type { Registry } from './clients/registry';
-import { generationsFeed } from './generations/feed';
-import type { GenerationsStream } from './generations/stream';
-import { keySetEndpoint, metadataEndpoint, stripIssuerPath } from './oauth/discovery';
-import { sendOAuthError } from './oauth/error';
-import { introspectionEndpoint } from './oauth/introspection';
-import { oauthLimits } from './oauth/limits';
-import { tokenEndpoint } from './oauth/token-endpoint';
-import type { Tokens } from './oauth/tokens';
-import type { AuthServerSettings } from './options';
-import { allowOnly, refusalHandler, RefusedRequest } from './problem';
-import type { Store } from './storage/store';
-
-/** What the routes lead to. */
-export interface AppParts {
-  readonly settings: AuthServerSettings;
-  readonly store: Store;
-  readonly registry: Registry;
-  readonly tokens: Tokens;
-  /** Rotates the signing key; resolves with the `kid` of the new one. */
-  readonly rotateKeys: () => Promise<string>;
-  readonly stream: GenerationsStream;
-}
+import type { Context } from './context';
+import { allowOnly, RequestError, sendProblems } from './errors';
+import { generationsFeed, generationsStream } from './generations/feed';
+import { keySet, metadata } from './oauth/discovery';
+import { oauthEndpoints } from './oauth/endpoints';
+import { rotateKeys } from './storage/keys';
 
 /** Makes the token server's app: what clients and resource servers call first, then what only operators call. */
-export function createApp({ settings, store, registry, tokens, rotateKeys, stream }: AppParts): Express {
-  const state = () => store.state;
-  const limits = oauthLimits(settings.rateLimit, settings.clock);
-  const token = tokenEndpoint({ state, tokens, limit: limits.tokens });
-  const introspect = introspectionEndpoint({ state, tokens, limit: limits.guesses });
-  const metadata = metadataEndpoint({ ...settings, state });
-  const keySet = keySetEndpoint({ ...settings, state });
+export function createApp(context: Context): Express {
+  const { settings, store } = context;
+  const issuerPath = new URL(settings.issuer).pathname.replace(/\/$/, '');
   const readOnly = allowOnly('GET, HEAD');
+  const routes = Router();
+
+  routes.use('/connect', oauthEndpoints(context));
+  for (const name of ['oauth-authorization-server', 'openid-configuration']) {
+    // The path of an issuer follows the well-known URL (RFC 8414 section 3.1).
+    const urls = [`/.well-known/${name}`, `/.well-known/${name}${literal(issuerPath)}`];
+    routes.route(urls).get(metadata(context)).all(readOnly);
+  }
+  routes.route('/.well-known/openid-configuration/jwks').get(keySet(context)).all(readOnly);
+
+  routes.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(settings.adminToken));
+  routes.use('/clients', clientsApi(context));
+  routes.route('/generations').get(generationsFeed(store, settings.schedule)).all(readOnly);
+  routes.route('/generations/stream').get(generationsStream(store, settings.schedule)).all(readOnly);
+  routes
+    .route('/keys/rotate')
+    .post(async (_req, res) => void res.status(201).json({ kid: await rotateKeys(store, settings) }))
+    .all(allowOnly('POST'));
 
   const app = express();
   // Entity tags are versions and revisions here, set explicitly.
   app.disable('x-powered-by').disable('etag');
-  app.use(skipIfResponded, helmet(), stripIssuerPath(settings.issuer));
-
-  app.all('/connect/token', ...token);
-  app.all('/connect/introspect', ...introspect);
-  app.use('/connect/introspect', limits.countGuess);
-  app.use('/connect', sendOAuthError);
-  app.route('/.well-known/oauth-authorization-server').get(metadata).all(readOnly);
-  app.route('/.well-known/openid-configuration').get(metadata).all(readOnly);
-  app.route('/.well-known/openid-configuration/jwks').get(keySet).all(readOnly);
-
-  app.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(settings.adminToken));
-  app.use('/clients', clientsApi({ registry, tokens, scopes: settings.scopes }));
-  app.route('/generations').get(generationsFeed(store, settings.schedule)).all(readOnly);
-  app.route('/generations/stream').get(stream.handler).all(readOnly);
-  app
-    .route('/keys/rotate')
-    .post(async (_req, res) => void res.status(201).json({ kid: await rotateKeys() }))
-    .all(allowOnly('POST'));
-
-  app.use(refuseUnknownUrl);
-  app.use(refusalHandler(settings.logger));
+  app.use(skipIfResponded, helmet());
+  // A proxy may or may not remove the path of the issuer.
+  if (issuerPath !== '') app.use(literal(issuerPath), routes);
+  app.use(routes, refuseUnknownUrl, sendProblems(settings.logger));
   return app;
+}
+
+/** A path in which Express finds no parameters and wildcards. */
+function literal(path: string): string {
+  return path.replace(/[{}()[\]+?!:*\\]/g, '\\$&');
 }
 
 /** An app that mounts this one may have responded already, after a time limit for example. */
@@ -76,5 +61,5 @@ const doNotStore: RequestHandler = (_req, res, next) => {
 };
 
 const refuseUnknownUrl: RequestHandler = () => {
-  throw new RefusedRequest({ status: 404, code: 'not_found', detail: 'There is nothing at this URL.' });
+  throw new RequestError(404, 'not_found', 'There is nothing at this URL.');
 };

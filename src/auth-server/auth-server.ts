@@ -1,17 +1,14 @@
 import type { RequestListener } from 'node:http';
 import { createApp } from './app';
-import { readNewClient } from './clients/input';
-import { createRegistry } from './clients/registry';
-import { toResource } from './clients/client';
+import { listClients, registerClient } from './clients/api';
 import type { ClientResource, ClientWithSecret } from './clients/client';
 import { createPublisher } from './generations/publisher';
-import { sentinelKeeper } from './generations/sentinel';
-import { generationsStream } from './generations/stream';
-import { createTokens } from './oauth/tokens';
+import { keepSentinel } from './generations/sentinel';
+import { Tokens } from './oauth/tokens';
 import { readAuthServerOptions } from './options';
-import type { AuthServerOptions, AuthServerSettings } from './options';
+import type { AuthServerOptions } from './options';
 import { writeDurably } from './storage/durable-file';
-import { newSigningKey, rotatedKeys } from './storage/keys';
+import { newSigningKey, rotateKeys } from './storage/keys';
 import { Store } from './storage/store';
 
 /** What a client registers with: the body of `POST /clients`. */
@@ -57,55 +54,32 @@ export interface AuthServer {
  */
 export async function createAuthServer(options: AuthServerOptions): Promise<AuthServer> {
   const settings = readAuthServerOptions(options);
-  const { clock, schedule, logger, signingAlgorithm } = settings;
+  const { signingAlgorithm } = settings;
   const newKeys = async () => ({ signing: await newSigningKey(signingAlgorithm), retired: [] });
-  const store = await Store.open({ dataDir: settings.dataDir, clock, logger, write: writeDurably, newKeys });
-  const rotateKeys = keyRotation(store, settings);
+  const store = await Store.open({ ...settings, write: writeDurably, newKeys });
   try {
-    if (store.state.keys.signing.alg !== signingAlgorithm) await rotateKeys();
+    if (store.state.keys.signing.alg !== signingAlgorithm) await rotateKeys(store, settings);
   } catch (error) {
     await store.close();
     throw error;
   }
 
-  const tokens = createTokens({ ...settings, state: () => store.state });
-  const source = settings.generationSource;
-  const publisher = createPublisher({ source, schedule, logger });
-  const keeper = source && sentinelKeeper({ source, store, publisher, schedule, logger });
-  await keeper?.start();
-  const registry = createRegistry(store, publisher);
-  const stream = generationsStream(store, schedule);
+  const publisher = createPublisher(settings);
+  const closeSentinel = await keepSentinel(settings, store, publisher);
+  const context = { settings, store, publisher, tokens: new Tokens(settings, store) };
 
   return {
-    handler: createApp({ settings, store, registry, tokens, rotateKeys, stream }),
-    async register(client) {
-      const { row, secret } = await registry.register(readNewClient(client, settings.scopes));
-      return { ...toResource(row), client_secret: secret };
-    },
-    list: () => registry.list().map(toResource),
+    handler: createApp(context),
+    // Async, so that a wrong client is a rejection.
+    register: async (client) => registerClient(context, client),
+    list: () => listClients(store.state),
     async rotateKeys() {
-      await rotateKeys();
+      await rotateKeys(store, settings);
     },
     async close() {
-      stream.close();
-      keeper?.close();
+      closeSentinel();
       publisher.close();
       await store.close();
     },
-  };
-}
-
-/** The clock of a resource server may be slow by this much. */
-const SKEW_MS = 60_000;
-
-/** Makes what rotates the signing key; resolves with the `kid` of the new one once it is on disk. */
-function keyRotation(store: Store, settings: AuthServerSettings): () => Promise<string> {
-  const publishedForMs = settings.tokenLifetimeSeconds * 1000 + SKEW_MS;
-  return async function rotateKeys() {
-    const next = await newSigningKey(settings.signingAlgorithm);
-    return store.change(({ keys }, { nowMs }) => ({
-      keys: rotatedKeys(keys, next, nowMs + publishedForMs, nowMs),
-      value: next.kid,
-    }));
   };
 }

@@ -2,6 +2,5 @@ import './required';
 export { createAuthServer } from './auth-server';
 export type { AuthServer, ClientRegistration } from './auth-server';
 export type { ClientResource, ClientWithSecret } from './clients/client';
-export type { RateLimit } from './oauth/limits';
-export type { AuthServerOptions } from './options';
+export type { AuthServerOptions, RateLimit } from './options';
 export type { SigningAlgorithm } from './storage/state';

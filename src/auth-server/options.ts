@@ -3,11 +3,10 @@ import type { Clock, Schedule } from '../core/clock';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { isLoopbackHost } from '../core/urls';
-import { readOptions } from '../core/options';
+import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import type { GenerationSource } from '../generation/source';
 import { isScopeToken } from '../token/scopes';
-import type { RateLimit } from './oauth/limits';
 import type { SigningAlgorithm } from './storage/state';
 
 /** Options of `createAuthServer()`. */
@@ -41,21 +40,16 @@ export interface AuthServerOptions {
   readonly schedule?: Schedule | undefined;
 }
 
-/** The options, checked and with every default in place. */
-export interface AuthServerSettings {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly dataDir: string;
-  readonly scopes: readonly string[] | undefined;
-  readonly generationSource: GenerationSource | undefined;
-  readonly adminToken: string | undefined;
-  readonly tokenLifetimeSeconds: number;
-  readonly signingAlgorithm: SigningAlgorithm;
-  readonly rateLimit: RateLimit | false;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly schedule: Schedule;
+/** A number of requests per window of time. */
+export interface RateLimit {
+  /** Requests per window, at least 1. */
+  readonly limit: number;
+  /** Length of the window, in ms. */
+  readonly windowMs: number;
 }
+
+/** The options, checked and with every default in place. */
+export type AuthServerSettings = Readonly<ReturnType<typeof readSettings>>;
 
 const OPTIONS = [
   'issuer',
@@ -72,11 +66,9 @@ const OPTIONS = [
   'logger',
   'clock',
   'schedule',
-] as const;
+] as const satisfies readonly (keyof AuthServerOptions)[];
 
 type Reader = OptionReader<(typeof OPTIONS)[number]>;
-
-const DEFAULT_RATE_LIMIT: RateLimit = { limit: 60, windowMs: 60_000 };
 
 /**
  * Reads the options of `createAuthServer()`.
@@ -85,13 +77,22 @@ const DEFAULT_RATE_LIMIT: RateLimit = { limit: 60, windowMs: 60_000 };
  */
 export function readAuthServerOptions(options: AuthServerOptions): AuthServerSettings {
   const given = readOptions('createAuthServer', options, OPTIONS);
-  refuseProduction(given);
+  if (given.boolean('production', process.env['NODE_ENV'] === 'production')) {
+    throw new TypeError(
+      'createAuthServer(): the embedded token server is for development and refuses NODE_ENV=production; ' +
+        'set TILLGATE_AUTH_URL to your authorization server',
+    );
+  }
+  return readSettings(given, options);
+}
+
+function readSettings(given: Reader, { scopes, generationSource, rateLimit, logger }: AuthServerOptions) {
   return {
     issuer: readIssuer(given),
     audience: given.string('audience') ?? given.refuse('audience', 'a non-empty string'),
     dataDir: given.string('dataDir') ?? given.refuse('dataDir', 'the path of a directory'),
-    scopes: readScopes(given, options.scopes),
-    generationSource: readSource(given, options.generationSource),
+    scopes: readScopes(given, scopes),
+    generationSource: readSource(given, generationSource),
     adminToken: readAdminToken(given),
     tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, {
       unit: 'seconds',
@@ -100,45 +101,30 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
       integer: true,
     }),
     signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),
-    rateLimit: readRateLimit(given, options.rateLimit),
-    logger: options.logger ?? consoleLogger,
+    rateLimit: readRateLimit(given, rateLimit),
+    logger: logger ?? consoleLogger,
     clock: given.callable('clock', systemClock),
     schedule: given.callable('schedule', systemSchedule),
   };
 }
 
-function refuseProduction(given: Reader): void {
-  if (!given.boolean('production', process.env['NODE_ENV'] === 'production')) return;
-  throw new TypeError(
-    'createAuthServer(): the embedded token server is for development and refuses NODE_ENV=production; ' +
-      'set TILLGATE_AUTH_URL to your authorization server',
-  );
-}
-
 /** An issuer identifier has neither query nor fragment (RFC 8414 section 2). */
 function readIssuer(given: Reader): string {
   const issuer = given.string('issuer') ?? '';
-  if (!URL.canParse(issuer) || !/^https?:\/\/[^?#]+$/.test(issuer)) {
-    given.refuse('issuer', 'an http: or https: URL without query and fragment');
-  }
-  return issuer;
+  if (URL.canParse(issuer) && /^https?:\/\/[^?#]+$/.test(issuer)) return issuer;
+  return given.refuse('issuer', 'an http: or https: URL without query and fragment');
 }
 
 function readScopes(given: Reader, scopes: unknown): readonly string[] | undefined {
   if (scopes === undefined) return undefined;
-  const fits =
-    Array.isArray(scopes) &&
-    scopes.length > 0 &&
-    scopes.every((scope) => typeof scope === 'string' && isScopeToken(scope));
-  if (!fits) given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"');
-  return [...(scopes as string[])];
+  const isScope = (scope: unknown): scope is string => typeof scope === 'string' && isScopeToken(scope);
+  if (isList(scopes) && scopes.length > 0 && scopes.every(isScope)) return [...scopes];
+  return given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"');
 }
 
 function readSource(given: Reader, source: GenerationSource | undefined): GenerationSource | undefined {
-  if (source === undefined) return undefined;
-  if (typeof source?.publish !== 'function')
-    given.refuse('generationSource', 'a source with publish(), such as memoryGenerations()');
-  return source;
+  if (source === undefined || typeof source?.publish === 'function') return source;
+  return given.refuse('generationSource', 'a source with publish(), such as memoryGenerations()');
 }
 
 function readAdminToken(given: Reader): string | undefined {
@@ -153,13 +139,13 @@ function readAdminToken(given: Reader): string | undefined {
   return adminToken;
 }
 
-function readRateLimit(given: Reader, rateLimit: unknown): RateLimit | false {
-  if (rateLimit === undefined) return DEFAULT_RATE_LIMIT;
+const DEFAULT_RATE_LIMIT: RateLimit = { limit: 60, windowMs: 60_000 };
+
+function readRateLimit(given: Reader, rateLimit: unknown = DEFAULT_RATE_LIMIT): RateLimit | false {
   if (rateLimit === false) return false;
   const { limit, windowMs } = (rateLimit ?? {}) as Partial<RateLimit>;
-  if (!isCount(limit) || !isCount(windowMs))
-    given.refuse('rateLimit', '{ limit, windowMs }, both whole numbers from 1, or false');
-  return { limit, windowMs };
+  if (isCount(limit) && isCount(windowMs)) return { limit, windowMs };
+  return given.refuse('rateLimit', '{ limit, windowMs }, both whole numbers from 1, or false');
 }
 
 function isCount(value: unknown): value is number {

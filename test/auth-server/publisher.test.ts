@@ -54,7 +54,7 @@ it('a source that hangs is waited for 2 s, no longer', async () => {
   const source = fragileSource();
   source.broken = hang;
   const log = recordingLogger();
-  const publisher = createPublisher({ source, schedule: time.schedule, logger: log });
+  const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: log });
   let responded = false;
   void publisher.publish([['pos-17', 1]]).then(() => (responded = true));
   await time.advance(1_999);
@@ -76,7 +76,7 @@ it('a source that throws counts as one that rejects', async () => {
       throw new Error('broken');
     },
   };
-  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: recordingLogger() });
   await publisher.publish([['pos-17', 1]]);
   expect(time.pending).toBe(1);
   publisher.close();
@@ -99,7 +99,7 @@ it('tells many floors in batches, and stops at the first that fails', async () =
     },
   };
   const floors = Array.from({ length: 350 }, (_, n): [string, number] => [`client-${n}`, n + 1]);
-  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: recordingLogger() });
   await publisher.publish(floors);
   expect([asked.length, Math.max(...under)]).toEqual([200, 100]);
   const pending = (...ids: string[]): boolean[] => ids.map((id) => publisher.isPending(id));
@@ -117,7 +117,7 @@ it('tells many floors in batches, and stops at the first that fails', async () =
 it('a change that gets through brings all pending floors after it', async () => {
   const time = fakeTime();
   const source = fragileSource();
-  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: recordingLogger() });
   source.broken = refuse;
   for (let n = 0; n < 20; n++) await publisher.publish([[`client-${n}`, 1]]);
   source.broken = undefined;
@@ -131,7 +131,7 @@ it('a change that gets through brings all pending floors after it', async () => 
 it('a late, lower publication does not lower a pending floor', async () => {
   const time = fakeTime();
   const source = fragileSource();
-  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: recordingLogger() });
   source.broken = refuse;
   await publisher.publish([['pos-17', 5]]);
   await publisher.publish([['pos-17', 3]]);
@@ -144,7 +144,7 @@ it('a late, lower publication does not lower a pending floor', async () => {
 it('a floor that rises while its publication is under way stays pending', async () => {
   const time = fakeTime();
   const source = fragileSource();
-  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: recordingLogger() });
   let release = (): void => {};
   source.broken = () => new Promise((resolve) => (release = resolve));
   const first = publisher.publish([['pos-17', 1]]);
@@ -163,7 +163,7 @@ it('a floor that rises while its publication is under way stays pending', async 
 it('a closed publisher sends nothing more', async () => {
   const time = fakeTime();
   const source = fragileSource();
-  const publisher = createPublisher({ source, schedule: time.schedule, logger: recordingLogger() });
+  const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: recordingLogger() });
   publisher.close();
   await publisher.publish([['pos-17', 1]]);
   expect([source.published, time.pending]).toEqual([[], 0]);

@@ -4,9 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
-import { generationsFeed } from '../../src/auth-server/generations/feed';
-import { generationsStream } from '../../src/auth-server/generations/stream';
-import type { KeyRing } from '../../src/auth-server/storage/state';
+import { generationsFeed, generationsStream } from '../../src/auth-server/generations/feed';
+import type { ClientRow, KeyRing } from '../../src/auth-server/storage/state';
 import { Store } from '../../src/auth-server/storage/store';
 import { systemSchedule } from '../../src/core/clock';
 import { httpGenerations } from '../../src/generation/http/source';
@@ -28,9 +27,8 @@ export async function overHttp(): Promise<GenerationSourceFixture> {
     write: () => Promise.resolve(),
     newKeys: () => Promise.resolve(NO_KEYS),
   });
-  const stream = generationsStream(store, systemSchedule);
   const app = express().disable('etag').get('/generations', generationsFeed(store));
-  const server = createServer(app.get('/generations/stream', stream.handler));
+  const server = createServer(app.get('/generations/stream', generationsStream(store, systemSchedule)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const open = () => httpGenerations({ url, logger: recordingLogger() });
@@ -51,9 +49,9 @@ export async function overHttp(): Promise<GenerationSourceFixture> {
 }
 
 function publish(store: Store, clientId: string, generation: number): Promise<void> {
-  return store.change(({ tombstones }, { revision }) => {
-    const known = tombstones.get(clientId)?.generation ?? -1;
+  return store.change(({ clients }, { revision }) => {
+    const known = clients.get(clientId)?.generation ?? -1;
     if (generation <= known) return { value: undefined };
-    return { tombstone: { clientId, generation, version: 1, movedAt: revision }, value: undefined };
+    return { put: { clientId, generation, movedAt: revision } as ClientRow, value: undefined };
   });
 }

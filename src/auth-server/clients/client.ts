@@ -1,21 +1,13 @@
 import { nextNumber } from '../storage/state';
-import type { ClientRow, StoredSecret, Tombstone } from '../storage/state';
+import type { ClientRow, StoredSecret } from '../storage/state';
 import type { ChangeContext } from '../storage/store';
 import { MAX_SECRETS } from './secrets';
 
 /** What a client registers with. */
-export interface NewClient {
-  readonly clientId: string;
-  readonly description: string;
-  readonly scopes: readonly string[];
-}
+export type NewClient = Pick<ClientRow, 'clientId' | 'description' | 'scopes'>;
 
 /** What can be changed about a client; absent members stay. */
-export interface ClientPatch {
-  readonly description?: string;
-  readonly scopes?: readonly string[];
-  readonly disabled?: boolean;
-}
+export type ClientPatch = Partial<Pick<ClientRow, 'description' | 'scopes' | 'disabled'>>;
 
 /** How a secret is rotated. */
 export interface RotationOptions {
@@ -29,7 +21,7 @@ export interface RotationOptions {
 export function registered(
   { clientId, description, scopes }: NewClient,
   secret: StoredSecret,
-  before: Tombstone | undefined,
+  before: ClientRow | undefined,
   { nowMs, revision }: ChangeContext,
 ): ClientRow {
   return {
@@ -37,6 +29,7 @@ export function registered(
     description,
     scopes,
     disabled: false,
+    deleted: false,
     generation: before ? nextNumber(before.generation, nowMs) : nowMs,
     version: (before?.version ?? 0) + 1,
     secrets: [secret],
@@ -73,10 +66,10 @@ export function withNewGeneration(row: ClientRow, context: ChangeContext): Clien
   return { ...withNewVersion(row, context), generation, movedAt: context.revision };
 }
 
-/** What a deleted client leaves: its tokens are discarded. */
-export function deleted(row: ClientRow, context: ChangeContext): Tombstone {
-  const { clientId, generation, version, movedAt } = withNewGeneration(row, context);
-  return { clientId, generation, version, movedAt };
+/** The row of a deleted client: its tokens are discarded. */
+export function deleted(row: ClientRow, context: ChangeContext): ClientRow {
+  const emptied = { ...row, description: '', scopes: [], secrets: [], disabled: true, deleted: true };
+  return withNewGeneration(emptied, context);
 }
 
 /**

@@ -1,18 +1,18 @@
 import { isObject } from '../../core/objects';
 import { describe, didYouMean } from '../../core/options';
 import { isScopeToken } from '../../token/scopes';
-import { invalidRequest } from '../problem';
+import { invalidRequest } from '../errors';
 import type { ClientPatch, NewClient, RotationOptions } from './client';
 
 /** Scopes that may be registered; `undefined`: any. */
 type KnownScopes = readonly string[] | undefined;
 
-const LONGEST_DESCRIPTION = 1_000;
+const MAX_DESCRIPTION_LENGTH = 1_000;
 
 /**
  * Reads the body of a registration.
  *
- * @throws RefusedRequest 400 that says what was got, what is expected and what to do.
+ * @throws RequestError 400 that says what was got, what is expected and what to do.
  */
 export function readNewClient(body: unknown, known: KnownScopes): NewClient {
   const { client_id, description = '', scope } = readMembers(body, ['client_id', 'description', 'scope']);
@@ -74,9 +74,9 @@ function readClientId(value: unknown): string {
 
 function readDescription(value: unknown): string {
   if (typeof value !== 'string') throw invalidRequest(`description must be a string; got ${describe(value)}.`);
-  if (value.length > LONGEST_DESCRIPTION) {
+  if (value.length > MAX_DESCRIPTION_LENGTH) {
     throw invalidRequest(
-      `description must have at most ${LONGEST_DESCRIPTION} characters; got ${value.length}. Shorten it.`,
+      `description must have at most ${MAX_DESCRIPTION_LENGTH} characters; got ${value.length}. Shorten it.`,
     );
   }
   if (/\p{Cc}/u.test(value)) {

@@ -1,18 +1,21 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Request, RequestHandler, Response } from 'express';
 import { systemSchedule } from '../../core/clock';
-import type { Schedule } from '../../core/clock';
+import type { Schedule, Timer } from '../../core/clock';
 import { describe } from '../../core/options';
 import { isGeneration } from '../../generation/generation';
-import { invalidRequest } from '../problem';
+import { invalidRequest } from '../errors';
+import { floorsSince } from '../storage/state';
+import type { MovedFloor } from '../storage/state';
 import type { Store } from '../storage/store';
-import { collectFloorsSince, drained, floorsSince, isOver } from './floors';
-import type { MovedFloor } from './floors';
 
 const LINES = 'application/x-ndjson';
-
 /** Lines per write: about a millisecond of work. */
 const SLICE = 1_000;
+/** A reader that receives nothing for three of them gives up the connection. */
+const HEARTBEAT_MS = 15_000;
+/** A reader that takes nothing for this long is dropped. */
+const MAX_STALL_MS = 15_000;
 
 /**
  * Makes `GET /generations?since=<ms>`: every floor that changed at or after that time, also of deleted clients, and the
@@ -27,18 +30,18 @@ export function generationsFeed(store: Store, schedule: Schedule = systemSchedul
     const now = store.nowMs();
     res.vary('Accept').set({ ETag: `"${state.revision}"`, 'Cache-Control': 'no-cache' });
     if (req.fresh) return void res.status(304).end();
+    const floors = await floorsSince(state, since);
+    if (isOver(res)) return;
     if (req.accepts(['application/json', LINES]) !== LINES) {
-      return void res.json({ now, floors: floorsSince(state, since).map(toEntry) });
+      return void res.json({ now, floors: floors.map(toEntry) });
     }
     res.set('Content-Type', LINES);
-    if (req.method === 'HEAD') return void res.end();
-    await sendLines(res, now, await collectFloorsSince(state, since), schedule);
+    await sendLines(res, now, floors, schedule);
   };
 }
 
 /** Writes in slices, as fast as the reader takes them: a million floors must not delay other requests. */
 async function sendLines(res: Response, now: number, floors: readonly MovedFloor[], schedule: Schedule): Promise<void> {
-  if (isOver(res)) return;
   res.write(`${JSON.stringify({ now, count: floors.length })}\n`);
   for (let at = 0; at < floors.length && !isOver(res); at += SLICE) {
     const lines = floors.slice(at, at + SLICE).map((floor) => `${JSON.stringify(toEntry(floor))}\n`);
@@ -48,8 +51,75 @@ async function sendLines(res: Response, now: number, floors: readonly MovedFloor
   res.end();
 }
 
-function toEntry({ clientId, generation }: MovedFloor): { client_id: string; generation: number } {
-  return { client_id: clientId, generation };
+/**
+ * Makes `GET /generations/stream` (WHATWG HTML section 9.2): one event per floor that changes. `Last-Event-ID` replays
+ * every floor that changed at or after it. A reader that takes nothing for 15 s is dropped; it reconnects with its last id.
+ */
+export function generationsStream(store: Store, schedule: Schedule): RequestHandler {
+  return async function streamGenerations(req, res) {
+    const from = firstRevision(req) ?? store.state.revision + 1;
+    res.writeHead(200, {
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-store',
+      // Proxies of the nginx family buffer events without it.
+      'X-Accel-Buffering': 'no',
+    });
+    if (req.method === 'HEAD') return void res.end();
+    // Shows the reader immediately that the stream is open.
+    res.write(':\n\n');
+    startHeartbeat(res, schedule);
+    await sendFloors(res, store, from, schedule);
+    res.end();
+  };
+}
+
+/** Sends changes until the connection or the store is closed. A slow reader gets the latest floors, not every step. */
+async function sendFloors(res: Response, store: Store, from: number, schedule: Schedule): Promise<void> {
+  let next = from;
+  let wake = (): void => {};
+  const unsubscribe = store.subscribe(() => wake());
+  res.once('close', () => wake());
+  const isDone = (): boolean => isOver(res) || store.closed;
+  while (!isDone()) {
+    // Before the state is read: a change in between must wake too.
+    const woken = new Promise<void>((resolve) => (wake = resolve));
+    const moved = await floorsSince(store.state, next);
+    for (const floor of moved.sort((a, b) => a.movedAt - b.movedAt)) {
+      if (isDone()) break;
+      next = floor.movedAt + 1;
+      if (!res.write(toEvent(floor))) await drained(res, schedule);
+    }
+    if (moved.length === 0) await woken;
+  }
+  unsubscribe();
+}
+
+function startHeartbeat(res: Response, schedule: Schedule): void {
+  let timer: Timer;
+  function beat(): void {
+    if (!res.writableNeedDrain && !isOver(res)) res.write(':\n\n');
+    timer = schedule(beat, HEARTBEAT_MS);
+  }
+  timer = schedule(beat, HEARTBEAT_MS);
+  res.once('close', () => timer.cancel());
+}
+
+/** Resolves when the reader of a long response takes more, or is gone. */
+function drained(res: Response, schedule: Schedule): Promise<void> {
+  return new Promise((resolve) => {
+    const deadline = schedule(() => res.destroy(), MAX_STALL_MS);
+    function done(): void {
+      deadline.cancel();
+      res.off('drain', done).off('close', done);
+      resolve();
+    }
+    res.on('drain', done).on('close', done);
+  });
+}
+
+/** Whether nothing more can be written. */
+function isOver(res: Response): boolean {
+  return res.destroyed || res.writableEnded;
 }
 
 function readSince({ query }: Request): number {
@@ -57,4 +127,19 @@ function readSince({ query }: Request): number {
   const ms = typeof since === 'string' && /^\d{1,16}$/.test(since) ? Number(since) : NaN;
   if (isGeneration(ms)) return ms;
   throw invalidRequest(`since must be a time in ms since the epoch, such as 1800000000000; got ${describe(since)}.`);
+}
+
+/** A foreign id asks for everything: repetition is harmless, a gap is not. */
+function firstRevision(req: Request): number | undefined {
+  const id = req.get('last-event-id');
+  if (id === undefined || id === '') return undefined;
+  return /^\d{1,16}$/.test(id) ? Number(id) : 0;
+}
+
+function toEntry({ clientId, generation }: MovedFloor): { client_id: string; generation: number } {
+  return { client_id: clientId, generation };
+}
+
+function toEvent(floor: MovedFloor): string {
+  return `id: ${floor.movedAt}\nevent: generation\ndata: ${JSON.stringify(toEntry(floor))}\n\n`;
 }

@@ -1,10 +1,10 @@
 import { backOffMs, withTimeLimit } from '../../core/clock';
-import type { Schedule, Timer } from '../../core/clock';
-import type { Logger } from '../../core/logger';
-import type { Floor, GenerationSource } from '../../generation/source';
+import type { Timer } from '../../core/clock';
+import type { Floor } from '../../generation/source';
 import { describeFailure, noResponse } from '../../generation/source-error';
+import type { AuthServerSettings } from '../options';
 
-/** Publishes floors to a source, and repeats that until the source has them. */
+/** Publishes floors to the generation source, and repeats that until the source has them. */
 export interface Publisher {
   /**
    * Publishes; resolves after the first attempt, successful or not. The floors are durable in the token server already:
@@ -18,21 +18,18 @@ export interface Publisher {
   close(): void;
 }
 
-/** What a publisher works with. */
-export interface PublisherOptions {
-  readonly source: GenerationSource | undefined;
-  readonly schedule: Schedule;
-  readonly logger: Logger;
-}
-
 /** A response to a PATCH waits no longer than this for a source that hangs. */
-const LONGEST_ATTEMPT_MS = 2_000;
+const ATTEMPT_TIMEOUT_MS = 2_000;
 const PAUSES = { firstMs: 250, longestMs: 30_000 };
 /** Floors that are sent concurrently. */
 const BATCH = 100;
 
-/** Makes the publisher to one source; without a source it does nothing. */
-export function createPublisher({ source, schedule, logger }: PublisherOptions): Publisher {
+/** Makes the publisher; without a source it does nothing. */
+export function createPublisher({
+  generationSource: source,
+  schedule,
+  logger,
+}: Pick<AuthServerSettings, 'generationSource' | 'schedule' | 'logger'>): Publisher {
   const pending = new Map<string, number>();
   let failures = 0;
   let timer: Timer | undefined;
@@ -60,21 +57,21 @@ export function createPublisher({ source, schedule, logger }: PublisherOptions):
     if (failures > 0) recovered();
   }
 
+  async function send(clientId: string): Promise<void> {
+    const generation = pending.get(clientId);
+    if (generation === undefined) return;
+    // A source may throw where it should reject.
+    const attempt = Promise.resolve().then(() => source?.publish?.(clientId, generation));
+    await withTimeLimit(attempt, ATTEMPT_TIMEOUT_MS, schedule, noResponse);
+    if (pending.get(clientId) === generation) pending.delete(clientId);
+  }
+
   /** A floor that the source refuses must not block the others. */
   function moveToEnd(clientId: string): void {
     const generation = pending.get(clientId);
     if (generation === undefined) return;
     pending.delete(clientId);
     pending.set(clientId, generation);
-  }
-
-  async function send(clientId: string): Promise<void> {
-    const generation = pending.get(clientId);
-    if (generation === undefined) return;
-    // A source may throw where it should reject.
-    const attempt = Promise.resolve().then(() => source?.publish?.(clientId, generation));
-    await withTimeLimit(attempt, LONGEST_ATTEMPT_MS, schedule, noResponse);
-    if (pending.get(clientId) === generation) pending.delete(clientId);
   }
 
   /** Logs once per outage: a source can be down for a night. */

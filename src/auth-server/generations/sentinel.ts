@@ -1,27 +1,11 @@
-import type { Schedule, Timer } from '../../core/clock';
-import type { Logger } from '../../core/logger';
 import { withTimeLimit } from '../../core/clock';
-import type { Floor, GenerationSource } from '../../generation/source';
+import type { Timer } from '../../core/clock';
+import type { GenerationSentinel } from '../../generation/source';
 import { describeFailure, noResponse } from '../../generation/source-error';
+import type { AuthServerSettings } from '../options';
+import { floorsSince } from '../storage/state';
 import type { Store } from '../storage/store';
-import { collectFloorsSince } from './floors';
 import type { Publisher } from './publisher';
-
-/** Keeps a source complete: floors that it has lost are published again. */
-export interface SentinelKeeper {
-  /** Publishes what the source lacks, and checks it every second from now on; never rejects. */
-  start(): Promise<void>;
-  close(): void;
-}
-
-/** What is kept complete, and from what. */
-export interface SentinelKeeperOptions {
-  readonly source: GenerationSource;
-  readonly store: Pick<Store, 'state' | 'nowMs'>;
-  readonly publisher: Publisher;
-  readonly schedule: Schedule;
-  readonly logger: Logger;
-}
 
 const EVERY_MS = 1_000;
 const TIMEOUT_MS = 2_000;
@@ -29,11 +13,18 @@ const TIMEOUT_MS = 2_000;
 const MARGIN_MS = 60_000;
 
 /**
- * Makes the keeper of a source's sentinel (see `GenerationSentinel`). A source without one cannot lose floors: it gets
- * all of them at the start, and is not checked.
+ * Publishes what the source lacks, and from now on checks its sentinel every second (see `GenerationSentinel`): floors
+ * that it has lost are published again. A source without a sentinel cannot lose floors: it gets all of them now, and is
+ * not checked. Never rejects.
+ *
+ * @returns what ends the checks
  */
-export function sentinelKeeper({ source, store, publisher, schedule, logger }: SentinelKeeperOptions): SentinelKeeper {
-  const { sentinel } = source;
+export async function keepSentinel(
+  { generationSource, schedule, logger }: AuthServerSettings,
+  store: Store,
+  publisher: Publisher,
+): Promise<() => void> {
+  const sentinel = generationSource?.sentinel;
   /** The sentinel written last; `undefined` until the source was complete once since the start. */
   let last: number | undefined;
   let isRepairing = false;
@@ -41,13 +32,13 @@ export function sentinelKeeper({ source, store, publisher, schedule, logger }: S
   let timer: Timer | undefined;
   let closed = false;
 
-  async function check(): Promise<void> {
+  async function check(sentinel: GenerationSentinel): Promise<void> {
     try {
-      const found = await within(async () => sentinel?.read());
+      const found = await withTimeLimit(sentinel.read(), TIMEOUT_MS, schedule, noResponse);
       const since = firstMissing(found);
       if (since === undefined) await publisher.retry();
-      else await publishSince(since);
-      if (!publisher.isPending() && !closed) await raise(found);
+      else await repair(since);
+      if (!publisher.isPending() && !closed) await raise(sentinel, found);
       if (isFailing) logger.info({}, 'the source of generations can be reached again');
       isFailing = false;
     } catch (error) {
@@ -56,7 +47,7 @@ export function sentinelKeeper({ source, store, publisher, schedule, logger }: S
       }
       isFailing = true;
     }
-    if (!closed) timer = schedule(() => void check(), EVERY_MS);
+    if (!closed) timer = schedule(() => void check(sentinel), EVERY_MS);
   }
 
   /** The revision from which the source may lack floors; `undefined` when it is complete. */
@@ -65,40 +56,27 @@ export function sentinelKeeper({ source, store, publisher, schedule, logger }: S
     return last === undefined || found < last ? found - MARGIN_MS : undefined;
   }
 
-  async function publishSince(revision: number): Promise<void> {
-    const floors = await floorsSince(revision);
+  async function repair(since: number): Promise<void> {
+    const floors = await floorsSince(store.state, since);
     if (last !== undefined && !isRepairing) {
       logger.warn({ floors: floors.length }, 'the source has lost generations, they are published again');
     }
     isRepairing = true;
-    await publisher.publish(floors);
+    await publisher.publish(floors.map(({ clientId, generation }) => [clientId, generation]));
   }
 
   /** Not beyond the revision of a change that is being written: its floor is not published yet. */
-  async function raise(found = 0): Promise<void> {
+  async function raise(sentinel: GenerationSentinel, found = 0): Promise<void> {
     const next = Math.max(found + 1, (last ?? 0) + 1, store.nowMs());
-    await within(async () => sentinel?.write(next));
+    await withTimeLimit(sentinel.write(next), TIMEOUT_MS, schedule, noResponse);
     last = next;
     isRepairing = false;
   }
 
-  function within<Value>(call: () => Promise<Value>): Promise<Value> {
-    return withTimeLimit(call(), TIMEOUT_MS, schedule, noResponse);
-  }
-
-  async function floorsSince(revision: number): Promise<Floor[]> {
-    const moved = await collectFloorsSince(store.state, revision);
-    return moved.map(({ clientId, generation }) => [clientId, generation]);
-  }
-
-  return {
-    async start() {
-      if (sentinel) await check();
-      else await publisher.publish(await floorsSince(0));
-    },
-    close() {
-      closed = true;
-      timer?.cancel();
-    },
+  if (sentinel) await check(sentinel);
+  else await repair(0);
+  return () => {
+    closed = true;
+    timer?.cancel();
   };
 }

@@ -11,7 +11,7 @@ export async function prepareDataDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
     await requirePrivate(path);
-    await writeFile(join(path, '.gitignore'), '*\n', { flag: 'wx' }).catch(acceptExisting);
+    await succeeds(writeFile(join(path, '.gitignore'), '*\n', { flag: 'wx' }), 'EEXIST');
   } catch (error) {
     throw describeDiskError(path, error);
   }
@@ -33,15 +33,6 @@ async function requirePrivate(path: string): Promise<void> {
   throw new Error(`other users can write to the data directory ${path} (mode ${octal}): run chmod go-w ${path}`);
 }
 
-function acceptExisting(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error;
-}
-
-/** A directory that belongs to this process. */
-export interface DirectoryLock {
-  release(): Promise<void>;
-}
-
 /** Locks of this process, which all have the same pid. */
 const heldHere = new Set<string>();
 
@@ -49,9 +40,10 @@ const heldHere = new Set<string>();
  * Takes a directory for this process, with a file `lock` that holds its pid. A lock of a dead process (`kill -9`) is
  * taken over immediately.
  *
+ * @returns what releases the directory
  * @throws Error when another process, or another server of this process, has the directory.
  */
-export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
   const path = join(await realpath(directory), 'lock');
   if (heldHere.has(path)) {
     throw new Error(
@@ -60,27 +52,28 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   }
   heldHere.add(path);
   try {
-    await take(directory, path);
+    await takeLock(directory, path);
   } catch (error) {
     heldHere.delete(path);
     throw error;
   }
-  return {
-    async release() {
-      // If the file cannot be removed (a read-only disk), it names a dead process soon.
-      if (heldHere.delete(path)) await rm(path, { force: true }).catch(() => {});
-    },
+  return async function release() {
+    // If the file cannot be removed (a read-only disk), it names a dead process soon.
+    if (heldHere.delete(path)) await rm(path, { force: true }).catch(() => {});
   };
 }
 
-async function take(directory: string, path: string): Promise<void> {
-  const own = `${path}.${randomBytes(6).toString('hex')}`;
+async function takeLock(directory: string, path: string): Promise<void> {
+  const own = uniqueName(path);
   try {
     await writeFile(own, await identify(process.pid), { mode: 0o600, flag: 'wx' });
-    for (;;) {
-      // A link, unlike a new file, is never seen empty.
-      if (await succeeds(link(own, path), 'EEXIST')) return;
-      const holder = await readHolder(directory, path);
+    // A link, unlike a new file, is never seen empty.
+    while (!(await succeeds(link(own, path), 'EEXIST'))) {
+      // An unreadable lock (of another user) may have a live holder.
+      const holder = await readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+        if (code === 'ENOENT') return '';
+        throw inUse(directory, `an unknown process (${code})`, path);
+      });
       if (await isAlive(holder)) throw inUse(directory, `process ${holder.split(' ')[0]}`, path);
       await removeDead(path, holder);
     }
@@ -89,20 +82,9 @@ async function take(directory: string, path: string): Promise<void> {
   }
 }
 
-/** `''` if the lock was released in the meantime. An unreadable lock (of another user) may have a live holder. */
-async function readHolder(directory: string, path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return '';
-    throw inUse(directory, `an unknown process (${code})`, path);
-  }
-}
-
 /** Several processes may find the same dead holder; the rename of exactly that lock succeeds for one of them. */
 async function removeDead(path: string, holder: string): Promise<void> {
-  const away = `${path}.${randomBytes(6).toString('hex')}`;
+  const away = uniqueName(path);
   if (!(await succeeds(rename(path, away), 'ENOENT'))) return;
   // Another process may have taken the lock since it was read: then give it back.
   if ((await readFile(away, 'utf8')) !== holder) await succeeds(link(away, path), 'EEXIST');
@@ -129,14 +111,18 @@ async function identify(pid: number): Promise<string> {
 }
 
 /** Whether the call succeeds; `false` for the one error code that is expected. */
-async function succeeds(call: Promise<void>, expected: string): Promise<boolean> {
-  try {
-    await call;
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === expected) return false;
-    throw error;
-  }
+function succeeds(call: Promise<void>, expected: string): Promise<boolean> {
+  return call.then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === expected) return false;
+      throw error;
+    },
+  );
+}
+
+function uniqueName(path: string): string {
+  return `${path}.${randomBytes(6).toString('hex')}`;
 }
 
 function inUse(directory: string, holder: string, path: string): Error {

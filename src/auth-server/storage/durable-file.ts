@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 export type WriteFile = (path: string, text: string) => Promise<void>;
 
 /** The calls of `node:fs/promises` that a durable write makes. */
-export type FileSystem = Pick<typeof promises, 'open' | 'rename' | 'rm'>;
+export type FileSystem = Pick<typeof promises, 'writeFile' | 'open' | 'rename' | 'rm'>;
 
 /**
  * Writes a new file next to `path`, flushes it, and renames it over `path`. Only the owner can read it.
@@ -16,7 +16,8 @@ export type FileSystem = Pick<typeof promises, 'open' | 'rename' | 'rm'>;
 export async function writeDurably(path: string, text: string, fs: FileSystem = promises): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
-    await writeAndFlush(fs, temporary, text);
+    // Exclusive: neither an existing file nor a symbolic link in its place is written through.
+    await fs.writeFile(temporary, text, { flag: 'wx', mode: 0o600, flush: true });
     await fs.rename(temporary, path);
   } catch (error) {
     // A half-written file may be what fills the disk. A failure to remove it must not hide the first error.
@@ -32,17 +33,6 @@ export async function removeUnfinished(directory: string, name: string): Promise
   for (const entry of await promises.readdir(directory)) {
     const isUnfinished = entry.startsWith(`${name}.`) && entry.endsWith('.tmp');
     if (isUnfinished) await promises.rm(join(directory, entry), { force: true });
-  }
-}
-
-async function writeAndFlush(fs: FileSystem, path: string, text: string): Promise<void> {
-  // Exclusive: neither an existing file nor a symbolic link in its place is written through.
-  const file = await fs.open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
   }
 }
 

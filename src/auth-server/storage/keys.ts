@@ -1,7 +1,9 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
+import type { AuthServerSettings } from '../options';
 import type { KeyRing, RetiredKey, SigningAlgorithm, SigningKey } from './state';
+import type { Store } from './store';
 
 /** An entry of the key set (RFC 7517 section 4): public members only. */
 export interface PublishedKey extends JsonWebKey {
@@ -13,31 +15,40 @@ export interface PublishedKey extends JsonWebKey {
 /** The members that a thumbprint covers, in order (RFC 7638 section 3.2). */
 const THUMBPRINT_MEMBERS = { RS256: ['e', 'kty', 'n'], ES256: ['crv', 'kty', 'x', 'y'] } as const;
 
+/** The clock of a resource server may be slow by this much. */
+const SKEW_MS = 60_000;
+
 const generate = promisify(generateKeyPair);
 const privateKeys = new WeakMap<SigningKey, KeyObject>();
 
-/** Makes a key: RSA of 2048 bits (RFC 7518 section 3.3) or P-256 (section 3.4). */
+/** Makes a key: RSA of 2048 bits (RFC 7518 section 3.3) or P-256 (section 3.4). Its `kid` is its thumbprint. */
 export async function newSigningKey(alg: SigningAlgorithm): Promise<SigningKey> {
   const { privateKey, publicKey } =
     alg === 'RS256' ? await generate('rsa', { modulusLength: 2048 }) : await generate('ec', { namedCurve: 'P-256' });
-  return {
-    kid: thumbprint(alg, publicKey.export({ format: 'jwk' })),
-    alg,
-    privateJwk: privateKey.export({ format: 'jwk' }),
-  };
+  const jwk = publicKey.export({ format: 'jwk' });
+  const required = Object.fromEntries(THUMBPRINT_MEMBERS[alg].map((name) => [name, jwk[name]]));
+  const kid = createHash('sha256').update(JSON.stringify(required)).digest('base64url');
+  return { kid, alg, privateJwk: privateKey.export({ format: 'jwk' }) };
 }
 
-/** The ring after a rotation to `next`: earlier keys stay published until their last token has expired. */
-export function rotatedKeys(ring: KeyRing, next: SigningKey, publishedUntilMs: number, nowMs: number): KeyRing {
-  const { kid, alg } = ring.signing;
-  const retired: RetiredKey = { kid, alg, publicJwk: publicJwkOf(ring.signing), publishedUntilMs };
-  return { signing: next, retired: [retired, ...ring.retired.filter((key) => isPublished(key, nowMs))] };
+/**
+ * Signs with a new key from now on; earlier keys stay published until their last token has expired. Resolves with the
+ * `kid` of the new key once it is on disk.
+ */
+export async function rotateKeys(store: Store, settings: AuthServerSettings): Promise<string> {
+  const signing = await newSigningKey(settings.signingAlgorithm);
+  const publishedForMs = settings.tokenLifetimeSeconds * 1000 + SKEW_MS;
+  return store.change(({ keys }, { nowMs }) => {
+    const { kid, alg } = keys.signing;
+    const retired = { kid, alg, publicJwk: publicJwkOf(keys.signing), publishedUntilMs: nowMs + publishedForMs };
+    return { keys: { signing, retired: [retired, ...publishedAt(nowMs, keys.retired)] }, value: signing.kid };
+  });
 }
 
 /** The key set at a time: the key that signs, and the retired ones whose tokens may still be valid. */
 export function publishedKeys({ signing, retired }: KeyRing, nowMs: number): PublishedKey[] {
-  const current = { kid: signing.kid, alg: signing.alg, publicJwk: publicJwkOf(signing) };
-  return [current, ...retired.filter((key) => isPublished(key, nowMs))].map(({ kid, alg, publicJwk }) => ({
+  const current = { ...signing, publicJwk: publicJwkOf(signing) };
+  return [current, ...publishedAt(nowMs, retired)].map(({ kid, alg, publicJwk }) => ({
     ...publicJwk,
     use: 'sig',
     alg,
@@ -52,16 +63,10 @@ export function privateKeyOf(key: SigningKey): KeyObject {
   return known;
 }
 
-function isPublished({ publishedUntilMs }: RetiredKey, nowMs: number): boolean {
-  return nowMs < publishedUntilMs;
+function publishedAt(nowMs: number, retired: readonly RetiredKey[]): RetiredKey[] {
+  return retired.filter(({ publishedUntilMs }) => nowMs < publishedUntilMs);
 }
 
 function publicJwkOf(key: SigningKey): JsonWebKey {
   return createPublicKey(privateKeyOf(key)).export({ format: 'jwk' });
-}
-
-/** The thumbprint of a key (RFC 7638 section 3), used as its `kid`. */
-function thumbprint(alg: SigningAlgorithm, jwk: JsonWebKey): string {
-  const required = Object.fromEntries(THUMBPRINT_MEMBERS[alg].map((name) => [name, jwk[name]]));
-  return createHash('sha256').update(JSON.stringify(required)).digest('base64url');
 }

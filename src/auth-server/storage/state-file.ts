@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isObject } from '../../core/objects';
 import { isGeneration } from '../../generation/generation';
-import type { ClientRow, KeyRing, State, Tombstone } from './state';
+import type { ClientRow, KeyRing, RetiredKey, SigningAlgorithm, SigningKey, State, StoredSecret } from './state';
 
 /** Format of the file; a later one that older code cannot read gets the next number. */
 const FORMAT = 1;
@@ -15,25 +15,18 @@ export async function readState(path: string): Promise<State | undefined> {
   try {
     return parseState(await readFile(path, 'utf8'));
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    const reason = (cause as Error).message;
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
     throw new Error(
-      `the state of the token server in ${path} cannot be used: ${reason}; restore it, or delete it to begin anew`,
+      `the state of the token server in ${path} cannot be used: ${message}; restore it, or delete it to begin anew`,
       { cause },
     );
   }
 }
 
 /** The text of the file. */
-export function serializeState({ revision, clients, tombstones, keys }: State): string {
-  const document = {
-    format: FORMAT,
-    revision,
-    keys,
-    clients: [...clients.values()],
-    tombstones: [...tombstones.values()],
-  };
-  return `${JSON.stringify(document)}\n`;
+export function serializeState({ revision, keys, clients }: State): string {
+  return `${JSON.stringify({ format: FORMAT, revision, keys, clients: [...clients.values()] })}\n`;
 }
 
 /**
@@ -44,13 +37,12 @@ export function serializeState({ revision, clients, tombstones, keys }: State): 
 export function parseState(text: string): State {
   const document = parseJson(text);
   if (!isObject(document)) throw new Error('it does not hold a JSON object');
-  if (document['format'] !== FORMAT) throw new Error(`its "format" is not ${FORMAT}: another version has written it`);
-  const { revision, keys, clients, tombstones } = document;
+  const { format, revision, keys, clients } = document;
+  if (format !== FORMAT) throw new Error(`its "format" is not ${FORMAT}: another version has written it`);
   if (!isGeneration(revision)) throw new Error('its "revision" is not a whole number');
   if (!isKeyRing(keys)) throw new Error('its "keys" are incomplete');
-  if (!isArrayOf(clients, isClientRow)) throw new Error('an entry of its "clients" is incomplete');
-  if (!isArrayOf(tombstones, isTombstone)) throw new Error('an entry of its "tombstones" is incomplete');
-  return { revision, keys, clients: byId(clients), tombstones: byId(tombstones) };
+  if (!isClients(clients)) throw new Error('an entry of its "clients" is incomplete');
+  return { revision, keys, clients: new Map(clients.map((row) => [row.clientId, row])) };
 }
 
 function parseJson(text: string): unknown {
@@ -61,52 +53,39 @@ function parseJson(text: string): unknown {
   }
 }
 
-function byId<Row extends { readonly clientId: string }>(rows: readonly Row[]): Map<string, Row> {
-  return new Map(rows.map((row) => [row.clientId, row]));
+type Check<Type> = (value: unknown) => value is Type;
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
+const isDigest = (value: unknown): value is string => isText(value) && /^[0-9a-f]{64}$/.test(value);
+const isAlgorithm = (value: unknown): value is SigningAlgorithm => value === 'RS256' || value === 'ES256';
+
+function objectOf<Type>(members: { readonly [Name in keyof Type]: Check<Type[Name]> }): Check<Type> {
+  const checks = Object.entries<(value: unknown) => boolean>(members);
+  return (value): value is Type => isObject(value) && checks.every(([name, check]) => check(value[name]));
 }
 
-function isKeyRing(value: unknown): value is KeyRing {
-  if (!isObject(value)) return false;
-  const { signing, retired } = value;
-  return (
-    isNamedKey(signing) &&
-    isObject(signing['privateJwk']) &&
-    isArrayOf(retired, (key) => isNamedKey(key) && isObject(key['publicJwk']) && isGeneration(key['publishedUntilMs']))
-  );
+function listOf<Type>(check: Check<Type>): Check<readonly Type[]> {
+  return (value): value is readonly Type[] => Array.isArray(value) && value.every(check);
 }
 
-function isNamedKey(value: unknown): value is Record<string, unknown> {
-  return isObject(value) && typeof value['kid'] === 'string' && (value['alg'] === 'RS256' || value['alg'] === 'ES256');
-}
-
-function isClientRow(value: unknown): value is ClientRow {
-  return (
-    isTombstone(value) &&
-    isObject(value) &&
-    typeof value['description'] === 'string' &&
-    isArrayOf(value['scopes'], (scope) => typeof scope === 'string') &&
-    typeof value['disabled'] === 'boolean' &&
-    isArrayOf(value['secrets'], isStoredSecret) &&
-    isGeneration(value['createdMs']) &&
-    isGeneration(value['updatedMs'])
-  );
-}
-
-function isTombstone(value: unknown): value is Tombstone {
-  return (
-    isObject(value) &&
-    typeof value['clientId'] === 'string' &&
-    [value['generation'], value['version'], value['movedAt']].every(isGeneration)
-  );
-}
-
-function isStoredSecret(value: unknown): boolean {
-  if (!isObject(value) || typeof value['id'] !== 'string' || !isGeneration(value['createdMs'])) return false;
-  return typeof value['hash'] === 'string' && /^[0-9a-f]{64}$/.test(value['hash']);
-}
-
-function isArrayOf<Entry>(value: unknown, fits: (entry: unknown) => entry is Entry): value is Entry[];
-function isArrayOf(value: unknown, fits: (entry: unknown) => boolean): value is unknown[];
-function isArrayOf(value: unknown, fits: (entry: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(fits);
-}
+const key = { kid: isText, alg: isAlgorithm };
+const isKeyRing = objectOf<KeyRing>({
+  signing: objectOf<SigningKey>({ ...key, privateJwk: isObject }),
+  retired: listOf(objectOf<RetiredKey>({ ...key, publicJwk: isObject, publishedUntilMs: isGeneration })),
+});
+const isClients = listOf(
+  objectOf<ClientRow>({
+    clientId: isText,
+    description: isText,
+    scopes: listOf(isText),
+    disabled: isFlag,
+    deleted: isFlag,
+    generation: isGeneration,
+    version: isGeneration,
+    secrets: listOf(objectOf<StoredSecret>({ id: isText, hash: isDigest, createdMs: isGeneration })),
+    createdMs: isGeneration,
+    updatedMs: isGeneration,
+    movedAt: isGeneration,
+  }),
+);

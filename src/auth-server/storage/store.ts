@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock';
 import type { Logger } from '../../core/logger';
+import { RequestError } from '../errors';
 import { describeDiskError, lockDirectory, prepareDataDirectory } from './data-directory';
-import type { DirectoryLock } from './data-directory';
 import { removeUnfinished } from './durable-file';
 import type { WriteFile } from './durable-file';
 import { nextNumber } from './state';
-import type { ClientRow, KeyRing, State, Tombstone } from './state';
+import type { ClientRow, KeyRing, State } from './state';
 import { readState, serializeState } from './state-file';
 
 /** When a change takes place. */
@@ -16,11 +16,9 @@ export interface ChangeContext {
   readonly revision: number;
 }
 
-/** What one change does to the state; without `put`, `tombstone` and `keys` nothing is written. */
+/** What one change does to the state. Without keys and with the row as it was, nothing is written. */
 export interface Change<Value> {
   readonly put?: ClientRow;
-  /** Deletes the client and leaves this. */
-  readonly tombstone?: Tombstone;
   readonly keys?: KeyRing;
   /** Returned once the change is on disk. */
   readonly value: Value;
@@ -28,11 +26,6 @@ export interface Change<Value> {
 
 /** Computes a change from the state before it. Throws to refuse; must not have other effects. */
 export type Edit<Value> = (state: State, context: ChangeContext) => Change<Value>;
-
-/** A change could not be put on disk, and has not taken place. */
-export class StorageError extends Error {
-  override readonly name = 'StorageError';
-}
 
 /** What a store is made of. */
 export interface StoreOptions {
@@ -50,10 +43,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-type Draft = { -readonly [Key in keyof State]: State[Key] } & {
+interface Draft extends State {
+  revision: number;
+  keys: KeyRing;
   readonly clients: Map<string, ClientRow>;
-  readonly tombstones: Map<string, Tombstone>;
-};
+}
 
 const FILE = 'state.json';
 
@@ -73,7 +67,7 @@ export class Store {
   readonly #listeners = new Set<() => void>();
   readonly #options: StoreOptions;
   readonly #path: string;
-  readonly #lock: DirectoryLock;
+  readonly #release: () => Promise<void>;
 
   /**
    * Opens the state in a directory, or begins one.
@@ -83,29 +77,33 @@ export class Store {
    */
   static async open(options: StoreOptions): Promise<Store> {
     const { dataDir } = options;
-    let lock: DirectoryLock | undefined;
+    let release: (() => Promise<void>) | undefined;
     try {
       await prepareDataDirectory(dataDir);
-      lock = await lockDirectory(dataDir);
+      release = await lockDirectory(dataDir);
       await removeUnfinished(dataDir, FILE);
       const path = join(dataDir, FILE);
       const state = (await readState(path)) ?? (await beginState(path, options));
-      return new Store(options, path, lock, state);
+      return new Store(options, path, release, state);
     } catch (error) {
-      await lock?.release();
+      await release?.();
       throw describeDiskError(dataDir, error);
     }
   }
 
-  private constructor(options: StoreOptions, path: string, lock: DirectoryLock, state: State) {
+  private constructor(options: StoreOptions, path: string, release: () => Promise<void>, state: State) {
     this.#options = options;
     this.#path = path;
-    this.#lock = lock;
+    this.#release = release;
     this.#state = state;
   }
 
   get state(): State {
     return this.#state;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
   }
 
   /** A time in ms for readers: every change that they have not seen yet gets this revision or a later one. */
@@ -118,10 +116,10 @@ export class Store {
    * Changes the state; resolves once the change is on disk and visible.
    *
    * @throws any error of `edit`
-   * @throws StorageError when the change could not be written; the state is then as before.
+   * @throws RequestError 503 when the change could not be written; the state is then as before.
    */
   change<Value>(edit: Edit<Value>): Promise<Value> {
-    if (this.#closed) return Promise.reject(new StorageError('the token server is closed'));
+    if (this.#closed) return Promise.reject(storageUnavailable('the token server is closed'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({
         prepare: (draft) => {
@@ -134,7 +132,7 @@ export class Store {
     });
   }
 
-  /** Calls `listener` after every change that was put on disk, until the returned function is called. */
+  /** Calls `listener` after every change and when the store is closed, until the returned function is called. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -143,8 +141,13 @@ export class Store {
   /** Finishes the pending changes and releases the directory. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#notify();
     await this.#draining;
-    await this.#lock.release();
+    await this.#release();
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   async #drain(): Promise<void> {
@@ -156,8 +159,8 @@ export class Store {
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
-    const { revision, clients, tombstones, keys } = this.#state;
-    const draft: Draft = { revision, clients: new Map(clients), tombstones: new Map(tombstones), keys };
+    const before = this.#state;
+    const draft: Draft = { ...before, clients: new Map(before.clients) };
     const reports = batch.map(({ prepare, reject }) => {
       try {
         return prepare(draft);
@@ -165,17 +168,16 @@ export class Store {
         return () => reject(error);
       }
     });
-    if (draft.revision !== revision) {
+    if (draft.revision !== before.revision) {
       try {
         await this.#options.write(this.#path, serializeState(draft));
-      } catch (cause) {
-        this.#options.logger.error({ path: this.#path, error: String(cause) }, 'the state could not be written');
+      } catch (error) {
+        this.#options.logger.error({ path: this.#path, error: String(error) }, 'the state could not be written');
         // Reject the refused edits too: a refusal may rest on a change of the same batch that has not taken place.
-        const failed = new StorageError(`${this.#path} could not be written`, { cause });
-        return batch.forEach(({ reject }) => reject(failed));
+        return batch.forEach(({ reject }) => reject(storageUnavailable(NOT_WRITTEN)));
       }
       this.#state = draft;
-      for (const listener of this.#listeners) listener();
+      this.#notify();
     }
     for (const report of reports) report();
   }
@@ -183,17 +185,11 @@ export class Store {
   #apply<Value>(draft: Draft, edit: Edit<Value>): Value {
     const nowMs = this.#options.clock();
     const revision = nextNumber(draft.revision, Math.max(nowMs, this.#toldMs));
-    const { put, tombstone, keys, value } = edit(draft, { nowMs, revision });
-    if (put) {
-      draft.clients.set(put.clientId, put);
-      draft.tombstones.delete(put.clientId);
-    }
-    if (tombstone) {
-      draft.clients.delete(tombstone.clientId);
-      draft.tombstones.set(tombstone.clientId, tombstone);
-    }
+    const { put, keys, value } = edit(draft, { nowMs, revision });
+    const isNew = put !== undefined && put !== draft.clients.get(put.clientId);
+    if (isNew) draft.clients.set(put.clientId, put);
     if (keys) draft.keys = keys;
-    if (put || tombstone || keys) {
+    if (isNew || keys) {
       draft.revision = revision;
       this.#writingFrom ??= revision;
     }
@@ -203,7 +199,15 @@ export class Store {
 
 /** Makes the state of a new token server and puts it on disk. */
 async function beginState(path: string, { clock, write, newKeys }: StoreOptions): Promise<State> {
-  const state = { revision: clock(), clients: new Map(), tombstones: new Map(), keys: await newKeys() };
+  const state = { revision: clock(), clients: new Map(), keys: await newKeys() };
   await write(path, serializeState(state));
   return state;
+}
+
+const NOT_WRITTEN =
+  'The change could not be written to disk and has not taken place: try again once the disk of the token server has room.';
+
+/** The cause is in the log only: it names paths of this machine. */
+function storageUnavailable(message: string): RequestError {
+  return new RequestError(503, 'storage_unavailable', message, { 'Retry-After': '5' });
 }
