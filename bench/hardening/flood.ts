@@ -17,50 +17,62 @@ import type { Suite } from './suite';
 export const flood: Suite = {
   about: 'requests with random kids of 1,000 characters beside good ones, by turns with the same good ones alone',
   defaults: { requests: 100_000, rate: 500, good: 100, turns: 10 },
-  async run({ requests = 0, rate = 0, good = 0, turns = 0 }) {
-    const key = newKey('ES256', 'a');
-    const server = await keyServer(key);
-    const fetchedAt: number[] = [];
-    server.responses.set('/jwks', (res) => {
-      fetchedAt.push(performance.now());
-      res.end(JSON.stringify(jwks(key)));
-    });
-    const api = await startApiProcess(server.origin, AUDIENCE);
-    const flooder = startFlooder();
-    const seconds = Math.max(1, Math.round(requests / rate));
-    const goodLoad = (forSeconds = seconds / turns): Promise<readonly Outcome[]> =>
-      paced(good, Math.round(good * forSeconds), () => withToken(api.orders, tokenNow(server.origin, { key })));
-
-    // Warm: what is compiled late must not count for one side only.
-    await goodLoad(5);
-    const before = await api.figures();
-    const fetchesBefore = fetchedAt.length;
-    const pattern = tokenNow(server.origin, { key });
-    const quiet: Outcome[] = [];
-    const disturbed: Outcome[] = [];
-    const bad: FloodOutcome[] = [];
-    // By turns: what else the machine does meanwhile slows both down.
-    const cpuMs = { quiet: 0, flood: 0 };
-    for (let turn = 0; turn < turns; turn++) {
-      const { cpuMs: begun } = await api.figures();
-      quiet.push(...(await goodLoad()));
-      const { cpuMs: between } = await api.figures();
-      const [flooding, beside] = await Promise.all([
-        flooder.flood({ url: api.orders, pattern, perSecond: rate, requests: requests / turns }),
-        goodLoad(),
-      ]);
-      bad.push(...flooding);
-      disturbed.push(...beside);
-      cpuMs.quiet += between - begun;
-      cpuMs.flood += (await api.figures()).cpuMs - between;
-    }
-    const after = await api.figures();
-    flooder.stop();
-    api.stop();
-    await server.stop();
-    return report({ quiet, bad, disturbed, cpuMs, before, after, seconds, fetchedAt: fetchedAt.slice(fetchesBefore) });
-  },
+  run: (options) => measure('kid', options),
 };
+
+/** A flood of tokens with a published key id, each of which costs a signature check. */
+export const forged: Suite = {
+  about: 'requests with forged signatures beside good new tokens, by turns with the same good ones alone',
+  defaults: { requests: 100_000, rate: 10_000, good: 200, turns: 10 },
+  run: (options) => measure('signature', options),
+};
+
+async function measure(
+  wrong: FloodOrder['wrong'],
+  { requests = 0, rate = 0, good = 0, turns = 0 }: Readonly<Record<string, number>>,
+): Promise<string> {
+  const key = newKey('ES256', 'a');
+  const server = await keyServer(key);
+  const fetchedAt: number[] = [];
+  server.responses.set('/jwks', (res) => {
+    fetchedAt.push(performance.now());
+    res.end(JSON.stringify(jwks(key)));
+  });
+  const api = await startApiProcess(server.origin, AUDIENCE);
+  const flooder = startFlooder();
+  const seconds = Math.max(1, Math.round(requests / rate));
+  const goodLoad = (forSeconds = seconds / turns): Promise<readonly Outcome[]> =>
+    paced(good, Math.round(good * forSeconds), () => withToken(api.orders, tokenNow(server.origin, { key })));
+
+  // Warm: what is compiled late must not count for one side only.
+  await goodLoad(5);
+  const before = await api.figures();
+  const fetchesBefore = fetchedAt.length;
+  const pattern = tokenNow(server.origin, { key });
+  const quiet: Outcome[] = [];
+  const disturbed: Outcome[] = [];
+  const bad: FloodOutcome[] = [];
+  // By turns: what else the machine does meanwhile slows both down.
+  const cpuMs = { quiet: 0, flood: 0 };
+  for (let turn = 0; turn < turns; turn++) {
+    const { cpuMs: begun } = await api.figures();
+    quiet.push(...(await goodLoad()));
+    const { cpuMs: between } = await api.figures();
+    const [flooding, beside] = await Promise.all([
+      flooder.flood({ url: api.orders, wrong, pattern, perSecond: rate, requests: requests / turns }),
+      goodLoad(),
+    ]);
+    bad.push(...flooding);
+    disturbed.push(...beside);
+    cpuMs.quiet += between - begun;
+    cpuMs.flood += (await api.figures()).cpuMs - between;
+  }
+  const after = await api.figures();
+  flooder.stop();
+  api.stop();
+  await server.stop();
+  return report({ quiet, bad, disturbed, cpuMs, before, after, seconds, fetchedAt: fetchedAt.slice(fetchesBefore) });
+}
 
 /** The process that floods. */
 function startFlooder(): { flood(order: FloodOrder): Promise<readonly FloodOutcome[]>; stop(): void } {
@@ -101,7 +113,7 @@ function report({ quiet, bad, disturbed, cpuMs, before, after, seconds, fetchedA
     table(['requests', 'number', 'responses', 'p50 ms', 'p99 ms', 'max ms'], rows),
     '',
     table(
-      ['flood of random kids', 'figure'],
+      ['flood', 'figure'],
       [
         ['seconds of flood', seconds],
         ['key set fetches', fetchedAt.length],

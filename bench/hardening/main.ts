@@ -2,7 +2,7 @@
  * What the gate and the token server bear, each as a Markdown table. `npm run bench:hardening -- <name> [--option N]`;
  * without a name all of them run. Options stand next to each name below.
  */
-import { flood } from './flood';
+import { flood, forged } from './flood';
 import { halfOpen } from './half-open';
 import { kill } from './kill';
 import { keySetBodies } from './key-set-bodies';
@@ -18,6 +18,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
   rotation,
   outage,
   flood,
+  forged,
   bodies: keySetBodies,
   tokens: uniqueTokens,
   kill,
