@@ -68,7 +68,8 @@ function openGenerations(settings: IssuerSettings, dependencies: Dependencies): 
   const { issuer, generationClaim: claim, generationSource, preset, clockToleranceMs, maxTokenAgeMs } = settings;
   if (claim === undefined) return undefined;
   if (claim === 'iat' && generationSource === undefined) {
-    const message = "generationClaim 'iat' has no effect without a generationSource: no token is refused as superseded";
+    const message =
+      "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire";
     dependencies.logger.warn({ issuer }, message);
   }
   const ownsSource = typeof generationSource === 'string';

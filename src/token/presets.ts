@@ -14,6 +14,7 @@ export interface Preset {
   readonly fixedClaims: Readonly<Record<string, string>>;
   /** Whether `audience: false` may be asked for, because these issuers can leave `aud` out. */
   readonly audienceCanBeAbsent: boolean;
+  /** Claim that is compared with the floors: one that these issuers stamp by themselves, else `iat`. */
   readonly generationClaim: string;
   /** Whether the generation may come as a decimal string. */
   readonly generationAsString: boolean;
@@ -31,7 +32,7 @@ const RFC9068: Preset = {
 };
 
 /** A family that signs plain JWTs: no claim beyond the common ones can be relied on. */
-const PLAIN: Preset = { ...RFC9068, types: ['jwt'], requiredClaims: [] };
+const PLAIN: Preset = { ...RFC9068, types: ['jwt'], requiredClaims: [], generationClaim: 'iat' };
 
 /** One row per family; vendors change, so a row is meant to be easy to correct. Sources: RFC 9068 section 2, vendors' documentation. */
 export const PRESETS = {
@@ -54,6 +55,6 @@ export const PRESETS = {
   entra: { ...PLAIN, clientIdClaims: ['azp', 'appid'], scopeClaims: ['roles'] },
   cognito: { ...PLAIN, types: [undefined, 'jwt'], fixedClaims: { token_use: 'access' }, audienceCanBeAbsent: true },
   hydra: { ...PLAIN, scopeClaims: ['scp', 'scope'] },
-  openiddict: { ...RFC9068, requiredClaims: ['aud', 'sub', 'client_id'] },
-  ping: { ...RFC9068, types: ['at+jwt', 'jwt'], requiredClaims: ['aud', 'client_id'] },
+  openiddict: { ...RFC9068, requiredClaims: ['aud', 'sub', 'client_id'], generationClaim: 'iat' },
+  ping: { ...RFC9068, types: ['at+jwt', 'jwt'], requiredClaims: ['aud', 'client_id'], generationClaim: 'iat' },
 } as const satisfies Record<PresetName, Preset>;

@@ -3,8 +3,9 @@ import { requireScope } from '../../src';
 import type { PresetName, Reason } from '../../src';
 import { PRESET_NAMES } from '../../src/core/preset-names';
 import { gateApp } from '../support/gate-app';
-import type { GateApp } from '../support/gate-app';
-import { base64url, GENERATION, token } from '../support/issuer';
+import type { GateApp, GateAppOptions } from '../support/gate-app';
+import { memoryGenerations } from '../../src/generation';
+import { base64url, GENERATION, NOW, token } from '../support/issuer';
 import { testKey } from '../support/keys';
 import { expectRefusal } from '../support/refusals';
 import { VENDOR_TOKENS } from '../support/vendor-tokens';
@@ -20,10 +21,14 @@ function tokenOf({ typ, claims }: Pick<VendorToken, 'typ' | 'claims'>): string {
 }
 
 /** A gate with that preset, whose route requires the first of the token's scopes. */
-function gateFor({ preset, audience, scopes: [scope = 'orders:read'] }: VendorToken): GateApp {
+function gateFor(
+  { preset, audience, scopes: [scope = 'orders:read'] }: VendorToken,
+  options: GateAppOptions = {},
+): GateApp {
   return gateApp({
     preset,
     audience,
+    ...options,
     routes: (app, reach) => void app.get('/v1/orders', requireScope(scope), reach),
   });
 }
@@ -33,6 +38,10 @@ function first(preset: PresetName): VendorToken {
   if (!found) throw new Error(`no token for ${preset}`);
   return found;
 }
+
+/** Presets whose issuers stamp a generation by themselves. */
+const STAMPING: readonly PresetName[] = ['rfc9068', 'identityserver'];
+const UNSTAMPED = VENDOR_TOKENS.filter(({ preset }) => !STAMPING.includes(preset));
 
 describe('presets: tokens as authorization servers make them', () => {
   it('has a token for every preset', () => {
@@ -44,7 +53,7 @@ describe('presets: tokens as authorization servers make them', () => {
     expect(response.body.auth).toMatchObject({
       clientId: vendor.clientId,
       scopes: vendor.scopes,
-      generation: GENERATION,
+      generation: STAMPING.includes(vendor.preset) ? GENERATION : NOW * 1000,
       claims: vendor.claims,
     });
     expect(response.body.auth.subject).toBe(vendor.subject);
@@ -135,5 +144,31 @@ describe('presets: tokens as authorization servers make them', () => {
   it('never falls back to another preset: the default refuses a Keycloak token', async () => {
     const through = gateApp();
     expectRefusal(await through.get(tokenOf(first('keycloak'))), 'wrong_type', through);
+  });
+
+  describe.each(UNSTAMPED)('$name, which carries no generation', (vendor) => {
+    it('is superseded by a floor after its issue time', async () => {
+      const generationSource = memoryGenerations();
+      const through = gateFor(vendor, { generationSource });
+      await through.get(tokenOf(vendor)).expect(200);
+      await generationSource.publish(vendor.clientId, NOW * 1000);
+      await through.get(tokenOf(vendor)).expect(200);
+      await generationSource.publish(vendor.clientId, NOW * 1000 + 1);
+      through.reached.length = 0;
+      expectRefusal(await through.get(tokenOf(vendor)), 'superseded', through);
+    });
+
+    it('is refused as soon as the operator names a claim', async () => {
+      const through = gateFor(vendor, { generationClaim: 'generation' });
+      expectRefusal(await through.get(tokenOf(vendor)), 'generation_missing', through);
+    });
+
+    it('is accepted without a source, with one warning', async () => {
+      const through = gateFor(vendor);
+      for (const _ of [1, 2]) await through.get(tokenOf(vendor)).expect(200);
+      expect(through.log.at('warn').map(({ message }) => message)).toEqual([
+        "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire",
+      ]);
+    });
   });
 });

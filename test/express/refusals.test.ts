@@ -143,7 +143,8 @@ describe("generationClaim: 'iat' without a generationSource", () => {
       {
         level: 'warn',
         fields: { issuer: ISSUER },
-        message: "generationClaim 'iat' has no effect without a generationSource: no token is refused as superseded",
+        message:
+          "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire",
       },
     ]);
   });

@@ -1,7 +1,7 @@
 import type { PresetName } from '../../src';
 import { AUDIENCE, GENERATION, ISSUER, NOW } from './issuer';
 
-/** A client-credentials token as one family of authorization servers shapes it (values illustrative). */
+/** A client-credentials token as one family of authorization servers makes it without configuration (values illustrative). */
 export interface VendorToken {
   readonly name: string;
   readonly preset: PresetName;
@@ -15,7 +15,6 @@ export interface VendorToken {
 }
 
 const common = { iss: ISSUER, iat: NOW, exp: NOW + 3_600 };
-const stamped = { ...common, generation: GENERATION };
 const SCOPES = ['orders:read', 'orders:write'];
 const pos = { clientId: 'pos-17', scopes: SCOPES };
 
@@ -26,7 +25,8 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     preset: 'rfc9068',
     typ: 'at+jwt',
     claims: {
-      ...stamped,
+      ...common,
+      generation: GENERATION,
       aud: AUDIENCE,
       sub: 'pos-17',
       client_id: 'pos-17',
@@ -66,7 +66,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     preset: 'openiddict',
     typ: 'at+jwt',
     claims: {
-      ...stamped,
+      ...common,
       aud: [AUDIENCE],
       sub: 'pos-17',
       client_id: 'pos-17',
@@ -83,7 +83,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     preset: 'keycloak',
     typ: 'JWT',
     claims: {
-      ...stamped,
+      ...common,
       aud: ['account', AUDIENCE],
       sub: '0d1c8f5e-0000-4000-8000-000000000017',
       typ: 'Bearer',
@@ -103,7 +103,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     preset: 'auth0',
     typ: 'JWT',
     claims: {
-      ...stamped,
+      ...common,
       aud: AUDIENCE,
       sub: 'pos-17@clients',
       azp: 'pos-17',
@@ -119,7 +119,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     preset: 'auth0',
     typ: 'at+jwt',
     claims: {
-      ...stamped,
+      ...common,
       aud: AUDIENCE,
       sub: 'pos-17@clients',
       client_id: 'pos-17',
@@ -134,7 +134,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     name: 'Auth0: permissions of RBAC alone',
     preset: 'auth0',
     typ: 'JWT',
-    claims: { ...stamped, aud: AUDIENCE, sub: 'pos-17@clients', azp: 'pos-17', permissions: SCOPES },
+    claims: { ...common, aud: AUDIENCE, sub: 'pos-17@clients', azp: 'pos-17', permissions: SCOPES },
     audience: AUDIENCE,
     ...pos,
     subject: 'pos-17@clients',
@@ -143,7 +143,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     name: 'Okta',
     preset: 'okta',
     typ: undefined,
-    claims: { ...stamped, ver: 1, jti: 'AT.x', aud: AUDIENCE, cid: 'pos-17', sub: 'pos-17', scp: SCOPES },
+    claims: { ...common, ver: 1, jti: 'AT.x', aud: AUDIENCE, cid: 'pos-17', sub: 'pos-17', scp: SCOPES },
     audience: AUDIENCE,
     ...pos,
     subject: 'pos-17',
@@ -153,7 +153,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     preset: 'entra',
     typ: 'JWT',
     claims: {
-      ...stamped,
+      ...common,
       nbf: NOW,
       aud: AUDIENCE,
       azp: 'pos-17',
@@ -173,7 +173,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     name: 'Entra v1: appid',
     preset: 'entra',
     typ: 'JWT',
-    claims: { ...stamped, nbf: NOW, aud: AUDIENCE, appid: 'pos-17', oid: 'o-1', sub: 'o-1', ver: '1.0', roles: SCOPES },
+    claims: { ...common, nbf: NOW, aud: AUDIENCE, appid: 'pos-17', oid: 'o-1', sub: 'o-1', ver: '1.0', roles: SCOPES },
     audience: AUDIENCE,
     ...pos,
     subject: 'o-1',
@@ -183,7 +183,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     preset: 'cognito',
     typ: undefined,
     claims: {
-      ...stamped,
+      ...common,
       sub: 'pos-17',
       client_id: 'pos-17',
       token_use: 'access',
@@ -201,7 +201,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     preset: 'hydra',
     typ: 'JWT',
     claims: {
-      ...stamped,
+      ...common,
       aud: [AUDIENCE],
       sub: 'pos-17',
       client_id: 'pos-17',
@@ -218,7 +218,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     name: 'Hydra: scope as a string',
     preset: 'hydra',
     typ: 'JWT',
-    claims: { ...stamped, aud: [AUDIENCE], sub: 'pos-17', client_id: 'pos-17', scope: SCOPES.join(' '), jti: '1' },
+    claims: { ...common, aud: [AUDIENCE], sub: 'pos-17', client_id: 'pos-17', scope: SCOPES.join(' '), jti: '1' },
     audience: AUDIENCE,
     ...pos,
     subject: 'pos-17',
@@ -227,7 +227,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     name: 'PingOne: at+jwt',
     preset: 'ping',
     typ: 'at+jwt',
-    claims: { ...stamped, aud: [AUDIENCE], client_id: 'pos-17', scope: SCOPES.join(' '), jti: '1' },
+    claims: { ...common, aud: [AUDIENCE], client_id: 'pos-17', scope: SCOPES.join(' '), jti: '1' },
     audience: AUDIENCE,
     ...pos,
   },
@@ -235,7 +235,7 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     name: 'PingFederate: JWT',
     preset: 'ping',
     typ: 'JWT',
-    claims: { ...stamped, aud: AUDIENCE, client_id: 'pos-17', scope: SCOPES.join(' ') },
+    claims: { ...common, aud: AUDIENCE, client_id: 'pos-17', scope: SCOPES.join(' ') },
     audience: AUDIENCE,
     ...pos,
   },
