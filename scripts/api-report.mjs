@@ -1,5 +1,6 @@
 // What each entry of the package declares, as api/*.api.md: `node scripts/api-report.mjs` fails where the declarations
-// and the committed reports differ, `--update` writes the reports anew.
+// and the committed reports differ, `--update` writes the reports anew. Fails too where an entry mentions a type that no
+// entry exports: nobody could name it.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -27,6 +28,7 @@ mkdirSync(REPORTS, { recursive: true });
 const build = ['-p', join(ROOT, 'tsconfig.build.json'), '--outDir', WORK, '--emitDeclarationOnly'];
 if (spawnSync(process.execPath, [TSC, ...build], { stdio: 'inherit' }).status !== 0) process.exit(1);
 
+const forgotten = new Map();
 const changed = entries.filter((entry) => !report(entry)).map(({ report }) => report);
 const orphans = readdirSync(REPORTS).filter((name) => !entries.some(({ report }) => report === name));
 for (const name of update ? orphans : []) rmSync(join(REPORTS, name));
@@ -35,6 +37,20 @@ if (wrong.length > 0 && !update) {
   console.error(`The public declarations have changed: ${wrong.join(', ')}.`);
   console.error('Meant? Run npm run api:update, commit api/, and say it in CHANGELOG.md.');
   process.exitCode = 1;
+}
+
+const exported = new Set(
+  entries.flatMap(({ report }) => exportedNames(readFileSync(join(WORK, 'reports', report), 'utf8'))),
+);
+const nameless = [...forgotten].filter(([name]) => !exported.has(name));
+for (const [name, mentions] of nameless)
+  console.error(`No entry exports ${name}, which ${mentions.join(', ')} mentions.`);
+if (nameless.length > 0) process.exitCode = 1;
+
+function exportedNames(report) {
+  return [...report.matchAll(/^export (?:abstract )?(?:class|const|function|interface|type) (\w+)/gm)].map(
+    ([, name]) => name,
+  );
 }
 
 /** Writes or compares the report of one entry; `false` when it differs. */
@@ -57,8 +73,6 @@ function report({ report, declarations }) {
         reportFileName: report,
         reportFolder: REPORTS,
         reportTempFolder: join(WORK, 'reports'),
-        // A declaration that is not listed but reachable is as public as one that is.
-        includeForgottenExports: true,
       },
       docModel: { enabled: false },
       dtsRollup: { enabled: false },
@@ -67,7 +81,7 @@ function report({ report, declarations }) {
           default: { logLevel: ExtractorLogLevel.Warning, addToApiReportFile: true },
           'ae-missing-release-tag': { logLevel: ExtractorLogLevel.None },
           'ae-undocumented': { logLevel: ExtractorLogLevel.None },
-          'ae-forgotten-export': { logLevel: ExtractorLogLevel.None },
+          'ae-forgotten-export': { logLevel: ExtractorLogLevel.Warning, addToApiReportFile: false },
         },
       },
     },
@@ -77,14 +91,19 @@ function report({ report, declarations }) {
   const { apiReportChanged } = Extractor.invoke(config, {
     localBuild: update,
     showVerboseMessages: false,
-    messageCallback: quiet,
+    messageCallback(message) {
+      if (message.messageId === 'ae-forgotten-export') noteForgotten(message.text, report);
+      message.handled = message.logLevel !== 'error';
+    },
   });
   if (apiReportChanged && !update) showDifference(join(REPORTS, report), join(WORK, 'reports', report));
   return !apiReportChanged;
 }
 
-function quiet(message) {
-  message.handled = message.logLevel !== 'error';
+/** The message begins: The symbol "Name" needs to be exported by the entry point. */
+function noteForgotten(text, report) {
+  const name = /"(\w+)"/.exec(text)?.[1] ?? text;
+  forgotten.set(name, [...new Set([...(forgotten.get(name) ?? []), report])]);
 }
 
 function showDifference(committed, now) {

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import express from 'express';
-import type { GenerationSource } from '../../src';
+import type { GenerationSource } from '../../src/generation';
 import type * as Generations from '../../src/generation';
 import type * as Library from '../../src';
 import type * as Testing from '../../src/testing';

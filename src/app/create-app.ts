@@ -1,5 +1,5 @@
 import express from 'express';
-import type { Express } from 'express';
+import type { Express, Router } from 'express';
 import helmet from 'helmet';
 import { authenticate, problemHandler, protectedResourceMetadata } from '../index';
 import { authenticateOptions } from '../settings/authenticate-options';
@@ -8,7 +8,7 @@ import type { Settings } from '../settings/settings';
 import { assertAgreement } from '../openapi/agreement';
 import { loadContract } from '../openapi/load';
 import { commerceRouter } from './commerce/router';
-import type { CommerceRouterOptions } from './commerce/router';
+import type { ResourceName } from './commerce/resources';
 import { routes, SCOPES } from './commerce/routes';
 import { healthRoutes } from './health';
 import type { Readiness } from './health';
@@ -27,7 +27,7 @@ export interface AppOptions {
   /** Default: JSON lines on stderr, at the level of the settings. */
   readonly logger?: Logger;
   /** Routers that replace placeholders, by resource: `{ orders: myOrders }`. */
-  readonly replace?: CommerceRouterOptions['replace'];
+  readonly replace?: { readonly [Name in ResourceName]?: Router };
   /** Options of the gate. Default: `authenticateOptions(settings)`. */
   readonly gate?: AuthenticateOptions;
   /** Connects to the Redis that counts requests for all processes. Default: each process counts its own. */

@@ -1,4 +1,5 @@
 import './required';
+export type { ResourceName } from './commerce/resources';
 export { createApp } from './create-app';
 export type { App, AppOptions } from './create-app';
 export type { ComponentStates, Readiness } from './health';

@@ -1,5 +1,6 @@
 import { systemClock, systemSchedule } from '../core/clock';
 import type { Clock, Schedule } from '../core/clock';
+import type { Dependencies } from '../core/dependencies';
 import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { isLoopbackHost } from '../core/urls';
@@ -10,7 +11,7 @@ import { isScopeToken } from '../token/scopes';
 import type { SigningAlgorithm } from './storage/state';
 
 /** Options of `createAuthServer()`. */
-export interface AuthServerOptions {
+export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock' | 'schedule'> {
   /** `{auth_url}`: the `iss` of the tokens, byte for byte, and the base of every URL in the metadata. */
   readonly issuer: string;
   /** The `aud` of the tokens. */
@@ -33,11 +34,6 @@ export interface AuthServerOptions {
   readonly rateLimit?: RateLimit | false | undefined;
   /** Whether this is production, where the server refuses to start. Default: whether `NODE_ENV` is `production`. */
   readonly production?: boolean | undefined;
-  /** Default: warnings and errors to the console. */
-  readonly logger?: Logger | undefined;
-  /** Milliseconds since the epoch. Default: the system's clock. */
-  readonly clock?: Clock | undefined;
-  readonly schedule?: Schedule | undefined;
 }
 
 /** A number of requests per window of time. */

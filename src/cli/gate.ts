@@ -1,8 +1,8 @@
 import { authenticate } from '../index';
 import { authenticateOptions } from '../settings/authenticate-options';
-import type { Gate, GenerationSource } from '../index';
+import type { Gate } from '../index';
 import { httpGenerations } from '../generation/index';
-import type { HttpGenerationsOptions } from '../generation/index';
+import type { GenerationSource, HttpGenerationsOptions } from '../generation/index';
 import type { Settings } from '../settings/settings';
 import type { CliIo } from './io';
 

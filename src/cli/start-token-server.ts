@@ -7,7 +7,8 @@ import type { AuthServer } from '../auth-server/index';
 import { generationsFromUrl } from '../generation/from-url';
 import { memoryGenerations } from '../generation/index';
 import { ConfigurationError } from '../index';
-import type { GenerationSource, Logger } from '../index';
+import type { GenerationSource } from '../generation/index';
+import type { Logger } from '../index';
 import type { Settings } from '../settings/settings';
 import { embeddedAddress } from './settings';
 

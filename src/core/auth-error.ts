@@ -1,23 +1,7 @@
 import { ownMembers } from './objects';
 import { DEFAULT_PRESENTATION, refusalHeaders } from './problem';
 import { REASONS } from './reasons';
-import type { Reason, ReasonRow } from './reasons';
-
-/** Details of one refusal. */
-export interface AuthErrorOptions {
-  /** For operators: log and `onDecision` only, never the response. Must not contain a token. */
-  readonly privateDetail?: string | undefined;
-  /** The original failure, for operators. */
-  readonly cause?: unknown;
-  /** Scopes that would have been enough (RFC 6750 section 3, `scope`). */
-  readonly requiredScopes?: readonly string[] | undefined;
-  /** Seconds after which a retry makes sense, for 503. Default 5. */
-  readonly retryAfterSeconds?: number | undefined;
-  /** What the caller may read. Default: the text of the reason. */
-  readonly publicDetail?: string | undefined;
-  /** Headers of the response. Default: a challenge with realm `api`, or `Retry-After`. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-}
+import type { Reason } from './reasons';
 
 /**
  * A request that is refused. One class for all of them: `reason` says which, and `status` comes from the row of that
@@ -36,8 +20,8 @@ export interface AuthErrorOptions {
  */
 export class AuthError extends Error {
   declare readonly reason: Reason;
-  /** HTTP status of the response: 400, 401, 403 or 503. */
-  declare readonly status: ReasonRow['status'];
+  /** HTTP status of the response. */
+  declare readonly status: 400 | 401 | 403 | 503;
   declare readonly publicDetail: string;
   /** For operators: never part of a response. */
   declare readonly privateDetail: string | undefined;
@@ -45,7 +29,23 @@ export class AuthError extends Error {
   declare readonly retryAfterSeconds: number;
   declare private readonly presentedHeaders: Readonly<Record<string, string>> | undefined;
 
-  constructor(reason: Reason, options: AuthErrorOptions = {}) {
+  constructor(
+    reason: Reason,
+    options: {
+      /** For operators: log and `onDecision` only, never the response. Must not contain a token. */
+      readonly privateDetail?: string | undefined;
+      /** The original failure, for operators. */
+      readonly cause?: unknown;
+      /** Scopes that would have been enough (RFC 6750 section 3, `scope`). */
+      readonly requiredScopes?: readonly string[] | undefined;
+      /** Seconds after which a retry makes sense, for 503. Default 5. */
+      readonly retryAfterSeconds?: number | undefined;
+      /** What the caller may read. Default: the text of the reason. */
+      readonly publicDetail?: string | undefined;
+      /** Headers of the response. Default: a challenge with realm `api`, or `Retry-After`. */
+      readonly headers?: Readonly<Record<string, string>> | undefined;
+    } = {},
+  ) {
     if (!Object.hasOwn(REASONS, reason)) throw new TypeError(`AuthError: unknown reason ${JSON.stringify(reason)}`);
     const { status, detail } = REASONS[reason];
     const given = ownMembers(options);

@@ -1,4 +1,7 @@
-/** The issuer presets there are; what each of them means is `token/presets.ts`. */
+/** Name of an issuer preset; what each of them means is in `token/presets.ts`. */
+export type PresetName =
+  'rfc9068' | 'identityserver' | 'keycloak' | 'auth0' | 'okta' | 'entra' | 'cognito' | 'hydra' | 'openiddict' | 'ping';
+
 export const PRESET_NAMES = [
   'rfc9068',
   'identityserver',
@@ -10,7 +13,4 @@ export const PRESET_NAMES = [
   'hydra',
   'openiddict',
   'ping',
-] as const;
-
-/** Name of an issuer preset. */
-export type PresetName = (typeof PRESET_NAMES)[number];
+] as const satisfies readonly PresetName[];

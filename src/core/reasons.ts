@@ -38,7 +38,7 @@ export interface ReasonRow {
   readonly detail: string;
 }
 
-/** The table of DESIGN: one row per reason; a reason without a row does not compile. */
+/** One row per reason; a reason without a row does not compile. */
 export const REASONS = {
   missing_token: {
     status: 401,
@@ -108,6 +108,6 @@ export const REASONS = {
 /** What a 401 says in production instead of the reason: an attacker learns nothing from it. */
 export const OPAQUE_INVALID_TOKEN: ReasonRow = invalidToken('The access token is not valid.');
 
-function invalidToken(detail: string): ReasonRow & { status: 401; error: 'invalid_token' } {
-  return { status: 401, error: 'invalid_token', title: 'Invalid access token', detail };
+function invalidToken(detail: string) {
+  return { status: 401, error: 'invalid_token', title: 'Invalid access token', detail } as const;
 }

@@ -1,27 +1,11 @@
-import type { Clock, Schedule } from '../core/clock';
-import type { Logger } from '../core/logger';
+import type { IncomingMessage } from 'node:http';
+import type { Dependencies } from '../core/dependencies';
 import type { PresetName } from '../core/preset-names';
 import type { GenerationSource } from '../generation/source';
-import type { Algorithm } from '../token/algorithms';
-import type { Fetch } from '../token/keys/fetch-json';
-import type { Jwks } from '../token/keys/key-set';
-import type { DecisionObserver } from './decision';
-
-/** Where the keys of an issuer come from: discovered, fetched from a URL, or given. */
-export type KeyOptions =
-  | {
-      /** URL of the key set. Default: discovered from the issuer's metadata. */
-      readonly jwksUri?: string | undefined;
-      readonly keys?: undefined;
-    }
-  | {
-      /** The key set itself (RFC 7517); nothing is fetched. Replacing its `keys` array takes effect immediately. */
-      readonly keys: Jwks;
-      readonly jwksUri?: undefined;
-    };
+import type { Decision } from './decision';
 
 /** How tokens of one issuer are verified. */
-export type IssuerOptions = KeyOptions & {
+export type IssuerOptions = {
   /** Exactly the token's `iss` (RFC 9068 section 4). */
   readonly issuer: string;
   /** Accepted `aud`, one of several. `false` only under presets whose issuers can leave `aud` out. */
@@ -33,7 +17,7 @@ export type IssuerOptions = KeyOptions & {
   /** Shape of the tokens. Default `rfc9068`. */
   readonly preset?: PresetName | undefined;
   /** Accepted signature algorithms. Default: RS, PS, ES 256/384/512 and EdDSA. */
-  readonly algorithms?: readonly Algorithm[] | undefined;
+  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA')[] | undefined;
   /** Claim that holds the generation; `'iat'` compares the issue time, `false` switches the check off. Default: by preset. */
   readonly generationClaim?: string | false | undefined;
   /**
@@ -61,10 +45,21 @@ export type IssuerOptions = KeyOptions & {
    * gate has checked the proof of possession. Default `false`: they are refused as `sender_constrained`.
    */
   readonly acceptSenderConstrained?: boolean | undefined;
-};
+} & (
+  | {
+      /** URL of the key set. Default: discovered from the issuer's metadata. */
+      readonly jwksUri?: string | undefined;
+      readonly keys?: undefined;
+    }
+  | {
+      /** The key set itself (RFC 7517); nothing is fetched. Replacing its `keys` array takes effect immediately. */
+      readonly keys: { readonly keys: readonly object[] } | readonly object[];
+      readonly jwksUri?: undefined;
+    }
+);
 
 /** Options of one gate, for all its issuers. */
-export interface GateOptions {
+export interface GateOptions extends Dependencies {
   /**
    * What happens to a 2xx response that no guard allowed: `'refuse'` replaces it by a 500, `'warn'` logs it once per
    * route, `'allow'` does nothing. Where middleware before the gate makes it a 2xx while the head is written, `'refuse'`
@@ -90,15 +85,11 @@ export interface GateOptions {
   readonly allowHttp?: boolean | undefined;
   /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */
   readonly verifiedTokens?: number | undefined;
-  /** Called for every decision, with reason and cause, and its request. If it throws or rejects, the error is logged. */
-  readonly onDecision?: DecisionObserver | undefined;
-  /** Default: warnings and errors to the console. */
-  readonly logger?: Logger | undefined;
-  readonly clock?: Clock | undefined;
-  readonly schedule?: Schedule | undefined;
-  readonly fetch?: Fetch | undefined;
-  /** Number in [0, 1), for jitter. */
-  readonly random?: (() => number) | undefined;
+  /**
+   * Called for every decision, with reason and cause, and its request. The request's headers contain the token: log none
+   * of them. If it throws or rejects, the error is logged.
+   */
+  readonly onDecision?: ((decision: Decision, request: IncomingMessage) => unknown) | undefined;
 }
 
 /** Options of `authenticate()`: one issuer, or several. */

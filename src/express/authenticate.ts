@@ -3,6 +3,7 @@ import { Authenticator } from 'passport';
 import type { BearerRequest } from 'passport';
 import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { AuthError } from '../core/auth-error';
+import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
 import { readSettings } from '../settings/settings';
 import { bearerToken } from '../token/bearer';
@@ -16,7 +17,7 @@ import type { Auth, GateRequest, Middleware, Next, RequestGate } from './request
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
 import { enforceGuards, warnUnguarded } from './unguarded';
 import { openVerifier } from './verifier';
-import type { GateStatus, Verifier } from './verifier';
+import type { Verifier } from './verifier';
 
 /** The middleware that `authenticate()` makes. */
 export interface Gate extends Middleware {

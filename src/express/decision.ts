@@ -22,9 +22,6 @@ export interface Decision {
   readonly requestId?: string;
 }
 
-/** Called for every decision, with its request. The request's headers contain the token: log none of them. */
-export type DecisionObserver = (decision: Decision, request: IncomingMessage) => unknown;
-
 /** Reports refusals to the log, and every decision to `onDecision`. */
 export interface DecisionReporter {
   /** Absent without `onDecision`. */
@@ -32,13 +29,13 @@ export interface DecisionReporter {
   refused(req: GateRequest, error: AuthError, auth: Auth | undefined): void;
 }
 
-/** Makes the reporter of a gate. */
-export function decisionReporter(settings: {
+interface DecisionReporterOptions {
   readonly logger: Logger;
-  readonly onDecision: DecisionObserver | undefined;
-}): DecisionReporter {
-  const { logger, onDecision } = settings;
+  readonly onDecision: ((decision: Decision, request: IncomingMessage) => unknown) | undefined;
+}
 
+/** Makes the reporter of a gate. */
+export function decisionReporter({ logger, onDecision }: DecisionReporterOptions): DecisionReporter {
   function logRefusal(decision: Decision): void {
     const { reason, status, error, auth, method, path, requestId } = decision;
     const fields = { reason, status, method, path, clientId: auth?.clientId, requestId, detail: error?.privateDetail };

@@ -5,37 +5,37 @@ import { describe, readOptions } from '../core/options';
 import type { Auth } from './request';
 import { authenticate, verifierOf } from './authenticate';
 import type { Gate } from './authenticate';
-import { readRequirement, satisfies } from './guard';
-
-/** What a token is to be explained against. */
-export interface ExplainNeed {
-  /** The gate that decides. Default: one made from the `TILLGATE_*` variables, closed afterwards. */
-  readonly gate?: Gate | undefined;
-  /** Scopes that the route requires: all of them, or any one with `{ anyOf: [...] }`. Default: none. */
-  readonly scopes?: readonly string[] | { readonly anyOf: readonly string[] } | undefined;
-}
-
-const CHECKS = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'] as const;
-
-/** Outcome of one check; those after the first that failed are not made. */
-export interface ExplainedCheck {
-  readonly check: (typeof CHECKS)[number];
-  readonly outcome: 'passed' | 'failed' | 'not reached';
-  /** Present when failed. */
-  readonly reason?: Reason;
-  /** What is wrong, for operators; present when failed. */
-  readonly detail?: string;
-}
+import { readRequirement, satisfies } from './scope-requirement';
 
 /** Why a token is accepted or refused. */
 export interface Explanation {
   readonly accepted: boolean;
   /** HTTP status of the refusal; absent when accepted. */
   readonly status?: number;
-  readonly checks: readonly ExplainedCheck[];
+  /** All checks in order; those after the first that failed are not made. */
+  readonly checks: readonly {
+    readonly check: 'structure' | 'header' | 'key' | 'signature' | 'claims' | 'generation' | 'scope';
+    readonly outcome: 'passed' | 'failed' | 'not reached';
+    /** Present when failed. */
+    readonly reason?: Reason;
+    /** What is wrong, for operators; present when failed. */
+    readonly detail?: string;
+  }[];
   /** Present when the token itself is good. */
   readonly auth?: Auth;
 }
+
+type ExplainedCheck = Explanation['checks'][number];
+
+const CHECKS: readonly ExplainedCheck['check'][] = [
+  'structure',
+  'header',
+  'key',
+  'signature',
+  'claims',
+  'generation',
+  'scope',
+];
 
 /** The check that fails with each reason. */
 const FAILED_CHECK = {
@@ -69,6 +69,7 @@ const FAILED_CHECK = {
  * Explains how a gate decides about a token: every check in order, and the first that failed. For developers and
  * operators, never for a response to a caller.
  *
+ * @param need - what decides: a gate, and the scopes that the route requires
  * @throws TypeError when an argument is wrong
  *
  * @example
@@ -79,7 +80,15 @@ const FAILED_CHECK = {
  * const { accepted, checks } = await explain('eyJhbGciOi...', { gate, scopes: ['orders:read'] });
  * ```
  */
-export async function explain(token: string, need: ExplainNeed = {}): Promise<Explanation> {
+export async function explain(
+  token: string,
+  need: {
+    /** Default: a gate made from the `TILLGATE_*` variables, closed afterwards. */
+    readonly gate?: Gate | undefined;
+    /** All of them, or any one with `{ anyOf: [...] }`. Default: none. */
+    readonly scopes?: readonly string[] | { readonly anyOf: readonly string[] } | undefined;
+  } = {},
+): Promise<Explanation> {
   readOptions('explain', need, ['gate', 'scopes']);
   if (typeof token !== 'string' || token === '') {
     throw new TypeError(`explain(): expected a token, got ${describe(token)}`);

@@ -1,15 +1,16 @@
+import type { IssuerStatus } from '../core/gate-status';
 import { generationsFromUrl } from '../generation/from-url';
 import { generationVerifier } from '../generation/verifier';
-import type { GenerationStatus, GenerationVerifier } from '../generation/verifier';
+import type { GenerationVerifier } from '../generation/verifier';
 import { keyFetcher } from '../token/keys/fetch-keys';
-import type { KeySource, KeyStatus } from '../token/keys/key-set';
+import type { KeySource } from '../token/keys/key-set';
 import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import type { SignatureQueue } from '../token/signature-queue';
 import { tokenVerifier } from '../token/verify';
 import type { TokenVerifier } from '../token/verify';
 import type { IssuerSettings } from './read-issuer-options';
-import type { Dependencies } from './read-options';
+import type { GateDependencies } from './read-options';
 
 /** Everything that decides about the tokens of one issuer. */
 export interface IssuerContext {
@@ -20,14 +21,6 @@ export interface IssuerContext {
   readonly generations: GenerationVerifier | undefined;
 }
 
-/** State of one issuer, for operators. */
-export interface IssuerStatus {
-  readonly issuer: string;
-  readonly keys: KeyStatus;
-  /** Absent where the generation check is switched off. */
-  readonly generations?: GenerationStatus;
-}
-
 const FETCH_TIMEOUT_MS = 5_000;
 const MAX_DOCUMENT_BYTES = 1_048_576;
 
@@ -35,7 +28,7 @@ const MAX_DOCUMENT_BYTES = 1_048_576;
 export function openIssuer(
   settings: IssuerSettings,
   signatures: SignatureQueue,
-  dependencies: Dependencies,
+  dependencies: GateDependencies,
 ): IssuerContext {
   const { issuer, algorithms } = settings;
   const keys = openKeys(settings, dependencies);
@@ -56,7 +49,7 @@ export type KeySettings = Pick<
 >;
 
 /** Opens the keys of an issuer: the given ones, or those that it publishes. */
-export function openKeys(settings: KeySettings, dependencies: Dependencies): KeySource {
+export function openKeys(settings: KeySettings, dependencies: GateDependencies): KeySource {
   if (settings.keys) return staticKeys(settings.keys);
   const { issuer, authUrl, jwksUri, checkUrl, keysMaxAgeMs: maxAgeMs, keysStaleMs: staleMs } = settings;
   const document = { issuer, authUrl, jwksUri, checkUrl, maxBytes: MAX_DOCUMENT_BYTES };
@@ -64,7 +57,7 @@ export function openKeys(settings: KeySettings, dependencies: Dependencies): Key
   return remoteKeys({ ...dependencies, issuer, fetchKeys, timeoutMs: FETCH_TIMEOUT_MS, maxAgeMs, staleMs });
 }
 
-function openGenerations(settings: IssuerSettings, dependencies: Dependencies): GenerationVerifier | undefined {
+function openGenerations(settings: IssuerSettings, dependencies: GateDependencies): GenerationVerifier | undefined {
   const { issuer, generationClaim: claim, generationSource, preset, clockToleranceMs, maxTokenAgeMs } = settings;
   if (claim === undefined) return undefined;
   if (claim === 'iat' && generationSource === undefined) {

@@ -3,16 +3,6 @@ import { hasUserInfo } from '../core/urls';
 import type { Middleware } from './request';
 import { isScopeToken } from '../token/scopes';
 
-/** Options of `protectedResourceMetadata()`. */
-export interface ResourceMetadataOptions {
-  /** Public URL of the API: http(s), without a fragment. */
-  readonly resource: string;
-  /** Issuers whose tokens are accepted. */
-  readonly authorizationServers: readonly string[];
-  /** Scopes that the API knows. Default: not published. */
-  readonly scopes?: readonly string[] | undefined;
-}
-
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 /** URL of the metadata of a resource: the well-known part goes between host and path (RFC 9728 section 3.1). */
@@ -39,7 +29,14 @@ export function resourceMetadataUrl(resource: string): string {
  * }));
  * ```
  */
-export function protectedResourceMetadata(options: ResourceMetadataOptions): Middleware {
+export function protectedResourceMetadata(options: {
+  /** Public URL of the API: http(s), without a fragment. */
+  readonly resource: string;
+  /** Issuers whose tokens are accepted. */
+  readonly authorizationServers: readonly string[];
+  /** Scopes that the API knows. Default: not published. */
+  readonly scopes?: readonly string[] | undefined;
+}): Middleware {
   const body = Buffer.from(JSON.stringify(readMetadata(options)));
   const paths = new Set([WELL_KNOWN, WELL_KNOWN + pathOfResource(options.resource)]);
 
@@ -57,7 +54,7 @@ export function protectedResourceMetadata(options: ResourceMetadataOptions): Mid
   return Object.assign(middleware, { serves: [...paths] });
 }
 
-function readMetadata(options: ResourceMetadataOptions): object {
+function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]): object {
   const read = readOptions('protectedResourceMetadata', options, ['resource', 'authorizationServers', 'scopes']);
   const resource = read.string('resource');
   if (

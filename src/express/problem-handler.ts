@@ -10,22 +10,6 @@ import { requestIdOf, routeOf } from './request';
 import { sendInternalError, sendProblem, sendRefusal } from './respond';
 import { ownMembers, ownValue } from '../core/objects';
 
-/** Options of `problemHandler()`. */
-export interface ProblemHandlerOptions {
-  /** Where unexpected errors go, with their stack. Default: the console. */
-  readonly logger?: Logger | undefined;
-  /** Base URL of the pages about problems, as in `authenticate()`. Default: as the gate before has it, else none. */
-  readonly problemTypes?: string | undefined;
-}
-
-/** An Express error-handling middleware. */
-export type ErrorMiddleware = (
-  error: unknown,
-  req: IncomingMessage,
-  res: ServerResponse,
-  next: (error?: unknown) => void,
-) => void;
-
 /**
  * Makes the last error handler of an app: every error becomes a problem body (RFC 9457). An `AuthError` gets the
  * response of its reason; an error with a 4xx `status`, as body parsers throw it, that status, 401 with a challenge
@@ -42,7 +26,14 @@ export type ErrorMiddleware = (
  * app.use(problemHandler());
  * ```
  */
-export function problemHandler(options: ProblemHandlerOptions = {}): ErrorMiddleware {
+export function problemHandler(
+  options: {
+    /** Where unexpected errors go, with their stack. Default: the console. */
+    readonly logger?: Logger | undefined;
+    /** Base URL of the pages about problems, as in `authenticate()`. Default: as the gate before has it, else none. */
+    readonly problemTypes?: string | undefined;
+  } = {},
+): (error: unknown, req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void {
   const read = readOptions('problemHandler', options, ['logger', 'problemTypes']);
   const { logger = consoleLogger } = ownMembers(options);
   const problemTypes = read.string('problemTypes');

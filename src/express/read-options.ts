@@ -8,12 +8,11 @@ import { describe, isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import type { Fetch } from '../token/keys/fetch-json';
 import type { AuthenticateOptions, GateOptions, IssuerOptions } from './authenticate-options';
-import type { DecisionObserver } from './decision';
 import { ISSUER_KEYS, readIssuer } from './read-issuer-options';
 import type { IssuerSettings } from './read-issuer-options';
 
-/** Dependencies that a gate takes as options, with their defaults. */
-export interface Dependencies {
+/** The dependencies of a gate, with their defaults. */
+export interface GateDependencies {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly schedule: Schedule;
@@ -22,7 +21,7 @@ export interface Dependencies {
 }
 
 /** Checked options of one gate. */
-export interface GateSettings extends Dependencies {
+export interface GateSettings extends GateDependencies {
   readonly issuers: readonly IssuerSettings[];
   readonly unguarded: 'allow' | 'warn' | 'refuse';
   readonly optional: boolean;
@@ -32,7 +31,7 @@ export interface GateSettings extends Dependencies {
   readonly problemTypes: string | undefined;
   readonly exposeReasons: boolean;
   readonly verifiedTokens: number;
-  readonly onDecision: DecisionObserver | undefined;
+  readonly onDecision: GateOptions['onDecision'];
 }
 
 /** Names of the options that are dependencies. */
@@ -90,7 +89,7 @@ export function readGateOptions(given: AuthenticateOptions): GateSettings {
 export function readDependencies(
   read: OptionReader<(typeof DEPENDENCY_KEYS)[number]>,
   logger: Logger | undefined,
-): Dependencies {
+): GateDependencies {
   return {
     logger: readLogger(read, logger),
     clock: read.callable('clock', systemClock),

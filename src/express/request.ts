@@ -30,11 +30,11 @@ declare global {
   }
 }
 
-/** Continues with the next middleware, or with the app's error handler. */
-export type Next = (error?: unknown) => void;
+/** A middleware of Express 4 or 5; its type needs neither's. */
+export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
 
-/** An Express middleware, without Express's types in the declaration. */
-export type Middleware = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
+/** Continues with the next middleware, or with the app's error handler. */
+export type Next = Parameters<Middleware>[2];
 
 /** The request of Express 4 or 5: every member beyond Node's own is optional. */
 export interface GateRequest extends IncomingMessage {

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { ownMembers } from '../core/objects';
 import { DEFAULT_PRESENTATION, problemType, publicDetail, refusalHeaders, refusalProblem } from '../core/problem';
@@ -37,7 +37,7 @@ export interface ProblemResponse {
  *   sendProblem(req, res, { status: 404, code: 'not_found', detail: 'No order has this id.' });
  * ```
  */
-export function sendProblem(req: GateRequest, res: ServerResponse, problem: ProblemResponse): void {
+export function sendProblem(req: IncomingMessage, res: ServerResponse, problem: ProblemResponse): void {
   const { status, code, title, detail, type, headers = {}, members = {} } = ownMembers(problem);
   const requestId = requestIdOf(req);
   const body = {

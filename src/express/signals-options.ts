@@ -2,26 +2,28 @@ import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
 import type { GenerationSource } from '../generation/source';
 import type { SecurityEventOptions } from '../token/security-event';
-import type { GateOptions, KeyOptions } from './authenticate-options';
+import type { GateOptions, IssuerOptions } from './authenticate-options';
 import { readDependencies, DEPENDENCY_KEYS, urlCheck } from './read-options';
 import { readStrings } from './read-issuer-options';
 import { openKeys } from './issuer-context';
 import { ALGORITHMS } from '../token/algorithms';
 
 /** Options of `signalsReceiver()`. */
-export type SignalsReceiverOptions = KeyOptions &
-  Pick<GateOptions, 'allowHttp' | 'logger' | 'clock' | 'schedule' | 'fetch' | 'random'> & {
-    /** Exactly the `iss` of the security event tokens. */
-    readonly transmitter: string;
-    /** Accepted `aud` of the security event tokens, one of several. */
-    readonly audience: string | readonly string[];
-    /** Where the floors are published: a source with `publish`. */
-    readonly generationSource: GenerationSource;
-    /** `iss` of the subjects, which is the issuer of the access tokens. Default: `transmitter`. */
-    readonly issuer?: string | undefined;
-    /** The gate's `generationClaim`: `'iat'` where it compares the issue time. Default: a generation in ms. */
-    readonly generationClaim?: string | undefined;
-  };
+export interface SignalsReceiverOptions
+  extends
+    Pick<IssuerOptions, 'jwksUri' | 'keys'>,
+    Pick<GateOptions, 'allowHttp' | 'logger' | 'clock' | 'schedule' | 'fetch' | 'random'> {
+  /** Exactly the `iss` of the security event tokens. */
+  readonly transmitter: string;
+  /** Accepted `aud` of the security event tokens, one of several. */
+  readonly audience: string | readonly string[];
+  /** Where the floors are published: a source with `publish`. */
+  readonly generationSource: GenerationSource;
+  /** `iss` of the subjects, which is the issuer of the access tokens. Default: `transmitter`. */
+  readonly issuer?: string | undefined;
+  /** The gate's `generationClaim`: `'iat'` where it compares the issue time. Default: a generation in ms. */
+  readonly generationClaim?: string | undefined;
+}
 
 /** Checked options of one receiver. */
 export interface SignalsSettings extends SecurityEventOptions {
@@ -58,6 +60,9 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
   const dependencies = readDependencies(read, options.logger);
   const checkUrl = urlCheck('signalsReceiver', read.boolean('allowHttp', false));
   const jwksUri = read.string('jwksUri');
+  if (options.keys && jwksUri !== undefined) {
+    throw new TypeError('signalsReceiver(): give "keys" or "jwksUri", not both');
+  }
   if (!options.keys) checkUrl(jwksUri ?? transmitter, jwksUri === undefined ? 'transmitter' : 'jwksUri');
   const keys = openKeys(
     {

@@ -9,12 +9,6 @@ import type { GateRequest, Middleware } from './request';
 import { readSignalsOptions } from './signals-options';
 import type { SignalsReceiverOptions } from './signals-options';
 
-/** The middleware that `signalsReceiver()` makes. */
-export interface SignalsReceiver extends Middleware {
-  /** Stops refreshing the transmitter's keys. */
-  close(): void;
-}
-
 /** Codes of the error response (RFC 8935 section 2.4). */
 type DeliveryError = 'invalid_request' | 'invalid_key' | 'invalid_issuer' | 'invalid_audience';
 
@@ -36,7 +30,8 @@ const MAX_CLIENT_ID_BYTES = 2_600;
 /**
  * Makes the receiver of OpenID Shared Signals (RFC 8935 push delivery): CAEP `token-claims-change`,
  * `credential-change` and `session-revoked` for a client (`iss_sub`, RFC 9493 section 3.2.4) publish its new floor.
- * Responds with 202 only once the floor is published, so that a transmitter repeats what was not.
+ * Responds with 202 only once the floor is published, so that a transmitter repeats what was not. `close()` stops
+ * refreshing the transmitter's keys.
  *
  * @throws TypeError when an option is wrong
  *
@@ -61,7 +56,7 @@ const MAX_CLIENT_ID_BYTES = 2_600;
  * }));
  * ```
  */
-export function signalsReceiver(options: SignalsReceiverOptions): SignalsReceiver {
+export function signalsReceiver(options: SignalsReceiverOptions): Middleware & { close(): void } {
   const settings = readSignalsOptions(options);
   const { publish, logger, transmitter, issuer, keys } = settings;
   const verify = securityEventVerifier(settings);

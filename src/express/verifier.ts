@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
+import type { GateStatus, IssuerStatus } from '../core/gate-status';
 import { NO_OPTIONS, ownValue } from '../core/objects';
 import { parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
@@ -7,15 +8,8 @@ import { signatureQueue } from '../token/signature-queue';
 import type { SignedToken, VerifiedToken } from '../token/verify';
 import type { Auth } from './request';
 import { openIssuer, statusOf } from './issuer-context';
-import type { IssuerContext, IssuerStatus } from './issuer-context';
+import type { IssuerContext } from './issuer-context';
 import type { GateSettings } from './read-options';
-
-/** State of a gate, for operators. */
-export interface GateStatus {
-  /** Whether every issuer's keys and generations are good enough to decide about requests. */
-  readonly ready: boolean;
-  readonly issuers: readonly IssuerStatus[];
-}
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
 export interface Verifier {

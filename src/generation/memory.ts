@@ -1,14 +1,11 @@
 import { systemClock } from '../core/clock';
-import type { Clock } from '../core/clock';
+import type { Dependencies } from '../core/dependencies';
 import { readOptions } from '../core/options';
 import { requirePublishable } from './generation';
 import type { Floor, PublishingSource } from './source';
 
 /** Options of `memoryGenerations()`. */
-export interface MemoryGenerationsOptions {
-  /** Milliseconds since the epoch. Default: the system's clock. */
-  readonly clock?: Clock;
-}
+export type MemoryGenerationsOptions = Pick<Dependencies, 'clock'>;
 
 interface Change {
   readonly floor: Floor;

@@ -162,9 +162,6 @@ function clamp(value: number, largest: number): number {
   return Math.min(largest, Math.max(0, value));
 }
 
-/** `starting`: no complete read yet. `stale`: the last one is too old, or its age is unknown. */
-export type FreshnessState = 'starting' | 'fresh' | 'stale';
-
 /** Age of the last complete read of a source, counted from the start of that read. */
 export class Freshness {
   readonly #maxStalenessMs: number;
@@ -186,7 +183,8 @@ export class Freshness {
     return this.#readMs === undefined ? undefined : this.#clock() - this.#readMs;
   }
 
-  get state(): FreshnessState {
+  /** `starting`: no complete read yet. `stale`: the last one is too old, or its age is unknown. */
+  get state(): 'starting' | 'fresh' | 'stale' {
     const ageMs = this.ageMs;
     if (ageMs === undefined) return 'starting';
     // After the clock stepped back the age is unknown, which counts as stale until the next read.

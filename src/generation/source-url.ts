@@ -1,21 +1,15 @@
 import { createRequire } from 'node:module';
-import type { Clock, Schedule } from '../core/clock';
-import type { Logger } from '../core/logger';
-import type { Fetch } from '../token/keys/fetch-json';
+import type { Dependencies } from '../core/dependencies';
 
 /** Loads a package by its name. */
 export type Load = (name: string) => unknown;
 
 /** Dependencies of a source that is made from a URL; each source uses those that it needs. */
-export interface SourceDependencies {
+export interface SourceDependencies extends Pick<Dependencies, 'fetch' | 'clock' | 'schedule' | 'logger'> {
   /** Sent with every request to an `http(s):` source. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Accepts an `http:` source on another host than loopback. */
   readonly allowHttp?: boolean | undefined;
-  readonly fetch?: Fetch | undefined;
-  readonly clock?: Clock | undefined;
-  readonly schedule?: Schedule | undefined;
-  readonly logger?: Logger | undefined;
   /** Loads the package of a store's client. Default: Node's `require`. */
   readonly load?: Load | undefined;
 }

@@ -1,9 +1,9 @@
 import { AuthError } from '../core/auth-error';
 import type { Clock, Schedule } from '../core/clock';
+import type { GenerationStatus } from '../core/gate-status';
 import type { Logger } from '../core/logger';
 import { Floors } from './floors';
 import { Freshness, SourceSync } from './source-sync';
-import type { FreshnessState } from './source-sync';
 import { readGeneration } from './generation';
 import type { GenerationRule } from './generation';
 import { isLive } from './source';
@@ -37,18 +37,6 @@ export interface GenerationVerifierOptions {
   readonly schedule: Schedule;
   readonly logger: Logger;
   readonly random?: (() => number) | undefined;
-}
-
-/** State of the generations of one issuer, for operators. */
-export interface GenerationStatus {
-  readonly source: 'none' | FreshnessState;
-  /** Age of the last complete read in ms; absent before it, negative while the clock has stepped back. */
-  readonly ageMs?: number;
-  readonly floors: number;
-  /** Why the last read failed; for operators only. */
-  readonly lastError?: string;
-  readonly reads: number;
-  readonly failures: number;
 }
 
 /** The floors of one issuer, and whether they can be relied on. */

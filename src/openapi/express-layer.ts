@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http';
-import { GUARD } from '../express/guard';
-import type { GuardRequirement, ScopeRequirement } from '../express/guard';
+import { requirementOf } from '../express/guard';
+import type { GuardRequirement } from '../express/guard';
+import type { ScopeRequirement } from '../express/scope-requirement';
 
 /** The members of Express's own layers that are read: those of `router` 2 (Express 5) and of Express 4. */
 export interface Layer {
@@ -31,13 +32,8 @@ export type Classification =
 
 /** Classifies a middleware by the members of Tillgate's own, so that another copy of this package counts too. */
 export function classify(handle: object): Classification {
-  const given = handle as {
-    readonly [GUARD]?: GuardRequirement;
-    optional?: unknown;
-    ready?: unknown;
-    length?: unknown;
-  };
-  const { [GUARD]: requirement, optional, ready, length } = given;
+  const { optional, ready, length } = handle as { optional?: unknown; ready?: unknown; length?: unknown };
+  const requirement = requirementOf(handle);
   if (typeof optional === 'boolean' && typeof ready === 'function') return { kind: 'gate', optional };
   if (requirement) return { kind: 'guard', requirement: isOfScopes(requirement) ? requirement : undefined };
   return { kind: length === 4 ? 'error handler' : 'handler' };

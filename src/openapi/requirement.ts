@@ -1,4 +1,4 @@
-import type { ScopeRequirement } from '../express/guard';
+import type { ScopeRequirement } from '../express/scope-requirement';
 
 /** Sets of scopes, each of which is sufficient. No set: nothing is required. An empty set: any token. */
 export type Alternatives = readonly (readonly string[])[];

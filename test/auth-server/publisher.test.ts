@@ -1,4 +1,4 @@
-import type { GenerationSource } from '../../src';
+import type { GenerationSource } from '../../src/generation';
 import { createPublisher } from '../../src/auth-server/generations/publisher';
 import { fakeTime, settle } from '../support/fake-time';
 import { recordingLogger } from '../support/log';

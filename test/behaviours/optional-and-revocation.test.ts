@@ -1,5 +1,6 @@
 import { requireScope } from '../../src';
-import type { GenerationSource, Reason } from '../../src';
+import type { Reason } from '../../src';
+import type { GenerationSource } from '../../src/generation';
 import { gateApp, remember } from '../support/gate-app';
 import type { GateApp, GateAppOptions } from '../support/gate-app';
 import { fakeTime } from '../support/fake-time';

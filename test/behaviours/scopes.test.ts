@@ -1,18 +1,18 @@
 import express from 'express';
 import request from 'supertest';
 import { problemHandler, requireClaim, requireScope } from '../../src';
-import type { Guard } from '../../src';
+import type { Middleware } from '../../src';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
 import { token } from '../support/issuer';
 import { expectRefusal } from '../support/refusals';
 
-const guarded = (guard: Guard): GateApp =>
+const guarded = (guard: Middleware): GateApp =>
   gateApp({ routes: (app, reach) => void app.get('/v1/orders', guard, reach) });
 const withScope = (scope: unknown): string => token({ claims: { scope } });
 
 describe('scopes: what requireScope() requires (RFC 6750 section 3.1)', () => {
-  const pass: readonly [string, Guard, string][] = [
+  const pass: readonly [string, Middleware, string][] = [
     ['one scope', requireScope('a'), 'a'],
     ['one among others', requireScope('a'), 'b a c'],
     ['all of two, in another order', requireScope('a', 'b'), 'b c a'],
@@ -27,7 +27,7 @@ describe('scopes: what requireScope() requires (RFC 6750 section 3.1)', () => {
     expect(through.reached).toEqual(['GET /v1/orders']);
   });
 
-  const refuse: readonly [string, Guard, string, readonly string[]][] = [
+  const refuse: readonly [string, Middleware, string, readonly string[]][] = [
     ['another scope', requireScope('a'), 'b', ['a']],
     ['one of two', requireScope('a', 'b'), 'a', ['a', 'b']],
     ['one of an array of two', requireScope(['a', 'b']), 'b', ['a', 'b']],

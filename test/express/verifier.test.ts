@@ -1,5 +1,6 @@
 import { AuthError } from '../../src';
-import type { AuthenticateOptions, GenerationSource } from '../../src';
+import type { AuthenticateOptions } from '../../src';
+import type { GenerationSource } from '../../src/generation';
 import { openVerifier } from '../../src/express/verifier';
 import type { Verifier } from '../../src/express/verifier';
 import { readGateOptions } from '../../src/express/read-options';

@@ -2,7 +2,8 @@ import { createHmac, createPublicKey, verify } from 'node:crypto';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { AuthError } from '../../src';
-import type { Auth, Reason, ScopeRequirement } from '../../src';
+import type { Auth, Reason } from '../../src';
+import type { ScopeRequirement } from '../../src/express/scope-requirement';
 import type { TestIssuer } from '../../src/testing';
 
 /** A check that a gate can forget. */

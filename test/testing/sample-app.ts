@@ -2,7 +2,8 @@ import express from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler, Router } from 'express';
 import { join } from 'node:path';
 import { authenticate, problemHandler, requireScope } from '../../src';
-import type { Logger, ScopeRequirement } from '../../src';
+import type { Logger } from '../../src';
+import type { ScopeRequirement } from '../../src/express/scope-requirement';
 import type { TestIssuer } from '../../src/testing';
 
 /** The document of the sample app. */

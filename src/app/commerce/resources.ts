@@ -1,3 +1,21 @@
+/** Name of one of the commerce resources, and its path segment under `/v1`. */
+export type ResourceName =
+  | 'locations'
+  | 'items'
+  | 'categories'
+  | 'inventory'
+  | 'price-lists'
+  | 'promotions'
+  | 'customers'
+  | 'orders'
+  | 'payments'
+  | 'menus'
+  | 'modifier-groups'
+  | 'tables'
+  | 'checks'
+  | 'reservations'
+  | 'kitchen-tickets';
+
 /** Operations on the rows of a resource, besides its actions. */
 export type Operation = 'list' | 'create' | 'get' | 'update' | 'remove';
 
@@ -16,8 +34,7 @@ export interface Action {
 
 /** One row of the table from which routers and scopes are made. */
 export interface Resource {
-  /** Path segment under `/v1`, also the name of the resource. */
-  readonly path: string;
+  readonly path: ResourceName;
   /** One of its rows in an operation id: `Order` in `getOrder`. */
   readonly noun: string;
   /** Its rows in an operation id: `Orders` in `listOrders`. */
@@ -119,6 +136,3 @@ export const RESOURCES = [
     actions: [{ name: 'bump', operationId: 'bumpKitchenTicket', path: '/{id}/bump', scope: 'kitchen:write' }],
   },
 ] as const satisfies readonly Resource[];
-
-/** Name of one of the commerce resources: `orders`. */
-export type ResourceName = (typeof RESOURCES)[number]['path'];

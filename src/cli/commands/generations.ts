@@ -2,7 +2,7 @@ import { generationsFromUrl } from '../../generation/from-url';
 import type { SourceDependencies } from '../../generation/source-url';
 import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
 import { isSecureUrl } from '../../core/urls';
-import type { GenerationSource } from '../../index';
+import type { GenerationSource } from '../../generation/index';
 import { readSettings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
 import { CliError, EXIT, print, table } from '../command';

@@ -1,7 +1,6 @@
 import { systemClock, systemSchedule } from '../../core/clock';
-import type { Clock, Schedule } from '../../core/clock';
+import type { Dependencies } from '../../core/dependencies';
 import { consoleLogger } from '../../core/logger';
-import type { Logger } from '../../core/logger';
 import { ownValue } from '../../core/objects';
 import { readOptions } from '../../core/options';
 import type { Fetch } from '../../token/keys/fetch-json';
@@ -12,7 +11,7 @@ import type { GenerationSource } from '../source';
 import type { SourceDependencies } from '../source-url';
 
 /** Options of `httpGenerations()`. */
-export interface HttpGenerationsOptions {
+export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'clock' | 'schedule' | 'logger'> {
   /**
    * URL of the token server's `/generations`; a URL without a path is completed. Credentials in it
    * (`https://id:secret@host`) are sent as HTTP Basic.
@@ -24,12 +23,6 @@ export interface HttpGenerationsOptions {
   readonly allowHttp?: boolean | undefined;
   /** Longest time for one response, in ms. Default 5000. */
   readonly timeoutMs?: number | undefined;
-  /** Default: the global `fetch`. */
-  readonly fetch?: Fetch | undefined;
-  /** Milliseconds since the epoch. Default: the system's clock. */
-  readonly clock?: Clock | undefined;
-  readonly schedule?: Schedule | undefined;
-  readonly logger?: Logger | undefined;
 }
 
 const OPTIONS = ['url', 'headers', 'allowHttp', 'timeoutMs', 'fetch', 'clock', 'schedule', 'logger'] as const;

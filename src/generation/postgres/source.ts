@@ -1,8 +1,8 @@
 import type * as Pg from 'pg';
 import { systemSchedule } from '../../core/clock';
 import type { Schedule, Timer } from '../../core/clock';
+import type { Dependencies } from '../../core/dependencies';
 import { consoleLogger } from '../../core/logger';
-import type { Logger } from '../../core/logger';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import { requirePublishable } from '../generation';
@@ -18,7 +18,7 @@ import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
 
 /** Options of `postgresGenerations()`. */
-export interface PostgresGenerationsOptions {
+export interface PostgresGenerationsOptions extends Pick<Dependencies, 'schedule' | 'logger'> {
   /**
    * `Pool` of pg 8, or an object of the same shape, connected to the primary. The caller ends it. A watch keeps one
    * connection, so it must allow at least two; give it a `connectionTimeoutMillis`.
@@ -37,8 +37,6 @@ export interface PostgresGenerationsOptions {
   readonly timeoutMs?: number | undefined;
   /** Pause between two checks of the connection that listens, in ms. Default 15000. */
   readonly heartbeatMs?: number | undefined;
-  readonly schedule?: Schedule | undefined;
-  readonly logger?: Logger | undefined;
 }
 
 type Key = keyof PostgresGenerationsOptions;

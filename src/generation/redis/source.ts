@@ -1,7 +1,7 @@
 import { systemClock, systemSchedule } from '../../core/clock';
-import type { Clock, Schedule } from '../../core/clock';
+import type { Clock } from '../../core/clock';
+import type { Dependencies } from '../../core/dependencies';
 import { consoleLogger } from '../../core/logger';
-import type { Logger } from '../../core/logger';
 import { readOptions } from '../../core/options';
 import { requirePublishable } from '../generation';
 import { RedisCommands } from './commands';
@@ -14,7 +14,7 @@ import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
 
 /** Options of `redisGenerations()`. */
-export interface RedisGenerationsOptions {
+export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {
   /**
    * A client of ioredis (5, 6) or of redis (node-redis 5, 6), connected to the primary. The caller closes it; a watch
    * opens another connection by its `duplicate()`.
@@ -34,10 +34,6 @@ export interface RedisGenerationsOptions {
    * `GenerationSentinel`. `false` for publishers that write none. Default `true`.
    */
   readonly sentinel?: boolean | undefined;
-  /** Milliseconds since the epoch. Default: the system's clock. */
-  readonly clock?: Clock | undefined;
-  readonly schedule?: Schedule | undefined;
-  readonly logger?: Logger | undefined;
 }
 
 export const DEFAULT_KEY = 'tillgate:generations';

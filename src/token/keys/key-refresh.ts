@@ -5,7 +5,7 @@ import type { Logger } from '../../core/logger';
 import type { FetchKeys } from './fetch-keys';
 import { FetchError } from './fetch-json';
 import { KeySet } from './key-set';
-import type { KeyStatus } from './key-set';
+import type { KeyStatus } from '../../core/gate-status';
 
 /** How long the keys of an issuer are used, and how gently it is asked. */
 export interface KeyRefreshOptions {

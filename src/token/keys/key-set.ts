@@ -1,4 +1,5 @@
 import { AuthError } from '../../core/auth-error';
+import type { KeyStatus } from '../../core/gate-status';
 import type { UnverifiedHeader } from '../jws';
 import { importJwk, toVerificationKey, unsuitable } from './jwk';
 import type { Jwk, VerificationKey } from './jwk';
@@ -17,19 +18,6 @@ export interface KeySource {
   ready(): Promise<void>;
   status(): KeyStatus;
   close(): void;
-}
-
-/** State of a key source, for operators. */
-export interface KeyStatus {
-  /** `starting`: none yet; `fresh`; `stale`: last-known-good keys serve while the issuer is down; `unavailable`: too old to serve. */
-  readonly state: 'starting' | 'fresh' | 'stale' | 'unavailable';
-  /** Number of usable keys. */
-  readonly keys: number;
-  /** Milliseconds since the key set was fetched; absent for static keys. */
-  readonly ageMs?: number;
-  /** Key set fetches so far. */
-  readonly fetches?: number;
-  readonly lastError?: string;
 }
 
 /** An immutable set of keys, by key id. */
@@ -77,7 +65,7 @@ export class KeySet {
 }
 
 /** A JSON Web Key Set (RFC 7517 section 5), or just its keys. */
-export type Jwks = { readonly keys: readonly Jwk[] } | readonly Jwk[];
+export type Jwks = { readonly keys: readonly object[] } | readonly object[];
 
 /**
  * Keys that are given, not fetched: for tests and for issuers whose keys are distributed by other means. When the list
@@ -91,7 +79,7 @@ export function staticKeys(jwks: Jwks): KeySource {
 
   function current(): KeySet {
     // Not `'keys' in jwks`: every array has a method of that name.
-    const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly Jwk[] }).keys;
+    const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly object[] }).keys;
     if (!keys || latest !== list) [keys, list] = [readKeys(latest), latest];
     return keys;
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import request from 'supertest';
 import { createAuthServer } from '../../../src/auth-server';
 import { memoryGenerations } from '../../../src/generation/memory';
-import type { GenerationSource } from '../../../src';
+import type { GenerationSource } from '../../../src/generation';
 import { recordingLogger } from '../../support/log';
 import { API } from './guarded-api';
 

@@ -1,0 +1,18 @@
+import type { Logger } from './logger';
+
+/** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
+export interface Dependencies {
+  /** Default: warnings and errors to the console. */
+  readonly logger?: Logger | undefined;
+  /** Returns the time in ms since the epoch. Default: `Date.now`. */
+  readonly clock?: (() => number) | undefined;
+  /**
+   * Calls `task` once after `delayMs`, unless it is cancelled before. Default: `setTimeout`, with timers that do not keep
+   * the process alive.
+   */
+  readonly schedule?: ((task: () => void, delayMs: number) => { cancel(): void }) | undefined;
+  /** Fetches metadata, key sets and generations; replace it for a proxy or mutual TLS. Default: the global `fetch`. */
+  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  /** Returns a number in [0, 1), which spreads refreshes and retries. Default: `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}

@@ -1,0 +1,71 @@
+import { describe } from '../core/options';
+import { isScopeToken } from '../token/scopes';
+
+/** Scopes that a route requires: all of them, or any one of them. */
+export type ScopeRequirement = AllOf | AnyOf;
+
+interface AllOf {
+  readonly allOf: readonly string[];
+}
+
+interface AnyOf {
+  readonly anyOf: readonly string[];
+}
+
+/**
+ * Reads the arguments of `requireScope()`: scopes, a list of them, or `{ anyOf: [...] }`.
+ *
+ * @throws TypeError
+ */
+export function readRequirement(args: readonly unknown[]): ScopeRequirement {
+  const [first] = args;
+  if (args.length === 1 && Array.isArray(first)) return { allOf: readScopeList(first) };
+  if (args.length === 1 && typeof first === 'object' && first !== null) {
+    if (Object.keys(first).join() !== 'anyOf') throw new TypeError('requireScope(): expected { anyOf: [...] }');
+    return { anyOf: readScopeList((first as { anyOf: unknown }).anyOf) };
+  }
+  return { allOf: readScopeList(args) };
+}
+
+function readScopeList(scopes: unknown): readonly string[] {
+  if (!Array.isArray(scopes) || scopes.length === 0) {
+    throw new TypeError(`requireScope(): expected at least one scope, got ${describe(scopes)}`);
+  }
+  for (const scope of scopes) {
+    if (typeof scope === 'string' && isScopeToken(scope)) continue;
+    throw new TypeError(
+      `requireScope(): expected a scope without blanks, quotes and backslashes, got ${describe(scope)}`,
+    );
+  }
+  return Object.freeze([...new Set(scopes as string[])]);
+}
+
+/** The scopes of a requirement, whether all of them are required or any one. */
+export function scopesOf(requirement: ScopeRequirement): readonly string[] {
+  return isAnyOf(requirement) ? requirement.anyOf : requirement.allOf;
+}
+
+/** Whether granted scopes are enough. */
+export function satisfies(granted: readonly string[], requirement: ScopeRequirement): boolean {
+  return isAnyOf(requirement)
+    ? requirement.anyOf.some((scope) => isGranted(granted, scope))
+    : requirement.allOf.every((scope) => isGranted(granted, scope));
+}
+
+/** Not `'anyOf' in requirement`: a polluted prototype would make every requirement one of no scopes. */
+function isAnyOf(requirement: ScopeRequirement): requirement is AnyOf {
+  return Object.hasOwn(requirement, 'anyOf');
+}
+
+/** Up to here looking through a list is quicker than a set. */
+const SHORT_LIST = 16;
+/** The lists are frozen, so each long one is turned into a set once. */
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+/** Whether a scope was granted. Scopes compare as whole strings: `orders` is not part of `orders:read`. */
+export function isGranted(granted: readonly string[], scope: string): boolean {
+  if (granted.length <= SHORT_LIST) return granted.includes(scope);
+  const known = sets.get(granted) ?? new Set(granted);
+  sets.set(granted, known);
+  return known.has(scope);
+}
