@@ -86,19 +86,12 @@ function compareNames(route: ContractRoute, operations: readonly LocatedOperatio
 function findParameterMistakes(at: LocatedOperation): string[] {
   const inPath = [...at.path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name);
   const described = at.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
+  const missing = inPath.filter((name) => !described.includes(name));
+  const superfluous = described.filter((name) => !inPath.includes(name));
   return [
-    ...inPath
-      .filter((name) => !described.includes(name))
-      .map(
-        (name) => `${nameOf(at)}: openapi.yaml does not describe the path parameter ${name}; add it to its parameters`,
-      ),
-    ...described
-      .filter((name) => !inPath.includes(name))
-      .map(
-        (name) =>
-          `${nameOf(at)}: openapi.yaml describes the path parameter ${name}, which is not in the path; remove it`,
-      ),
-  ];
+    ...missing.map((name) => `does not describe the path parameter ${name}; add it to its parameters`),
+    ...superfluous.map((name) => `describes the path parameter ${name}, which is not in the path; remove it`),
+  ].map((mistake) => `${nameOf(at)}: openapi.yaml ${mistake}`);
 }
 
 function nameOf({ method, path }: { readonly method: string; readonly path: string }): string {

@@ -2,7 +2,7 @@ import { compareRoutes, compareScopes } from './compare';
 import { describeRoutes } from './describe-routes';
 import type { DescribedRoute } from './describe-routes';
 import type { ContractDocument, LocatedOperation } from './document';
-import { sortFindings } from './finding';
+import { findingAt, sortFindings } from './finding';
 import type { FindingNames, RouteFinding } from './finding';
 
 /** What the routes of an app are compared with. */
@@ -31,7 +31,7 @@ export function auditGuards(app: object, { names, operations, mountedAt, behindG
   const knownPaths = [...new Set(operations.map(({ path }) => path))];
   const { routes: read, served, unreadable } = describeRoutes(app, { mountedAt, knownPaths });
   const routes = behindGate ? read.map((route) => ({ ...route, gate: gateOf(route) })) : read;
-  const findings = [...compareRoutes(names, routes, operations, served), ...unreadable.map(toFinding)];
+  const findings = [...compareRoutes(names, routes, operations, served), ...unreadable.map(unreadableAt)];
   return {
     findings: sortFindings(findings),
     requiredScopes: [...new Set(routes.flatMap(({ requires }) => requires.flat()))],
@@ -48,12 +48,11 @@ export function auditApp(app: object, document: ContractDocument, audit: Audit):
   return [...findings, ...sortFindings(compareScopes(audit.names, document, audit.operations, requiredScopes))];
 }
 
-function gateOf({ gate }: DescribedRoute): DescribedRoute['gate'] {
-  return gate === 'none' ? 'strict' : gate;
+function unreadableAt(path: string): RouteFinding {
+  const fix = 'mount a Router() at a path of plain text, or audit it separately';
+  return findingAt({ method: '*', path }, 'unreadable-route', `the routes mounted here cannot be read; ${fix}`);
 }
 
-function toFinding(path: string): RouteFinding {
-  const detail =
-    'the routes mounted here cannot be read; mount a Router() at a path of plain text, or audit it separately';
-  return { kind: 'unreadable-route', method: '*', path, detail };
+function gateOf({ gate }: DescribedRoute): DescribedRoute['gate'] {
+  return gate === 'none' ? 'strict' : gate;
 }

@@ -1,6 +1,7 @@
 import type { DescribedRoute } from './describe-routes';
 import { declaredScopes } from './document';
 import type { ContractDocument, LocatedOperation } from './document';
+import { findingAt } from './finding';
 import type { FindingNames, RouteFinding, RouteFindingKind } from './finding';
 import { shapeOf } from './path-template';
 import { bothOf, describeAlternatives } from './requirement';
@@ -18,26 +19,19 @@ export function compareRoutes(
   const known = byShape(routes);
   const extra = routes.filter((route) => isUndocumented(route, documented(route)));
   const missing = operations.filter((one) => !hasRoute(one, known(one)) && !served.includes(one.path));
+  const outside = routes.filter(({ requires, gate }) => requires.length > 0 && gate === 'none');
+  const undocumented = `${source} has it, ${document} has not; document the operation, or remove the route`;
+  const withoutRoute = `${document} has it, ${source} has not; add the route, or remove the operation`;
+  const ungated = `in ${source} no authenticate() runs before its guard, so that every request gets 500; mount it first`;
   return [
-    ...extra.map(({ method, path }): RouteFinding => {
-      const detail = `${source} has it, ${document} has not; document the operation, or remove the route`;
-      return { kind: 'undocumented-route', method, path, detail };
-    }),
-    ...missing.map(({ method, path }): RouteFinding => {
-      const detail = `${document} has it, ${source} has not; add the route, or remove the operation`;
-      return { kind: 'missing-route', method, path, detail };
-    }),
+    ...extra.map((route) => findingAt(route, 'undocumented-route', undocumented)),
+    ...missing.map((operation) => findingAt(operation, 'missing-route', withoutRoute)),
+    ...outside.map((route) => findingAt(route, 'outside-gate', ungated)),
     ...routes.flatMap((route) =>
       documented(route)
         .filter(({ method }) => method === route.method || route.method === 'ALL')
         .flatMap((operation) => compareGuards(names, route, operation)),
     ),
-    ...routes
-      .filter(({ requires, gate }) => requires.length > 0 && gate === 'none')
-      .map(({ method, path }): RouteFinding => {
-        const detail = `in ${source} no authenticate() runs before its guard, so that every request gets 500; mount it first`;
-        return { kind: 'outside-gate', method, path, detail };
-      }),
   ];
 }
 
@@ -65,13 +59,14 @@ function hasRoute({ method }: LocatedOperation, routes: readonly DescribedRoute[
 }
 
 function compareGuards(
-  names: FindingNames,
-  route: DescribedRoute,
-  { method, path, access, security }: LocatedOperation,
+  { source, document }: FindingNames,
+  { gate, requires, tooLate }: DescribedRoute,
+  operation: LocatedOperation,
 ): readonly RouteFinding[] {
-  const { source, document } = names;
-  const { gate, requires, tooLate } = route;
-  const find = (kind: RouteFindingKind, detail: string): readonly RouteFinding[] => [{ kind, method, path, detail }];
+  const { access, security } = operation;
+  const find = (kind: RouteFindingKind, detail: string): readonly RouteFinding[] => [
+    findingAt(operation, kind, detail),
+  ];
   const guarded = requires.length > 0;
   const [ours, theirs] = [describeRequirement(requires), describeRequirement(security)];
 
@@ -120,17 +115,17 @@ export function compareScopes(
   const used = new Set([...operations.flatMap(({ security }) => security.flat()), ...optional]);
   const ours = new Set([...required, ...optional]);
   const where = `components.securitySchemes of ${name}`;
+  const nowhere = { method: '*', path: '*' };
   const undeclared = [...new Set([...ours, ...used])].filter((scope) => !declared.has(scope));
+  const unused = [...declared].filter((scope) => !used.has(scope) || !ours.has(scope));
   return [
     ...undeclared.map((scope) => {
-      const detail = `scope ${scope}: missing in ${where}, so that no client may have it; declare it there with a description`;
-      return { kind: 'undeclared-scope', method: '*', path: '*', detail } as const;
+      const fix = 'so that no client may have it; declare it there with a description';
+      return findingAt(nowhere, 'undeclared-scope', `scope ${scope}: missing in ${where}, ${fix}`);
     }),
-    ...[...declared].flatMap((scope) => {
-      if (used.has(scope) && ours.has(scope)) return [];
-      const unused = used.has(scope) ? `${source} does not require it; require` : 'no operation uses it; use';
-      const detail = `scope ${scope}: declared in ${where}, but ${unused} it, or remove it`;
-      return [{ kind: 'unused-scope', method: '*', path: '*', detail } as const];
+    ...unused.map((scope) => {
+      const fix = used.has(scope) ? `${source} does not require it; require` : 'no operation uses it; use';
+      return findingAt(nowhere, 'unused-scope', `scope ${scope}: declared in ${where}, but ${fix} it, or remove it`);
     }),
   ];
 }

@@ -14,7 +14,7 @@ export interface ContractDocument {
 export interface PathItem extends Readonly<Partial<Record<DocumentMethod, DocumentOperation>>> {
   readonly $ref?: string;
   readonly servers?: readonly Server[];
-  readonly parameters?: readonly (Parameter | Reference)[];
+  readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
 }
 
 /** One operation of a path. */
@@ -23,7 +23,7 @@ export interface DocumentOperation {
   readonly servers?: readonly Server[];
   readonly security?: Security;
   readonly 'x-optional-scopes'?: readonly string[];
-  readonly parameters?: readonly (Parameter | Reference)[];
+  readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
   readonly requestBody?: {
     readonly required?: boolean;
     readonly content: Readonly<Record<string, { readonly schema: object }>>;
@@ -36,10 +36,6 @@ export interface Parameter {
   readonly in: string;
   readonly required?: boolean;
   readonly schema: object;
-}
-
-interface Reference {
-  readonly $ref: string;
 }
 
 /** Alternatives: the scopes of each required scheme. */
@@ -146,7 +142,7 @@ function takesTokens({ components }: ContractDocument, name: string): boolean {
   return type === 'oauth2' || type === 'openIdConnect' || (type === 'http' && scheme?.toLowerCase() === 'bearer');
 }
 
-function resolve(document: ContractDocument, parameter: Parameter | Reference): Parameter {
+function resolve(document: ContractDocument, parameter: Parameter | { readonly $ref: string }): Parameter {
   if (!('$ref' in parameter)) return parameter;
   const name = parameter.$ref.replace('#/components/parameters/', '');
   const target = document.components?.parameters?.[name];

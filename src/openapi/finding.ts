@@ -22,12 +22,19 @@ export interface RouteFinding {
   readonly detail: string;
 }
 
-/** Names of the two sides in findings. */
+/** Names of the two sides in findings: `the app`, `openapi.yaml`. */
 export interface FindingNames {
-  /** `the app`, `the router`. */
   readonly source: string;
-  /** `openapi.yaml`. */
   readonly document: string;
+}
+
+/** Makes a finding about one route or operation. */
+export function findingAt(
+  { method, path }: { readonly method: string; readonly path: string },
+  kind: RouteFindingKind,
+  detail: string,
+): RouteFinding {
+  return { kind, method, path, detail };
 }
 
 /** A finding as one line of text. */

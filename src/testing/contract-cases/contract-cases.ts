@@ -62,7 +62,8 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
 
   const responsesOf = documentedResponses(document, basePath);
   const reached = coverage(tested, responsesOf, notTested);
-  const target = targetOf(settings);
+  const { app, url, beforeGuard } = settings;
+  const target = app ? appTarget(app, beforeGuard) : urlTarget(url as URL);
   const refused: Refused[] = [];
   const common = {
     settings,
@@ -84,10 +85,6 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
     ...appCases(settings, basePath, target, refused),
   ];
   return Object.assign(cases, { report: reached.report });
-}
-
-function targetOf({ app, url, beforeGuard }: ContractSettings): Target {
-  return app ? appTarget(app, beforeGuard) : urlTarget(url as URL);
 }
 
 function operationsOf(all: readonly LocatedOperation[], ignore: readonly string[]): readonly LocatedOperation[] {

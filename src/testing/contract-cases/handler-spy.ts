@@ -1,19 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { classify, layersOf } from '../../openapi/express-layer';
 import type { Layer } from '../../openapi/express-layer';
-
-/** Middleware that may run before a guard: functions, or their names. */
-export type BeforeGuard = readonly (string | ((...args: never[]) => unknown))[];
+import type { BeforeGuard } from './options';
 
 /** Records which handlers of an app requests reach. */
-export interface HandlerSpy {
-  /** Records this request from now on: the returned list grows with every handler that it reaches. */
-  follow(this: void, request: IncomingMessage, beforeGuard: BeforeGuard): readonly string[];
-  /** Wraps the handlers, until as many calls of {@link release}. */
-  install(this: void): void;
-  /** Restores the handlers when no other user is left. */
-  release(this: void): void;
-}
+type HandlerSpy = ReturnType<typeof createSpy>;
 
 interface Recording {
   readonly reached: string[];
@@ -39,7 +30,7 @@ export function spyOnHandlers(app: object): HandlerSpy {
   return known;
 }
 
-function createSpy(app: object): HandlerSpy {
+function createSpy(app: object) {
   const recordings = new WeakMap<IncomingMessage, Recording>();
   let users = 0;
   let restore: readonly (() => void)[] = [];
@@ -71,15 +62,18 @@ function createSpy(app: object): HandlerSpy {
   }
 
   return {
-    follow(request, beforeGuard) {
+    /** Records this request from now on: the returned list grows with every handler that it reaches. */
+    follow(request: IncomingMessage, beforeGuard: BeforeGuard): readonly string[] {
       const reached: string[] = [];
       recordings.set(request, { reached, allowed: new Set<unknown>([...PARSERS, ...beforeGuard]) });
       return reached;
     },
+    /** Wraps the handlers, until as many calls of `release()`. */
     install() {
       if (users === 0) restore = routesOf(layersOf(app) ?? []).flatMap(wrapRoute);
       users += 1;
     },
+    /** Restores the handlers when no other user is left. */
     release() {
       users -= 1;
       if (users > 0) return;

@@ -51,7 +51,8 @@ const RETRY_MS = 50;
 
 /**
  * Makes the case that comes first: whether the API trusts the issuer at all. Without that every other case fails, for a
- * reason that none of them can name. Calls one operation after the other until one accepts a good token.
+ * reason that none of them can name. Calls one operation after the other until one accepts a good token; an operation
+ * that needs none by mistake proves nothing.
  */
 export function acceptanceCase(contexts: readonly CaseContext[]): readonly ContractCase[] {
   const needToken = contexts.filter(({ operation }) => operation.access === 'token');
@@ -62,11 +63,14 @@ export function acceptanceCase(contexts: readonly CaseContext[]): readonly Contr
     const refusals: string[] = [];
     for (const context of needToken) {
       const { operation, settings } = context;
+      const { response: withoutToken } = await send(context, {});
+      if (withoutToken.status !== 401) continue;
       const { response } = await send(context, tokenWith(settings, operation.security[0] ?? []));
-      if (response.status !== 401) return;
+      if (response.status !== 401 && response.status !== 503) return;
       refusals.push(`${nameOf(operation)} responded ${describeRefusal(response)}`);
     }
-    const [first = '', ...others] = refusals;
+    const [first, ...others] = refusals;
+    if (first === undefined) return;
     const more = others.length === 0 ? '' : `, and so did ${others.length} more`;
     const hint = 'Give authenticate() the options of the issuer, or configure its issuer, audience and keys';
     fail(`${name}\n  None of this issuer's tokens is accepted: ${first}${more}. ${hint}.`);

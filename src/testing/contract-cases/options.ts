@@ -2,7 +2,6 @@ import type { RequestListener } from 'node:http';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import type { TokenSource } from './attacks';
-import type { BeforeGuard } from './handler-spy';
 import type { SampleRequest } from './sample-request';
 
 /** Identifies an operation. */
@@ -14,8 +13,8 @@ export interface OperationName {
   readonly path: string;
 }
 
-/** Options for every kind of API under test. */
-export interface CommonContractOptions {
+/** Options of `contractCases()`: an app in this process, or a server in any language. */
+export type ContractCasesOptions = {
   /** The document: a YAML or JSON file, or its parsed content. */
   readonly openapi: string | object;
   /** A test issuer that the API trusts. */
@@ -38,27 +37,24 @@ export interface CommonContractOptions {
   readonly generations?: boolean | undefined;
   /** How long the API may take to learn that a client has changed, in ms. Default: 0 for an app, 2000 over HTTP. */
   readonly propagationMs?: number | undefined;
-}
+} & (
+  | {
+      /** An Express 4 or 5 app. Any other `(req, res)` function works too, but its routes cannot be seen. */
+      readonly app: RequestListener;
+      /** Harmless functions that routes call before their guard, or their names. Default: body parsers. */
+      readonly beforeGuard?: readonly (string | ((...args: never[]) => unknown))[] | undefined;
+      readonly url?: undefined;
+    }
+  | {
+      /** URL of the server: `http://127.0.0.1:3000`. */
+      readonly url: string;
+      readonly app?: undefined;
+      readonly beforeGuard?: undefined;
+    }
+);
 
-/** Options of `contractCases()` for an app in this process. */
-export interface AppContractOptions extends CommonContractOptions {
-  /** An Express 4 or 5 app. Any other `(req, res)` function works too, but its routes cannot be seen. */
-  readonly app: RequestListener;
-  readonly url?: undefined;
-  /** Harmless functions that routes call before their guard, or their names. Default: body parsers. */
-  readonly beforeGuard?: BeforeGuard | undefined;
-}
-
-/** Options of `contractCases()` for a server, in any language. */
-export interface UrlContractOptions extends CommonContractOptions {
-  /** URL of the server: `http://127.0.0.1:3000`. */
-  readonly url: string;
-  readonly app?: undefined;
-  readonly beforeGuard?: undefined;
-}
-
-/** Options of `contractCases()`. */
-export type ContractCasesOptions = AppContractOptions | UrlContractOptions;
+/** Middleware that may run before a guard. */
+export type BeforeGuard = NonNullable<ContractCasesOptions['beforeGuard']>;
 
 /** Checked options. */
 export interface ContractSettings {
@@ -73,7 +69,7 @@ export interface ContractSettings {
   readonly propagationMs: number;
   readonly beforeGuard: BeforeGuard;
   readonly ignore: readonly string[];
-  requestOf(this: void, operation: OperationName): SampleRequest;
+  readonly requestOf: (operation: OperationName) => SampleRequest;
 }
 
 const KEYS = [
@@ -89,7 +85,7 @@ const KEYS = [
   'generations',
   'propagationMs',
   'beforeGuard',
-] as const satisfies readonly (keyof AppContractOptions)[];
+] as const satisfies readonly (keyof ContractCasesOptions)[];
 
 /**
  * Reads the options of `contractCases()`.
@@ -100,9 +96,7 @@ export function readContractOptions(options: ContractCasesOptions): ContractSett
   const read = readOptions('contractCases', options, KEYS);
   const { app, openapi, issuer, ignore = [], beforeGuard = [] } = options;
   const url = readUrl(read);
-  if (read.has('app') === read.has('url')) {
-    throw new TypeError('contractCases(): give either app or url');
-  }
+  if (read.has('app') === read.has('url')) throw new TypeError('contractCases(): give either app or url');
   if (app !== undefined) read.callable('app', app);
   const isDocument = typeof openapi === 'string' || (typeof openapi === 'object' && openapi !== null);
   if (!isDocument) read.refuse('openapi', 'a file or a parsed document');

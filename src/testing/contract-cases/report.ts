@@ -24,41 +24,34 @@ export interface Coverage {
   report(this: void): ContractReport;
 }
 
-interface OperationCoverage {
-  readonly name: string;
-  readonly documented: DocumentedResponses;
-  readonly seen: Set<string>;
-  readonly accepted: Set<number>;
-}
-
 /** Starts with nothing reached. */
 export function coverage(
   operations: readonly LocatedOperation[],
   responsesOf: (operation: LocatedOperation) => DocumentedResponses,
   notTested: readonly string[],
 ): Coverage {
-  const entries = new Map<LocatedOperation, OperationCoverage>(
+  const entries = new Map(
     operations.map((operation) => {
-      const documented = responsesOf(operation);
-      return [operation, { name: nameOf(operation), documented, seen: new Set(), accepted: new Set() }];
+      const seen = { statuses: new Set<string>(), accepted: new Set<number>() };
+      return [operation, { name: nameOf(operation), documented: responsesOf(operation), ...seen }] as const;
     }),
   );
 
   return {
     received(operation, status) {
       const entry = entries.get(operation);
-      entry?.seen.add(entry.documented.entryOf(status) ?? String(status));
+      entry?.statuses.add(entry.documented.entryOf(status) ?? String(status));
     },
     accepted: (operation, status) => void entries.get(operation)?.accepted.add(status),
     report() {
       const all = [...entries.values()];
       const lists = {
-        notCalled: all.filter(({ seen }) => seen.size === 0).map(({ name }) => name),
+        notCalled: all.filter(({ statuses }) => statuses.size === 0).map(({ name }) => name),
         withoutSuccess: all
           .filter(({ accepted }) => accepted.size > 0 && Math.min(...accepted) >= 300)
           .map(({ name, accepted }) => `${name} responded ${[...accepted].join(', ')}`),
-        responsesNotSeen: all.flatMap(({ name, documented, seen }) => {
-          return documented.statuses.filter((status) => !seen.has(status)).map((status) => `${name} ${status}`);
+        responsesNotSeen: all.flatMap(({ name, documented, statuses }) => {
+          return documented.statuses.filter((status) => !statuses.has(status)).map((status) => `${name} ${status}`);
         }),
         notTested,
       };

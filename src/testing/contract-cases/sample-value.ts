@@ -21,21 +21,12 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000001',
 };
 
-/** Tried for a pattern: a word, a time, a date, an id, a color, a phone number, a version. */
+/** Tried for a pattern after the formats: ids, a time of the day, a color, a phone number, a version, runs of one character. */
 const TEXTS = [
-  'sample',
-  '12:00',
-  '2026-01-01',
-  'sample-1',
-  'sample_1',
-  'a1',
-  'A1',
-  '#000000',
-  '+441632960000',
-  '1.0.0',
+  ...['sample', 'sample-1', 'sample_1', 'a1', 'A1', '12:00', '#000000', '+441632960000', '1.0.0'],
+  ...Object.values(FORMATS),
+  ...['a', 'A', '1', '0'].flatMap((letter) => Array.from({ length: 40 }, (_, index) => letter.repeat(index + 1))),
 ];
-const LETTERS = ['a', 'A', '1', '0'];
-const LONGEST_RUN = 40;
 
 /**
  * Generates a small value that a schema allows, the same on every call: its example, default, constant or first choice,
@@ -43,72 +34,65 @@ const LONGEST_RUN = 40;
  *
  * @throws TypeError when it finds none
  */
-export function sampleOf(document: object, schema: unknown): unknown {
-  return sample(schema, 0);
-
-  function sample(unresolved: unknown, depth: number): unknown {
-    if (depth > MAX_DEPTH) throw new TypeError('a schema that requires itself');
-    const given = merge(dereference(document, unresolved), depth);
-    const { example, examples, default: fallback, const: constant, enum: choices } = given;
-    const named = [example, first(examples), fallback, constant, first(choices)].find((value) => value !== undefined);
-    return named === undefined ? make(given, depth) : named;
-  }
-
-  /** Merges `allOf` and the first alternatives of `oneOf` and `anyOf` into one schema. */
-  function merge(schema: unknown, depth: number): Schema {
-    if (!isObject(schema)) return {};
-    const { allOf, oneOf, anyOf, ...own } = schema;
-    const parts = [...list(allOf), ...list(oneOf).slice(0, 1), ...list(anyOf).slice(0, 1)];
-    if (depth > MAX_DEPTH) throw new TypeError('a schema that requires itself');
-    return parts
-      .map((part) => merge(dereference(document, part), depth + 1))
-      .reduce(
-        (merged, part) => ({
-          ...part,
-          ...merged,
-          properties: { ...record(part['properties']), ...record(merged['properties']) },
-          required: [...list(part['required']), ...list(merged['required'])],
-        }),
-        own,
-      );
-  }
-
-  function make(schema: Schema, depth: number): unknown {
-    switch (typeOf(schema)) {
-      case 'object':
-        return makeObject(schema, depth);
-      case 'array':
-        return Array.from({ length: number(schema['minItems'], 0) }, () => sample(schema['items'], depth + 1));
-      case 'integer':
-      case 'number':
-        return makeNumber(schema);
-      case 'boolean':
-        return true;
-      case 'null':
-        return null;
-      default:
-        return makeText(schema);
-    }
-  }
-
-  function makeObject({ properties, required, minProperties }: Schema, depth: number): object {
-    const known = record(properties);
-    const names = new Set(list(required).map(String));
-    for (const name of Object.keys(known)) {
-      if (names.size < number(minProperties, 0)) names.add(name);
-    }
-    return Object.fromEntries([...names].map((name) => [name, sample(known[name], depth + 1)]));
+export function sampleOf(document: object, schema: unknown, depth = 0): unknown {
+  const given = merge(document, schema, depth);
+  const { example, examples, default: fallback, const: constant, enum: choices } = given;
+  const named = [example, list(examples)[0], fallback, constant, list(choices)[0]].find((value) => value !== undefined);
+  if (named !== undefined) return named;
+  const sample = (inner: unknown): unknown => sampleOf(document, inner, depth + 1);
+  switch (typeOf(given)) {
+    case 'object':
+      return sampleObject(given, sample);
+    case 'array':
+      return Array.from({ length: number(given['minItems'], 0) }, () => sample(given['items']));
+    case 'integer':
+    case 'number':
+      return sampleNumber(given);
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    default:
+      return sampleText(given);
   }
 }
 
-function typeOf(schema: Schema): unknown {
-  const type = [schema['type']].flat().find((one) => one !== 'null') ?? first([schema['type']].flat());
-  if (type !== undefined) return type;
-  if (Object.keys(record(schema['properties'])).length > 0) return 'object';
-  return 'items' in schema ? 'array' : undefined;
+/** Follows references, and merges `allOf` and the first alternatives of `oneOf` and `anyOf` into one schema. */
+function merge(document: object, schema: unknown, depth: number): Schema {
+  if (depth > MAX_DEPTH) throw new TypeError('a schema that requires itself');
+  const { allOf, oneOf, anyOf, ...own } = record(dereference(document, schema));
+  const parts = [...list(allOf), ...list(oneOf).slice(0, 1), ...list(anyOf).slice(0, 1)];
+  return parts
+    .map((part) => merge(document, part, depth + 1))
+    .reduce(
+      (merged, part) => ({
+        ...part,
+        ...merged,
+        properties: { ...record(part['properties']), ...record(merged['properties']) },
+        required: [...list(part['required']), ...list(merged['required'])],
+      }),
+      own,
+    );
 }
 
-function makeNumber({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf }: Schema): number {
+function typeOf({ type, properties, items }: Schema): unknown {
+  const types = [type].flat();
+  const named = types.find((one) => one !== 'null') ?? types[0];
+  if (named !== undefined) return named;
+  if (Object.keys(record(properties)).length > 0) return 'object';
+  return items === undefined ? undefined : 'array';
+}
+
+function sampleObject({ properties, required, minProperties }: Schema, sample: (schema: unknown) => unknown): object {
+  const known = record(properties);
+  const names = new Set(list(required).map(String));
+  for (const name of Object.keys(known)) {
+    if (names.size < number(minProperties, 0)) names.add(name);
+  }
+  return Object.fromEntries([...names].map((name) => [name, sample(known[name])]));
+}
+
+function sampleNumber({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf }: Schema): number {
   const step = number(multipleOf, type === 'integer' ? 1 : 0.5);
   const low = Math.max(number(minimum, -Infinity), number(exclusiveMinimum, -Infinity) + step);
   const high = Math.min(number(maximum, Infinity), number(exclusiveMaximum, Infinity) - step);
@@ -117,24 +101,16 @@ function makeNumber({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum
   return up <= high ? up : Math.floor(start / step) * step;
 }
 
-function makeText({ format, pattern, minLength, maxLength }: Schema): string {
+function sampleText({ format, pattern, minLength, maxLength }: Schema): string {
   const [shortest, longest] = [number(minLength, 0), number(maxLength, Infinity)];
   const known = typeof format === 'string' ? FORMATS[format] : undefined;
   const padded = 'sample'.padEnd(shortest, 'a').slice(0, longest);
   if (typeof pattern !== 'string') return known ?? padded;
   const expression = new RegExp(pattern, 'u');
-  const runs = LETTERS.flatMap((letter) => {
-    return Array.from({ length: LONGEST_RUN }, (_, index) => letter.repeat(index + 1));
-  });
-  const found = [...(known === undefined ? [] : [known]), padded, ...TEXTS, ...runs].find((text) => {
-    return expression.test(text) && text.length >= shortest && text.length <= longest;
-  });
+  const fits = (text: string): boolean => expression.test(text) && text.length >= shortest && text.length <= longest;
+  const found = [known ?? padded, padded, ...TEXTS].find(fits);
   if (found === undefined) throw new TypeError(`no known string matches the pattern ${pattern}`);
   return found;
-}
-
-function first(value: unknown): unknown {
-  return Array.isArray(value) ? (value[0] as unknown) : undefined;
 }
 
 function list(value: unknown): readonly unknown[] {

@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { spyOnHandlers } from './handler-spy';
-import type { BeforeGuard } from './handler-spy';
 import { httpClient } from './http-client';
 import type { ApiRequest, ApiResponse, Send } from './http-client';
+import type { BeforeGuard } from './options';
 
 /** The API under test. */
 export interface Target {

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { describe, readOptions } from '../../core/options';
+import { readOptions } from '../../core/options';
 import { readBody } from '../../core/read-body';
 import { wellKnownUrls } from '../../token/keys/discovery';
 import { COMMON_OPTIONS, publishingIssuer } from '../test-issuer/test-issuer';
-import type { CommonIssuerOptions, PublishingIssuer, TestIssuer } from '../test-issuer/test-issuer';
-import { OUTAGES, sendJson, startOutageServer } from './outage-server';
+import type { PublishingIssuer, TestIssuer, TestIssuerOptions } from '../test-issuer/test-issuer';
+import { sendJson, startOutageServer } from './outage-server';
 import type { Handler, Outage } from './outage-server';
 
 /** Options of `startTestIssuer()`. */
-export interface HttpTestIssuerOptions extends CommonIssuerOptions {
+export interface HttpTestIssuerOptions extends Omit<TestIssuerOptions, 'issuer'> {
   /** Port on 127.0.0.1, for a server under test that is configured beforehand. Default: any free one. */
   readonly port?: number | undefined;
 }
@@ -27,7 +27,6 @@ export interface HttpTestIssuer extends TestIssuer {
   close(this: void): Promise<void>;
 }
 
-/** Path of the key set. */
 const JWKS_PATH = '/.well-known/openid-configuration/jwks';
 
 /** Less than a third of the time after which a reader gives up on a silent connection. */
@@ -64,39 +63,21 @@ export async function startTestIssuer(options: HttpTestIssuerOptions = {}): Prom
   const read = readOptions('startTestIssuer', options, ['port', ...COMMON_OPTIONS]);
   const server = await startOutageServer(read.number('port', 0, PORTS));
   const issuer = publishingIssuer(server.url, read, 'http');
-  const { testIssuer } = issuer;
   server.serve(issuerEndpoints(issuer));
-
-  // Listed, not spread: spreading would read the getter of `keyId` only once.
-  return {
-    issuer: testIssuer.issuer,
-    audience: testIssuer.audience,
-    options: testIssuer.options,
-    clock: testIssuer.clock,
-    token: testIssuer.token,
-    bump: testIssuer.bump,
-    rotate: testIssuer.rotate,
-    removeKey: testIssuer.removeKey,
-    get keyId() {
-      return testIssuer.keyId;
-    },
+  const overHttp = {
     get fetches() {
       return server.count(`GET ${JWKS_PATH}`);
     },
-    outage(fault) {
-      if (fault !== undefined && !OUTAGES.includes(fault)) {
-        throw new TypeError(`outage(): expected one of ${OUTAGES.join(', ')}, or nothing, got ${describe(fault)}`);
-      }
-      server.setOutage(fault);
-    },
+    outage: (fault?: Outage) => server.setOutage(fault),
     close: () => server.close(),
   };
+  // Not assigned: that would read the getter only once.
+  return Object.defineProperties(issuer.testIssuer, Object.getOwnPropertyDescriptors(overHttp)) as HttpTestIssuer;
 }
 
 /** Makes the endpoints of a test issuer, by method and path. */
 function issuerEndpoints({ testIssuer, jwks, source }: PublishingIssuer): ReadonlyMap<string, Handler> {
   const { issuer } = testIssuer;
-  const [oidc, oauth] = wellKnownUrls(issuer).map((url) => `GET ${new URL(url).pathname}`) as [string, string];
 
   function metadata(_req: IncomingMessage, res: ServerResponse): void {
     sendJson(res, 200, {
@@ -129,8 +110,7 @@ function issuerEndpoints({ testIssuer, jwks, source }: PublishingIssuer): Readon
   }
 
   return new Map<string, Handler>([
-    [oidc, metadata],
-    [oauth, metadata],
+    ...wellKnownUrls(issuer).map((url) => [`GET ${new URL(url).pathname}`, metadata] as const),
     [`GET ${JWKS_PATH}`, (_req, res) => sendJson(res, 200, jwks)],
     ['GET /generations', generations],
     ['GET /generations/stream', generationStream],
@@ -139,8 +119,8 @@ function issuerEndpoints({ testIssuer, jwks, source }: PublishingIssuer): Readon
 }
 
 /**
- * Client credentials grant (RFC 6749 section 4.4) for any client id and secret, by HTTP Basic or in the form: a test
- * issuer has no registered clients.
+ * Client credentials grant (RFC 6749 sections 4.4 and 5.2) for any client id and secret, by HTTP Basic or in the form: a
+ * test issuer has no registered clients.
  */
 async function issueToken(issuer: TestIssuer, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const form = new URLSearchParams((await readBody(req, MAX_FORM_BYTES))?.toString());
@@ -148,11 +128,13 @@ async function issueToken(issuer: TestIssuer, req: IncomingMessage, res: ServerR
   const grantType = form.get('grant_type');
   if (!clientId) {
     res.setHeader('WWW-Authenticate', 'Basic realm="token"');
-    return sendOAuthError(res, 401, 'invalid_client', 'Send a client_id, in the form or by HTTP Basic; any will do.');
+    const error_description = 'Send a client_id, in the form or by HTTP Basic; any will do.';
+    return sendJson(res, 401, { error: 'invalid_client', error_description });
   }
   if (grantType !== 'client_credentials') {
     const error = grantType === null ? 'invalid_request' : 'unsupported_grant_type';
-    return sendOAuthError(res, 400, error, 'Send grant_type=client_credentials in a form-encoded body.');
+    const error_description = 'Send grant_type=client_credentials in a form-encoded body.';
+    return sendJson(res, 400, { error, error_description });
   }
   const scope = form.get('scope') ?? undefined;
   sendJson(res, 200, {
@@ -161,11 +143,6 @@ async function issueToken(issuer: TestIssuer, req: IncomingMessage, res: ServerR
     expires_in: TOKEN_LIFETIME_SECONDS,
     scope,
   });
-}
-
-/** RFC 6749 section 5.2. */
-function sendOAuthError(res: ServerResponse, status: number, error: string, description: string): void {
-  sendJson(res, status, { error, error_description: description });
 }
 
 /** Client id and secret are form-encoded first (RFC 6749 section 2.3.1). */

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { describe } from '../../core/options';
 
 /** How a test issuer fails: with a 503, with no response at all, or with something else than JSON. */
 export type Outage = '503' | 'hang' | 'garbage';
@@ -15,7 +17,11 @@ export interface OutageServer {
   serve(handlers: ReadonlyMap<string, Handler>): void;
   /** Requests so far, by method and path, including those that failed. */
   count(methodAndPath: string): number;
-  /** Fails in this way from now on, or works again; open requests and streams are cut off. */
+  /**
+   * Fails in this way from now on, or works again; open requests and streams are cut off.
+   *
+   * @throws TypeError when the fault is unknown
+   */
   setOutage(fault: Outage | undefined): void;
   close(): Promise<void>;
 }
@@ -25,9 +31,6 @@ const FAULTS = {
   hang: () => undefined,
   garbage: (res) => res.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>This is not the page you wanted.</p>'),
 } as const satisfies Record<Outage, (res: ServerResponse) => unknown>;
-
-/** Names of the faults. */
-export const OUTAGES = Object.keys(FAULTS) as readonly Outage[];
 
 /** Sends JSON that must not be cached. */
 export function sendJson(res: ServerResponse, status: number, body: object): void {
@@ -64,13 +67,18 @@ export async function startOutageServer(port: number): Promise<OutageServer> {
 
   // A handler fails when the client disconnects while sending the body.
   const server = createServer((req, res) => void handle(req, res).catch(() => res.destroy()));
-  await listen(server, port);
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     serve: (given) => void (handlers = given),
     count,
     setOutage(next) {
+      if (next !== undefined && !Object.hasOwn(FAULTS, next)) {
+        const known = Object.keys(FAULTS).join(', ');
+        throw new TypeError(`outage(): expected one of ${known}, or nothing, got ${describe(next)}`);
+      }
       if (next === fault) return;
       fault = next;
       for (const res of openResponses) res.destroy();
@@ -82,14 +90,4 @@ export async function startOutageServer(port: number): Promise<OutageServer> {
       });
     },
   };
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

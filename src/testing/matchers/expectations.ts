@@ -10,9 +10,6 @@ export interface ResponseLike {
   readonly body?: unknown;
 }
 
-/** Parameters of a challenge, by name; `realm`, `resource_metadata` and `error_description` are compared only when named. */
-export type ExpectedChallenge = Readonly<Record<string, unknown>>;
-
 /** Members of a problem body; members other than these two are compared only when named. */
 export interface ExpectedProblem {
   readonly status: number;
@@ -76,7 +73,7 @@ export function expectProblem(response: ResponseLike, expected: ExpectedProblem)
 }
 
 /** Compares the challenge of a refusal; `expected` is `undefined` where any challenge will do. */
-export function compareChallenge(response: ResponseLike, expected: ExpectedChallenge | undefined): Comparison {
+export function compareChallenge(response: ResponseLike, expected?: Readonly<Record<string, unknown>>): Comparison {
   const header = headerOf(response, 'www-authenticate');
   const line = header === undefined ? 'no WWW-Authenticate header' : `WWW-Authenticate: ${header}`;
   const received = `${response.status} with ${line}`;
@@ -84,12 +81,12 @@ export function compareChallenge(response: ResponseLike, expected: ExpectedChall
   // A success with the header is not a refusal: the caller got what it asked for.
   const isRefusal = response.status >= 400 && response.status < 500;
   const challenge = isRefusal && header !== undefined ? bearerChallenge(header) : undefined;
-  if (!challenge)
-    return { got: received, expected: expected ?? 'a refusal with a Bearer challenge', expectation, received };
-  if (!expected) return { got: challenge, expected: challenge, expectation, received };
+  const texts = { expectation, received };
+  if (!challenge) return { got: received, expected: expected ?? 'a refusal with a Bearer challenge', ...texts };
+  if (!expected) return { got: challenge, expected: challenge, ...texts };
   const unnamed = COMPARED_WHEN_NAMED.filter((name) => !(name in expected));
   const got = Object.fromEntries(Object.entries(challenge).filter(([name]) => !unnamed.includes(name)));
-  return { got, expected, expectation, received };
+  return { got, expected, ...texts };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { compareChallenge, compareProblem } from './expectations';
-import type { Comparison, ExpectedChallenge, ExpectedProblem, ResponseLike } from './expectations';
+import type { Comparison, ExpectedProblem, ResponseLike } from './expectations';
 
 /** The matchers that `expect()` has after `expect.extend(matchers)`. */
 export interface ResponseMatchers<Result = void> {
@@ -13,7 +13,7 @@ export interface ResponseMatchers<Result = void> {
    * expect(response).toHaveChallenge({ error: 'invalid_token' });
    * ```
    */
-  toHaveChallenge(expected?: ExpectedChallenge): Result;
+  toHaveChallenge(expected?: Readonly<Record<string, unknown>>): Result;
   /**
    * A problem body (RFC 9457) of this status and `code`, with its media type, and the same status on the response itself.
    * Other members are compared when named; asymmetric matchers work.
@@ -69,7 +69,11 @@ export interface MatcherContext {
  * ```
  */
 export const matchers = {
-  toHaveChallenge(this: MatcherContext, response: ResponseLike, expected?: ExpectedChallenge): MatcherResult {
+  toHaveChallenge(
+    this: MatcherContext,
+    response: ResponseLike,
+    expected?: Readonly<Record<string, unknown>>,
+  ): MatcherResult {
     return toResult(compareChallenge(response, expected), this);
   },
   toBeProblem(this: MatcherContext, response: ResponseLike, expected: ExpectedProblem): MatcherResult {

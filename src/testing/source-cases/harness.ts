@@ -25,11 +25,8 @@ export interface SourceContext {
   readonly publish: (clientId: string, generation: number) => Promise<void>;
 }
 
-/** A requirement on sources, with its test. */
-export interface SourceTest {
-  readonly name: string;
-  readonly test: (context: SourceContext) => Promise<void>;
-}
+/** Requirements on sources, each with its test. */
+export type SourceCases = Readonly<Record<string, (context: SourceContext) => Promise<void>>>;
 
 /** The result of one read, merged as every reader merges it. */
 export interface MergedRead {
@@ -37,19 +34,11 @@ export interface MergedRead {
   readonly nowMs: number;
 }
 
-/** A watch that counts its hints. */
-export interface WatchSpy {
-  /** Hints so far. */
-  readonly hints: number;
-  /** How often the source has reported that the watch is lost. */
-  readonly losses: number;
-  /** Resolves at the next hint or loss. */
-  next(): Promise<void>;
-  readonly stop: () => void;
-}
+/** A time in ms of which the first generations are made. */
+export const TIME = 1_800_000_000_000;
 
 /** Reads, and checks the shape of the result. */
-export async function readFrom(source: GenerationSource, sinceMs: number): Promise<MergedRead> {
+export async function readFrom(source: Pick<GenerationSource, 'read'>, sinceMs: number): Promise<MergedRead> {
   const { floors, nowMs } = await source.read(sinceMs);
   const merged = new Map<string, number>();
   for (const floor of floors) {
@@ -62,26 +51,26 @@ export async function readFrom(source: GenerationSource, sinceMs: number): Promi
 
 /** Expects these floors in the result of a read; it may have others too. */
 export function expectFloors({ floors }: MergedRead, expected: Iterable<Floor>, what: string): void {
-  const wrong: string[] = [];
-  for (const [clientId, generation] of expected) {
-    const got = floors.get(clientId);
-    if (got !== generation) wrong.push(`${JSON.stringify(clientId)} is ${got ?? 'missing'} instead of ${generation}`);
-  }
+  const wrong = [...expected].flatMap(([clientId, generation]) => {
+    const got = floors.get(clientId) ?? 'missing';
+    return got === generation ? [] : [`${JSON.stringify(clientId)} is ${got} instead of ${generation}`];
+  });
   const shown = wrong.length > 5 ? [...wrong.slice(0, 5), `${wrong.length - 5} more`] : wrong;
   ok(wrong.length === 0, `${what}: ${shown.join(', ')}`);
 }
 
-/** Publishes many floors, `width` at a time. */
-export async function publishAll({ publish }: SourceContext, floors: readonly Floor[], width = 200): Promise<void> {
-  for (let start = 0; start < floors.length; start += width) {
-    await Promise.all(
-      floors.slice(start, start + width).map(([clientId, generation]) => publish(clientId, generation)),
-    );
-  }
+/** A watch that counts its hints. */
+export interface WatchSpy {
+  readonly hints: number;
+  /** How often the source has reported that the watch is lost. */
+  readonly losses: number;
+  /** Resolves at the next hint or loss. */
+  next(): Promise<void>;
+  readonly stop: () => void;
 }
 
 /** Watches a source; `undefined` when it cannot be watched. */
-export async function watchSpy(source: GenerationSource, timeoutMs: number): Promise<WatchSpy | undefined> {
+export async function watchSpy({ source, timeoutMs }: SpyOptions): Promise<WatchSpy | undefined> {
   if (!source.watch) return undefined;
   const counts = { hints: 0, losses: 0 };
   let waiting: (() => void)[] = [];
@@ -95,22 +84,16 @@ export async function watchSpy(source: GenerationSource, timeoutMs: number): Pro
     () => count('losses'),
   );
   const stop = await inTime(watching, timeoutMs, 'watch() did not resolve');
-  return {
-    get hints() {
-      return counts.hints;
-    },
-    get losses() {
-      return counts.losses;
-    },
-    next() {
-      const next = inTime(new Promise<void>((resolve) => waiting.push(resolve)), timeoutMs, 'no hint came');
-      // The caller may fail before it awaits this.
-      next.catch(() => undefined);
-      return next;
-    },
-    stop,
-  };
+  function next(): Promise<void> {
+    const hint = inTime(new Promise<void>((resolve) => waiting.push(resolve)), timeoutMs, 'no hint came');
+    // The caller may fail before it awaits this.
+    hint.catch(() => undefined);
+    return hint;
+  }
+  return Object.assign(counts, { next, stop });
 }
+
+type SpyOptions = Pick<SourceContext, 'source' | 'timeoutMs'>;
 
 /**
  * Waits for `work`, with a timer that keeps the process alive meanwhile.

@@ -1,4 +1,5 @@
 import { readOptions } from '../../core/options';
+import type { ContractCase } from '../contract-cases/operation-cases';
 import { floorCases } from './floor-cases';
 import type { GenerationSourceFixture, SourceContext } from './harness';
 import { watchCases } from './watch-cases';
@@ -9,13 +10,6 @@ export interface GenerationSourceCasesOptions {
   readonly create: () => Promise<GenerationSourceFixture>;
   /** Longest time for a hint, a close or a recovery, in ms. Default 2000. */
   readonly timeoutMs?: number | undefined;
-}
-
-/** One requirement on sources, with its test. */
-export interface GenerationSourceCase {
-  readonly name: string;
-  /** Rejects with an AssertionError (node:assert) when the source does not meet the requirement. */
-  readonly run: () => Promise<void>;
 }
 
 /**
@@ -37,11 +31,11 @@ export interface GenerationSourceCase {
  * for (const { name, run } of generationSourceCases({ create })) void test(name, run);
  * ```
  */
-export function generationSourceCases(options: GenerationSourceCasesOptions): GenerationSourceCase[] {
+export function generationSourceCases(options: GenerationSourceCasesOptions): ContractCase[] {
   const given = readOptions('generationSourceCases', options, ['create', 'timeoutMs']);
   const create = given.callable('create', options.create);
   const timeoutMs = given.number('timeoutMs', 2_000, { unit: 'ms', min: 1, max: 600_000 });
-  return [...floorCases, ...watchCases].map(({ name, test }) => ({
+  return Object.entries({ ...floorCases, ...watchCases }).map(([name, test]) => ({
     name,
     async run() {
       const fixture = await create();
@@ -56,11 +50,9 @@ export function generationSourceCases(options: GenerationSourceCasesOptions): Ge
 
 function contextOf(fixture: GenerationSourceFixture, timeoutMs: number): SourceContext {
   const { source } = fixture;
-  if (!fixture.publish && !source.publish) {
+  const publisher = fixture.publish ? fixture : source;
+  if (!publisher.publish) {
     throw new TypeError('generationSourceCases(): the source has no publish(), so the fixture must have one');
   }
-  async function publish(clientId: string, generation: number): Promise<void> {
-    await (fixture.publish ? fixture.publish(clientId, generation) : source.publish?.(clientId, generation));
-  }
-  return { fixture, source, timeoutMs, publish };
+  return { fixture, source, timeoutMs, publish: async (...floor) => publisher.publish?.(...floor) };
 }

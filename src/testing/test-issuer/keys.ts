@@ -2,13 +2,12 @@ import { constants, createHmac, generateKeyPairSync, randomUUID, sign } from 'no
 import type { KeyObject, SigningOptions } from 'node:crypto';
 import { didYouMean } from '../../core/options';
 import type { Algorithm } from '../../token/algorithms';
-import type { Jwk } from '../../token/keys/jwk';
 
 /** A signing key with its public half. */
 export interface TestKey {
   readonly keyId: string;
   /** The public key (RFC 7517 section 4). */
-  readonly jwk: Jwk;
+  readonly jwk: Readonly<Record<string, unknown>>;
   sign(input: string): Buffer;
   /** An HMAC whose secret is the public key: a gate that pins no algorithm accepts it (RFC 8725 section 2.1). */
   signHmac(input: string): Buffer;
@@ -19,7 +18,7 @@ export interface TestKeySet {
   /** The key that signs. */
   readonly signing: TestKey;
   /** The published key set (RFC 7517 section 5). The object stays the same; every change replaces its list. */
-  readonly jwks: { readonly keys: readonly Jwk[] };
+  readonly jwks: { readonly keys: readonly TestKey['jwk'][] };
   /** Signs with a new key from now on; returns its id. */
   rotate(): string;
   /**
@@ -30,8 +29,6 @@ export interface TestKeySet {
   remove(keyId?: string): void;
 }
 
-const RSA_BITS = 2048;
-
 /** Makes a key for one algorithm. */
 export function testKey(algorithm: Algorithm): TestKey {
   const { publicKey, privateKey } = generate(algorithm);
@@ -41,10 +38,10 @@ export function testKey(algorithm: Algorithm): TestKey {
     keyId,
     jwk: { ...publicKey.export({ format: 'jwk' }), kid: keyId, alg: algorithm, use: 'sig' },
     sign: (input) => sign(hash, Buffer.from(input), { key: privateKey, ...signatureForm(algorithm) }),
-    signHmac: (input) =>
-      createHmac('sha256', publicKey.export({ type: 'spki', format: 'pem' }))
-        .update(input)
-        .digest(),
+    signHmac(input) {
+      const secret = publicKey.export({ type: 'spki', format: 'pem' });
+      return createHmac('sha256', secret).update(input).digest();
+    },
   };
 }
 
@@ -76,18 +73,10 @@ export function testKeySet(algorithm: Algorithm): TestKeySet {
 }
 
 function generate(algorithm: Algorithm): { publicKey: KeyObject; privateKey: KeyObject } {
-  switch (algorithm) {
-    case 'EdDSA':
-      return generateKeyPairSync('ed25519');
-    case 'ES256':
-      return generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    case 'ES384':
-      return generateKeyPairSync('ec', { namedCurve: 'P-384' });
-    case 'ES512':
-      return generateKeyPairSync('ec', { namedCurve: 'P-521' });
-    default:
-      return generateKeyPairSync('rsa', { modulusLength: RSA_BITS });
-  }
+  if (algorithm === 'EdDSA') return generateKeyPairSync('ed25519');
+  if (!algorithm.startsWith('ES')) return generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const bits = algorithm === 'ES512' ? '521' : algorithm.slice(2);
+  return generateKeyPairSync('ec', { namedCurve: `P-${bits}` });
 }
 
 /** RFC 7518 sections 3.4 and 3.5: r and s concatenated; a salt as long as the hash. */

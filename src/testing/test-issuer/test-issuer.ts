@@ -3,32 +3,27 @@ import type { Clock } from '../../core/clock';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import { FIRST_TIME_MS } from '../../generation/generation';
-import type { LiveSource } from '../../generation/source';
 import { memoryGenerations } from '../../generation/memory';
+import type { PublishingSource } from '../../generation/source';
 import type { GateOptions, IssuerOptions } from '../../index';
 import { ALGORITHMS } from '../../token/algorithms';
-import type { Algorithm } from '../../token/algorithms';
 import { testClock } from './clock';
 import type { TestClock } from './clock';
 import { testKey, testKeySet } from './keys';
-import type { TestKey, TestKeySet } from './keys';
-import { checkTestToken, signTestToken } from './token';
+import type { TestKey } from './keys';
+import { DEFAULT_CLIENT, signTestToken } from './token';
 import type { TestToken } from './token';
 
-/** Options that every test issuer has. */
-export interface CommonIssuerOptions {
+/** Options of `createTestIssuer()`. */
+export interface TestIssuerOptions {
+  /** `iss` of the tokens. Default `https://login.test`. */
+  readonly issuer?: string | undefined;
   /** `aud` of the tokens. Default `https://api.test`. */
   readonly audience?: string | undefined;
   /** Signs good tokens. Default `ES256`. */
-  readonly algorithm?: Algorithm | undefined;
+  readonly algorithm?: `${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | undefined;
   /** Time in ms since the epoch on which the issuer's `clock` is based. Default: the wall clock. */
-  readonly clock?: Clock | undefined;
-}
-
-/** Options of `createTestIssuer()`. */
-export interface TestIssuerOptions extends CommonIssuerOptions {
-  /** `iss` of the tokens. Default `https://login.test`. */
-  readonly issuer?: string | undefined;
+  readonly clock?: (() => number) | undefined;
 }
 
 /** An issuer for tests: its own keys, any token, its own time. */
@@ -62,8 +57,8 @@ export interface TestIssuer {
 /** A test issuer with the key set and the generations that it publishes. */
 export interface PublishingIssuer {
   readonly testIssuer: TestIssuer;
-  readonly jwks: TestKeySet['jwks'];
-  readonly source: LiveSource & Required<Pick<LiveSource, 'watch'>>;
+  readonly jwks: object;
+  readonly source: PublishingSource;
 }
 
 /** Names of the options that every test issuer has. */
@@ -71,9 +66,8 @@ export const COMMON_OPTIONS = [
   'audience',
   'algorithm',
   'clock',
-] as const satisfies readonly (keyof CommonIssuerOptions)[];
+] as const satisfies readonly (keyof TestIssuerOptions)[];
 
-const DEFAULT_CLIENT = 'test-client';
 /** Early enough that setting the clock back never puts a generation in the future. */
 const FIRST_GENERATION = FIRST_TIME_MS;
 
@@ -114,23 +108,9 @@ export function publishingIssuer(
   const algorithm = read.oneOf('algorithm', ALGORITHMS, 'ES256');
   const { clock, schedule } = testClock(read.callable('clock', systemClock));
   const keys = testKeySet(algorithm);
-  const generations = testGenerations(clock.now);
-  const { source } = generations;
-  let foreignKey: TestKey | undefined;
-
-  function token(options: TestToken = {}): string {
-    const checked = checkTestToken(options, DEFAULT_CLIENT);
-    const signed = signTestToken(checked, {
-      issuer,
-      audience,
-      nowMs: clock.now(),
-      generation: generations.of(checked.clientId),
-      key: keys.signing,
-      foreignKey: () => (foreignKey ??= testKey(algorithm)),
-    });
-    if (checked.superseded) generations.bump(checked.clientId);
-    return signed;
-  }
+  const { source, generationOf, bump } = testGenerations(clock.now);
+  let foreign: TestKey | undefined;
+  const foreignKey = (): TestKey => (foreign ??= testKey(algorithm));
 
   const options = { issuer, audience, generationSource: source, clock: clock.now, schedule };
   const testIssuer: TestIssuer = {
@@ -141,8 +121,13 @@ export function publishingIssuer(
     get keyId() {
       return keys.signing.keyId;
     },
-    token,
-    bump: (clientId = DEFAULT_CLIENT) => generations.bump(clientId),
+    token(token = {}) {
+      const state = { issuer, audience, nowMs: clock.now(), generationOf, key: keys.signing, foreignKey };
+      const signed = signTestToken(token, state);
+      if (token.superseded) bump(token.clientId);
+      return signed;
+    },
+    bump,
     rotate: () => keys.rotate(),
     removeKey: (keyId) => keys.remove(keyId),
   };
@@ -153,16 +138,13 @@ export function publishingIssuer(
 function testGenerations(clock: Clock) {
   const memory = memoryGenerations({ clock });
   const floors = new Map<string, number>();
-  const of = (clientId: string): number => floors.get(clientId) ?? FIRST_GENERATION;
+  const generationOf = (clientId: string): number => floors.get(clientId) ?? FIRST_GENERATION;
 
-  return {
-    source: { ...memory, floorOf: (clientId: string) => floors.get(clientId) },
-    of,
-    bump(clientId: string): number {
-      const generation = Math.max(of(clientId) + 1, Math.floor(clock()));
-      floors.set(clientId, generation);
-      void memory.publish(clientId, generation);
-      return generation;
-    },
-  };
+  function bump(clientId = DEFAULT_CLIENT): number {
+    const generation = Math.max(generationOf(clientId) + 1, Math.floor(clock()));
+    floors.set(clientId, generation);
+    void memory.publish(clientId, generation);
+    return generation;
+  }
+  return { source: { ...memory, floorOf: (clientId: string) => floors.get(clientId) }, generationOf, bump };
 }

@@ -32,79 +32,71 @@ export interface TestToken {
   readonly header?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** A token whose options have been checked. */
-interface CheckedToken extends Omit<TestToken, 'clientId'> {
-  readonly clientId: string;
-}
-
-/** The current state of the issuer, shared by all of its tokens. */
+/** What the tokens of an issuer have in common. */
 interface IssuerState {
   readonly issuer: string;
   readonly audience: string;
   readonly nowMs: number;
-  readonly generation: number;
+  readonly generationOf: (clientId: string) => number;
   /** The key whose id the header names. */
   readonly key: TestKey;
   /** A key that is not published. */
   readonly foreignKey: () => TestKey;
 }
 
+const FLAGS = ['expired', 'notYetValid', 'superseded', 'foreignKey'] as const;
 const TOKEN_OPTIONS = [
   'scope',
   'clientId',
   'generation',
   'lifetimeSeconds',
-  'expired',
-  'notYetValid',
-  'superseded',
+  ...FLAGS,
   'issuer',
   'audience',
-  'foreignKey',
   'algorithm',
   'claims',
   'header',
 ] as const satisfies readonly (keyof TestToken)[];
 
+/** The client of tokens that name none. */
+export const DEFAULT_CLIENT = 'test-client';
 const HALF_AN_HOUR_SECONDS = 1_800;
 
 /**
- * Checks option names and the likeliest mistakes, not claims: tests need wrong claims.
+ * Builds and signs a token (RFC 9068 section 2, RFC 7515 section 7.1). Checks option names and the likeliest mistakes, not
+ * claims: tests need wrong claims.
  *
  * @throws TypeError
  */
-export function checkTestToken(token: TestToken, defaultClientId: string): CheckedToken {
-  const read = readOptions('token', token, TOKEN_OPTIONS);
-  if (token.scope !== undefined && typeof token.scope !== 'string') {
-    read.refuse('scope', 'a string of space-separated scopes (claims: { scope: ... } takes anything)');
-  }
-  const { algorithm } = token;
-  if (algorithm !== undefined && algorithm !== 'none' && algorithm !== 'HS256') {
-    read.refuse(
-      'algorithm',
-      'none or HS256 (createTestIssuer({ algorithm }) chooses what good tokens are signed with)',
-    );
-  }
-  for (const flag of ['expired', 'notYetValid', 'superseded', 'foreignKey'] as const) read.boolean(flag, false);
-  return { ...token, clientId: read.string('clientId') ?? defaultClientId };
-}
-
-/** Builds and signs a token (RFC 9068 section 2, RFC 7515 section 7.1). */
-export function signTestToken(token: CheckedToken, state: IssuerState): string {
+export function signTestToken(token: TestToken, state: IssuerState): string {
+  checkOptions(token);
   const { key, foreignKey } = state;
   const { algorithm = key.jwk['alg'] } = token;
   const header = { alg: algorithm, typ: 'at+jwt', kid: key.keyId, ...token.header };
   const signingInput = `${encode(header)}.${encode(claimsOf(token, state))}`;
-  const signer = token.foreignKey ? foreignKey() : key;
   if (algorithm === 'none') return `${signingInput}.`;
+  const signer = token.foreignKey ? foreignKey() : key;
   const signature = algorithm === 'HS256' ? signer.signHmac(signingInput) : signer.sign(signingInput);
   return `${signingInput}.${signature.toString('base64url')}`;
 }
 
-function claimsOf(token: CheckedToken, state: IssuerState): object {
-  const { clientId, generation = state.generation, expired, notYetValid } = token;
+function checkOptions(token: TestToken): void {
+  const read = readOptions('token', token, TOKEN_OPTIONS);
+  if (token.scope !== undefined && typeof token.scope !== 'string') {
+    read.refuse('scope', 'a string of space-separated scopes (claims: { scope: ... } takes anything)');
+  }
+  if (token.algorithm !== undefined && token.algorithm !== 'none' && token.algorithm !== 'HS256') {
+    const otherwise = 'createTestIssuer({ algorithm }) chooses what good tokens are signed with';
+    read.refuse('algorithm', `none or HS256 (${otherwise})`);
+  }
+  read.string('clientId');
+  for (const flag of FLAGS) read.boolean(flag, false);
+}
+
+function claimsOf(token: TestToken, state: IssuerState): object {
+  const { clientId = DEFAULT_CLIENT, expired, notYetValid, lifetimeSeconds = 300 } = token;
   const issuedAt = Math.floor(state.nowMs / 1000) - (expired ? 2 * HALF_AN_HOUR_SECONDS : 0);
   const notBefore = notYetValid ? issuedAt + HALF_AN_HOUR_SECONDS : undefined;
-  const lifetime = token.lifetimeSeconds ?? 300;
   return {
     iss: token.issuer ?? state.issuer,
     aud: token.audience ?? state.audience,
@@ -113,9 +105,9 @@ function claimsOf(token: CheckedToken, state: IssuerState): object {
     scope: token.scope,
     iat: issuedAt,
     nbf: notBefore,
-    exp: expired ? issuedAt + HALF_AN_HOUR_SECONDS : (notBefore ?? issuedAt) + lifetime,
+    exp: expired ? issuedAt + HALF_AN_HOUR_SECONDS : (notBefore ?? issuedAt) + lifetimeSeconds,
     jti: randomUUID(),
-    generation,
+    generation: token.generation ?? state.generationOf(clientId),
     ...token.claims,
   };
 }
