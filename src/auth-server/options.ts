@@ -1,8 +1,6 @@
 import { systemClock, systemSchedule } from '../core/clock';
-import type { Clock, Schedule } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { consoleLogger } from '../core/logger';
-import type { Logger } from '../core/logger';
 import { isLoopbackHost } from '../core/urls';
 import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
