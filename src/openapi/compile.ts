@@ -32,8 +32,19 @@ export type CompiledPath = ReadonlyMap<string, CompiledOperation>;
 const DOCUMENT = 'contract';
 const JSON_BODY = 'application/json';
 
-/** Compiles the schemas of all requests; returns the look-up by path. */
-export function compileContract(document: ContractDocument): (path: string) => PathMatch<CompiledPath> | undefined {
+/** Finds the operations of a path. */
+type FindPath = (path: string) => PathMatch<CompiledPath> | undefined;
+
+const compiled = new WeakMap<ContractDocument, FindPath>();
+
+/** Compiles the schemas of all requests, once per document; returns the look-up by path. */
+export function compileContract(document: ContractDocument): FindPath {
+  const find = compiled.get(document) ?? compilePaths(document);
+  compiled.set(document, find);
+  return find;
+}
+
+function compilePaths(document: ContractDocument): FindPath {
   const bodies = schemasOf(document, { coerceTypes: false });
   const parameters = memoize(schemasOf(document, { coerceTypes: true }));
   const paths = new Map<string, Map<string, CompiledOperation>>();
@@ -114,11 +125,11 @@ function boundErrors(ajv: Ajv2020): Ajv2020 {
 
 /** Compiles equal schemas once: most operations have the same parameters. */
 function memoize(ajv: Ajv2020): (schema: object) => ValidateFunction {
-  const compiled = new Map<string, ValidateFunction>();
+  const validators = new Map<string, ValidateFunction>();
   return function compile(schema) {
     const text = JSON.stringify(schema);
-    const validate = compiled.get(text) ?? ajv.compile(schema);
-    compiled.set(text, validate);
+    const validate = validators.get(text) ?? ajv.compile(schema);
+    validators.set(text, validate);
     return validate;
   };
 }

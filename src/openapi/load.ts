@@ -6,16 +6,18 @@ import { requirePackages } from '../core/required-packages';
 import type { ContractDocument } from './document';
 
 /** Two levels up from src/openapi and from dist/openapi alike: the root of the package. */
-const PACKAGE_ROOT = join(__dirname, '..', '..');
+const OWN_FILE = join(__dirname, '..', '..', 'openapi.yaml');
+let ownContract: ContractDocument | undefined;
 
 /**
  * Loads the contract.
  *
- * @param file - default: the openapi.yaml of this package
+ * @param file - default: the openapi.yaml of this package, which is read once per process
  * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3.1 document
  */
-export function loadContract(file: string = join(PACKAGE_ROOT, 'openapi.yaml')): ContractDocument {
-  return requireDocument(parseYaml(file), file, '3.1');
+export function loadContract(file?: string): ContractDocument {
+  if (file !== undefined) return requireDocument(parseYaml(file), file, '3.1');
+  return (ownContract ??= loadContract(OWN_FILE));
 }
 
 /**

@@ -14,6 +14,10 @@ describe('loadContract()', () => {
     return path;
   }
 
+  it('reads the contract of the package once', () => {
+    expect(loadContract()).toBe(loadContract());
+  });
+
   it('finds the contract of the package', () => {
     expect(Object.keys(loadContract().paths)).toContain('/v1/orders/{id}/cancel');
   });
