@@ -9,6 +9,7 @@ export default tseslint.config(
       '.api-report/',
       'node_modules/',
       '.tillgate/',
+      '.test-build/',
       'test/all/package/consumers/',
       'examples/',
     ],
@@ -32,7 +33,7 @@ export default tseslint.config(
   {
     files: ['test/**/*.ts'],
     rules: {
-      // Bodies of answers are untyped on purpose: the assertions are their types.
+      // Response bodies are untyped on purpose: the assertions are their types.
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',
       '@typescript-eslint/no-unsafe-argument': 'off',

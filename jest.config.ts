@@ -15,6 +15,9 @@ const config: Config = {
   // Suites that need an engine, a browser or a foreign server: `npm run test:all`.
   // The suites of test/together are the others once more, for `npm test`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/', '<rootDir>/test/together/'],
+  globalSetup: '<rootDir>/test/compile-sources.cjs',
+  // jest-circus alone imports it by this name.
+  moduleNameMapper: { '^node:async_hooks$': '<rootDir>/test/support/running-test.cjs' },
   transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
 };
 

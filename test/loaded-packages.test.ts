@@ -10,7 +10,7 @@ const BROUGHT_ALONG = ['passport-strategy', 'pause', 'utils-merge'];
 
 /** Runs the scaffold until it is ready. */
 const scaffold = (dataDir: string): string => `
-  const { run } = require('./src/cli/run.ts');
+  const { run } = require('./src/cli/run');
   const listening = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'error' };
   const env = { ...listening, TILLGATE_DATA_DIR: ${JSON.stringify(dataDir)} };
   const silent = { write() {} };
@@ -22,19 +22,19 @@ const scaffold = (dataDir: string): string => `
 describe('a process that loads', () => {
   it('tillgate loads passport, and neither express nor what only some requests need', () => {
     const own = ['fastest-levenshtein', 'lru-cache', 'passport', 'passport-http-bearer'];
-    expect(loadedPackages(`require('./src/index.ts')`)).toEqual([...own, ...BROUGHT_ALONG].sort());
+    expect(loadedPackages(`require('./src/index')`)).toEqual([...own, ...BROUGHT_ALONG].sort());
   });
 
   it('tillgate/generations loads almost nothing: no client of a store', () => {
-    expect(loadedPackages(`require('./src/generation/index.ts')`)).toEqual(['fastest-levenshtein']);
+    expect(loadedPackages(`require('./src/generation/index')`)).toEqual(['fastest-levenshtein']);
   });
 
   it('tillgate/testing loads almost nothing: no test framework, no YAML parser', () => {
-    expect(loadedPackages(`require('./src/testing/index.ts')`)).toEqual(['fastest-levenshtein']);
+    expect(loadedPackages(`require('./src/testing/index')`)).toEqual(['fastest-levenshtein']);
   });
 
   it('the command line loads only commander to show its help', () => {
-    const help = `require('./src/cli/run.ts').run(['--help'], { stdout: { write() {} }, stderr: process.stderr })`;
+    const help = `require('./src/cli/run').run(['--help'], { stdout: { write() {} }, stderr: process.stderr })`;
     expect(loadedPackages(`await ${help}`)).toEqual(['commander']);
   });
 

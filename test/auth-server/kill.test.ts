@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { COMPILED } from '../support/compiled';
 import { closeAll, newDirectory, startServer } from './fixtures';
 
 afterEach(closeAll);
 
-const CHILD = join(__dirname, 'kill-child.ts');
+const CHILD = join(COMPILED, 'test/auth-server/kill-child.js');
 const ROUNDS = 3;
 
 /** Registers without a pause in a process of its own, kills it after `count` responses, and returns the lines of all responses. */
 function registerUntilKilled(dataDir: string, count: number): Promise<string[]> {
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, dataDir]);
+  const child = spawn(process.execPath, [CHILD, dataDir]);
   let output = '';
   let errors = '';
   child.stderr.on('data', (chunk) => (errors += chunk));

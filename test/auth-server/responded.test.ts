@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { COMPILED } from '../support/compiled';
 import { closeAll, newDirectory } from './fixtures';
 
 afterEach(closeAll);
 
 it('the process lives when another middleware has responded already, at every endpoint', async () => {
   // A process of its own: a crash inside Jest could go unnoticed.
-  const script = join(__dirname, 'responded-child.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', script, newDirectory()]);
+  const script = join(COMPILED, 'test/auth-server/responded-child.js');
+  const child = spawn(process.execPath, [script, newDirectory()]);
   let [output, errors] = ['', ''];
   child.stdout.on('data', (chunk) => (output += chunk));
   child.stderr.on('data', (chunk) => (errors += chunk));

@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process';
-import { resolve } from 'node:path';
+import { COMPILED } from '../support/compiled';
 import { keyServer } from '../support/key-server';
 import { jwks, testKey } from '../support/keys';
 
-const ROOT = resolve(__dirname, '../..');
-
-/** Runs a script against the sources in a new process; returns its output and exit code. */
+/** Runs a script in a new process; returns its output and exit code. */
 function run(script: string): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=commonjs', '--eval', script], { cwd: ROOT });
+  const child = spawn(process.execPath, ['--eval', script], { cwd: COMPILED });
   const watchdog = setTimeout(() => child.kill('SIGKILL'), 20_000);
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));

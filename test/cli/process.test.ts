@@ -5,10 +5,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { projectFiles } from '../../src/cli/commands/init';
+import { COMPILED } from '../support/compiled';
 
-const MAIN = resolve(__dirname, '../../src/cli/main.ts');
+const MAIN = join(COMPILED, 'src/cli/main.js');
 const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-process-'));
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
@@ -21,7 +22,7 @@ interface Child {
 /** The program in its own process. */
 function start(argv: readonly string[], env: Record<string, string>): Child {
   return childOf(
-    spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], {
+    spawn(process.execPath, [MAIN, ...argv], {
       env: { PATH: process.env['PATH'], TILLGATE_DATA_DIR: dataDir, ...env },
     }),
   );

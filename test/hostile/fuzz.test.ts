@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { resolve } from 'node:path';
+import { COMPILED } from '../support/compiled';
 import { fuzz, settle } from './fuzz/campaign';
 import { TARGETS } from './fuzz/targets';
 
@@ -26,8 +26,7 @@ describe('fuzzed input', () => {
 describe('npm run fuzz', () => {
   it('counts unhandled rejections and uncaught exceptions', () => {
     const code = `
-      require('esbuild-register/dist/node').register();
-      const { countCrashes, fuzz } = require('./test/hostile/fuzz/campaign.ts');
+      const { countCrashes, fuzz } = require('./test/hostile/fuzz/campaign');
       const fc = require('fast-check');
       async function check(isRejection) {
         if (isRejection) void Promise.reject(new Error('rejected'));
@@ -39,7 +38,7 @@ describe('npm run fuzz', () => {
         console.log(JSON.stringify([crashes.length, ...new Set(crashes.map(({ message }) => message))].sort()));
       });`;
     const printed = execFileSync(process.execPath, ['-e', code], {
-      cwd: resolve(__dirname, '../..'),
+      cwd: COMPILED,
       encoding: 'utf8',
     });
     expect(JSON.parse(printed)).toEqual([10, 'rejected', 'thrown']);

@@ -1,5 +1,6 @@
-import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import rsaKeys from './rsa-keys.json';
 
 /** A key pair with the JWK that an issuer would publish for it. */
 export interface TestKey {
@@ -12,7 +13,7 @@ export interface TestKey {
 const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
 const made = new Map<string, TestKey>();
 
-/** The key pair of that algorithm and name, generated at the first call: generating RSA keys is slow. */
+/** The key pair of that algorithm and name, made at the first call. */
 export function testKey(alg = 'ES256', kid = `${alg}-1`): TestKey {
   const name = `${alg} ${kid}`;
   const key = made.get(name) ?? newKey(alg, kid);
@@ -39,5 +40,14 @@ function privateKeyFor(alg: string, modulusLength: number): KeyObject {
   const namedCurve = CURVES[alg];
   if (namedCurve !== undefined) return generateKeyPairSync('ec', { namedCurve }).privateKey;
   if (alg === 'EdDSA') return generateKeyPairSync('ed25519').privateKey;
+  return rsaKey(modulusLength);
+}
+
+/** Throw-away RSA keys for tests, each handed out once per file: generating one takes up to half a second. */
+const unusedRsaKeys = rsaKeys.values();
+
+function rsaKey(modulusLength: number): KeyObject {
+  const { value } = modulusLength === 2048 ? unusedRsaKeys.next() : { value: undefined };
+  if (value) return createPrivateKey({ key: value, format: 'jwk' });
   return generateKeyPairSync('rsa', { modulusLength }).privateKey;
 }

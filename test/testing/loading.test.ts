@@ -2,8 +2,8 @@ import { loadedPackages } from '../support/loaded-packages';
 
 /** A user's test without a test framework. */
 const TEST = `
-  const { authenticate, explain } = require('./src/index.ts');
-  const { createTestIssuer, expectChallenge, startTestIssuer } = require('./src/testing/index.ts');
+  const { authenticate, explain } = require('./src/index');
+  const { createTestIssuer, expectChallenge, startTestIssuer } = require('./src/testing/index');
   const issuer = createTestIssuer();
   const gate = authenticate(issuer.options);
   const { accepted } = await explain(issuer.token(), { gate });
