@@ -1,3 +1,4 @@
+import type { AuthError } from '../core/auth-error';
 import type { Algorithm } from './algorithms';
 import type { UnverifiedToken } from './jws';
 import type { VerificationKey } from './keys/jwk';
