@@ -62,7 +62,7 @@ export function signatureQueue(options: SignatureQueueOptions = {}): SignatureQu
           try {
             resolve(verifySignature(token, key.key, algorithm));
           } catch (error) {
-            reject(error);
+            reject(error as AuthError);
           }
         });
       });

@@ -1,4 +1,3 @@
-import type { AuthenticateOptions } from '../../src';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
 import { AUDIENCE, ISSUER, NOW, token } from '../support/issuer';
