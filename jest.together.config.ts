@@ -5,7 +5,7 @@ import { ALONE } from './test/together/suites';
 
 /**
  * `npm test`: the suites of each folder in one Jest file, so that what they import is loaded once. That takes half the
- * time (docs/testing.md has the figures). `npx jest test/token/bearer` and editors run the same suites one by one.
+ * time (CONTRIBUTING.md says how the tests are run). `npx jest test/token/bearer` and editors run the same suites one by one.
  */
 const config: Config = {
   ...base,

@@ -9,7 +9,7 @@ const RETRY_LATER: Pick<Advice, 'caller'> = { caller: 'Repeat the request after 
 const CORRECT_REQUEST: Pick<Advice, 'operator'> = { operator: 'Nothing: the caller corrects the request.' };
 
 /** Advice for the problems of the scaffold that are not about a token. */
-const OTHER_ADVICE = {
+export const OTHER_ADVICE = {
   invalid_request: {
     cause: 'The request does not fit openapi.yaml, or could not be read.',
     caller: 'Correct each place in `errors`: path says where, message says what is expected.',

@@ -158,9 +158,8 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
   },
   {
     usage: 'check',
-    about: 'examine configuration, issuer, keys, contract and a token, and say what to change',
-    options: [['--token <token>', 'an access token that the API should accept; - is standard input']],
-    run: (context, options) => load.check().check(context, options),
+    about: 'examine configuration, issuer, keys and contract',
+    run: (context) => load.check().check(context),
   },
   {
     usage: 'init <directory>',

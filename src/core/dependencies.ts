@@ -2,7 +2,7 @@ import type { Logger } from './logger';
 
 /** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
 export interface Dependencies {
-  /** Default: warnings and errors to the console. */
+  /** Where warnings and errors go; a logger of pino fits. Default: the console. */
   readonly logger?: Logger | undefined;
   /** Returns the time in ms since the epoch. Default: `Date.now`. */
   readonly clock?: (() => number) | undefined;

@@ -1,4 +1,3 @@
-import type { AuthError } from '../core/auth-error';
 import type { Algorithm } from './algorithms';
 import type { UnverifiedToken } from './jws';
 import type { VerificationKey } from './keys/jwk';
@@ -62,7 +61,7 @@ export function signatureQueue(options: SignatureQueueOptions = {}): SignatureQu
           try {
             resolve(verifySignature(token, key.key, algorithm));
           } catch (error) {
-            reject(error as AuthError);
+            reject(error);
           }
         });
       });

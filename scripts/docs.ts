@@ -1,0 +1,200 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OTHER_ADVICE } from '../src/app/problem-pages';
+import { RESOURCES } from '../src/app/commerce/resources';
+import { COMMANDS } from '../src/cli/command-table';
+import type { CommandEntry } from '../src/cli/command';
+import { REASON_ADVICE } from '../src/core/reason-advice';
+import type { Advice } from '../src/core/reason-advice';
+import { REASONS } from '../src/core/reasons';
+import type { ReasonRow } from '../src/core/reasons';
+import { GATE_KEYS } from '../src/express/read-options';
+import { ISSUER_KEYS } from '../src/express/read-issuer-options';
+import { VARIABLES } from '../src/settings/variables';
+import { PRESETS } from '../src/token/presets';
+import type { Preset } from '../src/token/presets';
+
+/*
+ * `npm run docs` writes the sections of docs/ that repeat the code, each between two comments. test/docs fails when a page
+ * is out of date.
+ */
+
+const ROOT = join(__dirname, '..');
+
+/** Pages with sections from the code. */
+export const PAGES = ['cli', 'issuers', 'options', 'reasons', 'scaffold', 'variables'].map((name) => `docs/${name}.md`);
+
+const SECTIONS: Readonly<Record<string, () => string>> = {
+  'issuer options': () => optionTable(ISSUER_KEYS),
+  'gate options': () => optionTable(GATE_KEYS),
+  variables: () =>
+    table(
+      ['variable', 'default', 'meaning'],
+      VARIABLES.map(({ name, fallback, meaning }) => [
+        code(name),
+        'text' in fallback ? code(fallback.text) : fallback.words,
+        meaning,
+      ]),
+    ),
+  'reason table': () =>
+    table(
+      ['`code`', 'status', '`error` in the challenge'],
+      Object.entries<ReasonRow>(REASONS).map(([reason, { status, error }]) => [
+        `[\`${reason}\`](#${reason})`,
+        String(status),
+        error === undefined ? (status === 503 ? 'no challenge' : 'none') : code(error),
+      ]),
+    ),
+  'reason advice': () => adviceList(REASON_ADVICE),
+  'scaffold problems': () => adviceList(OTHER_ADVICE),
+  presets: () =>
+    table(
+      ['`preset`', '`typ`', 'client id', 'scopes', 'generation'],
+      Object.entries<Preset>(PRESETS).map(([name, preset]) => [
+        code(name),
+        preset.types.map((type) => (type === undefined ? 'absent' : code(type))).join(', '),
+        preset.clientIdClaims.map(code).join(', '),
+        preset.scopeClaims.map(code).join(', '),
+        code(preset.generationClaim),
+      ]),
+    ),
+  resources: () =>
+    table(
+      ['path', 'operations', 'scopes', 'further requests'],
+      RESOURCES.map((resource) => [
+        code(`/v1/${resource.path}`),
+        resource.operations.join(', '),
+        `\`${resource.family}:read\`, \`${resource.family}:write\``,
+        [
+          ...('actions' in resource ? resource.actions : []).map(
+            ({ path, scope }) => `\`POST ${path}\` (\`${scope}\`)`,
+          ),
+          ...('optionalScopes' in resource ? resource.optionalScopes : []).map(
+            (scope) => `more members with \`${scope}\``,
+          ),
+        ].join(', '),
+      ]),
+    ),
+  commands: () =>
+    COMMANDS.flatMap((entry) =>
+      'commands' in entry
+        ? [
+            `### \`tillgate ${entry.name}\`\n\n${sentence(entry.about)}`,
+            ...entry.commands.map((c) => command(c, entry.name)),
+          ]
+        : [command(entry)],
+    ).join('\n\n'),
+};
+
+/** A page as it should be, from the page as it is. */
+export function withSections(page: string): string {
+  return page.replace(
+    /(<!-- ([a-z ]+): written by npm run docs -->\n\n<!-- prettier-ignore-start -->\n)[^]*?(\n<!-- prettier-ignore-end -->)/g,
+    (_all, start: string, name: string, end: string) => {
+      const section = SECTIONS[name];
+      if (!section) throw new Error(`no section "${name}": it must be one of ${Object.keys(SECTIONS).join(', ')}`);
+      return `${start}\n${section()}\n${end}`;
+    },
+  );
+}
+
+interface Option {
+  readonly isRequired: boolean;
+  readonly type: string;
+  readonly about: string;
+}
+
+/** Every member with a comment of the files that declare the options. */
+function declaredOptions(): ReadonlyMap<string, Option> {
+  const source = ['src/core/dependencies.ts', 'src/express/authenticate-options.ts']
+    .filter((path) => existsSync(join(ROOT, path)))
+    .map((path) => readFileSync(join(ROOT, path), 'utf8'))
+    .join('\n');
+  const members = source.matchAll(
+    /\/\*\*((?:(?!\*\/)[^])*)\*\/\s+readonly (\w+)(\??): ([^;]+?(?:\{[^}]*\}[^;]*)?);\n/g,
+  );
+  return new Map(
+    [...members].map(([, comment = '', name = '', optional, type = '']) => [
+      name,
+      {
+        isRequired: optional === '',
+        type: type
+          .replace(/ \| undefined$/, '')
+          .replace(/^\((.*)\)$/, '$1')
+          .replace(/\breadonly /g, ''),
+        about: comment.replace(/\s*\n\s*\* ?/g, ' ').trim(),
+      },
+    ]),
+  );
+}
+
+/** Types that say more in words, or are too long for a table. */
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  algorithms: '`string[]`',
+  keys: 'JWK Set',
+  preset: '[preset](issuers.md)',
+};
+
+function optionTable(names: readonly string[]): string {
+  const options = declaredOptions();
+  const rows = names.map((name) => {
+    const option = options.get(name);
+    if (!option) throw new Error(`the option ${name} has no comment`);
+    const { fallback, about } = withoutDefault(option.about);
+    const type = TYPE_NAMES[name] ?? code(option.type);
+    return [code(name), type, option.isRequired && name !== 'keys' ? 'required' : fallback, about];
+  });
+  return table(['option', 'type', 'default', 'meaning'], rows);
+}
+
+/** The default of a comment, and the rest of it. */
+function withoutDefault(comment: string): { fallback: string; about: string } {
+  const [all = '', fallback = ''] = /(?:^| )Default:? ((?:[^.]|\.(?! |$))+)\./.exec(comment) ?? [];
+  if (all !== '') return { fallback, about: comment.replace(all, '').trim() };
+  const [, choice = ''] = /\((`[^`]+`), the default\)/.exec(comment) ?? [];
+  return { fallback: choice || 'none', about: comment.replace(', the default', '') };
+}
+
+const STATUSES = { ...REASONS, invalid_token: { status: 401 } };
+
+function adviceList(advice: Readonly<Record<string, Advice>>): string {
+  return Object.entries(advice)
+    .map(([name, { cause, caller, operator }]) => {
+      const row = (STATUSES as Readonly<Record<string, { readonly status: number }>>)[name];
+      const status = row ? `**${row.status}.** ` : '';
+      return `### ${name}\n\n${status}${text(cause)}\n\n- Caller: ${text(caller)}\n- Operator: ${text(operator)}`;
+    })
+    .join('\n\n');
+}
+
+function command({ usage, about, options = [] }: CommandEntry, group = ''): string {
+  const heading = `${group === '' ? '###' : '####'} \`tillgate ${group === '' ? '' : `${group} `}${usage}\``;
+  const rows = options.map(([flags, meaning]) => `- \`${flags}\`: ${text(meaning)}`);
+  return [heading, sentence(about), ...(rows.length > 0 ? [rows.join('\n')] : [])].join('\n\n');
+}
+
+function sentence(about: string): string {
+  return `${about.charAt(0).toUpperCase()}${text(about.slice(1))}.`;
+}
+
+/** Text in which `<ACCESS_TOKEN>` is no HTML tag. */
+function text(plain: string): string {
+  return plain.replace(/`[^`]*`|</g, (found) => (found === '<' ? '&lt;' : found));
+}
+
+function code(plain: string): string {
+  return plain.includes('`') ? `\`\` ${plain} \`\`` : `\`${plain}\``;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replace(/\|/g, '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+if (require.main === module) {
+  for (const page of PAGES) {
+    const path = join(ROOT, page);
+    writeFileSync(path, withSections(readFileSync(path, 'utf8')));
+  }
+}

@@ -1,0 +1,112 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { files } from '../../package.json';
+import { PAGES, withSections } from '../../scripts/docs';
+import { REASONS } from '../../src/core/reasons';
+import { GATE_KEYS } from '../../src/express/read-options';
+import { ISSUER_KEYS } from '../../src/express/read-issuer-options';
+import { VARIABLES } from '../../src/settings/variables';
+
+const ROOT = resolve(__dirname, '../..');
+/** Every page for users that is in the package. */
+const DOCUMENTS = ['README.md', 'examples/README.md', ...markdownIn('docs')];
+
+function markdownIn(folder: string): readonly string[] {
+  const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`);
+}
+
+function read(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8');
+}
+
+/** Cells of every table row of a page. */
+function rowsOf(page: string): readonly (readonly string[])[] {
+  const lines = read(page)
+    .split('\n')
+    .filter((line) => line.startsWith('|'));
+  return lines.map((line) =>
+    line
+      .slice(1, -1)
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.trim()),
+  );
+}
+
+describe('docs/', () => {
+  it.each(PAGES)('%s repeats the code as it is: else run npm run docs', (page) => {
+    expect(withSections(read(page))).toBe(read(page));
+  });
+
+  it('documents the variables with their defaults, and no others', () => {
+    const expected = VARIABLES.map(({ name, fallback, meaning }) => [
+      `\`${name}\``,
+      'text' in fallback ? `\`${fallback.text}\`` : fallback.words,
+      meaning,
+    ]);
+    expect(rowsOf('docs/variables.md').filter(([name = '']) => name.startsWith('`TILLGATE_'))).toEqual(expected);
+  });
+
+  it.each(Object.entries(REASONS))('says what the response to %s is, and what to do', (reason, row) => {
+    const [, status, error] = rowsOf('docs/reasons.md').find(([code]) => code === `[\`${reason}\`](#${reason})`) ?? [];
+    expect(status).toBe(String(row.status));
+    expect(error).toMatch('error' in row ? `\`${row.error}\`` : /^no/);
+    expect(read('docs/reasons.md')).toContain(`\n### ${reason}\n\n**${row.status}.** `);
+  });
+
+  it.each([...GATE_KEYS, ...ISSUER_KEYS])('has a row for the option %s', (option) => {
+    const rows = rowsOf('docs/options.md').filter(([name]) => name === `\`${option}\``);
+    expect(rows).toEqual([
+      [expect.any(String), expect.stringMatching(/./), expect.stringMatching(/./), expect.stringMatching(/./)],
+    ]);
+  });
+});
+
+describe('the README', () => {
+  it('has at most 10,000 characters', () => {
+    expect(read('README.md').length).toBeLessThanOrEqual(10_000);
+  });
+
+  it('links to no address outside of the package', () => {
+    expect(read('README.md')).not.toMatch(/\]\(https?:/);
+  });
+});
+
+/** Those pages link to tests, which the package does not hold. */
+function isForMaintainers(page: string): boolean {
+  return page === 'docs/mutation.md' || page.startsWith('docs/decisions/');
+}
+
+/** Ids of the headings of a page, as GitHub makes them. */
+function anchorsOf(page: string): readonly string[] {
+  const text = read(page).replace(/^```[^]*?^```$/gm, '');
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replace(/ /g, '-'),
+  );
+}
+
+describe.each(DOCUMENTS)('the links of %s', (page) => {
+  const targets = [...read(page).matchAll(/\]\((?!https?:)([^)]*)\)/g)].map(([, target = '']) => target);
+
+  it('lead to files and headings that exist', () => {
+    const lost = targets.filter((target) => {
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
+      return !existsSync(join(ROOT, file)) || (anchor !== undefined && !anchorsOf(file).includes(anchor));
+    });
+    expect(lost).toEqual([]);
+  });
+
+  if (isForMaintainers(page)) return;
+
+  it('lead to files of the package', () => {
+    const outside = targets.filter((target) => {
+      const file = relative(ROOT, join(ROOT, dirname(page), target.split('#')[0] ?? ''));
+      return file !== '' && !target.startsWith('#') && !files.includes(file.split('/')[0] ?? '');
+    });
+    expect(outside).toEqual([]);
+  });
+});
