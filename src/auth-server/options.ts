@@ -1,9 +1,10 @@
 import { systemClock, systemSchedule } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { consoleLogger } from '../core/logger';
-import { isLoopbackHost } from '../core/urls';
+import { isObject, ownMembers } from '../core/objects';
 import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
+import { isLoopbackHost } from '../core/urls';
 import type { GenerationSource } from '../generation/source';
 import { isScopeToken } from '../token/scopes';
 import type { SigningAlgorithm } from './storage/state';
@@ -62,6 +63,8 @@ const OPTIONS = [
   'schedule',
 ] as const satisfies readonly (keyof AuthServerOptions)[];
 
+const DEFAULT_RATE_LIMIT: RateLimit = { limit: 60, windowMs: 60_000 };
+
 type Reader = OptionReader<(typeof OPTIONS)[number]>;
 
 /**
@@ -80,45 +83,46 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
   return readSettings(given, options);
 }
 
-function readSettings(given: Reader, { scopes, generationSource, rateLimit, logger }: AuthServerOptions) {
+function readSettings(given: Reader, options: AuthServerOptions) {
+  const { scopes, generationSource, rateLimit = DEFAULT_RATE_LIMIT, logger = consoleLogger } = ownMembers(options);
+  const issuer = given.string('issuer');
+  const lifetime = { unit: 'seconds', min: 1, max: 86_400, integer: true };
   return {
-    issuer: readIssuer(given),
+    issuer: isIssuer(issuer) ? issuer : given.refuse('issuer', 'an http: or https: URL without query and fragment'),
     audience: given.string('audience') ?? given.refuse('audience', 'a non-empty string'),
     dataDir: given.string('dataDir') ?? given.refuse('dataDir', 'the path of a directory'),
-    scopes: readScopes(given, scopes),
-    generationSource: readSource(given, generationSource),
+    scopes: isScopes(scopes)
+      ? scopes
+      : given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"'),
+    generationSource: isSource(generationSource)
+      ? generationSource
+      : given.refuse('generationSource', 'a source with publish(), such as memoryGenerations()'),
     adminToken: readAdminToken(given),
-    tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, {
-      unit: 'seconds',
-      min: 1,
-      max: 86_400,
-      integer: true,
-    }),
+    tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, lifetime),
     signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),
-    rateLimit: readRateLimit(given, rateLimit),
-    logger: logger ?? consoleLogger,
+    rateLimit: isRateLimit(rateLimit)
+      ? rateLimit
+      : given.refuse('rateLimit', '{ limit, windowMs }, both whole numbers from 1, or false'),
+    logger,
     clock: given.callable('clock', systemClock),
     schedule: given.callable('schedule', systemSchedule),
   };
 }
 
 /** An issuer identifier has neither query nor fragment (RFC 8414 section 2). */
-function readIssuer(given: Reader): string {
-  const issuer = given.string('issuer') ?? '';
-  if (URL.canParse(issuer) && /^https?:\/\/[^?#]+$/.test(issuer)) return issuer;
-  return given.refuse('issuer', 'an http: or https: URL without query and fragment');
+function isIssuer(issuer: string | undefined): issuer is string {
+  return issuer !== undefined && URL.canParse(issuer) && /^https?:\/\/[^?#]+$/.test(issuer);
 }
 
-function readScopes(given: Reader, scopes: unknown): readonly string[] | undefined {
-  if (scopes === undefined) return undefined;
-  const isScope = (scope: unknown): scope is string => typeof scope === 'string' && isScopeToken(scope);
-  if (isList(scopes) && scopes.length > 0 && scopes.every(isScope)) return [...scopes];
-  return given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"');
+function isScopes(scopes: unknown): scopes is readonly string[] | undefined {
+  if (scopes === undefined) return true;
+  return (
+    isList(scopes) && scopes.length > 0 && scopes.every((scope) => typeof scope === 'string' && isScopeToken(scope))
+  );
 }
 
-function readSource(given: Reader, source: GenerationSource | undefined): GenerationSource | undefined {
-  if (source === undefined || typeof source?.publish === 'function') return source;
-  return given.refuse('generationSource', 'a source with publish(), such as memoryGenerations()');
+function isSource(source: GenerationSource | undefined): boolean {
+  return source === undefined || typeof source?.publish === 'function';
 }
 
 function readAdminToken(given: Reader): string | undefined {
@@ -133,15 +137,11 @@ function readAdminToken(given: Reader): string | undefined {
   return adminToken;
 }
 
-const DEFAULT_RATE_LIMIT: RateLimit = { limit: 60, windowMs: 60_000 };
-
-function readRateLimit(given: Reader, rateLimit: unknown = DEFAULT_RATE_LIMIT): RateLimit | false {
-  if (rateLimit === false) return false;
-  const { limit, windowMs } = (rateLimit ?? {}) as Partial<RateLimit>;
-  if (isCount(limit) && isCount(windowMs)) return { limit, windowMs };
-  return given.refuse('rateLimit', '{ limit, windowMs }, both whole numbers from 1, or false');
+function isRateLimit(rateLimit: unknown): rateLimit is RateLimit | false {
+  if (rateLimit === false) return true;
+  return isObject(rateLimit) && isCount(rateLimit['limit']) && isCount(rateLimit['windowMs']);
 }
 
-function isCount(value: unknown): value is number {
+function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 1;
 }

@@ -4,19 +4,13 @@ import type { StoredSecret } from '../storage/state';
 /** With two live secrets, a fleet can change over without a gap. */
 export const MAX_SECRETS = 2;
 
-/** A new secret; its text is not kept. */
-export interface NewSecret {
-  readonly text: string;
-  readonly stored: StoredSecret;
-}
-
 /** Compares two digests of equal length in constant time. */
 export type CompareDigests = (a: Buffer, b: Buffer) => boolean;
 
 const NO_SECRET = Buffer.alloc(32);
 
-/** Makes a secret of 256 random bits. That cannot be guessed, so a fast hash is enough. */
-export function newSecret(nowMs: number): NewSecret {
+/** Makes a secret of 256 random bits, whose text is not kept. It cannot be guessed, so a fast hash is enough. */
+export function newSecret(nowMs: number): { readonly text: string; readonly stored: StoredSecret } {
   const text = randomBytes(32).toString('base64url');
   const id = randomBytes(6).toString('base64url');
   return { text, stored: { id, hash: digest(text).toString('hex'), createdMs: nowMs } };
@@ -32,13 +26,11 @@ export function matchesSecret(
   compare: CompareDigests = timingSafeEqual,
 ): boolean {
   const actual = digest(presented);
-  let matches = false;
-  for (let index = 0; index < MAX_SECRETS; index += 1) {
+  const matches = Array.from({ length: MAX_SECRETS }, (_, index) => {
     const secret = secrets[index];
-    const equal = compare(secret ? Buffer.from(secret.hash, 'hex') : NO_SECRET, actual);
-    matches = (equal && secret !== undefined) || matches;
-  }
-  return matches;
+    return compare(secret ? Buffer.from(secret.hash, 'hex') : NO_SECRET, actual) && secret !== undefined;
+  });
+  return matches.includes(true);
 }
 
 /** Whether two texts are equal, in constant time for any lengths. */

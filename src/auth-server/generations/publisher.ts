@@ -50,9 +50,7 @@ export function createPublisher({
       const batch = clientIds.slice(at, at + BATCH);
       const outcomes = await Promise.allSettled(batch.map(send));
       const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-      if (!failed) continue;
-      batch.forEach(moveToEnd);
-      return retryLater(failed.reason);
+      if (failed) return retryLater(failed.reason);
     }
     if (failures > 0) recovered();
   }
@@ -60,18 +58,13 @@ export function createPublisher({
   async function send(clientId: string): Promise<void> {
     const generation = pending.get(clientId);
     if (generation === undefined) return;
+    // Last in line for the next attempt: a floor that the source refuses must not block the others.
+    pending.delete(clientId);
+    pending.set(clientId, generation);
     // A source may throw where it should reject.
     const attempt = Promise.resolve().then(() => source?.publish?.(clientId, generation));
     await withTimeLimit(attempt, ATTEMPT_TIMEOUT_MS, schedule, noResponse);
     if (pending.get(clientId) === generation) pending.delete(clientId);
-  }
-
-  /** A floor that the source refuses must not block the others. */
-  function moveToEnd(clientId: string): void {
-    const generation = pending.get(clientId);
-    if (generation === undefined) return;
-    pending.delete(clientId);
-    pending.set(clientId, generation);
   }
 
   /** Logs once per outage: a source can be down for a night. */

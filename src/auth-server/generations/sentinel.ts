@@ -36,9 +36,14 @@ export async function keepSentinel(
     try {
       const found = await withTimeLimit(sentinel.read(), TIMEOUT_MS, schedule, noResponse);
       const since = firstMissing(found);
-      if (since === undefined) await publisher.retry();
-      else await repair(since);
-      if (!publisher.isPending() && !closed) await raise(sentinel, found);
+      await (since === undefined ? publisher.retry() : repair(since));
+      if (!publisher.isPending() && !closed) {
+        // Not beyond the revision of a change that is being written: its floor is not published yet.
+        const next = Math.max((found ?? 0) + 1, (last ?? 0) + 1, store.nowMs());
+        await withTimeLimit(sentinel.write(next), TIMEOUT_MS, schedule, noResponse);
+        last = next;
+        isRepairing = false;
+      }
       if (isFailing) logger.info({}, 'the source of generations can be reached again');
       isFailing = false;
     } catch (error) {
@@ -65,16 +70,7 @@ export async function keepSentinel(
     await publisher.publish(floors.map(({ clientId, generation }) => [clientId, generation]));
   }
 
-  /** Not beyond the revision of a change that is being written: its floor is not published yet. */
-  async function raise(sentinel: GenerationSentinel, found = 0): Promise<void> {
-    const next = Math.max(found + 1, (last ?? 0) + 1, store.nowMs());
-    await withTimeLimit(sentinel.write(next), TIMEOUT_MS, schedule, noResponse);
-    last = next;
-    isRepairing = false;
-  }
-
-  if (sentinel) await check(sentinel);
-  else await repair(0);
+  await (sentinel ? check(sentinel) : repair(0));
   return () => {
     closed = true;
     timer?.cancel();

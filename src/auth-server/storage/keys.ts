@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPair } from '
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { AuthServerSettings } from '../options';
-import type { KeyRing, RetiredKey, SigningAlgorithm, SigningKey } from './state';
+import type { KeyRing, SigningAlgorithm, StoredKey } from './state';
 import type { Store } from './store';
 
 /** An entry of the key set (RFC 7517 section 4): public members only. */
@@ -19,16 +19,16 @@ const THUMBPRINT_MEMBERS = { RS256: ['e', 'kty', 'n'], ES256: ['crv', 'kty', 'x'
 const SKEW_MS = 60_000;
 
 const generate = promisify(generateKeyPair);
-const privateKeys = new WeakMap<SigningKey, KeyObject>();
+const privateKeys = new WeakMap<StoredKey, KeyObject>();
 
 /** Makes a key: RSA of 2048 bits (RFC 7518 section 3.3) or P-256 (section 3.4). Its `kid` is its thumbprint. */
-export async function newSigningKey(alg: SigningAlgorithm): Promise<SigningKey> {
-  const { privateKey, publicKey } =
+export async function newSigningKey(alg: SigningAlgorithm): Promise<StoredKey> {
+  const { privateKey } =
     alg === 'RS256' ? await generate('rsa', { modulusLength: 2048 }) : await generate('ec', { namedCurve: 'P-256' });
-  const jwk = publicKey.export({ format: 'jwk' });
+  const jwk = privateKey.export({ format: 'jwk' });
   const required = Object.fromEntries(THUMBPRINT_MEMBERS[alg].map((name) => [name, jwk[name]]));
   const kid = createHash('sha256').update(JSON.stringify(required)).digest('base64url');
-  return { kid, alg, privateJwk: privateKey.export({ format: 'jwk' }) };
+  return { kid, alg, jwk, publishedUntilMs: Number.MAX_SAFE_INTEGER };
 }
 
 /**
@@ -39,34 +39,29 @@ export async function rotateKeys(store: Store, settings: AuthServerSettings): Pr
   const signing = await newSigningKey(settings.signingAlgorithm);
   const publishedForMs = settings.tokenLifetimeSeconds * 1000 + SKEW_MS;
   return store.change(({ keys }, { nowMs }) => {
-    const { kid, alg } = keys.signing;
-    const retired = { kid, alg, publicJwk: publicJwkOf(keys.signing), publishedUntilMs: nowMs + publishedForMs };
-    return { keys: { signing, retired: [retired, ...publishedAt(nowMs, keys.retired)] }, value: signing.kid };
+    const { kid, alg, jwk } = keys.signing;
+    const retired = { kid, alg, jwk: toPublic(jwk), publishedUntilMs: nowMs + publishedForMs };
+    return { keys: { signing, retired: [retired, ...keys.retired].filter(isPublishedAt(nowMs)) }, value: signing.kid };
   });
 }
 
 /** The key set at a time: the key that signs, and the retired ones whose tokens may still be valid. */
 export function publishedKeys({ signing, retired }: KeyRing, nowMs: number): PublishedKey[] {
-  const current = { ...signing, publicJwk: publicJwkOf(signing) };
-  return [current, ...publishedAt(nowMs, retired)].map(({ kid, alg, publicJwk }) => ({
-    ...publicJwk,
-    use: 'sig',
-    alg,
-    kid,
-  }));
+  const published = [signing, ...retired].filter(isPublishedAt(nowMs));
+  return published.map(({ kid, alg, jwk }) => ({ ...toPublic(jwk), use: 'sig', alg, kid }));
 }
 
 /** The private key as a `KeyObject`, imported once. */
-export function privateKeyOf(key: SigningKey): KeyObject {
-  const known = privateKeys.get(key) ?? createPrivateKey({ key: key.privateJwk, format: 'jwk' });
+export function privateKeyOf(key: StoredKey): KeyObject {
+  const known = privateKeys.get(key) ?? createPrivateKey({ key: key.jwk, format: 'jwk' });
   privateKeys.set(key, known);
   return known;
 }
 
-function publishedAt(nowMs: number, retired: readonly RetiredKey[]): RetiredKey[] {
-  return retired.filter(({ publishedUntilMs }) => nowMs < publishedUntilMs);
+function isPublishedAt(nowMs: number): (key: StoredKey) => boolean {
+  return ({ publishedUntilMs }) => nowMs < publishedUntilMs;
 }
 
-function publicJwkOf(key: SigningKey): JsonWebKey {
-  return createPublicKey(privateKeyOf(key)).export({ format: 'jwk' });
+function toPublic(jwk: JsonWebKey): JsonWebKey {
+  return createPublicKey({ key: jwk, format: 'jwk' }).export({ format: 'jwk' });
 }

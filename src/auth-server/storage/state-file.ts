@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isObject } from '../../core/objects';
 import { isGeneration } from '../../generation/generation';
-import type { ClientRow, KeyRing, RetiredKey, SigningAlgorithm, SigningKey, State, StoredSecret } from './state';
+import type { ClientRow, KeyRing, SigningAlgorithm, State, StoredKey, StoredSecret } from './state';
 
 /** Format of the file; a later one that older code cannot read gets the next number. */
 const FORMAT = 1;
@@ -69,11 +69,8 @@ function listOf<Type>(check: Check<Type>): Check<readonly Type[]> {
   return (value): value is readonly Type[] => Array.isArray(value) && value.every(check);
 }
 
-const key = { kid: isText, alg: isAlgorithm };
-const isKeyRing = objectOf<KeyRing>({
-  signing: objectOf<SigningKey>({ ...key, privateJwk: isObject }),
-  retired: listOf(objectOf<RetiredKey>({ ...key, publicJwk: isObject, publishedUntilMs: isGeneration })),
-});
+const isKey = objectOf<StoredKey>({ kid: isText, alg: isAlgorithm, jwk: isObject, publishedUntilMs: isGeneration });
+const isKeyRing = objectOf<KeyRing>({ signing: isKey, retired: listOf(isKey) });
 const isClients = listOf(
   objectOf<ClientRow>({
     clientId: isText,

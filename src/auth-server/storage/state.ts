@@ -32,25 +32,20 @@ export interface ClientRow {
   readonly movedAt: number;
 }
 
-/** The key that signs. */
-export interface SigningKey {
+/** A key that signs, or has signed. */
+export interface StoredKey {
   readonly kid: string;
   readonly alg: SigningAlgorithm;
-  readonly privateJwk: JsonWebKey;
-}
-
-/** A key that no longer signs; published until its last token has expired. Its private half is not kept. */
-export interface RetiredKey {
-  readonly kid: string;
-  readonly alg: SigningAlgorithm;
-  readonly publicJwk: JsonWebKey;
+  /** Without private members once the key is retired. */
+  readonly jwk: JsonWebKey;
+  /** When the last token of a retired key has expired. */
   readonly publishedUntilMs: number;
 }
 
 /** All keys of the token server. */
 export interface KeyRing {
-  readonly signing: SigningKey;
-  readonly retired: readonly RetiredKey[];
+  readonly signing: StoredKey;
+  readonly retired: readonly StoredKey[];
 }
 
 /** Everything that the token server keeps. Immutable: every change makes a new one. */

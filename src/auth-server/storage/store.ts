@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import type { Clock } from '../../core/clock';
-import type { Logger } from '../../core/logger';
 import { RequestError } from '../errors';
+import type { AuthServerSettings } from '../options';
 import { describeDiskError, lockDirectory, prepareDataDirectory } from './data-directory';
 import { removeUnfinished } from './durable-file';
 import type { WriteFile } from './durable-file';
@@ -28,10 +27,7 @@ export interface Change<Value> {
 export type Edit<Value> = (state: State, context: ChangeContext) => Change<Value>;
 
 /** What a store is made of. */
-export interface StoreOptions {
-  readonly dataDir: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'logger'> {
   readonly write: WriteFile;
   /** Makes the keys of a new state. */
   readonly newKeys: () => Promise<KeyRing>;
@@ -62,8 +58,6 @@ export class Store {
   #closed = false;
   /** Latest time that a reader was told: no later change may lie before it. */
   #toldMs = 0;
-  /** Revision of the first change that is being written; readers may not be told a later time. */
-  #writingFrom: number | undefined;
   readonly #listeners = new Set<() => void>();
   readonly #options: StoreOptions;
   readonly #path: string;
@@ -108,8 +102,10 @@ export class Store {
 
   /** A time in ms for readers: every change that they have not seen yet gets this revision or a later one. */
   nowMs(): number {
-    const nowMs = this.#writingFrom ?? Math.max(this.#toldMs, this.#state.revision, this.#options.clock());
-    return (this.#toldMs = nowMs);
+    // A change that is being written has its revision already: readers must not be told a later time.
+    const nowMs = this.#draining ? 0 : this.#options.clock();
+    this.#toldMs = Math.max(this.#toldMs, this.#state.revision, nowMs);
+    return this.#toldMs;
   }
 
   /**
@@ -151,10 +147,7 @@ export class Store {
   }
 
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      await this.#commit(this.#waiting.splice(0));
-      this.#writingFrom = undefined;
-    }
+    while (this.#waiting.length > 0) await this.#commit(this.#waiting.splice(0));
     this.#draining = undefined;
   }
 
@@ -189,10 +182,7 @@ export class Store {
     const isNew = put !== undefined && put !== draft.clients.get(put.clientId);
     if (isNew) draft.clients.set(put.clientId, put);
     if (keys) draft.keys = keys;
-    if (isNew || keys) {
-      draft.revision = revision;
-      this.#writingFrom ??= revision;
-    }
+    if (isNew || keys) draft.revision = revision;
     return value;
   }
 }
