@@ -4,7 +4,6 @@ import { listClients, registerClient } from './clients/api';
 import type { ClientResource, ClientWithSecret } from './clients/client';
 import { createPublisher } from './generations/publisher';
 import { keepSentinel } from './generations/sentinel';
-import { Tokens } from './oauth/tokens';
 import { readAuthServerOptions } from './options';
 import type { AuthServerOptions } from './options';
 import { writeDurably } from './storage/durable-file';
@@ -66,7 +65,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
 
   const publisher = createPublisher(settings);
   const closeSentinel = await keepSentinel(settings, store, publisher);
-  const context = { settings, store, publisher, tokens: new Tokens(settings, store) };
+  const context = { settings, store, publisher, lastGranted: new Map<string, readonly string[]>() };
 
   return {
     handler: createApp(context),

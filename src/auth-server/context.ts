@@ -1,5 +1,4 @@
 import type { Publisher } from './generations/publisher';
-import type { Tokens } from './oauth/tokens';
 import type { AuthServerSettings } from './options';
 import type { Store } from './storage/store';
 
@@ -8,5 +7,6 @@ export interface Context {
   readonly settings: AuthServerSettings;
   readonly store: Store;
   readonly publisher: Publisher;
-  readonly tokens: Tokens;
+  /** The scopes of the last token of each client since the start. */
+  readonly lastGranted: Map<string, readonly string[]>;
 }

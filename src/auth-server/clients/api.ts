@@ -2,6 +2,7 @@ import express, { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Context } from '../context';
 import { allowOnly, RequestError } from '../errors';
+import { issueSuccessor } from '../oauth/tokens';
 import type { ClientRow, State } from '../storage/state';
 import type { ChangeContext, Edit } from '../storage/store';
 import { deleted, patched, registered, rotated, toResource, withNewGeneration } from './client';
@@ -13,7 +14,7 @@ const MAX_BODY_BYTES = 16 * 1024;
 
 /** Makes the API under `/clients`. Every change is on disk and published before its response. */
 export function clientsApi(context: Context): Router {
-  const { settings, store, tokens } = context;
+  const { settings, store, lastGranted } = context;
   const router = Router();
   router.use(requireJson);
   // Not strict: a number or a string gets the response for any other body that is not an object.
@@ -46,12 +47,12 @@ export function clientsApi(context: Context): Router {
     });
     // The tokens issued before are discarded and a new token is created, unless the client is disabled.
     const discarded = after.description !== before.description && !after.disabled;
-    sendClient(res, { ...toResource(after), ...(discarded && { token: tokens.issueSuccessor(after) }) });
+    sendClient(res, { ...toResource(after), ...(discarded && { token: issueSuccessor(context, after) }) });
   }
 
   async function remove(req: Request, res: Response): Promise<void> {
     await change(req, (row, at) => ({ put: deleted(row, at), value: undefined }));
-    tokens.forget(clientIdOf(req));
+    lastGranted.delete(clientIdOf(req));
     res.status(204).end();
   }
 

@@ -31,24 +31,22 @@ export function generationsFeed(store: Store, schedule: Schedule = systemSchedul
     res.vary('Accept').set({ ETag: `"${state.revision}"`, 'Cache-Control': 'no-cache' });
     if (req.fresh) return void res.status(304).end();
     const floors = await floorsSince(state, since);
-    if (isOver(res)) return;
     if (req.accepts(['application/json', LINES]) !== LINES) {
       return void res.json({ now, floors: floors.map(toEntry) });
     }
     res.set('Content-Type', LINES);
-    await sendLines(res, now, floors, schedule);
+    await send(res, toLines(now, floors), schedule);
   };
 }
 
-/** Writes in slices, as fast as the reader takes them: a million floors must not delay other requests. */
-async function sendLines(res: Response, now: number, floors: readonly MovedFloor[], schedule: Schedule): Promise<void> {
-  res.write(`${JSON.stringify({ now, count: floors.length })}\n`);
-  for (let at = 0; at < floors.length && !isOver(res); at += SLICE) {
+/** In slices: a million floors must not delay other requests. */
+async function* toLines(now: number, floors: readonly MovedFloor[]): AsyncGenerator<string, void, undefined> {
+  yield `${JSON.stringify({ now, count: floors.length })}\n`;
+  for (let at = 0; at < floors.length; at += SLICE) {
     const lines = floors.slice(at, at + SLICE).map((floor) => `${JSON.stringify(toEntry(floor))}\n`);
-    if (res.write(lines.join(''))) await turn();
-    else await drained(res, schedule);
+    yield lines.join('');
+    await turn();
   }
-  res.end();
 }
 
 /**
@@ -65,46 +63,55 @@ export function generationsStream(store: Store, schedule: Schedule): RequestHand
       'X-Accel-Buffering': 'no',
     });
     if (req.method === 'HEAD') return void res.end();
-    // Shows the reader immediately that the stream is open.
-    res.write(':\n\n');
     startHeartbeat(res, schedule);
-    await sendFloors(res, store, from, schedule);
-    res.end();
+    await send(res, changesOf(store, from, res), schedule);
   };
 }
 
-/** Sends changes until the connection or the store is closed. A slow reader gets the latest floors, not every step. */
-async function sendFloors(res: Response, store: Store, from: number, schedule: Schedule): Promise<void> {
+/** Changes until the connection or the store is closed. A slow reader gets the latest floors, not every step. */
+async function* changesOf(store: Store, from: number, res: Response): AsyncGenerator<string, void, undefined> {
   let next = from;
   let wake = (): void => {};
   const unsubscribe = store.subscribe(() => wake());
   res.once('close', () => wake());
-  const isDone = (): boolean => isOver(res) || store.closed;
-  while (!isDone()) {
-    // Before the state is read: a change in between must wake too.
-    const woken = new Promise<void>((resolve) => (wake = resolve));
-    const moved = await floorsSince(store.state, next);
-    for (const floor of moved.sort((a, b) => a.movedAt - b.movedAt)) {
-      if (isDone()) break;
-      next = floor.movedAt + 1;
-      if (!res.write(toEvent(floor))) await drained(res, schedule);
+  try {
+    while (!isOver(res) && !store.closed) {
+      // Before the state is read: a change in between must wake too.
+      const woken = new Promise<void>((resolve) => (wake = resolve));
+      const moved = await floorsSince(store.state, next);
+      for (const floor of moved.sort((a, b) => a.movedAt - b.movedAt)) {
+        if (store.closed) return;
+        next = floor.movedAt + 1;
+        yield `id: ${floor.movedAt}\nevent: generation\ndata: ${JSON.stringify(toEntry(floor))}\n\n`;
+      }
+      if (moved.length === 0) await woken;
     }
-    if (moved.length === 0) await woken;
+  } finally {
+    unsubscribe();
   }
-  unsubscribe();
 }
 
+/** The first comment shows the reader that the stream is open. */
 function startHeartbeat(res: Response, schedule: Schedule): void {
-  let timer: Timer;
+  let timer: Timer | undefined;
   function beat(): void {
     if (!res.writableNeedDrain && !isOver(res)) res.write(':\n\n');
     timer = schedule(beat, HEARTBEAT_MS);
   }
-  timer = schedule(beat, HEARTBEAT_MS);
-  res.once('close', () => timer.cancel());
+  beat();
+  res.once('close', () => timer?.cancel());
 }
 
-/** Resolves when the reader of a long response takes more, or is gone. */
+/** Writes as fast as the reader takes it, then ends the response. */
+async function send(res: Response, chunks: AsyncIterable<string>, schedule: Schedule): Promise<void> {
+  for await (const chunk of chunks) {
+    if (isOver(res)) break;
+    if (!res.write(chunk)) await drained(res, schedule);
+  }
+  res.end();
+}
+
+/** Resolves when the reader takes more, or is gone. */
 function drained(res: Response, schedule: Schedule): Promise<void> {
   return new Promise((resolve) => {
     const deadline = schedule(() => res.destroy(), MAX_STALL_MS);
@@ -138,8 +145,4 @@ function firstRevision(req: Request): number | undefined {
 
 function toEntry({ clientId, generation }: MovedFloor): { client_id: string; generation: number } {
   return { client_id: clientId, generation };
-}
-
-function toEvent(floor: MovedFloor): string {
-  return `id: ${floor.movedAt}\nevent: generation\ndata: ${JSON.stringify(toEntry(floor))}\n\n`;
 }

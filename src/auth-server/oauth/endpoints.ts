@@ -8,25 +8,27 @@ import { authenticateClient } from './client-authentication';
 import { oauthLimits } from './limits';
 import { readRequest } from './request';
 import type { Form, OAuthResponse } from './request';
+import { issueToken, readToken } from './tokens';
 
 /**
  * Makes the endpoints under `/connect`: `/token`, for the client credentials grant (RFC 6749 section 4.4), and
  * `/introspect`, for every registered client (RFC 7662).
  */
-export function oauthEndpoints({ settings, store, tokens }: Context): Router {
+export function oauthEndpoints(context: Context): Router {
+  const { settings, store } = context;
   const limits = oauthLimits(settings);
   const router = Router();
-  router.all('/token', ...readRequest, limits.tokens, issueToken);
+  router.all('/token', ...readRequest, limits.tokens, grantToken);
   router.all('/introspect', ...readRequest, limits.wrongSecrets, introspect);
   router.use(sendOAuthError);
   return router;
 
-  function issueToken(_req: Request, res: OAuthResponse): void {
+  function grantToken(_req: Request, res: OAuthResponse): void {
     const { form, credentials } = res.locals;
     requireClientCredentialsGrant(form);
     // One row from here on: the token carries the generation that the secret was checked against.
     const client = authenticateClient(store.state, credentials);
-    res.json(tokens.issue(client, requestedScopes(form, client)));
+    res.json(issueToken(context, client, requestedScopes(form, client)));
   }
 
   /** A token that is not valid now, for any reason, is `active: false` and nothing else (RFC 7662 section 2.2). */
@@ -35,7 +37,7 @@ export function oauthEndpoints({ settings, store, tokens }: Context): Router {
     authenticateClient(store.state, credentials);
     const token = form.get('token');
     if (token === undefined) throw invalidRequest('token is missing: send the token to look at.');
-    const claims = tokens.read(token);
+    const claims = readToken(context, token);
     res.json(claims ? { active: true, token_type: 'Bearer', ...claims } : { active: false });
   }
 }

@@ -1,9 +1,8 @@
 import { createPublicKey, randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
-import type { AuthServerSettings } from '../options';
+import type { Context } from '../context';
 import { privateKeyOf, publishedKeys } from '../storage/keys';
 import type { ClientRow } from '../storage/state';
-import type { Store } from '../storage/store';
 
 /** Response of the token endpoint (RFC 6749 section 5.1). */
 export interface TokenResponse {
@@ -25,69 +24,53 @@ export interface AccessTokenClaims extends jwt.JwtPayload {
 /** `typ` of the tokens (RFC 9068 section 2.1). */
 const TOKEN_TYPE = 'at+jwt';
 
-/** Issues and reads the access tokens of one token server. */
-export class Tokens {
-  readonly #settings: AuthServerSettings;
-  readonly #store: Store;
-  /** The scopes of the last token of each client since the start. */
-  readonly #lastGranted = new Map<string, readonly string[]>();
+/** Signs a token for exactly this row: its generation is the one that the secret was checked against. */
+export function issueToken(context: Context, client: ClientRow, scopes: readonly string[]): TokenResponse {
+  const { issuer, audience, tokenLifetimeSeconds, clock } = context.settings;
+  const { signing } = context.store.state.keys;
+  const { clientId, generation } = client;
+  const scope = scopes.join(' ');
+  const claims = { client_id: clientId, scope, generation, iat: Math.floor(clock() / 1000) };
+  context.lastGranted.set(clientId, scopes);
+  const accessToken = jwt.sign(claims, privateKeyOf(signing), {
+    header: { alg: signing.alg, typ: TOKEN_TYPE },
+    algorithm: signing.alg,
+    keyid: signing.kid,
+    issuer,
+    audience,
+    subject: clientId,
+    jwtid: randomUUID(),
+    expiresIn: tokenLifetimeSeconds,
+  });
+  return { access_token: accessToken, token_type: 'Bearer', expires_in: tokenLifetimeSeconds, scope };
+}
 
-  constructor(settings: AuthServerSettings, store: Store) {
-    this.#settings = settings;
-    this.#store = store;
-  }
+/** Signs a token with the scopes of the last one, as far as they are still registered; without one, with all. */
+export function issueSuccessor(context: Context, client: ClientRow): TokenResponse {
+  const last = context.lastGranted.get(client.clientId) ?? [];
+  const kept = last.filter((scope) => client.scopes.includes(scope));
+  return issueToken(context, client, kept.length > 0 ? kept : client.scopes);
+}
 
-  /** Signs a token for exactly this row: its generation is the one that the secret was checked against. */
-  issue({ clientId, generation }: ClientRow, scopes: readonly string[]): TokenResponse {
-    const { issuer, audience, tokenLifetimeSeconds, clock } = this.#settings;
-    const { signing } = this.#store.state.keys;
-    const scope = scopes.join(' ');
-    const claims = { client_id: clientId, scope, generation, iat: Math.floor(clock() / 1000) };
-    this.#lastGranted.set(clientId, scopes);
-    const accessToken = jwt.sign(claims, privateKeyOf(signing), {
-      header: { alg: signing.alg, typ: TOKEN_TYPE },
-      algorithm: signing.alg,
-      keyid: signing.kid,
-      issuer,
-      audience,
-      subject: clientId,
-      jwtid: randomUUID(),
-      expiresIn: tokenLifetimeSeconds,
-    });
-    return { access_token: accessToken, token_type: 'Bearer', expires_in: tokenLifetimeSeconds, scope };
-  }
+/** The claims of a token that is valid now; else `undefined`. */
+export function readToken(context: Context, token: string): AccessTokenClaims | undefined {
+  const claims = verify(context, token);
+  const client = claims && context.store.state.clients.get(claims.client_id);
+  return client && !client.disabled && client.generation === claims.generation ? claims : undefined;
+}
 
-  /** Signs a token with the scopes of the last one, as far as they are still registered; without one, with all. */
-  issueSuccessor(client: ClientRow): TokenResponse {
-    const kept = this.#lastGranted.get(client.clientId)?.filter((scope) => client.scopes.includes(scope)) ?? [];
-    return this.issue(client, kept.length > 0 ? kept : client.scopes);
-  }
-
-  /** Forgets the scopes of a deleted client. */
-  forget(clientId: string): void {
-    this.#lastGranted.delete(clientId);
-  }
-
-  /** The claims of a token that is valid now; else `undefined`. */
-  read(token: string): AccessTokenClaims | undefined {
-    const claims = this.#verify(token);
-    const client = claims && this.#store.state.clients.get(claims.client_id);
-    return client && !client.disabled && client.generation === claims.generation ? claims : undefined;
-  }
-
-  /** A token that verifies was signed here, so its claims have the expected shape. */
-  #verify(token: string): AccessTokenClaims | undefined {
-    const { issuer, audience, clock } = this.#settings;
-    const nowMs = clock();
-    try {
-      const header = jwt.decode(token, { complete: true })?.header;
-      const jwk = publishedKeys(this.#store.state.keys, nowMs).find(({ kid }) => kid === header?.kid);
-      if (!jwk || header?.typ !== TOKEN_TYPE) return undefined;
-      const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
-      const checks = { algorithms: [jwk.alg], issuer, audience, clockTimestamp: Math.floor(nowMs / 1000) };
-      return jwt.verify(token, key, checks) as AccessTokenClaims;
-    } catch {
-      return undefined;
-    }
+/** A token that verifies was signed here, so its claims have the expected shape. */
+function verify({ settings, store }: Context, token: string): AccessTokenClaims | undefined {
+  const { issuer, audience, clock } = settings;
+  const nowMs = clock();
+  try {
+    const header = jwt.decode(token, { complete: true })?.header;
+    const jwk = publishedKeys(store.state.keys, nowMs).find(({ kid }) => kid === header?.kid);
+    if (!jwk || header?.typ !== TOKEN_TYPE) return undefined;
+    const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
+    const checks = { algorithms: [jwk.alg], issuer, audience, clockTimestamp: Math.floor(nowMs / 1000) };
+    return jwt.verify(token, key, checks) as AccessTokenClaims;
+  } catch {
+    return undefined;
   }
 }

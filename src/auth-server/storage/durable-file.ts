@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as promises from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 /** Replaces a file as a whole; once it resolves, neither `kill -9` nor a power cut can lose or tear the file. */
 export type WriteFile = (path: string, text: string) => Promise<void>;
@@ -29,10 +29,10 @@ export async function writeDurably(path: string, text: string, fs: FileSystem = 
 }
 
 /** Removes what writes of an earlier process have left unfinished next to `path`. */
-export async function removeUnfinished(directory: string, name: string): Promise<void> {
-  for (const entry of await promises.readdir(directory)) {
-    const isUnfinished = entry.startsWith(`${name}.`) && entry.endsWith('.tmp');
-    if (isUnfinished) await promises.rm(join(directory, entry), { force: true });
+export async function removeUnfinished(path: string): Promise<void> {
+  for (const entry of await promises.readdir(dirname(path))) {
+    const isUnfinished = entry.startsWith(`${basename(path)}.`) && entry.endsWith('.tmp');
+    if (isUnfinished) await promises.rm(join(dirname(path), entry), { force: true });
   }
 }
 

@@ -26,7 +26,6 @@ export interface Change<Value> {
 /** Computes a change from the state before it. Throws to refuse; must not have other effects. */
 export type Edit<Value> = (state: State, context: ChangeContext) => Change<Value>;
 
-/** What a store is made of. */
 export interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'logger'> {
   readonly write: WriteFile;
   /** Makes the keys of a new state. */
@@ -34,8 +33,8 @@ export interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'cloc
 }
 
 interface Waiting {
-  /** Applies the change to the draft; returns how to report it once it is on disk. */
-  readonly prepare: (draft: Draft) => () => void;
+  readonly edit: Edit<unknown>;
+  readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -44,8 +43,6 @@ interface Draft extends State {
   keys: KeyRing;
   readonly clients: Map<string, ClientRow>;
 }
-
-const FILE = 'state.json';
 
 /**
  * The state of the token server, in memory and in one file. A change is visible, and reported, only once it is on disk;
@@ -71,12 +68,12 @@ export class Store {
    */
   static async open(options: StoreOptions): Promise<Store> {
     const { dataDir } = options;
+    const path = join(dataDir, 'state.json');
     let release: (() => Promise<void>) | undefined;
     try {
       await prepareDataDirectory(dataDir);
       release = await lockDirectory(dataDir);
-      await removeUnfinished(dataDir, FILE);
-      const path = join(dataDir, FILE);
+      await removeUnfinished(path);
       const state = (await readState(path)) ?? (await beginState(path, options));
       return new Store(options, path, release, state);
     } catch (error) {
@@ -116,14 +113,8 @@ export class Store {
    */
   change<Value>(edit: Edit<Value>): Promise<Value> {
     if (this.#closed) return Promise.reject(storageUnavailable('the token server is closed'));
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({
-        prepare: (draft) => {
-          const value = this.#apply(draft, edit);
-          return () => resolve(value);
-        },
-        reject,
-      });
+    return new Promise<Value>((resolve, reject) => {
+      this.#waiting.push({ edit, resolve: resolve as (value: unknown) => void, reject });
       this.#draining ??= this.#drain();
     });
   }
@@ -154,9 +145,10 @@ export class Store {
   async #commit(batch: readonly Waiting[]): Promise<void> {
     const before = this.#state;
     const draft: Draft = { ...before, clients: new Map(before.clients) };
-    const reports = batch.map(({ prepare, reject }) => {
+    const reports = batch.map(({ edit, resolve, reject }) => {
       try {
-        return prepare(draft);
+        const value = this.#apply(draft, edit);
+        return () => resolve(value);
       } catch (error) {
         return () => reject(error);
       }
