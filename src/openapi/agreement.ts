@@ -3,7 +3,7 @@ import { ConfigurationError } from '../core/configuration-error';
 import { auditGuards } from './audit';
 import { compareRoutes, compareScopes } from './compare';
 import type { DescribedRoute } from './describe-routes';
-import { operationsOf } from './document';
+import { nameOf, operationsOf } from './document';
 import type { ContractDocument, LocatedOperation } from './document';
 import { describeFinding, sortFindings } from './finding';
 import { shapeOf } from './path-template';
@@ -92,8 +92,4 @@ function findParameterMistakes(at: LocatedOperation): string[] {
     ...missing.map((name) => `does not describe the path parameter ${name}; add it to its parameters`),
     ...superfluous.map((name) => `describes the path parameter ${name}, which is not in the path; remove it`),
   ].map((mistake) => `${nameOf(at)}: openapi.yaml ${mistake}`);
-}
-
-function nameOf({ method, path }: { readonly method: string; readonly path: string }): string {
-  return `${method} ${path}`;
 }

@@ -72,6 +72,11 @@ export interface LocatedOperation {
   readonly access: 'anybody' | 'token' | 'other';
 }
 
+/** The name of an operation or route: `GET /orders/{id}`. */
+export function nameOf({ method, path }: { readonly method: string; readonly path: string }): string {
+  return `${method} ${path}`;
+}
+
 /** Lists the operations of the scaffold that its gate protects. */
 export function operationsOf(document: ContractDocument): readonly LocatedOperation[] {
   return allOperations(document).filter(({ path }) => path.startsWith('/v1/'));

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { didYouMean } from '../../core/options';
 import { layersOf } from '../../openapi/express-layer';
-import { allOperations, basePathOf, declaredScopes, ignoredPaths } from '../../openapi/document';
+import { allOperations, basePathOf, declaredScopes, ignoredPaths, nameOf } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
 import { describeFinding } from '../../openapi/finding';
 import type { RouteFindingKind } from '../../openapi/finding';
@@ -15,7 +15,7 @@ import type { CaseContext, ContractCase, Refused } from './operation-cases';
 import { readContractOptions } from './options';
 import type { ContractCasesOptions, ContractSettings } from './options';
 import { refusalRules } from './refusals';
-import { coverage, nameOf } from './report';
+import { contractReport } from './report';
 import type { ContractReport } from './report';
 import { prepareRequest } from './sample-request';
 import { appTarget, urlTarget } from './target';
@@ -55,42 +55,39 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const settings = readContractOptions(options);
   const document = loadDocument(settings.openapi);
   const basePath = settings.basePath ?? basePathOf(document);
-  const operations = operationsOf(allOperations(document, basePath), settings.ignore);
+  const isIgnored = ignoredPaths(settings.ignore);
+  const operations = allOperations(document, basePath)
+    .filter(({ path }) => !isIgnored(path))
+    .sort((a, b) => ORDER.indexOf(a.method) - ORDER.indexOf(b.method));
   refuseUnknown(options.requests, operations);
-  const tested = operations.filter(({ access }) => access !== 'other');
-  const notTested = operations.filter(({ access }) => access === 'other').map(nameOf);
 
-  const responsesOf = documentedResponses(document, basePath);
-  const reached = coverage(tested, responsesOf, notTested);
   const { app, url, beforeGuard } = settings;
   const target = app ? appTarget(app, beforeGuard) : urlTarget(url as URL);
   const refused: Refused[] = [];
-  const common = {
-    settings,
-    call: target.call,
-    coverage: reached,
-    refused,
-    compareRefusal: refusalRules(settings),
-    declaredScopes: declaredScopes(document),
-  };
-  const contexts = tested.map((operation): CaseContext => {
-    const { method, path } = operation;
-    const given = settings.requestOf({ operationId: operation.operation.operationId, method, path });
-    const prepare = once(() => prepareRequest(document, operation, given));
-    return { ...common, operation, documented: responsesOf(operation), prepare };
-  });
+  const compareRefusal = refusalRules(settings);
+  const responsesOf = documentedResponses(document, basePath);
+  const contexts = operations
+    .filter(({ access }) => access !== 'other')
+    .map((operation): CaseContext => {
+      const { method, path } = operation;
+      const given = settings.requestOf({ operationId: operation.operation.operationId, method, path });
+      return {
+        ...{ operation, settings, call: target.call, refused, compareRefusal },
+        declaredScopes: declaredScopes(document),
+        name: nameOf(operation),
+        documented: responsesOf(operation),
+        seen: new Set(),
+        accepted: new Set(),
+        prepare: once(() => prepareRequest(document, operation, given)),
+      };
+    });
+  const notTested = operations.filter(({ access }) => access === 'other').map(nameOf);
   const cases = [
     ...acceptanceCase(contexts),
     ...contexts.flatMap(operationCases),
     ...appCases(settings, basePath, target, refused),
   ];
-  return Object.assign(cases, { report: reached.report });
-}
-
-function operationsOf(all: readonly LocatedOperation[], ignore: readonly string[]): readonly LocatedOperation[] {
-  const isIgnored = ignoredPaths(ignore);
-  const rank = ({ method }: LocatedOperation): number => ORDER.indexOf(method);
-  return all.filter(({ path }) => !isIgnored(path)).sort((a, b) => rank(a) - rank(b));
+  return Object.assign(cases, { report: () => contractReport(contexts, notTested) });
 }
 
 /** A misspelt name would have no effect, silently. */
@@ -113,19 +110,18 @@ function appCases(
 ): readonly ContractCase[] {
   if (!app || layersOf(app) === undefined) return [];
   const document = typeof openapi === 'string' ? basename(openapi) : 'the document';
-  const routeCases: readonly (readonly [string, RouteFindingKind])[] = [
-    [`The app has no route that ${document} does not document`, 'undocumented-route'],
-    [`The app has a route for every operation of ${document}`, 'missing-route'],
-  ];
+
+  function routeCase(name: string, kind: RouteFindingKind): ContractCase {
+    function check(): void {
+      const findings = auditRoutes(app as object, openapi, { basePath: basePath || '/', ignore });
+      const got = findings.filter((finding) => finding.kind === kind).map(describeFinding);
+      assertNoMismatch(name, got.length === 0 ? [] : [{ what: 'routes', got, expected: [] }]);
+    }
+    return { name, run: () => Promise.resolve().then(check) };
+  }
   return [
-    ...routeCases.map(([name, kind]) => {
-      function check(): void {
-        const findings = auditRoutes(app as object, openapi, { basePath: basePath === '' ? '/' : basePath, ignore });
-        const got = findings.filter((finding) => finding.kind === kind).map(describeFinding);
-        assertNoMismatch(name, got.length === 0 ? [] : [{ what: 'routes', got, expected: [] }]);
-      }
-      return { name, run: () => Promise.resolve().then(check) };
-    }),
+    routeCase(`The app has no route that ${document} does not document`, 'undocumented-route'),
+    routeCase(`The app has a route for every operation of ${document}`, 'missing-route'),
     lateHandlerCase(target, refused),
   ];
 }

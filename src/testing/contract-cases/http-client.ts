@@ -32,9 +32,10 @@ const TIMEOUT_MS = 10_000;
 
 /** Makes a client with keep-alive connections that do not keep the process alive. */
 export function httpClient(origin: URL): Send {
-  const secure = origin.protocol === 'https:';
-  const agent = secure ? new SecureAgent({ keepAlive: true }) : new Agent({ keepAlive: true });
-  const open = secure ? requestHttps : requestHttp;
+  const [agent, open] =
+    origin.protocol === 'https:'
+      ? [new SecureAgent({ keepAlive: true }), requestHttps]
+      : [new Agent({ keepAlive: true }), requestHttp];
 
   return function send({ method, target, headers, body }) {
     return new Promise((resolve, reject) => {
@@ -43,11 +44,10 @@ export function httpClient(origin: URL): Send {
       const request = open(new URL(target, origin), options, (response) => {
         const { statusCode: status = 0, headers: received } = response;
         const { localPort } = response.socket;
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
         response.once('error', reject);
         response.once('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8');
           resolve({ status, headers: received, text, body: parseJson(received['content-type'], text), localPort });
         });
       });

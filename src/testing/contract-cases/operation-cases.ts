@@ -4,22 +4,20 @@ import { isObject } from '../../core/objects';
 import type { LocatedOperation } from '../../openapi/document';
 import { ATTACKS, bearer } from './attacks';
 import type { TokenTransport } from './attacks';
-import type { DocumentedResponses } from './documented-responses';
-import type { ApiRequest, ApiResponse } from './http-client';
+import type { ApiResponse } from './http-client';
 import { assertNoMismatch } from './mismatch';
 import type { Mismatch } from './mismatch';
 import type { ContractSettings } from './options';
 import type { CompareRefusal, ExpectedRefusal } from './refusals';
-import { nameOf } from './report';
-import type { Coverage } from './report';
+import type { Reached } from './report';
 import type { PreparedRequest } from './sample-request';
 import { insufficientSets, sufficientSets } from './scope-sets';
 import type { Target } from './target';
 
-/** One requirement on an API, with its test. */
+/** One requirement, with its test. */
 export interface ContractCase {
   readonly name: string;
-  /** Rejects with an AssertionError (node:assert) when the API does not meet the requirement. */
+  /** Rejects with an AssertionError (node:assert) when the requirement is not met. */
   readonly run: () => Promise<void>;
 }
 
@@ -33,18 +31,15 @@ export interface Refused {
 }
 
 /** What the cases of one operation are made from. */
-export interface CaseContext {
+export interface CaseContext extends Reached {
   readonly operation: LocatedOperation;
   readonly settings: ContractSettings;
   readonly call: Target['call'];
-  readonly coverage: Coverage;
   /** Collects what was refused. */
   readonly refused: Refused[];
   readonly compareRefusal: CompareRefusal;
   readonly declaredScopes: readonly string[];
-  readonly documented: DocumentedResponses;
-  /** Made when it is first needed. */
-  prepare(): PreparedRequest;
+  readonly prepare: () => PreparedRequest;
 }
 
 const RETRY_MS = 50;
@@ -62,12 +57,11 @@ export function acceptanceCase(contexts: readonly CaseContext[]): readonly Contr
   async function run(): Promise<void> {
     const refusals: string[] = [];
     for (const context of needToken) {
-      const { operation, settings } = context;
       const { response: withoutToken } = await send(context, {});
       if (withoutToken.status !== 401) continue;
-      const { response } = await send(context, tokenWith(settings, operation.security[0] ?? []));
+      const { response } = await send(context, tokenWith(context, context.operation.security[0]));
       if (response.status !== 401 && response.status !== 503) return;
-      refusals.push(`${nameOf(operation)} responded ${describeRefusal(response)}`);
+      refusals.push(`${context.name} responded ${describeRefusal(response)}`);
     }
     const [first, ...others] = refusals;
     if (first === undefined) return;
@@ -80,46 +74,17 @@ export function acceptanceCase(contexts: readonly CaseContext[]): readonly Contr
 
 /** Lists the cases of one operation. */
 export function operationCases(context: CaseContext): readonly ContractCase[] {
-  const { operation, settings, coverage, documented } = context;
+  const { operation, settings } = context;
   const { security: alternatives } = operation;
 
   function toCase(sentence: string, test: (name: string) => Promise<void>): ContractCase {
-    const name = `${nameOf(operation)} ${sentence}`;
+    const name = `${context.name} ${sentence}`;
     return { name, run: () => test(name) };
   }
 
-  /** Sends a request that must be refused, again and again while the API may not have learned of a change. */
-  async function refuse(
-    name: string,
-    transport: TokenTransport,
-    accepted: readonly ExpectedRefusal[],
-    retryForMs = 0,
-  ): Promise<void> {
-    const deadlineMs = performance.now() + retryForMs;
-    for (;;) {
-      const { response, reached } = await send(context, transport);
-      const mismatches = [
-        ...context.compareRefusal(response, accepted, operation.method !== 'HEAD'),
-        ...compareReached(reached),
-        ...documented.compare(response),
-      ];
-      if (mismatches.length === 0) context.refused.push({ name, reached, checked: reached.length });
-      if (mismatches.length === 0 || performance.now() >= deadlineMs) return assertNoMismatch(name, mismatches);
-      await wait(RETRY_MS);
-    }
-  }
-
-  async function accept(name: string, transport: TokenTransport): Promise<void> {
-    const { response } = await send(context, transport);
-    const mismatches = [...compareAccepted(response), ...documented.compare(response)];
-    if (mismatches.length === 0) coverage.accepted(operation, response.status);
-    assertNoMismatch(name, mismatches);
-  }
-
   if (operation.access === 'anybody') {
-    return [toCase('responds without a token as documented', (name) => accept(name, {}))];
+    return [toCase('responds without a token as documented', (name) => accept(context, name, {}))];
   }
-  const sufficient = (alternatives[0] ?? []).join(' ');
   const { 'x-optional-scopes': optional = [] } = operation.operation;
   const withOptional = optional.length === 0 ? [] : alternatives.map((scopes) => [...scopes, ...optional]);
   const insufficientScope: ExpectedRefusal = {
@@ -131,36 +96,61 @@ export function operationCases(context: CaseContext): readonly ContractCase[] {
   return [
     ...ATTACKS.filter(({ isChange = false }) => settings.generations || !isChange).map((attack) =>
       toCase(`refuses ${attack.name}`, (name) => {
-        const transport = attack.build(settings.issuer, sufficient);
-        return refuse(name, transport, attack.accepted, attack.isChange ? settings.propagationMs : 0);
+        const transport = attack.build(settings.issuer, (alternatives[0] ?? []).join(' '));
+        return refuse(context, name, transport, attack.accepted, attack.isChange ? settings.propagationMs : 0);
       }),
     ),
-    ...insufficientSets(alternatives, context.declaredScopes).map((set) =>
-      toCase(`refuses ${set.name}`, (name) => refuse(name, tokenWith(settings, set.scopes), [insufficientScope])),
+    ...insufficientSets(alternatives, context.declaredScopes).map(({ name: set, scopes }) =>
+      toCase(`refuses ${set}`, (name) => refuse(context, name, tokenWith(context, scopes), [insufficientScope])),
     ),
-    ...sufficientSets([...alternatives, ...withOptional]).map((set) =>
-      toCase(`accepts ${set.name}`, (name) => accept(name, tokenWith(settings, set.scopes))),
+    ...sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) =>
+      toCase(`accepts ${set}`, (name) => accept(context, name, tokenWith(context, scopes))),
     ),
   ];
 }
 
-async function send(context: CaseContext, { headers, query }: TokenTransport) {
-  const { call, coverage, operation } = context;
-  const prepared = context.prepare();
+/** Sends a request that must be refused, again and again while the API may not have learned of a change. */
+async function refuse(
+  context: CaseContext,
+  name: string,
+  transport: TokenTransport,
+  accepted: readonly ExpectedRefusal[],
+  retryForMs = 0,
+): Promise<void> {
+  const deadlineMs = performance.now() + retryForMs;
+  for (;;) {
+    const { response, reached } = await send(context, transport);
+    const mismatches = [
+      ...context.compareRefusal(response, accepted, context.operation.method !== 'HEAD'),
+      ...compareReached(reached),
+      ...context.documented.compare(response),
+    ];
+    if (mismatches.length === 0) context.refused.push({ name, reached, checked: reached.length });
+    if (mismatches.length === 0 || performance.now() >= deadlineMs) return assertNoMismatch(name, mismatches);
+    await wait(RETRY_MS);
+  }
+}
+
+async function accept(context: CaseContext, name: string, transport: TokenTransport): Promise<void> {
+  const { response } = await send(context, transport);
+  const mismatches = [...compareAccepted(response), ...context.documented.compare(response)];
+  if (mismatches.length === 0) context.accepted.add(response.status);
+  assertNoMismatch(name, mismatches);
+}
+
+async function send({ call, documented, seen, prepare }: CaseContext, { headers, query }: TokenTransport) {
+  const prepared = prepare();
   const separator = prepared.target.includes('?') ? '&' : '?';
-  const request: ApiRequest = {
-    ...prepared,
-    target: query === undefined ? prepared.target : prepared.target + separator + query,
-    headers: { ...prepared.headers, ...headers },
-  };
-  const result = await call(request);
-  coverage.received(operation, result.response.status);
+  const target = query === undefined ? prepared.target : prepared.target + separator + query;
+  const result = await call({ ...prepared, target, headers: { ...prepared.headers, ...headers } });
+  const { status } = result.response;
+  seen.add(documented.entryOf(status) ?? String(status));
   return result;
 }
 
-function tokenWith({ issuer }: ContractSettings, scopes: readonly string[]): TokenTransport {
+function tokenWith({ settings }: CaseContext, scopes: readonly string[] = []): TokenTransport {
   const scope = scopes.length === 0 ? undefined : scopes.join(' ');
-  return { headers: { authorization: bearer(issuer.token({ scope })) } };
+  return { headers: { authorization: bearer(settings.issuer.token({ scope })) } };
 }
 
 function compareReached(reached: readonly string[]): readonly Mismatch[] {

@@ -1,4 +1,4 @@
-import { isObject } from '../../core/objects';
+import { isObject, ownValue } from '../../core/objects';
 
 /** A node of a document: the path of names that leads to it, and its value. */
 export interface DocumentNode {
@@ -15,12 +15,8 @@ const LONGEST_CHAIN = 32;
  * @throws TypeError when a reference leads to another file, or in a circle
  */
 export function nodeAt(document: object, names: readonly string[]): DocumentNode {
-  let node = followReferences(document, { names: [], value: document });
-  for (const name of names) {
-    const value = isObject(node.value) && Object.hasOwn(node.value, name) ? node.value[name] : undefined;
-    node = followReferences(document, { names: [...node.names, name], value });
-  }
-  return node;
+  const root: DocumentNode = { names: [], value: document };
+  return names.reduce((node, name) => followReferences(document, member(node, name)), root);
 }
 
 /**
@@ -41,16 +37,12 @@ function followReferences(document: object, start: DocumentNode): DocumentNode {
     }
     if (length === LONGEST_CHAIN) throw new TypeError(`${reference}: leads in a circle`);
     const names = decodeURIComponent(reference.slice(2)).split('/');
-    node = resolvePointer(
-      document,
-      names.map((name) => name.replace(/~1/g, '/').replace(/~0/g, '~')),
-    );
+    const root: DocumentNode = { names: [], value: document };
+    node = names.map((name) => name.replace(/~1/g, '/').replace(/~0/g, '~')).reduce(member, root);
   }
   return node;
 }
 
-function resolvePointer(document: object, names: readonly string[]): DocumentNode {
-  let value: unknown = document;
-  for (const name of names) value = typeof value === 'object' && value !== null ? value[name as never] : undefined;
-  return { names, value };
+function member({ names, value }: DocumentNode, name: string): DocumentNode {
+  return { names: [...names, name], value: ownValue(value, name) };
 }

@@ -1,4 +1,3 @@
-import type { LocatedOperation } from '../../openapi/document';
 import type { DocumentedResponses } from './documented-responses';
 
 /** What the cases that have run so far did not reach. Every list is in the order of the cases. */
@@ -15,62 +14,33 @@ export interface ContractReport {
   toString(): string;
 }
 
-/** Records what the cases reach. */
-export interface Coverage {
-  /** A response to any case of an operation. */
-  received(operation: LocatedOperation, status: number): void;
-  /** A valid response to a token that is good enough. */
-  accepted(operation: LocatedOperation, status: number): void;
-  report(this: void): ContractReport;
+/** What the cases of one operation have reached so far. */
+export interface Reached {
+  /** `GET /orders/{id}` */
+  readonly name: string;
+  readonly documented: DocumentedResponses;
+  /** Documented entries to which a response belonged, and statuses that are not documented. */
+  readonly seen: Set<string>;
+  /** Statuses of valid responses to tokens that are good enough. */
+  readonly accepted: Set<number>;
 }
 
-/** Starts with nothing reached. */
-export function coverage(
-  operations: readonly LocatedOperation[],
-  responsesOf: (operation: LocatedOperation) => DocumentedResponses,
-  notTested: readonly string[],
-): Coverage {
-  const entries = new Map(
-    operations.map((operation) => {
-      const seen = { statuses: new Set<string>(), accepted: new Set<number>() };
-      return [operation, { name: nameOf(operation), documented: responsesOf(operation), ...seen }] as const;
-    }),
-  );
-
-  return {
-    received(operation, status) {
-      const entry = entries.get(operation);
-      entry?.statuses.add(entry.documented.entryOf(status) ?? String(status));
-    },
-    accepted: (operation, status) => void entries.get(operation)?.accepted.add(status),
-    report() {
-      const all = [...entries.values()];
-      const lists = {
-        notCalled: all.filter(({ statuses }) => statuses.size === 0).map(({ name }) => name),
-        withoutSuccess: all
-          .filter(({ accepted }) => accepted.size > 0 && Math.min(...accepted) >= 300)
-          .map(({ name, accepted }) => `${name} responded ${[...accepted].join(', ')}`),
-        responsesNotSeen: all.flatMap(({ name, documented, statuses }) => {
-          return documented.statuses.filter((status) => !statuses.has(status)).map((status) => `${name} ${status}`);
-        }),
-        notTested,
-      };
-      return { ...lists, toString: () => toText(lists) };
-    },
-  };
-}
-
-/** The name of an operation: `GET /orders/{id}`. */
-export function nameOf({ method, path }: LocatedOperation): string {
-  return `${method} ${path}`;
-}
-
-function toText({ notCalled, withoutSuccess, responsesNotSeen, notTested }: Omit<ContractReport, 'toString'>): string {
-  const sections = [
+/** Sums up what the cases have reached. */
+export function contractReport(operations: readonly Reached[], notTested: readonly string[]): ContractReport {
+  const notCalled = operations.filter(({ seen }) => seen.size === 0).map(({ name }) => name);
+  const withoutSuccess = operations
+    .filter(({ accepted }) => accepted.size > 0 && Math.min(...accepted) >= 300)
+    .map(({ name, accepted }) => `${name} responded ${[...accepted].join(', ')}`);
+  const responsesNotSeen = operations.flatMap(({ name, documented, seen }) => {
+    return documented.statuses.filter((status) => !seen.has(status)).map((status) => `${name} ${status}`);
+  });
+  const sections: readonly (readonly [title: string, lines: readonly string[]])[] = [
     ['Operations that no case has called', notCalled],
     ['Operations without a 2xx', withoutSuccess],
     ['Documented responses that no case has received', responsesNotSeen],
     ['Operations protected by something else than bearer tokens', notTested],
-  ] as const;
-  return sections.map(([title, lines]) => [`${title}: ${lines.length}`, ...lines].join('\n  ')).join('\n');
+  ];
+  const toString = (): string =>
+    sections.map(([title, lines]) => [`${title}: ${lines.length}`, ...lines].join('\n  ')).join('\n');
+  return { notCalled, withoutSuccess, responsesNotSeen, notTested, toString };
 }

@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { RequestListener, Server } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { spyOnHandlers } from './handler-spy';
 import { httpClient } from './http-client';
-import type { ApiRequest, ApiResponse, Send } from './http-client';
+import type { ApiRequest, ApiResponse } from './http-client';
 import type { BeforeGuard } from './options';
 
 /** The API under test. */
@@ -33,25 +34,20 @@ export function urlTarget(url: URL): Target {
 export function appTarget(app: RequestListener, beforeGuard: BeforeGuard): Target {
   const spy = spyOnHandlers(app);
   const reachedBy = new Map<number | undefined, readonly string[]>();
-  let listening: Promise<{ readonly server: Server; readonly send: Send }> | undefined;
+  let listening: ReturnType<typeof start> | undefined;
   let idle: NodeJS.Timeout | undefined;
   let openRequests = 0;
 
-  function start(): NonNullable<typeof listening> {
+  async function start() {
     spy.install();
     const server = createServer((req, res) => {
       reachedBy.set(req.socket.remotePort, spy.follow(req, beforeGuard));
       app(req, res);
     });
     server.on('connection', (socket) => socket.unref());
-    return new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(0, '127.0.0.1', () => {
-        const { port } = server.address() as AddressInfo;
-        server.unref();
-        resolve({ server, send: httpClient(new URL(`http://127.0.0.1:${port}`)) });
-      });
-    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.unref().address() as AddressInfo;
+    return { server, send: httpClient(new URL(`http://127.0.0.1:${port}`)) };
   }
 
   function stop(): void {
