@@ -46,7 +46,7 @@ export class MemoryRateStore implements Store {
   }
 
   get(key: string): Hits | undefined {
-    const window = this.#live(key) ?? this.#live(this.#sharedKey(key));
+    const window = this.#find(key);
     return window && this.#toHits(window);
   }
 
@@ -57,12 +57,17 @@ export class MemoryRateStore implements Store {
   }
 
   decrement(key: string): void {
-    const window = this.#live(key);
+    const window = this.#find(key);
     if (window && window.hits > 0) window.hits--;
   }
 
   resetKey(key: string): void {
     this.#windows.delete(key);
+  }
+
+  /** The window that a key is counted in, its own or a shared one. */
+  #find(key: string): Window | undefined {
+    return this.#live(key) ?? this.#live(this.#sharedKey(key));
   }
 
   #live(key: string): Window | undefined {

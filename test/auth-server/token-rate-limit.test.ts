@@ -134,6 +134,19 @@ describe('introspection', () => {
     }
   });
 
+  it.each([
+    ['100 good requests', 'right', { 200: 100 }],
+    ['100 wrong secrets', 'wrong', { 401: 2, 429: 98 }],
+  ])('that arrives all at the same time: %s', async (_name, secret, expected) => {
+    const server = await startServer({ rateLimit });
+    const { client_secret } = await registerClient(server);
+    const presented = secret === 'right' ? client_secret : secret;
+    const responses = await Promise.all(Array.from({ length: 100 }, () => introspect(server, presented)));
+    const counts: Record<number, number> = {};
+    for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
+    expect(counts).toEqual(expected);
+  });
+
   it('has no limit when it is off', async () => {
     const server = await startServer({ rateLimit: false });
     await registerClient(server);

@@ -59,6 +59,14 @@ it('20,000 made-up keys do not reset a count, and further ones of an address sha
   expect([hits(store, '192.0.2.2 x'), hits(store, '192.0.2.2 y')]).toEqual([1, 2]);
 });
 
+it('takes a hit of a made-up key back from the window that it shares', () => {
+  const store = new MemoryRateStore({ windowMs, maxKeys: 1, sharedKey: addressOf });
+  for (const key of ['a 1', 'a 2', 'a 3']) hits(store, key);
+  store.decrement('a 3');
+  expect(hits(store, 'a 4')).toBe(2);
+  expect(hits(store, 'a 1')).toBe(2);
+});
+
 it('makes room again when windows are over', () => {
   const time = fakeTime();
   const store = new MemoryRateStore({ windowMs, maxKeys: 2, sharedKey: addressOf, clock: time.clock });

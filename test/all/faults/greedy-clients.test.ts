@@ -57,7 +57,7 @@ async function orderRequest(): Promise<Shot> {
   return { url: `${tillgate.report.base_url}/v1/orders`, headers: { Authorization: `Bearer ${access_token}` } };
 }
 
-it('1,000 half-open connections at each server delay a good request by less than a second, and a stop no longer than the deadlines of both, 10 s each', async () => {
+it('1,000 half-open connections at each server delay a good request by less than a second, and a stop by the deadline of 10 s that both have at the same time', async () => {
   const { base_url: api, auth_url: tokens } = tillgate.report;
   const order = await orderRequest();
   const held = await Promise.all([api, tokens].flatMap((url) => Array.from({ length: 1_000 }, () => halfOpen(url))));
@@ -71,7 +71,7 @@ it('1,000 half-open connections at each server delay a good request by less than
   await tillgate.stop();
   const elapsedMs = performance.now() - startedMs;
   held.forEach((socket) => socket.destroy());
-  expect(elapsedMs).toBeLessThan(25_000);
+  expect(elapsedMs).toBeLessThan(12_000);
 });
 
 it('10,000 wrong secrets: 429 with Retry-After but for the first 60, while the right one works from another address', async () => {
