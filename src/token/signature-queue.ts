@@ -14,11 +14,13 @@ export interface SignatureQueue {
 
 /** Dependencies of a queue. */
 export interface SignatureQueueOptions {
-  /** Calls `task` after the pending events. Default `setImmediate`. */
-  readonly defer?: (task: () => void) => void;
-  /** Monotonic time in ms. Default `performance.now`. */
-  readonly now?: () => number;
+  /** Calls `task` after the pending events. */
+  readonly defer: (task: () => void) => void;
+  /** Monotonic time in ms. */
+  readonly now: () => number;
 }
+
+const SYSTEM: SignatureQueueOptions = { defer: setImmediate, now: () => performance.now() };
 
 /** Limits of one turn, so that signatures do not hold the event loop: the rest is verified in the next one. */
 const MAX_PER_TURN = 64;
@@ -34,8 +36,7 @@ interface Waiting {
 }
 
 /** Makes an empty queue. */
-export function signatureQueue(options: SignatureQueueOptions = {}): SignatureQueue {
-  const { defer = setImmediate, now = () => performance.now() } = options;
+export function signatureQueue({ defer, now } = SYSTEM): SignatureQueue {
   const queue: (() => void)[] = [];
   const waiting = new Map<string, Waiting>();
 
