@@ -2,11 +2,25 @@
 import type { Config } from 'jest';
 import base from './jest.config';
 
+/** Suites of `npm test` that run again at full size. */
+const FULL_SIZE = [
+  'generation/floors-million',
+  'generation/memory',
+  'generation/model',
+  'generation/source-sync',
+  'hostile/fuzz',
+  'hostile/prototype-pollution',
+  'hostile/unknown-kids',
+  'properties/credentials.property',
+];
+
 const config: Config = {
   ...base,
   // Projects that install the package run their tests themselves.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/package/consumers/'],
-  testMatch: ['<rootDir>/test/all/**/*.test.ts'],
+  testMatch: ['<rootDir>/test/all/**/*.test.ts', ...FULL_SIZE.map((suite) => `<rootDir>/test/${suite}.test.ts`)],
+  // See test/support/amount.ts.
+  globals: { isFullRun: true },
   testTimeout: 60_000,
 };
 

@@ -158,8 +158,9 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
   },
   {
     usage: 'check',
-    about: 'examine configuration, issuer, keys and contract',
-    run: (context) => load.check().check(context),
+    about: 'examine configuration, issuer, keys, contract and a token, and say what to change',
+    options: [['--token <token>', 'an access token that the API should accept; - is standard input']],
+    run: (context, options) => load.check().check(context, options),
   },
   {
     usage: 'init <directory>',

@@ -9,6 +9,7 @@ import { readSettings } from '../settings/settings';
 import { bearerToken } from '../token/bearer';
 import type { AuthenticateOptions } from './authenticate-options';
 import { authenticateOptions } from '../settings/authenticate-options';
+import { withAdvice } from './advice';
 import { decisionReporter } from './decision';
 import { resourceMetadataUrl } from './metadata';
 import { readGateOptions } from './read-options';
@@ -61,7 +62,10 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const report = decisionReporter(settings);
   const sendRefusal = refusalSender(presentation);
   const verifier = openVerifier(settings);
-  const verify = throughPassport((token) => verifier.verify(token));
+  const verify = withAdvice(
+    throughPassport((token) => verifier.verify(token)),
+    settings,
+  );
   const requestGate: RequestGate = { logger, unguarded, problemTypes, refuse };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {

@@ -1,5 +1,8 @@
 import { matchers } from './matchers/matchers';
 
+// Keeps the module with the types of the matchers in the declarations of this one.
+export type { ResponseMatchers } from './matchers/matchers';
+
 const { expect } = globalThis as { expect?: { extend?: (more: typeof matchers) => void } };
 if (typeof expect?.extend !== 'function') {
   throw new Error(

@@ -1,3 +1,4 @@
+import type { AuthError } from '../core/auth-error';
 import type { Algorithm } from './algorithms';
 import type { UnverifiedToken } from './jws';
 import type { VerificationKey } from './keys/jwk';
@@ -62,7 +63,7 @@ export function signatureQueue({ defer, now } = SYSTEM): SignatureQueue {
           try {
             resolve(verifySignature(token, key.key, algorithm));
           } catch (error) {
-            reject(error);
+            reject(error as AuthError);
           }
         });
       });

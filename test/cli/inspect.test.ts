@@ -90,7 +90,7 @@ describe('check', () => {
     expect(stdout).toContain(
       `failed  issuer: ${AUTH_URL}/.well-known/openid-configuration names another issuer: expected "${AUTH_URL}/", got "${AUTH_URL}"\n`,
     );
-    expect(stdout).toContain('that TILLGATE_ISSUER is its iss to the byte');
+    expect(stdout).toContain('set TILLGATE_ISSUER to the issuer that it names');
   });
 
   it('says what to do when the key set is empty', async () => {
@@ -141,6 +141,9 @@ describe('explain', () => {
       'claims      passed',
       'generation  passed',
       'scope       passed',
+      expect.stringMatching(
+        /^claims: {"iss":"https:\/\/login\.test",.*"client_id":"pos-17","scope":"orders:read",.*}$/,
+      ),
       'accepted: client pos-17, scopes orders:read',
       '',
     ]);

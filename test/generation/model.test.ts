@@ -1,9 +1,10 @@
 import fc from 'fast-check';
+import { amount } from '../support/amount';
 import { play } from './model/play';
 import { scripts } from './model/script';
 
 /** More runs: `FC_RUNS=20000 npx jest test/generation/model`. */
-const RUNS = Number(process.env['FC_RUNS'] ?? 500);
+const RUNS = Number(process.env['FC_RUNS'] ?? amount(100, 1_000));
 
 describe('writers, a source, hints and resource servers, whatever happens between them', () => {
   it(

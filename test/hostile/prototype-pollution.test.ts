@@ -3,12 +3,17 @@ import type { Express } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { authenticate, problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../src';
 import type { AuthenticateOptions, Gate } from '../../src';
+import { amount } from '../support/amount';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
 import { memberNames, pollute, prepareRequest } from './support/pollution';
 
 const NAMES = memberNames(['core', 'token', 'generation', 'express']);
+/** Names that decide, and a sample of the others. */
+const DECISIVE = ['anyOf', 'allOf', 'typ', 'crit', 'optional', 'allowed', 'auth', 'scope', 'exp', 'authorization'];
+const STEP = amount(10, 1);
+const ONE_BY_ONE = NAMES.filter((name, index) => DECISIVE.includes(name) || index % STEP === 0);
 
 /** What a polluted member can be. */
 const VALUES: readonly [string, unknown][] = [
@@ -98,20 +103,7 @@ async function responses(
 describe('members of Object.prototype, of every name that the gate reads', () => {
   it('are many', () => {
     expect(NAMES.length).toBeGreaterThan(450);
-    for (const name of [
-      'anyOf',
-      'allOf',
-      'typ',
-      'crit',
-      'optional',
-      'allowed',
-      'auth',
-      'scope',
-      'exp',
-      'authorization',
-    ]) {
-      expect(NAMES).toContain(name);
-    }
+    expect(NAMES).toEqual(expect.arrayContaining(DECISIVE));
   });
 
   it.each(GATES)(
@@ -123,7 +115,7 @@ describe('members of Object.prototype, of every name that the gate reads', () =>
       const expected = await responses(() => Promise.resolve(app), [], true, FEW);
       expect(expected).toEqual(['200', '403 insufficient_scope', '401 invalid_token']);
       const changed: unknown[] = [];
-      for (const name of NAMES) {
+      for (const name of ONE_BY_ONE) {
         const got = await responses(() => Promise.resolve(app), [name], 'orders:read', FEW);
         if (got.join() !== expected.join()) changed.push([name, got]);
       }
@@ -154,7 +146,7 @@ describe('members of Object.prototype, of every name that the gate reads', () =>
     const expected = await responses(open, [], true, FEW);
     expect(expected).toContain('200');
     const changed: unknown[] = [];
-    for (const name of NAMES.filter((one) => one !== 'value')) {
+    for (const name of ONE_BY_ONE.filter((one) => one !== 'value')) {
       // Object.defineProperty() refuses a descriptor with an inherited `value`, which no code can avoid.
       const got = await responses(open, [name], 'orders:read', FEW).catch((error: unknown) => [String(error)]);
       if (got.join() !== expected.join()) changed.push([name, got]);

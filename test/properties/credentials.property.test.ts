@@ -1,8 +1,9 @@
 import fc from 'fast-check';
+import { amount } from '../support/amount';
 import { systemAgreesWithModel } from './commands';
 
 /** To run more: FC_RUNS=1000 npx jest test/properties. */
-const RUNS = Number(process.env['FC_RUNS'] ?? 20);
+const RUNS = Number(process.env['FC_RUNS'] ?? amount(6, 50));
 
 describe('anything that users, operators and machines do, in any order', () => {
   it(

@@ -108,27 +108,6 @@ describe('contractCases() of an app', () => {
   });
 });
 
-describe('an API that does not trust the issuer', () => {
-  it('is reported once and clearly, before any other case', async () => {
-    const stranger = createTestIssuer({ audience: 'https://elsewhere.test' });
-    const [first, ...others] = await failuresOf(contractCases({ app: appWith(), openapi, issuer: stranger }));
-
-    expect(first).toBe(
-      'The API accepts tokens of the test issuer\n' +
-        "  None of this issuer's tokens is accepted: GET /api/orders responded 401 unknown_key, and so did 4 more. " +
-        'Give authenticate() the options of the issuer, or configure its issuer, audience and keys.',
-    );
-    expect(others.filter((message) => message.includes('None of this'))).toEqual([]);
-  });
-
-  it('is not reported when one operation accepts a token', async () => {
-    const listOrders: SampleParts['listOrders'] = [(_req, res) => void res.sendStatus(401)];
-    const [first] = await failuresOf(contractCases({ app: appWith({ listOrders }), openapi, issuer }));
-
-    expect(first).toContain('GET /api/orders refuses');
-  });
-});
-
 describe('an API that learns late of a change', () => {
   /** Only every second request sees the floor of its client. */
   function lateApp() {

@@ -93,7 +93,7 @@ describe('sseParser', () => {
   it('gives up on a line or an event that never ends', () => {
     expect(() => parse(`data: ${'x'.repeat(65_536)}`)).toThrow(RangeError);
     expect(() => parse('data: x\n'.repeat(40_000))).toThrow(RangeError);
-    expect(() => parse(...Array.from({ length: 70_000 }, () => 'x'))).toThrow(RangeError);
+    expect(() => parse(...Array.from({ length: 7_000 }, () => '0123456789'))).toThrow(RangeError);
     expect(parse('data: x\n\n'.repeat(40_000))).toHaveLength(40_000);
   });
 });

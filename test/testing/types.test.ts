@@ -24,14 +24,18 @@ function errorsOf(source: string): readonly string[] {
   return errors.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
 }
 
-describe('types of the matchers', () => {
-  // A test file does not import what setupFilesAfterEnv loads: TypeScript never sees that module.
-  // tillgate/testing re-exports them from the module that declares their types.
-  it('come with the import of the kit', () => {
-    const source = `import type {} from '../../src/testing/matchers/matchers';
-      declare const response: { status: number; headers: object };
-      expect(response).toHaveChallenge({ error: 'invalid_token' });
-      expect(response).toBeProblem({ status: 401 });`;
-    expect(errorsOf(source)).toEqual([expect.stringContaining("Property 'code' is missing")]);
-  }, 30_000);
-});
+it('a user sees the types of the matchers, and which option is missing', () => {
+  // A test file does not import what setupFilesAfterEnv loads: every entry of the kit exports a type of this module.
+  const errors = errorsOf(`import type {} from '../../src/testing/matchers/matchers';
+    import { authenticate } from '../../src';
+    declare const response: { status: number; headers: object };
+    expect(response).toHaveChallenge({ error: 'invalid_token' });
+    expect(response).toBeProblem({ status: 401 });
+    authenticate({ issuer: 'https://login.example.com' });
+    authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com', optinal: true });`);
+  expect(errors).toEqual([
+    expect.stringContaining("Property 'code' is missing"),
+    expect.stringContaining("Property 'audience' is missing"),
+    expect.stringContaining("Did you mean to write 'optional'?"),
+  ]);
+}, 30_000);

@@ -1,0 +1,66 @@
+import { ownValue } from '../core/objects';
+import type { PresetName } from '../core/preset-names';
+import type { UnverifiedToken } from './jws';
+
+/** A family of authorization servers that a token or an issuer looks like. Advice only: it decides nothing. */
+export interface Recognition {
+  readonly preset: PresetName;
+  /** What it was recognized by, for people. */
+  readonly signs: readonly string[];
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+type Sign = readonly [text: string, applies: (claims: Claims, header: Claims) => boolean];
+
+const has = (name: string): Sign => [name, (claims) => ownValue(claims, name) !== undefined];
+const isArray = (name: string): Sign => [`${name} is an array`, (claims) => Array.isArray(ownValue(claims, name))];
+const equals = (name: string, value: string): Sign => [
+  `${name} is ${value}`,
+  (claims) => ownValue(claims, name) === value,
+];
+const typIs = (type: string): Sign => [
+  `typ is ${type}`,
+  (_claims, header) => String(ownValue(header, 'typ')).toLowerCase() === type.toLowerCase(),
+];
+
+/** What only the tokens of one family have; all signs of a row must apply. The first row that fits counts. */
+const SIGNS: readonly (readonly [PresetName, readonly Sign[]])[] = [
+  ['keycloak', [typIs('JWT'), equals('typ', 'Bearer'), has('azp')]],
+  ['cognito', [equals('token_use', 'access'), has('client_id')]],
+  ['auth0', [equals('gty', 'client-credentials')]],
+  ['okta', [has('cid'), isArray('scp')]],
+  ['entra', [has('tid'), has('azp')]],
+  ['entra', [has('tid'), has('appid')]],
+  ['openiddict', [has('oi_prst')]],
+  ['openiddict', [has('oi_tkn_id')]],
+  ['identityserver', [typIs('at+jwt'), isArray('scope')]],
+  ['identityserver', [typIs('at+jwt'), has('client_generation')]],
+  ['hydra', [typIs('JWT'), has('client_id'), isArray('scp')]],
+];
+
+/** Hosts and paths of issuers that only one family has. */
+const ISSUERS: readonly (readonly [PresetName, RegExp])[] = [
+  ['keycloak', /\/realms\/[^/]+$/],
+  ['auth0', /^https:\/\/[^/]+\.auth0\.com\//],
+  ['okta', /^https:\/\/[^/]+\.okta(?:preview)?\.com(?:\/|$)/],
+  ['entra', /^https:\/\/(?:login\.microsoftonline\.com|sts\.windows\.net)\//],
+  ['cognito', /^https:\/\/cognito-idp\.[^/]+\.amazonaws\.com\//],
+  ['ping', /^https:\/\/auth\.pingone\.[^/]+\//],
+];
+
+/** The preset whose authorization servers make such tokens, if their shape shows it. */
+export function recognizeToken({
+  header,
+  claims,
+}: Pick<UnverifiedToken, 'header' | 'claims'>): Recognition | undefined {
+  const row = SIGNS.find(([, signs]) => signs.every(([, applies]) => applies(claims, header)));
+  if (row) return { preset: row[0], signs: row[1].map(([text]) => text) };
+  const issuer = ownValue(claims, 'iss');
+  return typeof issuer === 'string' ? recognizeIssuer(issuer) : undefined;
+}
+
+/** The preset of an issuer whose URL shows it. */
+export function recognizeIssuer(issuer: string): Recognition | undefined {
+  const row = ISSUERS.find(([, pattern]) => pattern.test(issuer));
+  return row && { preset: row[0], signs: ['iss is a URL of that vendor'] };
+}

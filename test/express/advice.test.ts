@@ -1,0 +1,78 @@
+import { gateApp } from '../support/gate-app';
+import type { GateApp } from '../support/gate-app';
+import { AUDIENCE, ISSUER, NOW, token } from '../support/issuer';
+import { jwks, newKey, testKey } from '../support/keys';
+
+const KEYCLOAK = token({ header: { typ: 'JWT' }, claims: { typ: 'Bearer', azp: 'pos-17' } });
+const OTHER_AUDIENCE = token({ claims: { aud: 'account' } });
+const MESSAGE = 'no token has been accepted so far: check the configuration';
+
+/** What the gate advised, after these tokens. */
+async function adviceAfter(through: GateApp, ...tokens: readonly string[]): Promise<unknown> {
+  for (const raw of tokens) await through.get(raw);
+  return through.log.at('warn').map(({ fields, message }) => [message, fields]);
+}
+
+const advised = (reason: string, advice: string): unknown => [[MESSAGE, { issuer: ISSUER, reason, advice }]];
+
+it.each([
+  [
+    'another preset',
+    KEYCLOAK,
+    'wrong_type',
+    "this token looks like keycloak (typ is JWT, typ is Bearer, azp): set preset: 'keycloak'",
+  ],
+  [
+    'another audience',
+    OTHER_AUDIENCE,
+    'wrong_audience',
+    'aud is "account": set audience: \'account\', or let the authorization server add the aud of this API',
+  ],
+  [
+    'tokens without a generation',
+    token({ claims: { generation: undefined } }),
+    'generation_missing',
+    "the issuer stamps no generation: set generationClaim: 'iat', or let the authorization server add the claim",
+  ],
+])('the first refusal that suggests %s is logged with advice, once', async (_what, raw, reason, advice) => {
+  expect(await adviceAfter(gateApp(), raw, raw, KEYCLOAK)).toEqual(advised(reason, advice));
+});
+
+it.each([
+  ['a caller sent garbage', ['x', token({ header: { alg: 'none' } })]],
+  ['a token has expired', [token({ claims: { exp: NOW - 60 } })]],
+  ['a signature is forged', [token({ key: newKey('ES256', testKey().kid) })]],
+  ['a token was accepted before', [token(), OTHER_AUDIENCE]],
+])('no advice where %s', async (_what, tokens) => {
+  expect(await adviceAfter(gateApp(), ...tokens)).toEqual([]);
+});
+
+it('what suggests nothing does not use the advice up', async () => {
+  expect(await adviceAfter(gateApp(), 'x', token({ claims: { exp: 1 } }), OTHER_AUDIENCE)).toHaveLength(1);
+});
+
+it('no advice with several issuers: a token does not show which of them is meant', async () => {
+  const issuers = [ISSUER, 'https://other.test'].map((issuer) => ({
+    issuer,
+    audience: AUDIENCE,
+    keys: jwks(testKey()),
+  }));
+  expect(await adviceAfter(gateApp({ issuers }), OTHER_AUDIENCE)).toEqual([]);
+});
+
+it('the response says nothing of it', async () => {
+  const { body } = await gateApp().get(KEYCLOAK).expect(401);
+  expect(JSON.stringify(body)).not.toMatch(/keycloak|preset/);
+});
+
+it('a logger that throws does not end the process', async () => {
+  const logger = {
+    info() {},
+    error() {},
+    warn: () => {
+      throw new Error('disk full');
+    },
+  };
+  await gateApp({ logger }).get(OTHER_AUDIENCE).expect(401);
+  await new Promise(setImmediate);
+});

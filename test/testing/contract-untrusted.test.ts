@@ -1,0 +1,54 @@
+import { authenticate } from '../../src';
+import { contractCases, createTestIssuer } from '../../src/testing';
+import type { ContractCases } from '../../src/testing';
+import { assemble, SAMPLE_DOCUMENT as openapi, sampleParts, silent, tillgate } from './sample-app';
+import type { SampleParts } from './sample-app';
+
+const issuer = createTestIssuer();
+const appWith = (parts: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...parts });
+
+/** The message of every failure. */
+async function failuresOf(cases: ContractCases): Promise<readonly string[]> {
+  const failures: string[] = [];
+  for (const { run } of cases) await run().catch((error: Error) => failures.push(error.message));
+  return failures;
+}
+
+describe('an API that does not trust the issuer', () => {
+  it('is reported once and clearly, before any other case', async () => {
+    const stranger = createTestIssuer({ audience: 'https://elsewhere.test' });
+    const [first, ...others] = await failuresOf(contractCases({ app: appWith(), openapi, issuer: stranger }));
+
+    expect(first).toBe(
+      'The API accepts tokens of the test issuer\n' +
+        "  None of this issuer's tokens is accepted: GET /api/orders responded 401 unknown_key, and so did 4 more. " +
+        'Give authenticate() the options of the issuer, or configure its issuer, audience and keys.',
+    );
+    expect(others.filter((message) => message.includes('None of this'))).toEqual([]);
+  });
+
+  it.each<[string, SampleParts['first']]>([
+    ['needs no token by mistake', (req, res, next) => (req.path === '/api/orders' ? void res.json([]) : next())],
+    ['does not exist', (req, res, next) => (req.path === '/api/orders' ? void res.sendStatus(404) : next())],
+  ])('is reported also where one operation %s', async (_what, first) => {
+    const stranger = createTestIssuer();
+    const [found] = await failuresOf(contractCases({ app: appWith({ first }), openapi, issuer: stranger }));
+
+    expect(found).toContain('GET /api/orders/{id} responded 401 unknown_key, and so did 2 more.');
+  });
+
+  it('is reported when its keys cannot be fetched', async () => {
+    const gate = authenticate({ ...issuer.options, keys: undefined, issuer: 'http://127.0.0.1:1', logger: silent });
+    const [found] = await failuresOf(contractCases({ app: appWith({ gate }), openapi, issuer }));
+    await gate.close();
+
+    expect(found).toContain("None of this issuer's tokens is accepted: GET /api/orders responded 503 keys_unavailable");
+  });
+
+  it('is not reported when one operation accepts a token', async () => {
+    const listOrders: SampleParts['listOrders'] = [(_req, res) => void res.sendStatus(401)];
+    const [first] = await failuresOf(contractCases({ app: appWith({ listOrders }), openapi, issuer }));
+
+    expect(first).toContain('GET /api/orders refuses');
+  });
+});
