@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import ts from 'typescript';
 
-const ROOT = join(__dirname, '../..');
-const FILE = join(ROOT, 'test/testing/users-test.ts');
+const ROOT = join(__dirname, '../../..');
+const FILE = join(ROOT, 'test/all/testing/users-test.ts');
 const OPTIONS: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2023,
   module: ts.ModuleKind.Preserve,
@@ -26,8 +26,8 @@ function errorsOf(source: string): readonly string[] {
 
 it('a user sees the types of the matchers, and which option is missing', () => {
   // A test file does not import what setupFilesAfterEnv loads: every entry of the kit exports a type of this module.
-  const errors = errorsOf(`import type {} from '../../src/testing/matchers/matchers';
-    import { authenticate } from '../../src';
+  const errors = errorsOf(`import type {} from '../../../src/testing/matchers/matchers';
+    import { authenticate } from '../../../src';
     declare const response: { status: number; headers: object };
     expect(response).toHaveChallenge({ error: 'invalid_token' });
     expect(response).toBeProblem({ status: 401 });
