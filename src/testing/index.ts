@@ -8,8 +8,8 @@ export type { ContractCasesOptions, OperationName } from './contract-cases/optio
 export type { ContractReport } from './contract-cases/report';
 export type { SampleRequest } from './contract-cases/sample-request';
 export { startTestIssuer } from './http-issuer/http-issuer';
-export type { HttpTestIssuer, HttpTestIssuerOptions } from './http-issuer/http-issuer';
-export type { Outage } from './http-issuer/outage-server';
+export type { HttpTestIssuer, HttpTestIssuerOptions, Outage } from './http-issuer/http-issuer';
+
 export { expectChallenge, expectProblem } from './matchers/expectations';
 export type { ExpectedProblem, ResponseLike } from './matchers/expectations';
 export { matchers } from './matchers/matchers';

@@ -9,6 +9,13 @@ export interface TokenSource {
   token(this: void, token?: TestToken): string;
 }
 
+/** How a request carries its token. */
+export interface TokenTransport {
+  readonly headers?: SentHeaders;
+  /** Added to the query. */
+  readonly query?: string;
+}
+
 /** One way to send a bad token, or none: every gate refuses it. */
 export interface Attack {
   /** `refuses ...` */
@@ -20,20 +27,12 @@ export interface Attack {
   build(issuer: TokenSource, scope: string): TokenTransport;
 }
 
-/** How a request carries its token. */
-export interface TokenTransport {
-  readonly headers?: SentHeaders;
-  /** Added to the query. */
-  readonly query?: string;
-}
-
-const NOT_A_TOKEN = 'not-a-token';
 const ELSEWHERE = 'elsewhere.example';
-
 /** Used by one attack only: all of its earlier tokens are superseded. */
 const SUPERSEDED_CLIENT = 'contract-cases-superseded';
 
 const NO_TOKEN: ExpectedRefusal = { status: 401, codes: ['missing_token'] };
+const REPEATED: ExpectedRefusal = { status: 400, error: 'invalid_request', codes: ['malformed_authorization'] };
 const TOKEN_IN_QUERY: ExpectedRefusal = { status: 400, error: 'invalid_request', codes: ['token_in_query'] };
 
 /** All attacks, in the order in which a gate checks for them. */
@@ -41,7 +40,7 @@ export const ATTACKS: readonly Attack[] = [
   { name: 'a request without a token', accepted: [NO_TOKEN], build: () => ({}) },
   {
     name: 'two Authorization headers',
-    accepted: [{ status: 400, error: 'invalid_request', codes: ['malformed_authorization'] }],
+    accepted: [REPEATED],
     build: (issuer: TokenSource, scope: string): TokenTransport => {
       const authorization = bearer(issuer.token({ scope }));
       return { headers: { authorization: [authorization, authorization] } };
@@ -62,9 +61,8 @@ export const ATTACKS: readonly Attack[] = [
     build: (issuer, scope) => ({ query: `access_token=${issuer.token({ scope })}` }),
   },
   {
-    name: 'a malformed token',
-    accepted: [invalidToken(['malformed_token'])],
-    build: () => ({ headers: { authorization: bearer(NOT_A_TOKEN) } }),
+    ...badToken('a malformed token', ['malformed_token']),
+    build: () => ({ headers: { authorization: bearer('not-a-token') } }),
   },
   // A gate may check first that there is a signature.
   badToken('an unsigned token (alg none)', ['algorithm_not_allowed', 'malformed_token'], { algorithm: 'none' }),
@@ -84,14 +82,10 @@ export function bearer(token: string): string {
   return `Bearer ${token}`;
 }
 
-function badToken(name: string, codes: readonly Reason[], token: TestToken): Attack {
+function badToken(name: string, codes: readonly Reason[], token?: TestToken): Attack {
   return {
     name,
-    accepted: [invalidToken(codes)],
+    accepted: [{ status: 401, error: 'invalid_token', codes }],
     build: (issuer, scope) => ({ headers: { authorization: bearer(issuer.token({ scope, ...token })) } }),
   };
-}
-
-function invalidToken(codes: readonly Reason[]): ExpectedRefusal {
-  return { status: 401, error: 'invalid_token', codes };
 }

@@ -21,9 +21,6 @@ export interface DocumentedResponses {
   compare(response: ApiResponse): readonly Mismatch[];
 }
 
-/** Describes what is wrong with a value; `undefined` when it is valid. */
-export type Validate = (value: unknown) => string | undefined;
-
 const DOCUMENT = 'document';
 const MAX_ERRORS = 3;
 
@@ -34,23 +31,19 @@ export function documentedResponses(
 ): (operation: LocatedOperation) => DocumentedResponses {
   let validatorOf: ReturnType<typeof schemaValidators> | undefined;
 
-  function compareBody({ names, value }: DocumentNode, response: ApiResponse): readonly Mismatch[] {
+  function compareBody({ names, value }: DocumentNode, { status, headers, text, body }: ApiResponse) {
     const types = isObject(value) ? Object.keys(value) : [];
-    if (types.length === 0) {
-      if (response.text === '') return [];
-      return [{ what: `body of a ${response.status}`, got: 'a body', expected: 'no body' }];
-    }
-    const got = mediaTypeOf(response.headers['content-type']);
+    const what = `body of a ${status}`;
+    if (types.length === 0) return text === '' ? [] : [{ what, got: 'a body', expected: 'no body' }];
+    const got = mediaTypeOf(headers['content-type']);
     const type = types.find((one) => matchesMediaType(one, got));
     if (type === undefined) return [{ what: 'documented content type', got, expected: types.join(', ') }];
-    if (response.body === undefined) {
-      return isJson(got) ? [{ what: 'body', got: 'invalid JSON', expected: 'JSON' }] : [];
-    }
+    if (body === undefined) return isJson(got) ? [{ what: 'body', got: 'invalid JSON', expected: 'JSON' }] : [];
     const media = nodeAt(document, [...names, type]);
     if (!isObject(media.value) || !('schema' in media.value)) return [];
     validatorOf ??= schemaValidators(document);
-    const wrong = validatorOf([...media.names, 'schema'])(response.body);
-    return wrong === undefined ? [] : [{ what: `body of a ${response.status}`, got: wrong, expected: 'its schema' }];
+    const wrong = validatorOf([...media.names, 'schema'])(body);
+    return wrong === undefined ? [] : [{ what, got: wrong, expected: 'its schema' }];
   }
 
   return function responsesOf({ method, path }) {
@@ -74,8 +67,13 @@ export function documentedResponses(
   };
 }
 
-/** Compiles the schemas of a document on demand, by the path of names that leads to them. */
-export function schemaValidators(document: object): (names: readonly string[]) => Validate {
+/**
+ * Compiles the schemas of a document on demand, by the path of names that leads to them. A validator describes what is
+ * wrong with a value; `undefined` when it is valid.
+ */
+export function schemaValidators(
+  document: object,
+): (names: readonly string[]) => (value: unknown) => string | undefined {
   // Optional peers, loaded when the first body is compared with a schema.
   requirePackages('contractCases()', ['ajv', 'ajv-formats']);
   /* eslint-disable @typescript-eslint/no-require-imports */
@@ -114,13 +112,10 @@ function toJsonSchema2020<Value>(value: Value): Value {
   if (!isObject(value)) return value;
   const schema: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(value)) schema[name] = toJsonSchema2020(member);
-  for (const [limit, flag] of [
-    ['minimum', 'exclusiveMinimum'],
-    ['maximum', 'exclusiveMaximum'],
-  ] as const) {
-    if (typeof schema[flag] !== 'boolean') continue;
-    if (schema[flag]) schema[flag] = schema[limit];
-    else delete schema[flag];
+  for (const limit of ['Minimum', 'Maximum']) {
+    const flag = `exclusive${limit}`;
+    if (schema[flag] === true) schema[flag] = schema[limit.toLowerCase()];
+    else if (schema[flag] === false) delete schema[flag];
   }
   return schema as Value;
 }

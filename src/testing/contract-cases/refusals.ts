@@ -4,6 +4,7 @@ import { bearerChallenge } from '../matchers/expectations';
 import { mediaTypeOf } from './http-client';
 import type { ApiResponse } from './http-client';
 import type { Mismatch } from './mismatch';
+import type { ContractSettings } from './options';
 
 /** One way in which a request may be refused (RFC 6750 section 3). */
 export interface ExpectedRefusal {
@@ -22,14 +23,6 @@ export type CompareRefusal = (
   hasBody?: boolean,
 ) => readonly Mismatch[];
 
-/** Options of {@link refusalRules}. */
-export interface RefusalRuleOptions {
-  /** Whether a refusal has a problem body with a code (RFC 9457). */
-  readonly problems: boolean;
-  /** Whether 401s name their reason; `undefined`: as the first one does. */
-  readonly exposeReasons: boolean | undefined;
-}
-
 const HIDDEN_REASON = 'invalid_token';
 const PROBLEM = 'application/problem+json';
 
@@ -37,7 +30,10 @@ const PROBLEM = 'application/problem+json';
  * Makes the rules for refused requests: status, challenge, problem body. A gate in production says only `invalid_token`
  * instead of the reason; all of its responses must agree on that.
  */
-export function refusalRules({ problems, exposeReasons }: RefusalRuleOptions): CompareRefusal {
+export function refusalRules({
+  problems,
+  exposeReasons,
+}: Pick<ContractSettings, 'problems' | 'exposeReasons'>): CompareRefusal {
   let exposed = exposeReasons;
 
   function codesOf({ error, codes }: ExpectedRefusal, got: unknown): readonly unknown[] {

@@ -23,12 +23,6 @@ export interface PreparedRequest {
   readonly body: string | undefined;
 }
 
-interface Media {
-  readonly schema?: unknown;
-  readonly example?: unknown;
-  readonly examples?: unknown;
-}
-
 const FORM = 'application/x-www-form-urlencoded';
 
 /**
@@ -41,24 +35,25 @@ export function prepareRequest(document: object, at: LocatedOperation, given: Sa
   const parameters = [...new Map(at.parameters.map((one) => [`${one.in} ${one.name}`, one])).values()];
 
   function valuesOf(place: 'path' | 'query' | 'header', own: Readonly<Record<string, unknown>> = {}) {
-    const here = parameters.filter((one) => one.in === place && one.required && !(one.name in own));
-    const samples = here.map((one) => [one.name, orThrow(one.name, () => exampleOf(document, one))] as const);
-    return { ...Object.fromEntries(samples), ...own };
+    const missing = parameters.filter((one) => one.in === place && one.required && !(one.name in own));
+    const samples = missing.map((one) => [one.name, exampleOf(document, one, one.name)]);
+    return { ...(Object.fromEntries(samples) as object), ...own } as Readonly<Record<string, unknown>>;
   }
 
   const path = valuesOf('path', given.path);
+  const filled = at.path.replace(/\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(valuesOf('query', given.query))) {
     for (const one of [value].flat()) query.append(name, String(one));
   }
-  const filled = at.path.replace(/\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
   const { type, body } = bodyOf(document, at, given);
-  const headers = {
-    ...texts(valuesOf('header')),
-    ...(type !== undefined && { 'content-type': type }),
-    ...given.headers,
+  const contentType = type !== undefined && { 'content-type': type };
+  return {
+    method: at.method,
+    target: query.size === 0 ? filled : `${filled}?${query.toString()}`,
+    headers: { ...texts(valuesOf('header')), ...contentType, ...given.headers },
+    body,
   };
-  return { method: at.method, target: query.size === 0 ? filled : `${filled}?${query.toString()}`, headers, body };
 }
 
 function bodyOf(document: object, { operation }: LocatedOperation, given: SampleRequest) {
@@ -68,30 +63,27 @@ function bodyOf(document: object, { operation }: LocatedOperation, given: Sample
   }
   const types = Object.keys(requestBody['content']);
   const type = types.find((name) => /^application\/(.+\+)?json$/.test(name)) ?? types[0] ?? 'application/json';
-  const media = dereference(document, requestBody['content'][type]);
-  const value = 'body' in given ? given.body : orThrow('the body', () => exampleOf(document, media as Media));
+  const media = requestBody['content'][type];
+  const value = 'body' in given ? given.body : exampleOf(document, media, 'the body');
   if (value === undefined) return { type: undefined, body: undefined };
   if (typeof value === 'string') return { type, body: value };
   return { type, body: type === FORM ? new URLSearchParams(texts(value)).toString() : JSON.stringify(value) };
 }
 
 /** OpenAPI 3.1 sections 4.8.12 and 4.8.14: the example, the first of the examples, else a value of the schema. */
-function exampleOf(document: object, { example, examples, schema }: Media): unknown {
-  if (example !== undefined) return example;
-  const [named] = isObject(examples) ? Object.values(examples) : [];
-  const shown = dereference(document, named);
-  return isObject(shown) && 'value' in shown ? shown['value'] : sampleOf(document, schema);
-}
-
-function texts(values: unknown): Record<string, string> {
-  return isObject(values) ? Object.fromEntries(Object.entries(values).map(([name, one]) => [name, String(one)])) : {};
-}
-
-function orThrow(what: string, make: () => unknown): unknown {
+function exampleOf(document: object, holder: unknown, what: string): unknown {
   try {
-    return make();
+    const found = dereference(document, holder);
+    const { example, examples, schema } = isObject(found) ? found : {};
+    if (example !== undefined) return example;
+    const first = dereference(document, isObject(examples) ? Object.values(examples)[0] : undefined);
+    return isObject(first) && 'value' in first ? first['value'] : sampleOf(document, schema);
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error);
     throw new TypeError(`cannot generate a value for ${what} (${found}); give one in "requests"`, { cause: error });
   }
+}
+
+function texts(values: unknown): Record<string, string> {
+  return isObject(values) ? Object.fromEntries(Object.entries(values).map(([name, one]) => [name, String(one)])) : {};
 }

@@ -1,11 +1,12 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { readOptions } from '../../core/options';
-import { readBody } from '../../core/read-body';
-import { wellKnownUrls } from '../../token/keys/discovery';
+import type { AddressInfo } from 'node:net';
+import { describe, readOptions } from '../../core/options';
 import { COMMON_OPTIONS, publishingIssuer } from '../test-issuer/test-issuer';
-import type { PublishingIssuer, TestIssuer, TestIssuerOptions } from '../test-issuer/test-issuer';
-import { sendJson, startOutageServer } from './outage-server';
-import type { Handler, Outage } from './outage-server';
+import type { TestIssuer, TestIssuerOptions } from '../test-issuer/test-issuer';
+import { issuerEndpoints, JWKS_PATH, sendJson } from './endpoints';
+import type { Handler } from './endpoints';
 
 /** Options of `startTestIssuer()`. */
 export interface HttpTestIssuerOptions extends Omit<TestIssuerOptions, 'issuer'> {
@@ -27,12 +28,15 @@ export interface HttpTestIssuer extends TestIssuer {
   close(this: void): Promise<void>;
 }
 
-const JWKS_PATH = '/.well-known/openid-configuration/jwks';
+/** How a test issuer fails: with a 503, with no response at all, or with something else than JSON. */
+export type Outage = '503' | 'hang' | 'garbage';
 
-/** Less than a third of the time after which a reader gives up on a silent connection. */
-const HEARTBEAT_MS = 15_000;
-const TOKEN_LIFETIME_SECONDS = 300;
-const MAX_FORM_BYTES = 100_000;
+const FAULTS = {
+  '503': (res) => sendJson(res, 503, { error: 'temporarily_unavailable' }),
+  hang: () => undefined,
+  garbage: (res) => res.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>This is not the page you wanted.</p>'),
+} as const satisfies Record<Outage, (res: ServerResponse) => unknown>;
+
 const PORTS = { unit: 'ports', min: 0, max: 65_535, integer: true };
 
 /**
@@ -61,94 +65,49 @@ const PORTS = { unit: 'ports', min: 0, max: 65_535, integer: true };
  */
 export async function startTestIssuer(options: HttpTestIssuerOptions = {}): Promise<HttpTestIssuer> {
   const read = readOptions('startTestIssuer', options, ['port', ...COMMON_OPTIONS]);
-  const server = await startOutageServer(read.number('port', 0, PORTS));
-  const issuer = publishingIssuer(server.url, read, 'http');
-  server.serve(issuerEndpoints(issuer));
+  let endpoints: ReadonlyMap<string, Handler> = new Map();
+  const openResponses = new Set<ServerResponse>();
+  let fetches = 0;
+  let fault: Outage | undefined;
+
+  async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const [path = ''] = (req.url ?? '').split('?', 1);
+    if (req.method === 'GET' && path === JWKS_PATH) fetches += 1;
+    openResponses.add(res);
+    res.once('close', () => openResponses.delete(res));
+    if (fault) return void FAULTS[fault](res);
+    const handler = endpoints.get(`${req.method} ${path}`);
+    if (handler) return handler(req, res);
+    const known = [...endpoints.keys()];
+    const methods = known.flatMap((key) => (key.endsWith(` ${path}`) ? [key.split(' ', 1)[0]] : []));
+    if (methods.length > 0) res.setHeader('Allow', methods.join(', '));
+    sendJson(res, methods.length > 0 ? 405 : 404, { error: 'not_here', known });
+  }
+
+  // A handler fails when the client disconnects while sending the body.
+  const server = createServer((req, res) => void handle(req, res).catch(() => res.destroy()));
+  await once(server.listen(read.number('port', 0, PORTS), '127.0.0.1'), 'listening');
+  const issuer = publishingIssuer(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, read, 'http');
+  endpoints = issuerEndpoints(issuer);
+
   const overHttp = {
     get fetches() {
-      return server.count(`GET ${JWKS_PATH}`);
+      return fetches;
     },
-    outage: (fault?: Outage) => server.setOutage(fault),
-    close: () => server.close(),
+    outage(next?: Outage) {
+      if (next !== undefined && !Object.hasOwn(FAULTS, next)) {
+        const known = Object.keys(FAULTS).join(', ');
+        throw new TypeError(`outage(): expected one of ${known}, or nothing, got ${describe(next)}`);
+      }
+      if (next !== fault) for (const res of openResponses) res.destroy();
+      fault = next;
+    },
+    close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      return closed;
+    },
   };
   // Not assigned: that would read the getter only once.
   return Object.defineProperties(issuer.testIssuer, Object.getOwnPropertyDescriptors(overHttp)) as HttpTestIssuer;
-}
-
-/** Makes the endpoints of a test issuer, by method and path. */
-function issuerEndpoints({ testIssuer, jwks, source }: PublishingIssuer): ReadonlyMap<string, Handler> {
-  const { issuer } = testIssuer;
-
-  function metadata(_req: IncomingMessage, res: ServerResponse): void {
-    sendJson(res, 200, {
-      issuer,
-      token_endpoint: `${issuer}/connect/token`,
-      jwks_uri: issuer + JWKS_PATH,
-      grant_types_supported: ['client_credentials'],
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
-      response_types_supported: [],
-      subject_types_supported: ['public'],
-    });
-  }
-
-  async function generations(_req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const { floors, nowMs } = await source.read(0);
-    const entries = [...floors].map(([clientId, generation]) => ({ client_id: clientId, generation }));
-    sendJson(res, 200, { now: Math.floor(nowMs), floors: entries });
-  }
-
-  async function generationStream(_req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const stop = await source.watch(() => void res.write('event: generation\ndata: {}\n\n'));
-    const heartbeat = setInterval(() => res.write(':\n\n'), HEARTBEAT_MS).unref();
-    res.once('close', () => {
-      clearInterval(heartbeat);
-      stop();
-    });
-    res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
-    // Sends the headers now, so that the reader knows that the stream is open.
-    res.write(':\n\n');
-  }
-
-  return new Map<string, Handler>([
-    ...wellKnownUrls(issuer).map((url) => [`GET ${new URL(url).pathname}`, metadata] as const),
-    [`GET ${JWKS_PATH}`, (_req, res) => sendJson(res, 200, jwks)],
-    ['GET /generations', generations],
-    ['GET /generations/stream', generationStream],
-    ['POST /connect/token', (req, res) => issueToken(testIssuer, req, res)],
-  ]);
-}
-
-/**
- * Client credentials grant (RFC 6749 sections 4.4 and 5.2) for any client id and secret, by HTTP Basic or in the form: a
- * test issuer has no registered clients.
- */
-async function issueToken(issuer: TestIssuer, req: IncomingMessage, res: ServerResponse): Promise<void> {
-  const form = new URLSearchParams((await readBody(req, MAX_FORM_BYTES))?.toString());
-  const clientId = basicUser(req.headers.authorization) ?? form.get('client_id');
-  const grantType = form.get('grant_type');
-  if (!clientId) {
-    res.setHeader('WWW-Authenticate', 'Basic realm="token"');
-    const error_description = 'Send a client_id, in the form or by HTTP Basic; any will do.';
-    return sendJson(res, 401, { error: 'invalid_client', error_description });
-  }
-  if (grantType !== 'client_credentials') {
-    const error = grantType === null ? 'invalid_request' : 'unsupported_grant_type';
-    const error_description = 'Send grant_type=client_credentials in a form-encoded body.';
-    return sendJson(res, 400, { error, error_description });
-  }
-  const scope = form.get('scope') ?? undefined;
-  sendJson(res, 200, {
-    access_token: issuer.token({ clientId, scope, lifetimeSeconds: TOKEN_LIFETIME_SECONDS }),
-    token_type: 'Bearer',
-    expires_in: TOKEN_LIFETIME_SECONDS,
-    scope,
-  });
-}
-
-/** Client id and secret are form-encoded first (RFC 6749 section 2.3.1). */
-function basicUser(authorization = ''): string | undefined {
-  const encoded = /^Basic +(\S+)$/i.exec(authorization)?.[1];
-  if (encoded === undefined) return undefined;
-  const [id = ''] = Buffer.from(encoded, 'base64').toString().split(':');
-  return new URLSearchParams(`id=${id}`).get('id') ?? undefined;
 }
