@@ -1,6 +1,6 @@
 import type { Router } from 'express';
 import { ConfigurationError } from '../core/configuration-error';
-import { auditGuards } from './audit';
+import { auditApp } from './audit';
 import { compareRoutes, compareScopes } from './compare';
 import type { DescribedRoute } from './describe-routes';
 import { nameOf, operationsOf } from './document';
@@ -58,7 +58,7 @@ export function findDisagreements(
 export function findRouterDisagreements(document: ContractDocument, router: Router): string[] {
   const names = { source: 'the router', document: 'openapi.yaml' };
   const audit = { names, operations: operationsOf(document), mountedAt: '/v1', behindGate: true };
-  return auditGuards(router, audit).findings.map(describeFinding);
+  return auditApp(router, audit).map(describeFinding);
 }
 
 function describeRow({ method, path, scopes }: ContractRoute): DescribedRoute {

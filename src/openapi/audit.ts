@@ -9,17 +9,12 @@ import type { FindingNames, RouteFinding } from './finding';
 export interface Audit {
   readonly names: FindingNames;
   readonly operations: readonly LocatedOperation[];
+  /** Declares scopes, which are compared with those of the guards. Default: scopes are not compared. */
+  readonly document?: ContractDocument | undefined;
   /** Where a router is mounted: `/v1`. */
   readonly mountedAt?: string | undefined;
   /** Whether a gate runs before the app or router. */
   readonly behindGate?: boolean | undefined;
-}
-
-/** The result of an audit. */
-export interface AuditOutcome {
-  readonly findings: readonly RouteFinding[];
-  /** The scopes of all guards. */
-  readonly requiredScopes: readonly string[];
 }
 
 /**
@@ -27,32 +22,24 @@ export interface AuditOutcome {
  *
  * @throws TypeError when `app` is neither an app nor a router
  */
-export function auditGuards(app: object, { names, operations, mountedAt, behindGate = false }: Audit): AuditOutcome {
+export function auditApp(app: object, audit: Audit): readonly RouteFinding[] {
+  const { names, operations, document, mountedAt, behindGate = false } = audit;
   const knownPaths = [...new Set(operations.map(({ path }) => path))];
   const { routes: read, served, unreadable } = describeRoutes(app, { mountedAt, knownPaths });
   const routes = behindGate ? read.map((route) => ({ ...route, gate: gateOf(route) })) : read;
-  const findings = [...compareRoutes(names, routes, operations, served), ...unreadable.map(unreadableAt)];
-  return {
-    findings: sortFindings(findings),
-    requiredScopes: [...new Set(routes.flatMap(({ requires }) => requires.flat()))],
-  };
+  const required = [...new Set(routes.flatMap(({ requires }) => requires.flat()))];
+  return sortFindings([
+    ...compareRoutes(names, routes, operations, served),
+    ...unreadable.map(unreadableAt),
+    ...(document ? compareScopes(names, document, operations, required) : []),
+  ]);
 }
 
-/**
- * Compares routes, guards, gates and scopes of an app or router with a document.
- *
- * @throws TypeError when `app` is neither an app nor a router
- */
-export function auditApp(app: object, document: ContractDocument, audit: Audit): readonly RouteFinding[] {
-  const { findings, requiredScopes } = auditGuards(app, audit);
-  return [...findings, ...sortFindings(compareScopes(audit.names, document, audit.operations, requiredScopes))];
+function gateOf({ gate }: DescribedRoute): DescribedRoute['gate'] {
+  return gate === 'none' ? 'strict' : gate;
 }
 
 function unreadableAt(path: string): RouteFinding {
   const fix = 'mount a Router() at a path of plain text, or audit it separately';
   return findingAt({ method: '*', path }, 'unreadable-route', `the routes mounted here cannot be read; ${fix}`);
-}
-
-function gateOf({ gate }: DescribedRoute): DescribedRoute['gate'] {
-  return gate === 'none' ? 'strict' : gate;
 }

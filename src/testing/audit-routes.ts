@@ -54,7 +54,8 @@ export function auditRoutes(
   const document = loadDocument(openapi);
   const pathOf = (key: 'basePath' | 'mountedAt'): string | undefined => read.string(key)?.replace(/\/+$/, '');
   const operations = allOperations(document, pathOf('basePath') ?? basePathOf(document));
-  const findings = auditApp(app, document, {
+  const findings = auditApp(app, {
+    document,
     names: { source: 'the app', document: typeof openapi === 'string' ? basename(openapi) : 'the document' },
     operations,
     mountedAt: pathOf('mountedAt'),

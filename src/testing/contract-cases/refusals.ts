@@ -4,7 +4,6 @@ import { bearerChallenge } from '../matchers/expectations';
 import { mediaTypeOf } from './http-client';
 import type { ApiResponse } from './http-client';
 import type { Mismatch } from './mismatch';
-import type { ContractSettings } from './options';
 
 /** One way in which a request may be refused (RFC 6750 section 3). */
 export interface ExpectedRefusal {
@@ -28,12 +27,15 @@ const PROBLEM = 'application/problem+json';
 
 /**
  * Makes the rules for refused requests: status, challenge, problem body. A gate in production says only `invalid_token`
- * instead of the reason; all of its responses must agree on that.
+ * instead of the reason; all of its responses must agree on that, as `exposeReasons` says or as the first one does.
  */
 export function refusalRules({
   problems,
   exposeReasons,
-}: Pick<ContractSettings, 'problems' | 'exposeReasons'>): CompareRefusal {
+}: {
+  readonly problems: boolean;
+  readonly exposeReasons: boolean | undefined;
+}): CompareRefusal {
   let exposed = exposeReasons;
 
   function codesOf({ error, codes }: ExpectedRefusal, got: unknown): readonly unknown[] {
