@@ -10,10 +10,7 @@ export class RequestError extends Error {
   readonly code: string;
   readonly headers: Readonly<Record<string, string>>;
 
-  /**
-   * `message` goes to the caller: what was got, what is expected, and what to do. At the OAuth endpoints it is printable
-   * ASCII without quotes and backslashes (RFC 6749 section 5.2).
-   */
+  /** `message` is for the caller; at the OAuth endpoints printable ASCII without quotes and backslashes. */
   constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message);
     this.status = status;

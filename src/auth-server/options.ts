@@ -80,29 +80,41 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
         'set TILLGATE_AUTH_URL to your authorization server',
     );
   }
-  return readSettings(given, options);
+  return readSettings(given, ownMembers(options));
 }
 
 function readSettings(given: Reader, options: AuthServerOptions) {
-  const { scopes, generationSource, rateLimit = DEFAULT_RATE_LIMIT, logger = consoleLogger } = ownMembers(options);
+  const { scopes, generationSource, rateLimit = DEFAULT_RATE_LIMIT, logger = consoleLogger } = options;
   const issuer = given.string('issuer');
+  const adminToken = given.string('adminToken');
+  const host = given.string('host') ?? '127.0.0.1';
+  if (!isIssuer(issuer)) given.refuse('issuer', 'an http: or https: URL without query and fragment');
+  if (scopes !== undefined && !isScopeList(scopes)) {
+    given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"');
+  }
+  if (generationSource !== undefined && typeof generationSource?.publish !== 'function') {
+    given.refuse('generationSource', 'a source with publish(), such as memoryGenerations()');
+  }
+  if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
+    throw new TypeError('createAuthServer(): option "adminToken" must be printable ASCII without blanks');
+  }
+  if (adminToken === undefined && !isLoopbackHost(host)) {
+    given.refuse('host', 'a loopback address, such as 127.0.0.1, unless "adminToken" is set');
+  }
+  if (rateLimit !== false && !isRateLimit(rateLimit)) {
+    given.refuse('rateLimit', '{ limit, windowMs }, both whole numbers from 1, or false');
+  }
   const lifetime = { unit: 'seconds', min: 1, max: 86_400, integer: true };
   return {
-    issuer: isIssuer(issuer) ? issuer : given.refuse('issuer', 'an http: or https: URL without query and fragment'),
+    issuer,
     audience: given.string('audience') ?? given.refuse('audience', 'a non-empty string'),
     dataDir: given.string('dataDir') ?? given.refuse('dataDir', 'the path of a directory'),
-    scopes: isScopes(scopes)
-      ? scopes
-      : given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"'),
-    generationSource: isSource(generationSource)
-      ? generationSource
-      : given.refuse('generationSource', 'a source with publish(), such as memoryGenerations()'),
-    adminToken: readAdminToken(given),
+    scopes: scopes && [...scopes],
+    generationSource,
+    adminToken,
     tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, lifetime),
     signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),
-    rateLimit: isRateLimit(rateLimit)
-      ? rateLimit
-      : given.refuse('rateLimit', '{ limit, windowMs }, both whole numbers from 1, or false'),
+    rateLimit,
     logger,
     clock: given.callable('clock', systemClock),
     schedule: given.callable('schedule', systemSchedule),
@@ -114,34 +126,12 @@ function isIssuer(issuer: string | undefined): issuer is string {
   return issuer !== undefined && URL.canParse(issuer) && /^https?:\/\/[^?#]+$/.test(issuer);
 }
 
-function isScopes(scopes: unknown): scopes is readonly string[] | undefined {
-  if (scopes === undefined) return true;
+function isScopeList(value: unknown): boolean {
+  return isList(value) && value.length > 0 && value.every((one) => typeof one === 'string' && isScopeToken(one));
+}
+
+function isRateLimit(value: unknown): boolean {
   return (
-    isList(scopes) && scopes.length > 0 && scopes.every((scope) => typeof scope === 'string' && isScopeToken(scope))
+    isObject(value) && [value['limit'], value['windowMs']].every((one) => Number.isSafeInteger(one) && Number(one) >= 1)
   );
-}
-
-function isSource(source: GenerationSource | undefined): boolean {
-  return source === undefined || typeof source?.publish === 'function';
-}
-
-function readAdminToken(given: Reader): string | undefined {
-  const adminToken = given.string('adminToken');
-  if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
-    throw new TypeError('createAuthServer(): option "adminToken" must be printable ASCII without blanks');
-  }
-  const host = given.string('host') ?? '127.0.0.1';
-  if (adminToken === undefined && !isLoopbackHost(host)) {
-    given.refuse('host', 'a loopback address, such as 127.0.0.1, unless "adminToken" is set');
-  }
-  return adminToken;
-}
-
-function isRateLimit(rateLimit: unknown): rateLimit is RateLimit | false {
-  if (rateLimit === false) return true;
-  return isObject(rateLimit) && isCount(rateLimit['limit']) && isCount(rateLimit['windowMs']);
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 1;
 }

@@ -4,7 +4,7 @@ import type { Context } from '../context';
 import { allowOnly, RequestError } from '../errors';
 import { issueSuccessor } from '../oauth/tokens';
 import type { ClientRow, State } from '../storage/state';
-import type { ChangeContext, Edit } from '../storage/store';
+import type { ChangeContext } from '../storage/store';
 import { deleted, patched, registered, rotated, toResource, withNewGeneration } from './client';
 import type { ClientResource, ClientWithSecret } from './client';
 import { readNewClient, readPatch, readRotation } from './input';
@@ -19,15 +19,15 @@ export function clientsApi(context: Context): Router {
   router.use(requireJson);
   // Not strict: a number or a string gets the response for any other body that is not an object.
   router.use(express.json({ limit: MAX_BODY_BYTES, strict: false }));
-  router.route('/').get(list).post(register).all(allowOnly('GET, HEAD, POST'));
+  router
+    .route('/')
+    .get((_req, res) => void res.json({ clients: listClients(store.state) }))
+    .post(register)
+    .all(allowOnly('GET, HEAD, POST'));
   router.route('/:clientId').get(show).patch(patch).delete(remove).all(allowOnly('GET, HEAD, PATCH, DELETE'));
   router.route('/:clientId/secrets').post(rotateSecret).all(allowOnly('POST'));
   router.route('/:clientId/revoke').post(revokeTokens).all(allowOnly('POST'));
   return router;
-
-  function list(_req: Request, res: Response): void {
-    res.json({ clients: listClients(store.state) });
-  }
 
   async function register(req: Request, res: Response): Promise<void> {
     const client = await registerClient(context, req.body);
@@ -36,49 +36,38 @@ export function clientsApi(context: Context): Router {
   }
 
   function show(req: Request, res: Response): void {
-    sendClient(res, toResource(requireClient(store.state, clientIdOf(req))));
+    sendClient(res, toResource(requireClient(store.state.clients.get(clientIdOf(req)))));
   }
 
   async function patch(req: Request, res: Response): Promise<void> {
     const changes = readPatch(req.body, settings.scopes);
-    const { before, after } = await change(req, (before, at) => {
-      const after = patched(before, changes, at);
-      return { put: after, value: { before, after } };
-    });
+    const { before, after } = await change(req, (row, at) => patched(row, changes, at));
     // The tokens issued before are discarded and a new token is created, unless the client is disabled.
-    const discarded = after.description !== before.description && !after.disabled;
+    const discarded = after.description !== before?.description && !after.disabled;
     sendClient(res, { ...toResource(after), ...(discarded && { token: issueSuccessor(context, after) }) });
   }
 
   async function remove(req: Request, res: Response): Promise<void> {
-    await change(req, (row, at) => ({ put: deleted(row, at), value: undefined }));
-    lastGranted.delete(clientIdOf(req));
+    const { after } = await change(req, deleted);
+    lastGranted.delete(after.clientId);
     res.status(204).end();
   }
 
   async function rotateSecret(req: Request, res: Response): Promise<void> {
     const options = readRotation(req.body);
-    const client = await change(req, (row, at) => {
-      const { text, stored } = newSecret(at.nowMs);
-      const put = rotated(row, stored, options, at);
-      return { put, value: { ...toResource(put), client_secret: text } };
-    });
-    sendClient(res.status(201), client);
+    const { text, stored } = newSecret(settings.clock());
+    const { after } = await change(req, (row, at) => rotated(row, stored, options, at));
+    sendClient(res.status(201), { ...toResource(after), client_secret: text });
   }
 
   async function revokeTokens(req: Request, res: Response): Promise<void> {
-    const client = await change(req, (row, at) => {
-      const put = withNewGeneration(row, at);
-      return { put, value: toResource(put) };
-    });
-    sendClient(res, client);
+    const { after } = await change(req, withNewGeneration);
+    sendClient(res, toResource(after));
   }
 
-  /** Changes the client of a request, as its row is when the change is applied. */
-  function change<Value>(req: Request, edit: (row: ClientRow, at: ChangeContext) => ReturnType<Edit<Value>>) {
-    const clientId = clientIdOf(req);
-    return storeAndPublish(context, clientId, (state, at) => {
-      const row = requireClient(state, clientId);
+  function change(req: Request, edit: (row: ClientRow, at: ChangeContext) => ClientRow): Promise<Changed> {
+    return changeClient(context, clientIdOf(req), (before, at) => {
+      const row = requireClient(before);
       requireMatch(req, row);
       return edit(row, at);
     });
@@ -90,35 +79,38 @@ export function listClients({ clients }: State): ClientResource[] {
   return [...clients.values()].filter((row) => !row.deleted).map(toResource);
 }
 
-/**
- * Registers the client that a body describes.
- *
- * @throws RequestError `invalid_request`, or 409 `client_exists`
- */
-export function registerClient(context: Context, body: unknown): Promise<ClientWithSecret> {
+/** Registers the client that a body describes; throws RequestError `invalid_request`, or 409 `client_exists`. */
+export async function registerClient(context: Context, body: unknown): Promise<ClientWithSecret> {
   const client = readNewClient(body, context.settings.scopes);
-  return storeAndPublish(context, client.clientId, ({ clients }, at) => {
-    const before = clients.get(client.clientId);
+  const { text, stored } = newSecret(context.settings.clock());
+  const { after } = await changeClient(context, client.clientId, (before, at) => {
     if (before && !before.deleted) throw clientExists(client.clientId);
-    const { text, stored } = newSecret(at.nowMs);
-    const put = registered(client, stored, before, at);
-    return { put, value: { ...toResource(put), client_secret: text } };
+    return registered(client, stored, before, at);
   });
+  return { ...toResource(after), client_secret: text };
 }
 
-async function storeAndPublish<Value>(
+interface Changed {
+  readonly before: ClientRow | undefined;
+  readonly after: ClientRow;
+}
+
+/** Changes the row that a client has when the change is applied; stores the new one first, then publishes its floor. */
+async function changeClient(
   { store, publisher }: Context,
   clientId: string,
-  edit: Edit<Value>,
-): Promise<Value> {
-  const value = await store.change(edit);
-  const row = store.state.clients.get(clientId);
-  if (row) await publisher.publish([[clientId, row.generation]]);
-  return value;
+  edit: (before: ClientRow | undefined, at: ChangeContext) => ClientRow,
+): Promise<Changed> {
+  const changed = await store.change(({ clients }, at) => {
+    const before = clients.get(clientId);
+    const after = edit(before, at);
+    return { put: after, value: { before, after } };
+  });
+  await publisher.publish([[clientId, changed.after.generation]]);
+  return changed;
 }
 
-function requireClient({ clients }: State, clientId: string): ClientRow {
-  const row = clients.get(clientId);
+function requireClient(row: ClientRow | undefined): ClientRow {
   if (row && !row.deleted) return row;
   const message = 'No client has this id: GET /clients lists the registered ones, POST /clients registers one.';
   throw new RequestError(404, 'not_found', message);
@@ -150,7 +142,7 @@ const requireJson: RequestHandler = function requireJson(req, _res, next) {
 };
 
 /** The entity tag of a client is its version. */
-function sendClient(res: Response, client: ClientResource): void {
+function sendClient(res: Response, client: ClientResource | ClientWithSecret): void {
   res.set('ETag', `"${client.version}"`).json(client);
 }
 

@@ -72,10 +72,7 @@ export function deleted(row: ClientRow, context: ChangeContext): ClientRow {
   return withNewGeneration(emptied, context);
 }
 
-/**
- * Whether a change discards the tokens issued before: the Description is another text (white space and case count), a
- * scope is taken away, or the client is disabled.
- */
+/** Whether the Description is another text (white space and case count), a scope is taken away, or the client disabled. */
 function discardsTokens(before: ClientRow, after: ClientRow): boolean {
   return (
     after.description !== before.description ||
@@ -124,12 +121,8 @@ export function toResource(row: ClientRow): ClientResource {
     disabled: row.disabled,
     generation: row.generation,
     version: row.version,
-    created_at: isoTime(row.createdMs),
-    updated_at: isoTime(row.updatedMs),
-    secrets: row.secrets.map(({ id, createdMs }) => ({ id, created_at: isoTime(createdMs) })),
+    created_at: new Date(row.createdMs).toISOString(),
+    updated_at: new Date(row.updatedMs).toISOString(),
+    secrets: row.secrets.map(({ id, createdMs }) => ({ id, created_at: new Date(createdMs).toISOString() })),
   };
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -16,10 +16,7 @@ export function newSecret(nowMs: number): { readonly text: string; readonly stor
   return { text, stored: { id, hash: digest(text).toString('hex'), createdMs: nowMs } };
 }
 
-/**
- * Whether `presented` is one of the secrets. Always makes the same number of comparisons, for two secrets, one, or none
- * (an unknown client), so that the time reveals nothing.
- */
+/** Whether `presented` is one of the secrets; takes as long for an unknown client, which has none. */
 export function matchesSecret(
   secrets: readonly StoredSecret[],
   presented: string,

@@ -5,8 +5,8 @@ import type { Schedule, Timer } from '../../core/clock';
 import { describe } from '../../core/options';
 import { isGeneration } from '../../generation/generation';
 import { invalidRequest } from '../errors';
-import { floorsSince } from '../storage/state';
-import type { MovedFloor } from '../storage/state';
+import { movedSince } from '../storage/state';
+import type { ClientRow } from '../storage/state';
 import type { Store } from '../storage/store';
 
 const LINES = 'application/x-ndjson';
@@ -30,7 +30,7 @@ export function generationsFeed(store: Store, schedule: Schedule = systemSchedul
     const now = store.nowMs();
     res.vary('Accept').set({ ETag: `"${state.revision}"`, 'Cache-Control': 'no-cache' });
     if (req.fresh) return void res.status(304).end();
-    const floors = await floorsSince(state, since);
+    const floors = await movedSince(state, since);
     if (req.accepts(['application/json', LINES]) !== LINES) {
       return void res.json({ now, floors: floors.map(toEntry) });
     }
@@ -40,7 +40,7 @@ export function generationsFeed(store: Store, schedule: Schedule = systemSchedul
 }
 
 /** In slices: a million floors must not delay other requests. */
-async function* toLines(now: number, floors: readonly MovedFloor[]): AsyncGenerator<string, void, undefined> {
+async function* toLines(now: number, floors: readonly ClientRow[]): AsyncGenerator<string, void, undefined> {
   yield `${JSON.stringify({ now, count: floors.length })}\n`;
   for (let at = 0; at < floors.length; at += SLICE) {
     const lines = floors.slice(at, at + SLICE).map((floor) => `${JSON.stringify(toEntry(floor))}\n`);
@@ -78,7 +78,7 @@ async function* changesOf(store: Store, from: number, res: Response): AsyncGener
     while (!isOver(res) && !store.closed) {
       // Before the state is read: a change in between must wake too.
       const woken = new Promise<void>((resolve) => (wake = resolve));
-      const moved = await floorsSince(store.state, next);
+      const moved = await movedSince(store.state, next);
       for (const floor of moved.sort((a, b) => a.movedAt - b.movedAt)) {
         if (store.closed) return;
         next = floor.movedAt + 1;
@@ -143,6 +143,6 @@ function firstRevision(req: Request): number | undefined {
   return /^\d{1,16}$/.test(id) ? Number(id) : 0;
 }
 
-function toEntry({ clientId, generation }: MovedFloor): { client_id: string; generation: number } {
+function toEntry({ clientId, generation }: ClientRow): { client_id: string; generation: number } {
   return { client_id: clientId, generation };
 }

@@ -3,7 +3,7 @@ import type { Timer } from '../../core/clock';
 import type { GenerationSentinel } from '../../generation/source';
 import { describeFailure, noResponse } from '../../generation/source-error';
 import type { AuthServerSettings } from '../options';
-import { floorsSince } from '../storage/state';
+import { movedSince } from '../storage/state';
 import type { Store } from '../storage/store';
 import type { Publisher } from './publisher';
 
@@ -62,7 +62,7 @@ export async function keepSentinel(
   }
 
   async function repair(since: number): Promise<void> {
-    const floors = await floorsSince(store.state, since);
+    const floors = await movedSince(store.state, since);
     if (last !== undefined && !isRepairing) {
       logger.warn({ floors: floors.length }, 'the source has lost generations, they are published again');
     }

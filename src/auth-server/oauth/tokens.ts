@@ -1,8 +1,8 @@
-import { createPublicKey, randomUUID } from 'node:crypto';
+import { createPrivateKey, createPublicKey, randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import type { Context } from '../context';
-import { privateKeyOf, publishedKeys } from '../storage/keys';
-import type { ClientRow } from '../storage/state';
+import { publishedKeys } from '../storage/keys';
+import type { ClientRow, SigningAlgorithm } from '../storage/state';
 
 /** Response of the token endpoint (RFC 6749 section 5.1). */
 export interface TokenResponse {
@@ -32,7 +32,7 @@ export function issueToken(context: Context, client: ClientRow, scopes: readonly
   const scope = scopes.join(' ');
   const claims = { client_id: clientId, scope, generation, iat: Math.floor(clock() / 1000) };
   context.lastGranted.set(clientId, scopes);
-  const accessToken = jwt.sign(claims, privateKeyOf(signing), {
+  const accessToken = jwt.sign(claims, createPrivateKey({ key: signing.jwk, format: 'jwk' }), {
     header: { alg: signing.alg, typ: TOKEN_TYPE },
     algorithm: signing.alg,
     keyid: signing.kid,
@@ -65,11 +65,11 @@ function verify({ settings, store }: Context, token: string): AccessTokenClaims 
   const nowMs = clock();
   try {
     const header = jwt.decode(token, { complete: true })?.header;
-    const jwk = publishedKeys(store.state.keys, nowMs).find(({ kid }) => kid === header?.kid);
-    if (!jwk || header?.typ !== TOKEN_TYPE) return undefined;
-    const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
-    const checks = { algorithms: [jwk.alg], issuer, audience, clockTimestamp: Math.floor(nowMs / 1000) };
-    return jwt.verify(token, key, checks) as AccessTokenClaims;
+    const key = publishedKeys(store.state.keys, nowMs).find(({ kid }) => kid === header?.kid);
+    if (!key || header?.typ !== TOKEN_TYPE) return undefined;
+    const algorithms = [key['alg'] as SigningAlgorithm];
+    const checks = { algorithms, issuer, audience, clockTimestamp: Math.floor(nowMs / 1000) };
+    return jwt.verify(token, createPublicKey({ key, format: 'jwk' }), checks) as AccessTokenClaims;
   } catch {
     return undefined;
   }

@@ -2,11 +2,7 @@ import { link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'no
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 
-/**
- * Makes the directory for clients, keys and secrets if it is missing, for its owner only, and keeps it out of git.
- *
- * @throws Error that says what to do, when other users can write to it or it cannot be made.
- */
+/** Makes a directory for its owner only, out of git; throws an Error that says what to do where that is not possible. */
 export async function prepareDataDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
@@ -37,10 +33,9 @@ async function requirePrivate(path: string): Promise<void> {
 const heldHere = new Set<string>();
 
 /**
- * Takes a directory for this process, with a file `lock` that holds its pid. A lock of a dead process (`kill -9`) is
- * taken over immediately.
+ * Takes a directory for this process, with a file `lock` that holds its pid; returns what releases it. The lock of a dead
+ * process (`kill -9`) is taken over immediately.
  *
- * @returns what releases the directory
  * @throws Error when another process, or another server of this process, has the directory.
  */
 export async function lockDirectory(directory: string): Promise<() => Promise<void>> {

@@ -1,16 +1,9 @@
-import { createHash, createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto';
-import type { JsonWebKey, KeyObject } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPair } from 'node:crypto';
+import type { JsonWebKey } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { AuthServerSettings } from '../options';
 import type { KeyRing, SigningAlgorithm, StoredKey } from './state';
 import type { Store } from './store';
-
-/** An entry of the key set (RFC 7517 section 4): public members only. */
-export interface PublishedKey extends JsonWebKey {
-  readonly use: 'sig';
-  readonly alg: SigningAlgorithm;
-  readonly kid: string;
-}
 
 /** The members that a thumbprint covers, in order (RFC 7638 section 3.2). */
 const THUMBPRINT_MEMBERS = { RS256: ['e', 'kty', 'n'], ES256: ['crv', 'kty', 'x', 'y'] } as const;
@@ -19,7 +12,6 @@ const THUMBPRINT_MEMBERS = { RS256: ['e', 'kty', 'n'], ES256: ['crv', 'kty', 'x'
 const SKEW_MS = 60_000;
 
 const generate = promisify(generateKeyPair);
-const privateKeys = new WeakMap<StoredKey, KeyObject>();
 
 /** Makes a key: RSA of 2048 bits (RFC 7518 section 3.3) or P-256 (section 3.4). Its `kid` is its thumbprint. */
 export async function newSigningKey(alg: SigningAlgorithm): Promise<StoredKey> {
@@ -45,17 +37,10 @@ export async function rotateKeys(store: Store, settings: AuthServerSettings): Pr
   });
 }
 
-/** The key set at a time: the key that signs, and the retired ones whose tokens may still be valid. */
-export function publishedKeys({ signing, retired }: KeyRing, nowMs: number): PublishedKey[] {
+/** The entries of the key set (RFC 7517 section 4) at a time: of retired keys, those whose tokens may still be valid. */
+export function publishedKeys({ signing, retired }: KeyRing, nowMs: number): JsonWebKey[] {
   const published = [signing, ...retired].filter(isPublishedAt(nowMs));
   return published.map(({ kid, alg, jwk }) => ({ ...toPublic(jwk), use: 'sig', alg, kid }));
-}
-
-/** The private key as a `KeyObject`, imported once. */
-export function privateKeyOf(key: StoredKey): KeyObject {
-  const known = privateKeys.get(key) ?? createPrivateKey({ key: key.jwk, format: 'jwk' });
-  privateKeys.set(key, known);
-  return known;
 }
 
 function isPublishedAt(nowMs: number): (key: StoredKey) => boolean {

@@ -6,11 +6,7 @@ import type { ClientRow, KeyRing, SigningAlgorithm, State, StoredKey, StoredSecr
 /** Format of the file; a later one that older code cannot read gets the next number. */
 const FORMAT = 1;
 
-/**
- * Reads the state in a file; `undefined` when there is no file.
- *
- * @throws Error that names the file, when it cannot be used.
- */
+/** Reads the state in a file, if there is one; throws an Error that names the file when it cannot be used. */
 export async function readState(path: string): Promise<State | undefined> {
   try {
     return parseState(await readFile(path, 'utf8'));
@@ -29,11 +25,7 @@ export function serializeState({ revision, keys, clients }: State): string {
   return `${JSON.stringify({ format: FORMAT, revision, keys, clients: [...clients.values()] })}\n`;
 }
 
-/**
- * Reads the text that `serializeState` has written.
- *
- * @throws Error that says what is wrong; it never quotes the text, which holds the private key.
- */
+/** Reads the text of a file; throws an Error that says what is wrong but never quotes the text: it holds the private key. */
 export function parseState(text: string): State {
   const document = parseJson(text);
   if (!isObject(document)) throw new Error('it does not hold a JSON object');

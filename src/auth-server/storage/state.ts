@@ -65,15 +65,12 @@ export function nextNumber(previous: number, nowMs: number): number {
   return Math.max(previous + 1, nowMs);
 }
 
-/** The floor of a client, with the revision of its last change. */
-export type MovedFloor = Pick<ClientRow, 'clientId' | 'generation' | 'movedAt'>;
-
 /** Rows that are looked at in one go: about 5 ms of work. */
 const SLICE = 20_000;
 
-/** The floors that changed at or after a revision. Other requests are served in between: a state may be large. */
-export async function floorsSince({ clients }: State, revision: number): Promise<MovedFloor[]> {
-  const moved: MovedFloor[] = [];
+/** The rows whose generation moved at or after a revision. Other requests are served in between. */
+export async function movedSince({ clients }: State, revision: number): Promise<ClientRow[]> {
+  const moved: ClientRow[] = [];
   let seen = 0;
   for (const row of clients.values()) {
     if (row.movedAt >= revision) moved.push(row);

@@ -63,8 +63,7 @@ export class Store {
   /**
    * Opens the state in a directory, or begins one.
    *
-   * @throws Error when the directory is in use, cannot be written or is not private, or its state cannot be read; an
-   * existing state is never overwritten.
+   * @throws Error when the directory is in use or not private, or the state, which is then left as it is, cannot be read.
    */
   static async open(options: StoreOptions): Promise<Store> {
     const { dataDir } = options;
