@@ -4,7 +4,7 @@ export { contractCases } from './contract-cases/contract-cases';
 export type { ContractCases } from './contract-cases/contract-cases';
 export type { TokenSource } from './contract-cases/attacks';
 export type { ContractCase } from './contract-cases/operation-cases';
-export type { ContractCasesOptions, OperationName } from './contract-cases/options';
+export type { ContractCasesOptions } from './contract-cases/options';
 export type { ContractReport } from './contract-cases/report';
 export type { SampleRequest } from './contract-cases/sample-request';
 export { startTestIssuer } from './http-issuer/http-issuer';

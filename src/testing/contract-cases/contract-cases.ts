@@ -68,19 +68,15 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const responsesOf = documentedResponses(document, basePath);
   const contexts = operations
     .filter(({ access }) => access !== 'other')
-    .map((operation): CaseContext => {
-      const { method, path } = operation;
-      const given = settings.requestOf({ operationId: operation.operation.operationId, method, path });
-      return {
-        ...{ operation, settings, call: target.call, refused, compareRefusal },
-        declaredScopes: declaredScopes(document),
-        name: nameOf(operation),
-        documented: responsesOf(operation),
-        seen: new Set(),
-        accepted: new Set(),
-        prepare: once(() => prepareRequest(document, operation, given)),
-      };
-    });
+    .map((operation): CaseContext => ({
+      ...{ operation, settings, call: target.call, refused, compareRefusal },
+      declaredScopes: declaredScopes(document),
+      name: nameOf(operation),
+      documented: responsesOf(operation),
+      seen: new Set(),
+      accepted: new Set(),
+      prepare: once(() => prepareRequest(document, operation, settings.requestOf(operation))),
+    }));
   const notTested = operations.filter(({ access }) => access === 'other').map(nameOf);
   const cases = [
     ...acceptanceCase(contexts),

@@ -1,17 +1,10 @@
 import type { RequestListener } from 'node:http';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
+import { nameOf } from '../../openapi/document';
+import type { LocatedOperation } from '../../openapi/document';
 import type { TokenSource } from './attacks';
 import type { SampleRequest } from './sample-request';
-
-/** Identifies an operation. */
-export interface OperationName {
-  readonly operationId: string | undefined;
-  /** `GET` */
-  readonly method: string;
-  /** As OpenAPI writes it: `/v1/orders/{id}`. */
-  readonly path: string;
-}
 
 /** Options of `contractCases()`: an app in this process, or a server in any language. */
 export type ContractCasesOptions = {
@@ -21,10 +14,13 @@ export type ContractCasesOptions = {
   readonly issuer: TokenSource;
   /**
    * Values for requests where those of the document do not lead to a success: by operationId or `GET /orders/{id}`, or
-   * a function. Default: examples of the document, else small values that its schemas allow.
+   * a function of the operation (`method` in upper case). Default: examples of the document, else small values that its
+   * schemas allow.
    */
   readonly requests?:
-    Readonly<Record<string, SampleRequest>> | ((operation: OperationName) => SampleRequest | undefined) | undefined;
+    | Readonly<Record<string, SampleRequest>>
+    | ((operation: { operationId: string | undefined; method: string; path: string }) => SampleRequest | undefined)
+    | undefined;
   /** Prefix of every path of the document. Default: the path of `url` or of the document's first server. */
   readonly basePath?: string | undefined;
   /** Paths to skip, with their base path; `/docs/*` for everything below. Default: none. */
@@ -69,7 +65,7 @@ export interface ContractSettings {
   readonly propagationMs: number;
   readonly beforeGuard: BeforeGuard;
   readonly ignore: readonly string[];
-  readonly requestOf: (operation: OperationName) => SampleRequest;
+  readonly requestOf: (operation: LocatedOperation) => SampleRequest;
 }
 
 const KEYS = [
@@ -133,8 +129,10 @@ function readRequests(
   read: OptionReader<(typeof KEYS)[number]>,
   requests: ContractCasesOptions['requests'] = {},
 ): ContractSettings['requestOf'] {
-  if (typeof requests === 'function') return (operation) => requests(operation) ?? {};
+  if (typeof requests === 'function') {
+    return ({ operation: { operationId }, method, path }) => requests({ operationId, method, path }) ?? {};
+  }
   if (typeof requests !== 'object' || requests === null) read.refuse('requests', 'an object or a function');
   const known = new Map(Object.entries(requests));
-  return ({ operationId, method, path }) => known.get(operationId ?? '') ?? known.get(`${method} ${path}`) ?? {};
+  return (at) => known.get(at.operation.operationId ?? '') ?? known.get(nameOf(at)) ?? {};
 }

@@ -81,12 +81,11 @@ export function compareChallenge(response: ResponseLike, expected?: Readonly<Rec
   // A success with the header is not a refusal: the caller got what it asked for.
   const isRefusal = response.status >= 400 && response.status < 500;
   const challenge = isRefusal && header !== undefined ? bearerChallenge(header) : undefined;
-  const texts = { expectation, received };
-  if (!challenge) return { got: received, expected: expected ?? 'a refusal with a Bearer challenge', ...texts };
-  if (!expected) return { got: challenge, expected: challenge, ...texts };
-  const unnamed = COMPARED_WHEN_NAMED.filter((name) => !(name in expected));
-  const got = Object.fromEntries(Object.entries(challenge).filter(([name]) => !unnamed.includes(name)));
-  return { got, expected, ...texts };
+  const wanted = expected ?? challenge ?? 'a refusal with a Bearer challenge';
+  const isCompared = ([name]: [string, unknown]): boolean =>
+    !expected || name in expected || !COMPARED_WHEN_NAMED.includes(name);
+  const got = challenge ? Object.fromEntries(Object.entries(challenge).filter(isCompared)) : received;
+  return { got, expected: wanted, expectation, received };
 }
 
 /**
@@ -96,16 +95,14 @@ export function compareChallenge(response: ResponseLike, expected?: Readonly<Rec
  */
 export function compareProblem(response: ResponseLike, expected: ExpectedProblem): Comparison {
   const type = headerOf(response, 'content-type')?.split(';')[0];
-  if (type === PROBLEM && !isParsed(response.body)) {
+  const { status, body } = response;
+  if (type === PROBLEM && !isParsed(body)) {
     const hint = 'pass { status, headers, body: await response.json() }';
-    throw new TypeError(`the body of the response is not parsed, got ${describe(response.body)}; ${hint}`);
+    throw new TypeError(`the body of the response is not parsed, got ${describe(body)}; ${hint}`);
   }
-  const body: Readonly<Record<string, unknown>> = isParsed(response.body) ? response.body : {};
-  const got = {
-    status: response.status,
-    type,
-    body: Object.fromEntries(Object.keys(expected).map((name) => [name, body[name]])),
-  };
+  const members: Readonly<Record<string, unknown>> = isParsed(body) ? body : {};
+  const named = Object.fromEntries(Object.keys(expected).map((name) => [name, members[name]]));
+  const got = { status, type, body: named };
   return {
     got,
     expected: { status: expected.status, type: PROBLEM, body: { ...expected } },
@@ -137,13 +134,10 @@ function headerOf(response: ResponseLike, name: string): string | undefined {
   if (typeof status !== 'number' || !isParsed(headers)) {
     throw new TypeError(`expected a response with status and headers, got ${describe(response)}; is an await missing?`);
   }
-  const value = isHeaders(headers) ? headers.get(name) : headers[name];
+  // By its method, not by `instanceof`: a test environment may have another `Headers`, or none.
+  const { get } = headers as { readonly get?: (name: string) => unknown };
+  const value = typeof get === 'function' ? get.call(headers, name) : headers[name];
   return typeof value === 'string' ? value : undefined;
-}
-
-/** By its method, not by `instanceof`: a test environment may have another `Headers`, or none. */
-function isHeaders(headers: object): headers is { get(name: string): string | null } {
-  return 'get' in headers && typeof headers.get === 'function';
 }
 
 /** Whether a value is an object but not an unread stream. */

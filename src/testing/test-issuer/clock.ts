@@ -21,14 +21,10 @@ export interface TestClock {
   set(ms: number): void;
 }
 
-interface Task {
-  readonly dueMs: number;
-  run(): void;
-}
-
 /** Makes a clock that runs like `base` until it is moved, and a schedule whose timers follow it. */
 export function testClock(base: Clock): { readonly clock: TestClock; readonly schedule: Schedule } {
-  const pending = new Set<Task>();
+  /** Timers with the time at which each is due, in ms. */
+  const pending = new Map<() => void, number>();
   let offsetMs = 0;
   let stoppedMs: number | undefined;
 
@@ -37,8 +33,8 @@ export function testClock(base: Clock): { readonly clock: TestClock; readonly sc
   }
 
   function runDue(): void {
-    const due = [...pending].filter(({ dueMs }) => dueMs <= now());
-    for (const task of due.sort((a, b) => a.dueMs - b.dueMs)) task.run();
+    const due = [...pending].filter(([, dueMs]) => dueMs <= now()).sort(([, a], [, b]) => a - b);
+    for (const [run] of due) run();
   }
 
   const clock: TestClock = {
@@ -63,15 +59,14 @@ export function testClock(base: Clock): { readonly clock: TestClock; readonly sc
   /** Fires after the real delay, or earlier when the clock is moved past it. */
   function schedule(task: () => void, delayMs: number): { cancel(): void } {
     const timer = systemSchedule(run, delayMs);
-    const entry: Task = { dueMs: now() + delayMs, run };
+    function cancel(): boolean {
+      timer.cancel();
+      return pending.delete(run);
+    }
     function run(): void {
       if (cancel()) task();
     }
-    function cancel(): boolean {
-      timer.cancel();
-      return pending.delete(entry);
-    }
-    pending.add(entry);
+    pending.set(run, now() + delayMs);
     return { cancel };
   }
 

@@ -68,9 +68,6 @@ export const COMMON_OPTIONS = [
   'clock',
 ] as const satisfies readonly (keyof TestIssuerOptions)[];
 
-/** Early enough that setting the clock back never puts a generation in the future. */
-const FIRST_GENERATION = FIRST_TIME_MS;
-
 /**
  * Makes an issuer for contract tests. The gate gets its keys and generations directly, so nothing is fetched and nothing
  * listens, and every change takes effect with the next request.
@@ -138,7 +135,8 @@ export function publishingIssuer(
 function testGenerations(clock: Clock) {
   const memory = memoryGenerations({ clock });
   const floors = new Map<string, number>();
-  const generationOf = (clientId: string): number => floors.get(clientId) ?? FIRST_GENERATION;
+  // The first one is so early that setting the clock back never puts a generation in the future.
+  const generationOf = (clientId: string): number => floors.get(clientId) ?? FIRST_TIME_MS;
 
   function bump(clientId = DEFAULT_CLIENT): number {
     const generation = Math.max(generationOf(clientId) + 1, Math.floor(clock()));
