@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { blocksOf, PAGES_WITH_CODE, programOf, ROOT } from '../../docs/blocks';
+
+const folder = mkdtempSync(join(tmpdir(), 'tillgate-docs-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** What the examples import from the reader's own project. */
+const MODULES = {
+  'app.ts': "import type { Express } from 'express';\nexport declare function makeApp(options: object): Express;\n",
+  'pages/handlers.ts':
+    "import type { RequestHandler } from 'express';\nexport declare const listOrders: RequestHandler, listReports: RequestHandler, listStores: RequestHandler;\n",
+};
+
+const TSCONFIG = {
+  extends: join(ROOT, 'tsconfig.json'),
+  compilerOptions: {
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+    typeRoots: [join(ROOT, 'node_modules/@types')],
+    paths: {
+      tillgate: [join(ROOT, 'src/index.ts')],
+      'tillgate/generations': [join(ROOT, 'src/generation/index.ts')],
+      'tillgate/*': [join(ROOT, 'src/*/index.ts')],
+    },
+  },
+  include: ['pages', join(ROOT, 'src/express/passport.d.ts')],
+};
+
+it('the examples of README.md and docs/ compile, as TypeScript in the strict mode', () => {
+  mkdirSync(join(folder, 'pages'));
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
+  for (const [name, text] of Object.entries(MODULES)) writeFileSync(join(folder, name), text);
+  for (const page of PAGES_WITH_CODE) {
+    const { imports, body } = programOf(blocksOf(page).filter(({ mode }) => mode !== 'sketch'));
+    writeFileSync(join(folder, 'pages', `${page.replace(/\W/g, '-')}.ts`), `${imports.join('')}\n${body}`);
+  }
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8', cwd: folder });
+  expect(stdout).toBe('');
+}, 180_000);

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { blocksOf } from '../../docs/blocks';
+import { collect, stop } from '../setup/process';
+import { install } from './consumer';
+import type { Ended } from './npm';
+import { packTillgate } from './tarball';
+
+let folder: string;
+let installed: Ended;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tillgate-readme-'));
+  const tarball = await packTillgate(join(folder, 'package'));
+  await writeFile(join(folder, 'package.json'), '{ "dependencies": { "express": "^5.0.0" } }');
+  installed = await install(folder, tarball);
+}, 240_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('the README, in an empty folder', () => {
+  it('installs', () => {
+    expect(installed).toMatchObject({ exitCode: 0, errors: '' });
+  });
+
+  it('starts an API with its first example, which asks for a token', async () => {
+    const [first] = blocksOf('README.md');
+    const listening = 'const server = app.listen(0, () => console.log(server.address().port));';
+    const source = first?.source.replace('app.listen(3000);', listening);
+    expect(source).toContain(listening);
+    await writeFile(join(folder, 'server.mjs'), source ?? '');
+    const child = spawn(process.execPath, ['server.mjs'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    const errors = collect(child.stderr);
+    try {
+      const port = await new Promise<string>((resolve, reject) => {
+        child.stdout.once('data', (chunk: Buffer) => resolve(String(chunk).trim()));
+        child.once('close', () => reject(new Error(errors())));
+      });
+      const response = await fetch(`http://127.0.0.1:${port}/v1/orders`);
+      expect(response.status).toBe(401);
+      expect(await response.json()).toMatchObject({ code: 'missing_token' });
+    } finally {
+      await stop(child);
+    }
+  });
+
+  it('links to files of the package only', () => {
+    const home = join(folder, 'node_modules/tillgate');
+    const readme = readFileSync(join(home, 'README.md'), 'utf8');
+    const targets = [...readme.matchAll(/\]\(([^)#]+)/g)].map(([, target = '']) => target);
+    expect(targets.length).toBeGreaterThan(20);
+    expect(targets.filter((target) => !existsSync(join(home, target)))).toEqual([]);
+  });
+});

@@ -1,0 +1,166 @@
+import { createServer } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { transformSync } from 'esbuild';
+import express from 'express';
+import type { Express } from 'express';
+import request from 'supertest';
+import * as tillgate from '../../src';
+import type { AuthenticateOptions, Gate } from '../../src';
+import * as app from '../../src/app';
+import type { AppOptions } from '../../src/app';
+import * as generations from '../../src/generation';
+import * as testing from '../../src/testing';
+import type { TestIssuer } from '../../src/testing';
+import { recordingLogger } from '../support/log';
+import { blocksOf, PAGES_WITH_CODE, programOf, ROOT } from './blocks';
+
+/** What the examples of a page have made. */
+interface Result {
+  readonly apps: readonly Express[];
+  readonly issuers: readonly TestIssuer[];
+  readonly tests: readonly { readonly name: string; readonly run: () => unknown }[];
+}
+
+type Body = (
+  require: (name: string) => unknown,
+  it: (name: string, run: () => unknown) => void,
+  process: object,
+) => Promise<void>;
+
+/** Runs the examples of a page: nothing is fetched, no port is taken, and what they open is closed. */
+async function runPage(page: string): Promise<Result> {
+  const { imports, body } = programOf(blocksOf(page).filter(({ mode }) => mode === 'run'));
+  const requires = imports.flatMap(requireOf).join('\n');
+  const { code } = transformSync(`(async () => {\n${body}})()`, { loader: 'ts', target: 'node20' });
+  const result = { apps: [], issuers: [], gates: [], tests: [] } as Made & { tests: Result['tests'][number][] };
+  const modules = modulesFor(result);
+  const load = (name: string): unknown => {
+    if (!Object.hasOwn(modules, name)) throw new Error(`${page} imports ${name}, which this test does not know`);
+    return modules[name];
+  };
+  // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the examples of our own pages
+  const run = new Function('require', 'it', 'process', `${requires}\nreturn ${code}`) as Body;
+  await run(load, (name, test) => result.tests.push({ name, run: test }), { once() {} });
+  await Promise.all(result.gates.map((gate) => gate.close()));
+  return result;
+}
+
+function requireOf(statement: string): readonly string[] {
+  const [, names = '', from = ''] = /^import (.*) from '(.*)';/.exec(statement) ?? [];
+  if (names.startsWith('type ')) return [];
+  return [`const ${names.startsWith('{') ? names : `{ default: ${names} }`} = require('${from}');`];
+}
+
+interface Made {
+  readonly apps: Express[];
+  readonly issuers: TestIssuer[];
+  readonly gates: Gate[];
+}
+
+function fetchFromThisMachine(url: string, init: RequestInit): Promise<Response> {
+  return url.startsWith('http://127.0.0.1:') ? fetch(url, init) : Promise.reject(new Error('offline'));
+}
+
+function modulesFor({ apps, issuers, gates }: Made): Readonly<Record<string, unknown>> {
+  const isolated = { fetch: fetchFromThisMachine, logger: recordingLogger() };
+  function authenticate(options: AuthenticateOptions): Gate {
+    const gate = tillgate.authenticate({ ...isolated, ...options });
+    gates.push(gate);
+    return gate;
+  }
+  function createApp(options: AppOptions): app.App {
+    const gate = { ...app.authenticateOptions(options.settings), ...isolated };
+    return app.createApp({ gate, logger: recordingLogger(), ...options });
+  }
+  function makeExpress(): Express {
+    const made = express();
+    // The handlers of the examples are called without a port of their own.
+    made.listen = () => createServer(made);
+    apps.push(made);
+    return made;
+  }
+  const handler = (_req: unknown, res: { json(body: unknown): void }): void => res.json([]);
+  function createTestIssuer(): TestIssuer {
+    const issuer = testing.createTestIssuer();
+    issuers.push(issuer);
+    return issuer;
+  }
+  return {
+    express: { default: Object.assign(makeExpress, express), Router: express.Router },
+    supertest: { default: request },
+    tillgate: { ...tillgate, authenticate },
+    'tillgate/app': { ...app, createApp },
+    'tillgate/generations': generations,
+    'tillgate/testing': { ...testing, createTestIssuer },
+    './handlers.js': { listOrders: handler, listReports: handler, listStores: handler },
+  };
+}
+
+describe.each(PAGES_WITH_CODE)('the examples of %s', (page) => {
+  it('are well-formed', () => {
+    for (const { source } of blocksOf(page)) transformSync(source, { loader: 'ts', format: 'esm', target: 'node20' });
+  });
+
+  if (blocksOf(page).every(({ mode }) => mode !== 'run')) return;
+
+  it('run, and their own tests pass', async () => {
+    const { tests } = await runPage(page);
+    for (const { run } of tests) await run();
+  });
+});
+
+describe('the README', () => {
+  it('shows what the first example responds with', async () => {
+    const { apps, tests } = await runPage('README.md');
+    const text = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const [, shown = ''] = /```console\n[^]*?\n(HTTP[^]*?)\n```/.exec(text) ?? [];
+    const [head = '', body = ''] = shown.split('\n\n');
+    const [status = '', ...headers] = head.split('\n');
+
+    const response = await request(apps[0] as Express).get('/v1/orders');
+    expect(`HTTP/1.1 ${response.status} Unauthorized`).toBe(status);
+    for (const header of headers) {
+      const [, name = '', value] = /^([^:]+): (.*)$/.exec(header) ?? [];
+      expect(response.get(name)).toBe(value);
+    }
+    expect(JSON.parse(body)).toEqual(response.body);
+    expect(tests).toHaveLength(2);
+  });
+});
+
+describe('the recipes', () => {
+  let app: Express;
+  let issuer: TestIssuer;
+  beforeAll(async () => {
+    const { apps, issuers } = await runPage('docs/recipes.md');
+    [app, issuer] = [apps[0] as Express, issuers[0] as TestIssuer];
+  });
+
+  function get(path: string, token?: Parameters<TestIssuer['token']>[0]): request.Test {
+    return token ? request(app).get(path).auth(issuer.token(token), { type: 'bearer' }) : request(app).get(path);
+  }
+
+  it('open a store to its own clients only', async () => {
+    const till = { scope: 'orders:read', claims: { store: 'eu-1' } };
+    await get('/stores/eu-1/orders', till).expect(200, { store: 'eu-1' });
+    await get('/stores/eu-2/orders', till).expect(403);
+    await get('/stores/eu-1/regions/us', { clientId: 'till-1' }).expect(204);
+    await get('/stores/eu-1/regions/asia', { clientId: 'till-1' }).expect(403);
+  });
+
+  it('show the menu to everybody, and refuse bad tokens', async () => {
+    await get('/menu').expect(200, { dishes: ['soup'], prices: 'public' });
+    await get('/menu', {}).expect(200, { dishes: ['soup'], prices: 'yours' });
+    await get('/menu', { expired: true }).expect(401);
+    await request(app).put('/menu').expect(401);
+  });
+
+  it('send errors in the format of the app, with the status and the challenge of the gate', async () => {
+    const response = await get('/legacy/orders', { expired: true }).expect(401, {
+      error: 'The access token has expired.',
+    });
+    expect(response.get('WWW-Authenticate')).toContain('error="invalid_token"');
+    await get('/legacy/orders', {}).expect(403);
+  });
+});
