@@ -1,5 +1,5 @@
 import type { WriteFileOptions } from 'node:fs';
-import { lstatSync, readFileSync, readdirSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { lstatSync, readFileSync, readdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import * as promises from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeDurably } from '../../src/auth-server/storage/durable-file';
@@ -7,6 +7,7 @@ import type { FileSystem } from '../../src/auth-server/storage/durable-file';
 import { newSigningKey } from '../../src/auth-server/storage/keys';
 import { Store } from '../../src/auth-server/storage/store';
 import { recordingLogger } from '../support/log';
+import { expectPrivate } from '../support/private-file';
 import { closeAll, newDirectory, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
@@ -56,8 +57,7 @@ it('replaces the file, readable for its owner only, and leaves nothing next to i
   writeFileSync(path, 'old', { mode: 0o644 });
   await writeDurably(path, 'new');
   expect(readFileSync(path, 'utf8')).toBe('new');
-  // Windows has no permission bits.
-  if (process.platform !== 'win32') expect(statSync(path).mode & 0o777).toBe(0o600);
+  expectPrivate(path);
   expect(readdirSync(join(path, '..'))).toEqual(['state.json']);
 });
 

@@ -6,7 +6,6 @@ import {
   readdirSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +15,7 @@ import { Store } from '../../src/auth-server/storage/store';
 import { newSigningKey } from '../../src/auth-server/storage/keys';
 import { fakeTime, settle } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
+import { expectPrivate } from '../support/private-file';
 import { AUDIENCE, ISSUER, changesOf, closeAll, newDirectory, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
@@ -44,8 +44,8 @@ describe('what is kept on disk', () => {
     const server = await startServer({ dataDir });
     const { client_secret: secret } = await registerClient(server);
     const path = join(dataDir, 'state.json');
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expectPrivate(path);
+    expectPrivate(dataDir, 0o700);
     expect(readFileSync(path, 'utf8')).toContain('"pos-17"');
     expect(readFileSync(path, 'utf8')).not.toContain(secret);
   });

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expectPrivate } from '../support/private-file';
 import { cliScene, json } from './harness';
 import type { CliScene, SentRequest } from './harness';
 
@@ -101,7 +102,7 @@ describe('clients', () => {
     });
     expect(JSON.parse(sent[0]?.body ?? '')).toEqual({ client_id: 'till-2', description: 'Till', scope: TILL.scope });
     const file = join(dataDir, 'credentials.json');
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expectPrivate(file);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
       embedded: { 'till-2': { client_secret: 'first-secret', scope: TILL.scope } },
     });

@@ -1,5 +1,6 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expectPrivate } from '../support/private-file';
 import { cliScene } from './harness';
 import type { CliScene, Outcome } from './harness';
 
@@ -58,7 +59,7 @@ describe('dev', () => {
       ['kiosk', 'orders:read items:read menus:read payments:read'],
     ]);
     const file = join(home.dataDir, 'credentials.json');
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expectPrivate(file);
     expect(readFileSync(file, 'utf8')).toContain(report.clients[0]?.client_secret);
     expect((await dev.stop()).exitCode).toBe(0);
   });

@@ -1,9 +1,9 @@
 import { explain } from '../../src';
 import type { Gate } from '../../src';
 import { gateApp } from '../support/gate-app';
-import { GENERATION, token } from '../support/issuer';
+import { AUDIENCE, GENERATION, ISSUER, NOW_MS, token } from '../support/issuer';
 import type { TokenParts } from '../support/issuer';
-import { newKey, testKey } from '../support/keys';
+import { jwks, newKey, testKey } from '../support/keys';
 
 const CHECKS = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'];
 
@@ -91,6 +91,33 @@ describe('explain()', () => {
       check: 'generation',
       reason: 'superseded',
     });
+  });
+
+  it('selects the keys by iss where there are several issuers: another one fails before everything else', async () => {
+    const issuer = (name: string) => ({ issuer: name, audience: AUDIENCE, keys: jwks(testKey()) });
+    const { gate } = gateApp({ issuers: [issuer(ISSUER), issuer('https://other.test')] });
+    const failed = async (iss: string) =>
+      (await explain(token({ claims: { iss } }), { gate })).checks.find(({ outcome }) => outcome === 'failed');
+    expect(await failed('https://third.test')).toMatchObject({ check: 'structure', reason: 'wrong_issuer' });
+    const single = gateApp();
+    const explained = await explain(token({ claims: { iss: 'https://third.test' } }), { gate: single.gate });
+    expect(explained.checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims' });
+  });
+
+  it('rejects with what is not a refusal, and leaves a gate open that it was given', async () => {
+    let isBroken = true;
+    const clock = (): number => {
+      if (isBroken) throw new RangeError('the clock is broken');
+      return NOW_MS;
+    };
+    const { gate } = gateApp();
+    const close = jest.spyOn(gate, 'close');
+    expect((await explain(token(), { gate })).accepted).toBe(true);
+    expect(close).not.toHaveBeenCalled();
+    const broken = gateApp({ generationClaim: false, clock });
+    await expect(explain(token(), { gate: broken.gate })).rejects.toThrow('the clock is broken');
+    isBroken = false;
+    expect((await explain(token(), { gate: broken.gate })).accepted).toBe(true);
   });
 
   it.each<[string, unknown, unknown, string]>([

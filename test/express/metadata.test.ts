@@ -1,6 +1,7 @@
 import express from 'express';
 import request from 'supertest';
 import { protectedResourceMetadata } from '../../src';
+import { gateApp } from '../support/gate-app';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 const options = { resource: 'https://api.test', authorizationServers: ['https://login.test'] };
@@ -43,7 +44,51 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
     await request(app).get(`${WELL_KNOWN}x`).expect(404, 'next');
   });
 
+  it('is where the challenge of a gate says, and tells route audits its paths', async () => {
+    const resource = 'https://api.test/shop';
+    const challenge = (await gateApp({ resource }).get()).headers['www-authenticate'] as string;
+    const { pathname, origin } = new URL(/resource_metadata="([^"]*)"/.exec(challenge)?.[1] ?? '');
+    expect(origin).toBe('https://api.test');
+    await request(appWith({ ...options, resource }))
+      .get(pathname)
+      .expect(200);
+    const shownBy = ({ name, serves }: { name: string; serves?: unknown }): unknown => [name, serves];
+    const paths = [WELL_KNOWN, `${WELL_KNOWN}/shop`];
+    const middleware = protectedResourceMetadata({ ...options, resource: `${resource}/` });
+    expect(shownBy(middleware)).toEqual(['protectedResourceMetadata', paths]);
+    expect(shownBy(protectedResourceMetadata(options))).toEqual(['protectedResourceMetadata', [WELL_KNOWN]]);
+  });
+
+  it.each(['http://api.internal', 'https://api.test/shop?tenant=1'])('accepts the resource %s', async (resource) => {
+    const { body } = await request(appWith({ ...options, resource })).get(WELL_KNOWN);
+    expect(body.resource).toBe(resource);
+  });
+
   it.each<[Record<string, unknown>, string]>([
+    ...['https://user@api.test', 'https://:secret@api.test'].map(
+      (resource) =>
+        [
+          { resource },
+          'option "resource" must be an http(s) URL without a fragment, user name and password, got "https://api.test/"',
+        ] as [Record<string, unknown>, string],
+    ),
+    [
+      { resource: 'https://[' },
+      'option "resource" must be an http(s) URL without a fragment, user name and password, got "https://["',
+    ],
+    [
+      { resource: 'x-https://api.test' },
+      'option "resource" must be an http(s) URL without a fragment, user name and password, got "x-https://api.test"',
+    ],
+    [
+      { authorizationServers: 'https://login.test' },
+      'option "authorizationServers" must be an array of at least one issuer, got "https://login.test"',
+    ],
+    [
+      { authorizationServers: ['https://login.test', 1] },
+      'option "authorizationServers" must be an array of at least one issuer, got an array of 2',
+    ],
+    [{ scopes: ['a', 'b c'] }, 'option "scopes" must be an array of scopes, got an array of 2'],
     [
       { resource: undefined },
       'option "resource" must be an http(s) URL without a fragment, user name and password, got undefined',

@@ -149,6 +149,30 @@ describe('problemHandler()', () => {
     await expect(request(app).get('/x/1')).rejects.toThrow(/aborted|hang up/);
   });
 
+  it('names the page of each problem where problemTypes says where these are', async () => {
+    const typeOf = async (error: unknown): Promise<unknown> => {
+      const handler = problemHandler({ logger: recordingLogger(), problemTypes: 'https://api.test/problems/' });
+      const app = express().get('/', throwing(error)).use(handler);
+      return ((await request(app).get('/')).body as { type: string }).type;
+    };
+    expect(await typeOf(Object.assign(new Error(), { status: 404 }))).toBe('https://api.test/problems/not_found');
+    expect(await typeOf(new Error())).toBe('https://api.test/problems/internal_error');
+    expect(await typeOf(new AuthError('expired'))).toBe('https://api.test/problems/invalid_token');
+  });
+
+  it('is silent about the ordinary and reports to the console by default', async () => {
+    const error = jest.spyOn(console, 'error').mockImplementation();
+    try {
+      const app = express()
+        .get('/', throwing(new Error('broken')))
+        .use(problemHandler());
+      await request(app).get('/').expect(500);
+      expect(error).toHaveBeenCalledWith(expect.stringContaining('tillgate: unexpected error {"route":"GET /"'));
+    } finally {
+      error.mockRestore();
+    }
+  });
+
   it('refuses options it does not know', () => {
     expect(() => problemHandler({ problemTypes: 'problems/' })).toThrow(
       /option "problemTypes" must be an http\(s\) URL/,
@@ -160,6 +184,30 @@ describe('problemHandler()', () => {
 });
 
 describe('sendProblem()', () => {
+  it('takes a title and a type, and does without a detail', async () => {
+    const app = express().get('/', (req, res) =>
+      sendProblem(Object.assign(req, { id: 17 }), res, {
+        status: 499,
+        code: 'closed',
+        type: 'https://x.test/y',
+        title: 'Closed',
+      }),
+    );
+    const { text, headers } = await request(app).get('/');
+    expect(text).toBe('{"type":"https://x.test/y","title":"Closed","status":499,"code":"closed","request_id":"17"}');
+    expect(headers['content-length']).toBe(String(text.length));
+  });
+
+  it('uses the word Error for a status without a phrase', async () => {
+    const app = express().get('/', (req, res) => sendProblem(req, res, { status: 499, code: 'closed' }));
+    expect((await request(app).get('/')).body).toEqual({
+      type: 'about:blank',
+      title: 'Error',
+      status: 499,
+      code: 'closed',
+    });
+  });
+
   it('writes what it is given, with the standard phrase as title, members and headers', async () => {
     const app = express().get('/', (req, res) =>
       sendProblem(req, res, {

@@ -47,6 +47,58 @@ describe("refusals: 'next'", () => {
     expect(response.body).toEqual({ own: (same.body as { detail: string }).detail });
   });
 
+  it('hands over what operators need to know, next to what callers may', async () => {
+    const { get, errors } = appOf({ exposeReasons: false });
+    await get(token({ claims: { client_id: '' } }));
+    await get(token({ claims: { scope: '' } }));
+    const claim = requireClaim('store', () => {
+      throw new RangeError('broken test');
+    });
+    const other = appOf({}, claim);
+    await other.get(token());
+    expect(errors).toMatchObject([
+      {
+        reason: 'invalid_claims',
+        privateDetail: 'the client id is empty',
+        publicDetail: 'The access token is not valid.',
+      },
+      { reason: 'insufficient_scope', requiredScopes: ['orders:read'] },
+    ]);
+    expect(other.errors).toMatchObject([
+      { privateDetail: 'the test of claim store threw', cause: { message: 'broken test' } },
+    ]);
+  });
+
+  it('hands over when to retry after an outage', async () => {
+    const fetch = (): Promise<Response> => Promise.reject(new Error('down'));
+    const schedule = () => ({ cancel() {} });
+    const { get, errors } = appOf({ keys: undefined, jwksUri: 'https://login.test/jwks', fetch, schedule });
+    const { status, headers } = await get(token());
+    const [error] = errors as AuthError[];
+    expect([status, headers['retry-after']]).toEqual([503, String(error?.retryAfterSeconds)]);
+    expect(error).toMatchObject({ reason: 'keys_unavailable', headers: { 'Retry-After': headers['retry-after'] } });
+  });
+
+  it('hands over what is not a refusal as it is, and logs it', async () => {
+    const log = recordingLogger();
+    const failure = new RangeError('the clock is broken');
+    const clock = (): number => {
+      throw failure;
+    };
+    const errors: unknown[] = [];
+    const { gate } = gateApp({ refusals: 'next', generationClaim: false, clock, logger: log });
+    const handle: ErrorRequestHandler = (error, _req, res, _next) => {
+      errors.push(error);
+      res.status(500).end();
+    };
+    const app = express().use(gate).use(handle);
+    await request(app).get('/').set('Authorization', `Bearer ${token()}`).expect(500);
+    expect(errors).toEqual([failure]);
+    expect(log.entries).toEqual([
+      { level: 'error', fields: { error: failure.stack }, message: 'a request could not be decided' },
+    ]);
+  });
+
   it('exposes no reason to the app’s error handler where callers are to learn none', async () => {
     const { get } = appOf({ exposeReasons: false });
     const response = await get(token({ claims: { exp: 1 } }));

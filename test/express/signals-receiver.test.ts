@@ -1,55 +1,6 @@
-import { createSign, generateKeyPairSync } from 'node:crypto';
 import express from 'express';
 import request from 'supertest';
-import { signalsReceiver } from '../../src/index';
-import type { SignalsReceiverOptions } from '../../src/index';
-import { memoryGenerations } from '../../src/generation/memory';
-
-const NOW = Date.parse('2026-05-01T12:00:00.500Z');
-const NOW_SECONDS = Math.floor(NOW / 1000);
-const CAEP = 'https://schemas.openid.net/secevent/caep/event-type/';
-const SUBJECT = { format: 'iss_sub', iss: 'https://login.test', sub: 'pos-17' };
-
-const keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const foreign = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const jwk = { ...keyPair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'ES256', use: 'sig' };
-
-const event = (claims: object = {}): object => ({
-  iss: 'https://login.test',
-  aud: 'https://api.test/events',
-  jti: 'e1',
-  iat: NOW_SECONDS,
-  sub_id: SUBJECT,
-  events: { [`${CAEP}credential-change`]: { event_timestamp: NOW_SECONDS - 5 } },
-  ...claims,
-});
-
-function sign(claims: object, header: object = {}, key = keyPair.privateKey): string {
-  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const input = `${encode({ alg: 'ES256', typ: 'secevent+jwt', kid: 'k1', ...header })}.${encode(claims)}`;
-  const signature = createSign('sha256').update(input).sign({ key, dsaEncoding: 'ieee-p1363' });
-  return `${input}.${signature.toString('base64url')}`;
-}
-
-function setUp(overrides: Partial<SignalsReceiverOptions> = {}) {
-  const lines: string[] = [];
-  const note = (fields: object, message: string): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
-  const generations = memoryGenerations({ clock: () => NOW });
-  const receiver = signalsReceiver({
-    transmitter: 'https://login.test',
-    audience: 'https://api.test/events',
-    keys: { keys: [jwk] },
-    generationSource: generations,
-    clock: () => NOW,
-    logger: { info: note, warn: note, error: note },
-    ...overrides,
-  } as SignalsReceiverOptions);
-  const app = express().use('/events', receiver);
-  const deliver = (body: string, type = 'application/secevent+jwt'): request.Test =>
-    request(app).post('/events').set('Content-Type', type).send(body);
-  const floors = async (): Promise<unknown[]> => [...(await generations.read(0)).floors];
-  return { app, deliver, floors, lines };
-}
+import { CAEP, NOW_SECONDS, SUBJECT, event, foreign, setUp, sign } from './signals-scene';
 
 describe('signalsReceiver()', () => {
   it.each(['token-claims-change', 'credential-change', 'session-revoked'])(
@@ -120,13 +71,13 @@ describe('signalsReceiver()', () => {
     ['no token at all', 'garbage', 'invalid_request'],
     ['64 kB of text', 'a'.repeat(65_537), 'invalid_request'],
   ])('refuses %s', async (_name, body, err) => {
-    const { deliver, floors, lines } = setUp();
+    const { deliver, floors, log } = setUp();
     const response = await deliver(body);
     expect(response.status).toBe(400);
     expect(response.headers['content-type']).toBe('application/json');
     expect(response.body).toEqual({ err, description: expect.any(String) });
     expect(await floors()).toEqual([]);
-    expect(lines.join('\n')).not.toContain(body.slice(0, 200));
+    expect(JSON.stringify(log.entries)).not.toContain(body.slice(0, 200));
   });
 
   it('responds to a body that is still being sent when it is too large', async () => {
@@ -186,21 +137,5 @@ describe('signalsReceiver()', () => {
     expect([response.status, response.headers['retry-after'], response.text]).toEqual([503, '5', '']);
     expect((await deliver(sign(event()))).status).toBe(202);
     expect(outcomes).toEqual([]);
-  });
-
-  it.each([
-    [{ transmitter: '' }, 'signalsReceiver(): option "transmitter" must be a non-empty string, got ""'],
-    [
-      { audience: [] },
-      'signalsReceiver(): option "audience" must be a non-empty string, or an array of them, got an empty array',
-    ],
-    [
-      { generationSource: {} },
-      'signalsReceiver(): option "generationSource" must be a generation source with publish(), got an object',
-    ],
-    [{ keys: undefined, jwksUri: 'http://login.test/jwks' }, /option "jwksUri" must be https:/],
-    [{ transmiter: 'x' }, 'signalsReceiver(): unknown option "transmiter"; did you mean "transmitter"?'],
-  ])('refuses wrong options %j', (options, message) => {
-    expect(() => setUp(options as never)).toThrow(message);
   });
 });

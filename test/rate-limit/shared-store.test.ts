@@ -1,3 +1,5 @@
+import { runInNewContext } from 'node:vm';
+import type { Clock } from '../../src/core/clock';
 import { SharedRateStore } from '../../src/rate-limit/shared-store';
 import type { RedisCommands } from '../../src/rate-limit/shared-store';
 import { fakeTime } from '../support/fake-time';
@@ -9,29 +11,80 @@ const windowMs = 60_000;
 const open: SharedRateStore[] = [];
 afterEach(() => open.splice(0).forEach((store) => store.shutdown()));
 
-/** The effect of the three scripts; `fail` replaces the reply. */
+interface Entry {
+  value: number;
+  endMs: number;
+}
+
+/** Runs the scripts on counts with an end; `fail` replaces the reply. */
 class FakeRedis implements RedisCommands {
-  readonly counts = new Map<string, number>();
-  readonly asked: string[] = [];
+  readonly #clock: Clock;
+  readonly entries = new Map<string, Entry>();
+  readonly sent: string[] = [];
   fail: (() => Promise<unknown>) | undefined;
   closed = false;
 
-  send([command = '', script = '', , key = '', ttl]: readonly string[]): Promise<unknown> {
-    this.asked.push(`${command} ${key}`);
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  send([command = '', script = '', keys = '', key = '', argument = '']: readonly string[]): Promise<unknown> {
+    this.sent.push(`${command} ${keys} ${key}`);
     if (this.fail) return this.fail();
-    const count = this.counts.get(key) ?? 0;
-    if (script.includes('INCR')) {
-      this.counts.set(key, count + 1);
-      return Promise.resolve([count + 1, Number(ttl) - 1_000]);
-    }
-    if (script.includes('DEL')) return Promise.resolve(this.counts.delete(key) ? 1 : 0);
-    this.counts.set(key, count - 1);
-    return Promise.resolve(null);
+    const call = (name: string, ...args: readonly [string, number?]) => this.#commands[name]?.(...args);
+    return Promise.resolve(runInNewContext(asJavaScript(script), { call, KEYS: key, ARGV: argument }));
   }
 
   close(): void {
     this.closed = true;
   }
+
+  count(key: string): number | undefined {
+    return this.#entry(key)?.value;
+  }
+
+  #entry(key: string): Entry | undefined {
+    const entry = this.entries.get(key);
+    return entry && entry.endMs > this.#clock() ? entry : undefined;
+  }
+
+  #add(key: string, change: number): number {
+    const entry = this.#entry(key) ?? { value: 0, endMs: Infinity };
+    this.entries.set(key, entry);
+    return (entry.value += change);
+  }
+
+  readonly #commands: Readonly<Record<string, (key: string, argument?: number) => number>> = {
+    INCR: (key) => this.#add(key, 1),
+    DECR: (key) => this.#add(key, -1),
+    DEL: (key) => Number(this.entries.delete(key)),
+    EXISTS: (key) => (this.#entry(key) ? 1 : 0),
+    PTTL: (key) => {
+      const { endMs } = this.#entry(key) ?? { endMs: NaN };
+      if (Number.isNaN(endMs)) return -2;
+      return endMs === Infinity ? -1 : endMs - this.#clock();
+    },
+    PEXPIRE: (key, ms = 0) => {
+      const entry = this.#entry(key);
+      if (entry) entry.endMs = this.#clock() + ms;
+      return entry ? 1 : 0;
+    },
+  };
+}
+
+/** The Lua of these scripts is JavaScript in other words. */
+function asJavaScript(lua: string): string {
+  const words: readonly (readonly [RegExp, string])[] = [
+    [/\bif\b/g, 'if ('],
+    [/\bthen\b/g, ') {'],
+    [/\bend\b/g, '}'],
+    [/\blocal\b/g, 'let'],
+    [/\btonumber\b/g, 'Number'],
+    [/redis\.call/g, 'call'],
+    [/(KEYS|ARGV)\[1\]/g, '$1'],
+    [/return \{(.*)\}/g, 'return [$1]'],
+  ];
+  return `(() => { ${words.reduce((text, [word, replacement]) => text.replace(word, replacement), lua)} })()`;
 }
 
 interface Scene {
@@ -43,7 +96,8 @@ interface Scene {
 }
 
 function scene(): Scene {
-  const [redis, time, log] = [new FakeRedis(), fakeTime(), recordingLogger()];
+  const [time, log] = [fakeTime(), recordingLogger()];
+  const redis = new FakeRedis(time.clock);
   return {
     redis,
     time,
@@ -70,8 +124,21 @@ it('two processes share one count, under a key that names the client, until the 
   const { redis, time, process } = scene();
   const [one, other] = [process(), process()];
   expect([await hits(one), await hits(other), await hits(one), await hits(one, 'kiosk')]).toEqual([1, 2, 3, 1]);
-  expect([...redis.counts.keys()]).toEqual(['api pos', 'api kiosk']);
-  expect((await one.increment('pos')).resetTime?.getTime()).toBe(time.clock() + windowMs - 1_000);
+  expect([redis.count('api pos'), redis.count('api kiosk')]).toEqual([3, 1]);
+  expect(new Set(redis.sent)).toEqual(new Set(['EVAL 1 api pos', 'EVAL 1 api kiosk']));
+  time.step(1_000);
+  expect((await one.increment('pos')).resetTime.getTime()).toBe(time.clock() + windowMs - 1_000);
+});
+
+it('a window in Redis ends a whole window after its first hit: later hits do not move its end', async () => {
+  const { time, process } = scene();
+  const [one, other] = [process(), process()];
+  for (let second = 0; second < 60; second++) {
+    expect(await hits(second % 2 === 0 ? one : other)).toBe(second + 1);
+    time.step(1_000);
+  }
+  const { totalHits, resetTime } = await one.increment('pos');
+  expect([totalHits, resetTime.getTime()]).toEqual([1, time.clock() + windowMs]);
 });
 
 it('takes a hit back and forgets a key in Redis too', async () => {
@@ -83,6 +150,26 @@ it('takes a hit back and forgets a key in Redis too', async () => {
   expect(await hits(other)).toBe(2);
   await one.resetKey('pos');
   expect(await hits(other)).toBe(1);
+});
+
+it('begins no key when it takes back a hit whose window has ended', async () => {
+  const { redis, time, process } = scene();
+  const store = process();
+  await hits(store);
+  time.step(windowMs);
+  await store.decrement('pos');
+  expect(redis.count('api pos')).toBeUndefined();
+});
+
+it('takes a hit back and forgets a key in its own count, which is used while Redis fails', async () => {
+  const { redis, process } = scene();
+  const store = process();
+  redis.fail = refused('ECONNREFUSED');
+  expect([await hits(store), await hits(store)]).toEqual([1, 2]);
+  await store.decrement('pos');
+  expect(await hits(store)).toBe(2);
+  await store.resetKey('pos');
+  expect(await hits(store)).toBe(1);
 });
 
 it.each([
@@ -97,7 +184,7 @@ it.each([
     const { redis, time, log, process } = scene();
     const store = process();
     await hits(store);
-    redis.counts.set('api pos', 100);
+    redis.entries.set('api pos', { value: 100, endMs: Infinity });
     redis.fail = fail;
     expect([await hits(store), await hits(store)]).toEqual([2, 3]);
     time.step(10_000);
@@ -121,7 +208,7 @@ it('while Redis fails, one request a second asks it, and no other waits', async 
     time.step(1_000);
     await Promise.all([hits(store), hits(store), hits(store)]);
   }
-  expect(redis.asked).toHaveLength(4);
+  expect(redis.sent).toHaveLength(4);
 });
 
 it('requests that wait for Redis when it begins to fail warn once together', async () => {
@@ -136,7 +223,7 @@ it('requests that wait for Redis when it begins to fail warn once together', asy
 it('goes back to Redis by itself, and says so', async () => {
   const { redis, time, log, process } = scene();
   const store = process();
-  redis.counts.set('api pos', 50);
+  redis.entries.set('api pos', { value: 50, endMs: Infinity });
   redis.fail = refused('ECONNREFUSED');
   await hits(store);
   redis.fail = undefined;

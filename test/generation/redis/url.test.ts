@@ -43,7 +43,10 @@ describe('a redis: address', () => {
   it('makes an ioredis client when both packages are there', async () => {
     const { load, made, redis } = packages('ioredis', 'redis');
     const source = redisFromUrl('rediss://pos:hunter2@db.example:6380/3', { load });
-    expect(made).toEqual([['ioredis', 'rediss://pos:hunter2@db.example:6380/3', expect.any(Object)]]);
+    const options = { connectTimeout: 5_000, keepAlive: 10_000, connectionName: 'tillgate' };
+    expect(made).toEqual([['ioredis', 'rediss://pos:hunter2@db.example:6380/3', options]]);
+    // An event without a listener would end the process.
+    expect(() => redis.clients[0]?.emit('error', new Error('gone'))).not.toThrow();
     await source.publish?.('pos', 5);
     expect([...redis.scores]).toEqual([['pos', '5']]);
     await source.close?.();
@@ -53,7 +56,8 @@ describe('a redis: address', () => {
   it('makes a node-redis client when that is there alone, and survives its first failure', async () => {
     const { load, made, redis } = packages('redis');
     const source = redisFromUrl('redis://db.example', { load });
-    expect(made).toEqual([['redis', expect.objectContaining({ url: 'redis://db.example' })]]);
+    const socket = { connectTimeout: 5_000, keepAlive: true, keepAliveInitialDelay: 10_000 };
+    expect(made).toEqual([['redis', { url: 'redis://db.example', socket, name: 'tillgate' }]]);
     redis.write('pos', 5);
     expect([...(await source.read(0)).floors]).toEqual([['pos', 5]]);
     await source.close?.();
@@ -85,6 +89,28 @@ describe('a redis: address', () => {
     redis.write('pos', 5, 'shop:floors');
     expect(wake).toHaveBeenCalledTimes(1);
     await source.close?.();
+  });
+
+  it.each<[string, boolean]>([
+    ['', true],
+    ['?sentinel=on', true],
+    ['?sentinel=off', false],
+    ['?key=&sentinel=off', false],
+  ])('says by its query whether there is a sentinel: %j', async (query, expected) => {
+    const { load, made, redis } = packages('ioredis');
+    const source = redisFromUrl(`redis://db.example/0${query}`, { load });
+    expect('sentinel' in source).toBe(expected);
+    expect(made).toEqual([['ioredis', 'redis://db.example/0', expect.any(Object)]]);
+    await source.watch?.(() => undefined);
+    expect(redis.clients[1]?.channel).toBe('tillgate:generations');
+    await source.close?.();
+  });
+
+  it('is refused when its query says something else of the sentinel', () => {
+    const { load } = packages('ioredis');
+    expect(() => redisFromUrl('redis://pos:hunter2@db.example?sentinel=no', { load })).toThrow(
+      new TypeError('generations: "sentinel" in the redis: URL must be on or off'),
+    );
   });
 
   it('is refused without being repeated when it is not a URL', () => {

@@ -1,0 +1,113 @@
+import express from 'express';
+import request from 'supertest';
+import { authenticate, explain, requireScope } from '../../src';
+import type { AuthenticateOptions } from '../../src';
+import { readGateOptions } from '../../src/express/read-options';
+import { AUDIENCE, ISSUER, token } from '../support/issuer';
+import { keyServer } from '../support/key-server';
+import { jwks, testKey } from '../support/keys';
+
+const required = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()) };
+const read = (options: object) => readGateOptions({ ...required, ...options } as unknown as AuthenticateOptions);
+
+describe('options that are left out', () => {
+  it('have their documented defaults', () => {
+    const { issuers, ...gate } = read({});
+    expect(gate).toMatchObject({
+      unguarded: 'warn',
+      optional: false,
+      refusals: 'respond',
+      realm: 'api',
+      resource: undefined,
+      problemTypes: undefined,
+      exposeReasons: true,
+      verifiedTokens: 5_000,
+      onDecision: undefined,
+    });
+    expect(issuers).toMatchObject([
+      {
+        issuer: ISSUER,
+        audiences: [AUDIENCE],
+        clientIds: undefined,
+        authUrl: ISSUER,
+        algorithms: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
+        generationClaim: 'generation',
+        generationSource: undefined,
+        maxStalenessMs: 60_000,
+        onStale: 'reject',
+        pollMs: 5_000,
+        keysMaxAgeMs: 600_000,
+        keysStaleMs: 3_600_000,
+        clockToleranceMs: 10_000,
+        maxTokenAgeMs: 86_400_000,
+        acceptSenderConstrained: false,
+      },
+    ]);
+    expect(read({ optional: true }).unguarded).toBe('allow');
+  });
+
+  it('let a gate fetch keys, tell the time and wait by itself', async () => {
+    const server = await keyServer(testKey());
+    const gate = authenticate({ issuer: server.origin, audience: AUDIENCE });
+    const app = express()
+      .use(gate)
+      .get('/orders', requireScope('orders:read'), (_req, res) => void res.json('ok'));
+    const now = Date.now() / 1000;
+    const raw = token({ claims: { iss: server.origin, iat: now - 5, exp: now + 60, generation: Date.now() } });
+    await request(app).get('/orders').set('Authorization', `Bearer ${raw}`).expect(200);
+    await gate.close();
+    await server.stop();
+  });
+
+  it('let explain() read the variables, and close the gate that it has made', async () => {
+    const before = { ...process.env };
+    const server = await keyServer(testKey());
+    try {
+      Object.assign(process.env, { TILLGATE_AUTH_URL: server.origin, TILLGATE_AUDIENCE: AUDIENCE });
+      const { accepted, checks } = await explain(token({ claims: { iss: server.origin, exp: 1 } }));
+      expect(accepted).toBe(false);
+      expect(checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims', reason: 'expired' });
+    } finally {
+      process.env = before;
+      await server.stop();
+    }
+  });
+});
+
+describe('options that are accepted', () => {
+  it.each<[object, object]>([
+    [{ refusals: 'next' }, { refusals: 'next' }],
+    [{ problemTypes: 'http://api.test/problems/' }, { problemTypes: 'http://api.test/problems/' }],
+    [{ resource: 'http://api.internal' }, { resource: 'http://api.internal' }],
+    [{ exposeReasons: false }, { exposeReasons: false }],
+  ])('of the gate: %j', (options, expected) => {
+    expect(read(options)).toMatchObject(expected);
+  });
+
+  it.each<[object, object]>([
+    [{ clientIds: ['a', 'b'] }, { clientIds: ['a', 'b'] }],
+    [{ audience: ['a', 'b'] }, { audiences: ['a', 'b'] }],
+    [{ audience: false, preset: 'cognito' }, { audiences: false }],
+    [{ generationClaim: false }, { generationClaim: undefined }],
+    [{ onStale: 'accept' }, { onStale: 'accept' }],
+    [{ acceptSenderConstrained: true }, { acceptSenderConstrained: true }],
+    [{ maxStalenessMs: 1, pollMs: 10, keysMaxAgeMs: 1_000, keysStaleMs: 0 }, { keysStaleMs: 0 }],
+    [
+      { clockToleranceSeconds: 300, maxTokenAgeSeconds: 1 },
+      { clockToleranceMs: 300_000, maxTokenAgeMs: 1_000 },
+    ],
+    // Only an http: URL is checked for TLS: the others have their own.
+    [{ generationSource: 'redis://host/0?key=http:' }, { generationSource: 'redis://host/0?key=http:' }],
+    [{ generationSource: 'https://user:secret@login.test/g' }, {}],
+  ])('of an issuer: %j', (options, expected) => {
+    expect(read(options).issuers).toMatchObject([expected]);
+  });
+
+  it.each<[object, string]>([
+    [{ refusals: 'throw' }, 'option "refusals" must be one of respond, next, got "throw"'],
+    [{ problemTypes: 'problems/' }, 'option "problemTypes" must be an http(s) URL, got "problems/"'],
+    [{ problemTypes: 'https://' }, 'option "problemTypes" must be an http(s) URL, got "https://"'],
+  ])('and not: %j', (options, message) => {
+    expect(() => read(options)).toThrow(new TypeError(`authenticate(): ${message}`));
+  });
+});
