@@ -36,12 +36,6 @@ interface DecisionReporterOptions {
 
 /** Makes the reporter of a gate. */
 export function decisionReporter({ logger, onDecision }: DecisionReporterOptions): DecisionReporter {
-  function logRefusal(decision: Decision): void {
-    const { reason, status, error, auth, method, path, requestId } = decision;
-    const fields = { reason, status, method, path, clientId: auth?.clientId, requestId, detail: error?.privateDetail };
-    logger.info(fields, 'request refused');
-  }
-
   /** An observer decides nothing: whether it throws or rejects, the response stays the same. */
   function observe(req: GateRequest, decision: Decision): void {
     try {
@@ -66,13 +60,12 @@ export function decisionReporter({ logger, onDecision }: DecisionReporterOptions
         });
       }),
     refused(req, error, auth) {
-      const { reason, status } = error;
-      const decision: Decision = {
-        ...{ outcome: 'refused', reason, status, error, ...(auth && { auth }) },
-        ...requestFacts(req),
-      };
-      logRefusal(decision);
-      observe(req, decision);
+      const { reason, status, privateDetail: detail } = error;
+      const facts = requestFacts(req);
+      const { method, path, requestId } = facts;
+      const fields = { reason, status, method, path, clientId: auth?.clientId, requestId, detail };
+      logger.info(fields, 'request refused');
+      observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }), ...facts });
     },
   };
 }

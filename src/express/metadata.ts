@@ -56,13 +56,8 @@ export function protectedResourceMetadata(options: {
 
 function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]): object {
   const read = readOptions('protectedResourceMetadata', options, ['resource', 'authorizationServers', 'scopes']);
-  const resource = read.string('resource');
-  if (
-    resource === undefined ||
-    !/^https?:\/\/[^#]+$/.test(resource) ||
-    !URL.canParse(resource) ||
-    hasUserInfo(resource)
-  ) {
+  const resource = read.string('resource') ?? '';
+  if (!/^https?:\/\/[^#]+$/.test(resource) || !URL.canParse(resource) || hasUserInfo(resource)) {
     return read.refuse('resource', 'an http(s) URL without a fragment, user name and password');
   }
   const servers = options.authorizationServers;
@@ -82,6 +77,5 @@ function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]):
 }
 
 function pathOfResource(resource: string): string {
-  const { pathname } = new URL(resource);
-  return pathname === '/' ? '' : pathname.replace(/\/$/, '');
+  return new URL(resource).pathname.replace(/\/$/, '');
 }

@@ -71,7 +71,7 @@ const PUBLIC_DETAILS: Readonly<Record<number, string>> = {
 const CODES: Readonly<Record<number, string>> = { 400: 'invalid_request', 413: 'payload_too_large' };
 
 function codeOf(status: number): string {
-  return CODES[status] ?? (STATUS_CODES[status] ?? 'error').toLowerCase().replace(/[^a-z]+/g, '_');
+  return CODES[status] ?? (STATUS_CODES[status] ?? 'error').toLowerCase().replace(/[^a-z]/g, '_');
 }
 
 const PLAIN_CHALLENGE = serializeChallenge('Bearer', [['realm', 'api']]);

@@ -44,7 +44,7 @@ export function sendProblem(req: IncomingMessage, res: ServerResponse, problem: 
     type: type ?? problemType(code, stateOf(req)?.gate.problemTypes),
     title: title ?? STATUS_CODES[status] ?? 'Error',
     status,
-    ...(detail !== undefined && { detail }),
+    detail,
     code,
     ...members,
     ...(requestId !== undefined && { request_id: requestId }),

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
+import { ownValue } from '../core/objects';
 import { readBody } from '../core/read-body';
 import type { Reason } from '../core/reasons';
 import { FIRST_TIME_MS, requirePublishable } from '../generation/generation';
@@ -154,7 +155,7 @@ function invalidEvent(privateDetail: string, cause?: unknown): AuthError {
 
 /** `sub_id` at the top (SSF 1.0), or `subject` inside the event (as earlier drafts had it). */
 function clientOf(event: SecurityEvent, payload: unknown, issuer: string): string | undefined {
-  const subject = (event.subject ?? member(payload, 'subject')) as Record<string, unknown> | undefined;
+  const subject = (event.subject ?? ownValue(payload, 'subject')) as Record<string, unknown> | undefined;
   const { format, iss, sub } = subject ?? {};
   return format === 'iss_sub' && iss === issuer && typeof sub === 'string' && sub !== '' ? sub : undefined;
 }
@@ -164,18 +165,14 @@ function clientOf(event: SecurityEvent, payload: unknown, issuer: string): strin
  * floor in the future would refuse tokens that are not issued yet.
  */
 function changedAtMs(event: SecurityEvent, payload: unknown): number {
-  const timestamp = member(payload, 'event_timestamp');
+  const timestamp = ownValue(payload, 'event_timestamp');
   const isTime = typeof timestamp === 'number' && timestamp * 1000 >= FIRST_TIME_MS;
   return isTime ? Math.min(timestamp * 1000, event.issuedAtMs) : event.issuedAtMs;
 }
 
-function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
 function send(res: Parameters<Middleware>[1], { status, headers = {}, body }: DeliveryResponse): void {
   // A response timeout may have responded meanwhile.
-  if (res.headersSent || res.writableEnded) return;
+  if (res.headersSent) return;
   res.statusCode = status;
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   res.setHeader('Cache-Control', 'no-store');

@@ -44,7 +44,7 @@ export function warnUnguarded(res: ServerResponse, state: RequestState): void {
 function warnFinished(this: ServerResponse): void {
   const req: GateRequest = this.req;
   const state = stateOf(req) as RequestState;
-  if (!state.allowed && state.unguarded === 'warn' && isSuccess(req, this, this.statusCode)) warnOnce(req, state);
+  if (!state.allowed && isSuccess(req, this, this.statusCode)) warnOnce(req, state);
 }
 
 function isStricter(one: Unguarded, other: Unguarded): boolean {

@@ -53,6 +53,10 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ preset: 'constructor' }, `option "preset" must be one of ${PRESETS}, got "constructor"`],
     [{ algorithms: ['HS256'] }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got an array of 1`],
     [{ algorithms: ['none'] }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got an array of 1`],
+    [
+      { algorithms: ['ES256', 'HS256'] },
+      `option "algorithms" must be an array with some of ${ALGORITHMS}, got an array of 2`,
+    ],
     [{ algorithms: [] }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got an empty array`],
     [{ algorithms: 'RS256' }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got "RS256"`],
     [{ generationClaim: true }, `option "generationClaim" must be ${CLAIM}, got true`],
@@ -60,6 +64,7 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ generationClaim: { claim: 'iat' } }, `option "generationClaim" must be ${CLAIM}, got an object`],
     [{ generation: 'iat' }, 'unknown option "generation"; did you mean "generationClaim"?'],
     [{ generations: 'https://login.test' }, 'unknown option "generations"; did you mean "generationSource"?'],
+    [{ generationSource: null }, 'option "generationSource" must be a generation source, or its URL, got null'],
     [{ generationSource: 17 }, 'option "generationSource" must be a generation source, or its URL, got 17'],
     [{ generationSource: {} }, 'option "generationSource" must be a generation source, or its URL, got an object'],
     [
@@ -117,6 +122,8 @@ describe('authenticate(): wrong options throw at construction', () => {
       'option "authUrl" must be an absolute https: URL, got "ftp://login.test/a"',
     ],
     [{ acceptSenderConstrained: 1 }, 'option "acceptSenderConstrained" must be true or false, got 1'],
+    [{ logger: null }, 'option "logger" must be an object with the methods info, warn and error, got null'],
+    [{ resource: 'x-https://api.test' }, 'option "resource" must be an absolute https: URL, got "x-https://api.test"'],
     [{ realm: '' }, 'option "realm" must be a non-empty string, got ""'],
     [{ realm: 1 }, 'option "realm" must be a non-empty string, got 1'],
     [{ resource: 'api.test' }, 'option "resource" must be an absolute https: URL, got "api.test"'],

@@ -79,6 +79,13 @@ describe('what onDecision gets', () => {
   });
 });
 
+it('a gate without an observer logs refusals and nothing else', async () => {
+  const through = gateApp({ onDecision: undefined });
+  await through.get(token()).expect(200);
+  await through.get().expect(401);
+  expect(through.log.entries).toMatchObject([{ level: 'info', message: 'request refused' }]);
+});
+
 it.each<[string, GateAppOptions['onDecision']]>([
   [
     'throws',

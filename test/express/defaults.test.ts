@@ -96,6 +96,8 @@ describe('options that are accepted', () => {
       { clockToleranceSeconds: 300, maxTokenAgeSeconds: 1 },
       { clockToleranceMs: 300_000, maxTokenAgeMs: 1_000 },
     ],
+    // The issuer is a name where nothing is fetched from it.
+    [{ keys: undefined, issuer: 'till-17', jwksUri: 'https://login.test/jwks' }, { issuer: 'till-17' }],
     // Only an http: URL is checked for TLS: the others have their own.
     [{ generationSource: 'redis://host/0?key=http:' }, { generationSource: 'redis://host/0?key=http:' }],
     [{ generationSource: 'https://user:secret@login.test/g' }, {}],

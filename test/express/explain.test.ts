@@ -99,6 +99,8 @@ describe('explain()', () => {
     const failed = async (iss: string) =>
       (await explain(token({ claims: { iss } }), { gate })).checks.find(({ outcome }) => outcome === 'failed');
     expect(await failed('https://third.test')).toMatchObject({ check: 'structure', reason: 'wrong_issuer' });
+    const expired = await explain(token({ claims: { exp: 1 } }), { gate });
+    expect(expired.checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims' });
     const single = gateApp();
     const explained = await explain(token({ claims: { iss: 'https://third.test' } }), { gate: single.gate });
     expect(explained.checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims' });

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
 import express from 'express';
 import request from 'supertest';
 import { protectedResourceMetadata } from '../../src';
@@ -57,6 +59,22 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
     const middleware = protectedResourceMetadata({ ...options, resource: `${resource}/` });
     expect(shownBy(middleware)).toEqual(['protectedResourceMetadata', paths]);
     expect(shownBy(protectedResourceMetadata(options))).toEqual(['protectedResourceMetadata', [WELL_KNOWN]]);
+  });
+
+  it('sends no body after HEAD, also where Node is asked to refuse one', async () => {
+    const server = createServer({ rejectNonStandardBodyWrites: true }, appWith(options) as RequestListener);
+    await request(server).head(WELL_KNOWN).expect(200);
+  });
+
+  it('leaves a response that has been sent to what follows, also without Express', async () => {
+    const middleware = protectedResourceMetadata(options);
+    let passed = 0;
+    const server = createServer((req, res) => {
+      res.end('first');
+      middleware(req, res, () => passed++);
+    });
+    const { text } = await request(server).get(WELL_KNOWN);
+    expect([text, passed]).toEqual(['first', 1]);
   });
 
   it.each(['http://api.internal', 'https://api.test/shop?tenant=1'])('accepts the resource %s', async (resource) => {

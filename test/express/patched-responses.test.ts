@@ -79,6 +79,31 @@ describe('unguarded, after responses that other middleware has patched', () => {
     await request(guarded).get('/').set('Authorization', `Bearer ${GOOD}`).expect(200);
   });
 
+  it.each(['writeHead', 'write', 'end'] as const)(
+    'calls %s of middleware before the gate for a response that a guard allowed',
+    async (name) => {
+      const called: string[] = [];
+      const patch: RequestHandler = (_req, res, next) => {
+        const original = res[name].bind(res) as (...args: unknown[]) => never;
+        res[name] = (...args: unknown[]) => (called.push(name), original(...args));
+        next();
+      };
+      const { gate } = gateApp({ unguarded: 'refuse' });
+      const app = express().use(patch, gate, requireScope('orders:read'), written);
+      expect((await request(app).get('/').set('Authorization', `Bearer ${GOOD}`)).text).toBe(SECRET + SECRET);
+      expect(called).toEqual([name]);
+    },
+  );
+
+  it('calls back a handler whose response it could not send', async () => {
+    const { gate } = gateApp({ unguarded: 'refuse' });
+    const called: string[] = [];
+    const handler: RequestHandler = (_req, res) => void res.status(404).end(SECRET, () => called.push('end'));
+    const app = express().use(toSuccess, gate, handler);
+    await expect(request(app).get('/').set('Authorization', `Bearer ${GOOD}`)).rejects.toThrow('socket hang up');
+    expect(called).toEqual(['end']);
+  });
+
   it('does not count the guard of an earlier gate', async () => {
     const { gate: first } = gateApp();
     const { gate: second } = gateApp({ unguarded: 'refuse' });

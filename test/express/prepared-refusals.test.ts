@@ -54,6 +54,7 @@ describe('refusalSender()', () => {
       insufficient(Object.freeze(['items:read'])),
       new AuthError('expired', { requiredScopes: scopes }),
       insufficient(scopes),
+      new AuthError('insufficient_scope'),
       new AuthError('keys_unavailable', { retryAfterSeconds: 7 }),
       new AuthError('keys_unavailable', { retryAfterSeconds: 8 }),
     ];

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import express from 'express';
 import type { RequestHandler } from 'express';
 import request from 'supertest';
@@ -149,6 +150,12 @@ describe('problemHandler()', () => {
     await expect(request(app).get('/x/1')).rejects.toThrow(/aborted|hang up/);
   });
 
+  it.each([undefined, null])('responds with 500 to %s in the place of an error', async (error) => {
+    const handle = problemHandler({ logger: recordingLogger() });
+    const server = createServer((req, res) => handle(error, req, res, () => undefined));
+    expect((await request(server).get('/')).status).toBe(500);
+  });
+
   it('names the page of each problem where problemTypes says where these are', async () => {
     const typeOf = async (error: unknown): Promise<unknown> => {
       const handler = problemHandler({ logger: recordingLogger(), problemTypes: 'https://api.test/problems/' });
@@ -184,6 +191,13 @@ describe('problemHandler()', () => {
 });
 
 describe('sendProblem()', () => {
+  it('keeps a request_id among the members, where the request has none', async () => {
+    const app = express().get('/', (req, res) =>
+      sendProblem(req, res, { status: 409, code: 'taken', members: { request_id: 'own' } }),
+    );
+    expect((await request(app).get('/')).body).toMatchObject({ request_id: 'own' });
+  });
+
   it('takes a title and a type, and does without a detail', async () => {
     const app = express().get('/', (req, res) =>
       sendProblem(Object.assign(req, { id: 17 }), res, {

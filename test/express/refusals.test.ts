@@ -2,7 +2,13 @@ import express from 'express';
 import type { ErrorRequestHandler } from 'express';
 import request from 'supertest';
 import { AuthError, authenticate, requireAuthenticated, requireClaim, requireScope } from '../../src';
+<<<<<<< HEAD
 import type { AuthenticateOptions, Middleware } from '../../src';
+=======
+import type { AuthenticateOptions, Guard } from '../../src';
+import type { GUARD } from '../../src/express/guard';
+import { memoryGenerations } from '../../src/generation/memory';
+>>>>>>> 99c998a (Mutation figures of src/express, src/rate-limit and src/token/keys; tests for what survived, and less code where a change made no difference)
 import { gateApp } from '../support/gate-app';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
@@ -186,6 +192,13 @@ describe('req.auth', () => {
 });
 
 describe("generationClaim: 'iat' without a generationSource", () => {
+  it('says nothing where there is a source', async () => {
+    const { gate, log } = gateApp({ generationClaim: 'iat', generationSource: memoryGenerations() });
+    await gate.ready();
+    expect(log.entries).toEqual([]);
+    await gate.close();
+  });
+
   it('warns once at construction: it refuses nothing', async () => {
     const through = gateApp({ generationClaim: 'iat' });
     await through.get(token()).expect(200);

@@ -1,6 +1,13 @@
+<<<<<<< HEAD
 import { requirementOf } from '../../src/express/guard';
 import { isGranted } from '../../src/express/scope-requirement';
 import { requireClaim, requireScope } from '../../src';
+=======
+import { GUARD, isGranted } from '../../src/express/guard';
+import { requireAuthenticated, requireClaim, requireScope } from '../../src';
+import { gateApp } from '../support/gate-app';
+import { token } from '../support/issuer';
+>>>>>>> 99c998a (Mutation figures of src/express, src/rate-limit and src/token/keys; tests for what survived, and less code where a change made no difference)
 
 describe('requireScope(): its arguments', () => {
   it.each([
@@ -70,6 +77,35 @@ describe('requireClaim(): its arguments', () => {
     const guard = requireClaim('store', () => true);
     expect([requirementOf(guard), guard.name]).toEqual([{ claim: 'store' }, 'requireClaim']);
   });
+});
+
+describe('requireAuthenticated()', () => {
+  it('is a named function', () => {
+    expect(requireAuthenticated().name).toBe('requireAuthenticated');
+  });
+});
+
+it.each<[string, (value: unknown) => unknown, string | undefined]>([
+  ['true', () => true, undefined],
+  ['false', () => false, 'claim store'],
+  ['null', () => null, 'claim store'],
+  ['nothing', () => undefined, 'claim store'],
+  ['something that is only true in a condition', () => 1, 'claim store'],
+])('requireClaim() decides immediately about a test that returns %s', async (_what, test, detail) => {
+  const guard = requireClaim('store', test as () => boolean);
+  const decided: string[] = [];
+  const through = gateApp({
+    unguarded: 'allow',
+    routes: (app) =>
+      void app.get('/v1/orders', (req, res) => {
+        guard(req, res, () => void decided.push('passed'));
+        decided.push('returned');
+        if (!res.headersSent) res.end();
+      }),
+  });
+  await through.get(token());
+  expect(decided).toEqual(detail === undefined ? ['passed', 'returned'] : ['returned']);
+  expect(through.decisions.at(-1)?.error?.privateDetail).toBe(detail);
 });
 
 it.each([1, 2, 16, 17, 1_000])('isGranted() finds each of %d scopes, and nothing that only looks like one', (count) => {

@@ -150,6 +150,13 @@ describe.each(RESPONDED)('after a middleware that has %s', (how, before) => {
   });
 });
 
+it('a large response that is complete arrives whole when its request is refused afterwards', async () => {
+  const text = 'x'.repeat(8_000_000);
+  const ended: RequestHandler = (_req, res, next) => void (res.end(text), next());
+  const app = express().use(ended, gateOf({}));
+  expect((await request(app).get('/').set('Authorization', `Bearer ${EXPIRED}`)).text).toHaveLength(text.length);
+});
+
 describe('what runs outside Express', () => {
   it('logs an onDecision that rejects, and responds the same', async () => {
     const through = gateApp({ onDecision: () => Promise.reject(new Error('the observer is down')) });

@@ -149,6 +149,8 @@ describe('security events: the body', () => {
     expect(await floors()).toHaveLength(1);
     const { body } = await deliver('a'.repeat(65_537));
     expect(body.description).toBe('The body is larger than 65536 bytes.');
+    const largest = await deliver('a'.repeat(65_536));
+    expect(largest.body.description).toBe('The token is not a well-formed JSON Web Token.');
   });
 
   it.each([undefined, 'application/secevent+jwtx', 'text/application/secevent+jwt'])(

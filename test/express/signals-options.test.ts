@@ -34,7 +34,7 @@ describe('options of signalsReceiver()', () => {
       { generationSource: undefined },
       'signalsReceiver(): option "generationSource" must be a generation source with publish(), got undefined',
     ],
-    [{ keys: undefined, jwksUri: 'http://login.test/jwks' }, /option "jwksUri" must be https:/],
+    [{ keys: undefined, jwksUri: 'http://login.test/jwks' }, /^signalsReceiver\(\): option "jwksUri" must be https:/],
     [{ keys: undefined, transmitter: 'http://login.test' }, /option "transmitter" must be https:/],
     [{ allowHttp: 'yes' }, 'signalsReceiver(): option "allowHttp" must be true or false, got "yes"'],
     [{ issuer: 7 }, 'signalsReceiver(): option "issuer" must be a non-empty string, got 7'],

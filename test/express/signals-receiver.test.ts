@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { createServer, request as send } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import express from 'express';
 import request from 'supertest';
 import { CAEP, NOW_SECONDS, SUBJECT, event, foreign, setUp, sign } from './signals-scene';
@@ -81,12 +85,17 @@ describe('signalsReceiver()', () => {
   });
 
   it('responds to a body that is still being sent when it is too large', async () => {
-    const { app } = setUp();
-    const { status, body } = await request(app)
-      .post('/events')
-      .set('Content-Type', 'application/secevent+jwt')
-      .send('a'.repeat(4_000_000));
-    expect([status, body]).toMatchObject([400, { err: 'invalid_request' }]);
+    const server = createServer(setUp().app).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const headers = { 'content-type': 'application/secevent+jwt', 'content-length': '200000' };
+    const sent = send({ port, host: '127.0.0.1', path: '/events', method: 'POST', headers });
+    sent.write('a'.repeat(70_000));
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(400);
+    sent.destroy();
+    server.closeAllConnections();
+    server.close();
   });
 
   it('accepts POST only, and only its media type', async () => {
@@ -96,28 +105,44 @@ describe('signalsReceiver()', () => {
     expect((await deliver(sign(event()), 'application/json')).status).toBe(415);
   });
 
-  it('leaves a response alone that a timeout has sent meanwhile', async () => {
+  it.each<[string, (res: ServerResponse) => unknown, (res: ServerResponse) => unknown]>([
+    ['sent', (res) => res.writeHead(504).end('late'), () => undefined],
+    ['begun', (res) => res.writeHead(504).write('la'), (res) => res.end('te')],
+  ])('leaves a response alone that a timeout has %s meanwhile', async (_what, begin, finish) => {
     let publish = (): void => {};
     const published = new Promise<void>((resolve) => (publish = resolve));
     const generationSource = { read: () => Promise.reject(new Error('unused')), publish: () => published };
     const { app } = setUp({ generationSource });
+    const responses: ServerResponse[] = [];
     const timed = express().use((_req, res, next) => {
       next();
-      res.status(504).end();
+      responses.push(res);
+      begin(res);
     }, app);
-    const response = await request(timed)
-      .post('/events')
-      .set('Content-Type', 'application/secevent+jwt')
-      .send(sign(event()));
-    expect(response.status).toBe(504);
-    // Rejections that no code handles would end the process: Jest reports them as failures of the run.
     const unhandled: unknown[] = [];
     const note = (error: unknown): void => void unhandled.push(error);
     process.on('unhandledRejection', note);
+    const sent = request(timed).post('/events').set('Content-Type', 'application/secevent+jwt').send(sign(event()));
+    const responded = sent.then(({ status, text }) => [status, text]);
+    while (responses.length === 0) await new Promise(setImmediate);
     publish();
     for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
     process.off('unhandledRejection', note);
     expect(unhandled).toEqual([]);
+    finish(responses[0]!);
+    expect(await responded).toEqual([504, 'late']);
+  });
+
+  it('closes the connection when the response cannot be written', async () => {
+    const { app } = setUp();
+    const broken = express().use((_req, res, next) => {
+      res.end = () => {
+        throw new Error('broken');
+      };
+      next();
+    }, app);
+    const sent = request(broken).post('/events').set('Content-Type', 'application/secevent+jwt').send(sign(event()));
+    await expect(sent).rejects.toThrow('socket hang up');
   });
 
   it('applies a repeated delivery once', async () => {

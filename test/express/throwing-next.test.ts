@@ -42,6 +42,8 @@ describe('a next() that throws later than its middleware returns', () => {
     const { status } = await request(server).get('/').set('Authorization', `Bearer ${token()}`);
     for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
     expect([status, unhandled]).toEqual([500, []]);
-    expect(log.at('error')).toMatchObject([{ message: 'next() threw' }]);
+    expect(log.at('error')).toMatchObject([
+      { fields: { error: expect.stringMatching(/^Error: next is broken\n\s+at /) }, message: 'next() threw' },
+    ]);
   });
 });

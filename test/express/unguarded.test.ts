@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express';
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import request from 'supertest';
 import { authenticate, requireClaim, requireScope } from '../../src';
@@ -107,7 +108,7 @@ describe('unguarded: refuse', () => {
     await through.get(GOOD).expect(200, '"ok"');
   });
 
-  it.each([400, 404, 409, 422, 500, 503])('leaves an unguarded response of %d unchanged', async (status) => {
+  it.each([300, 400, 404, 409, 422, 500, 503])('leaves an unguarded response of %d unchanged', async (status) => {
     const through = gateFor((_req, res) => void res.status(status).json({ why: 'x' }));
     const response = await through.get(GOOD, '/v1/customers');
     expect([response.status, response.body]).toEqual([status, { why: 'x' }]);
@@ -160,6 +161,20 @@ describe('unguarded: warn and allow', () => {
     expect(through.log.entries).toEqual([warning]);
   });
 
+  it.each<[string, RequestHandler[], number]>([
+    ['warns about a route that responds later', [(_req, res) => void setImmediate(() => res.json('ok'))], 1],
+    ['says nothing of a 404 that comes later', [(_req, res) => void setImmediate(() => res.sendStatus(404))], 0],
+    [
+      'says nothing of a guard that comes later',
+      [(_req, _res, next) => void setImmediate(next), requireScope('orders:read'), handler],
+      0,
+    ],
+  ])('%s', async (_what, handlers, warnings) => {
+    const through = gateApp({ unguarded: 'warn', routes: (app) => void app.get('/v1/orders', ...handlers) });
+    await through.get(GOOD);
+    expect(through.log.at('warn')).toHaveLength(warnings);
+  });
+
   it.each<[string, GateAppOptions]>([
     ['allow', { unguarded: 'allow' }],
     ['the default of an optional gate', { unguarded: undefined, optional: true }],
@@ -175,10 +190,36 @@ describe('unguarded: refuse, and what comes after it', () => {
     const called: string[] = [];
     const through = gateFor((_req, res) => {
       res.write(SECRET, () => called.push('write'));
+      res.write(SECRET, 'utf8', () => called.push('write as UTF-8'));
       res.end(SECRET, () => called.push('end'));
     });
     expect((await through.get(GOOD, '/v1/customers')).status).toBe(500);
-    expect(called).toEqual(['write', 'end']);
+    expect(called).toEqual(['write', 'write as UTF-8', 'end']);
+  });
+
+  it('lets a stream that is piped run to its end', async () => {
+    const source = Readable.from([SECRET, SECRET, SECRET]);
+    const ended = once(source, 'end');
+    const through = gateFor((_req, res) => void source.pipe(res));
+    expect((await through.get(GOOD, '/v1/customers')).status).toBe(500);
+    await ended;
+  });
+
+  it('keeps the headers that are not about the response it replaces', async () => {
+    const through = gateFor((_req, res) => void res.set({ 'X-Request-Id': 'req-17', ETag: '"1"' }).send(SECRET));
+    const { status, headers } = await through.get(GOOD, '/v1/customers');
+    expect([status, headers['x-request-id'], headers['etag']]).toEqual([500, 'req-17', undefined]);
+  });
+
+  it('holds a response with an Allow header back that is not one to OPTIONS', async () => {
+    const through = gateFor((_req, res) => void res.set('Allow', 'GET').send(SECRET));
+    expect((await through.get(GOOD, '/v1/customers')).status).toBe(500);
+  });
+
+  it('leaves the mistakes of a handler that writes a response to the error handler', async () => {
+    const through = gateFor((_req, res) => void res.status(404).end(17));
+    expect((await through.get(GOOD, '/v1/customers')).status).toBe(500);
+    expect(through.log.at('error').map(({ message }) => message)).toEqual(['unexpected error']);
   });
 
   it.each([

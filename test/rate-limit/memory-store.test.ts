@@ -1,3 +1,6 @@
+import express from 'express';
+import { rateLimit } from 'express-rate-limit';
+import request from 'supertest';
 import { MemoryRateStore } from '../../src/rate-limit/memory-store';
 import { fakeTime } from '../support/fake-time';
 
@@ -91,4 +94,21 @@ it('takes a hit back, never below none, and forgets a key that is reset', () => 
   expect(hits(store, 'a')).toBe(1);
   store.resetKey('a');
   expect(hits(store, 'a')).toBe(1);
+});
+
+it('counts every key by itself where none is to be shared', () => {
+  const store = new MemoryRateStore({ windowMs, maxKeys: 1 });
+  expect(['a', 'b', 'b', 'c'].map((key) => hits(store, key))).toEqual([1, 1, 2, 1]);
+});
+
+it('two limiters of one request are two counts to express-rate-limit, not a mistake', async () => {
+  const error = jest.spyOn(console, 'error').mockImplementation();
+  try {
+    const limiter = () => rateLimit({ windowMs, limit: 5, store: new MemoryRateStore({ windowMs }) });
+    const app = express().use(limiter(), limiter(), (_req, res) => void res.json('ok'));
+    await request(app).get('/').expect(200);
+    expect(error).not.toHaveBeenCalled();
+  } finally {
+    error.mockRestore();
+  }
 });

@@ -130,6 +130,13 @@ it('two processes share one count, under a key that names the client, until the 
   expect((await one.increment('pos')).resetTime.getTime()).toBe(time.clock() + windowMs - 1_000);
 });
 
+it('requests that come together all count', async () => {
+  const { redis, process } = scene();
+  const store = process();
+  expect(await Promise.all([hits(store), hits(store), hits(store)])).toEqual([1, 2, 3]);
+  expect(redis.count('api pos')).toBe(3);
+});
+
 it('a window in Redis ends a whole window after its first hit: later hits do not move its end', async () => {
   const { time, process } = scene();
   const [one, other] = [process(), process()];
@@ -177,7 +184,11 @@ it.each([
   ['never responds', () => new Promise<never>(() => undefined), 'TIMEOUT'],
   ['may not be written', () => Promise.reject(new Error("OOM command not allowed for 'api pos'")), 'OOM'],
   ['sends an unexpected reply', () => Promise.resolve('OK'), 'unexpected reply'],
+  ['sends half of a reply', () => Promise.resolve([100]), 'unexpected reply'],
+  ['sends no number of hits', () => Promise.resolve(['100', 1]), 'unexpected reply'],
+  ['sends no time', () => Promise.resolve([100, null]), 'unexpected reply'],
   ['fails without a message', () => Promise.reject(new Error('')), 'no connection'],
+  ['fails with a message of its client', () => Promise.reject(new Error('read ECONNRESET pos')), 'no connection'],
 ])(
   'where Redis %s, a process uses its own count of all requests it has seen, and warns once',
   async (_what, fail, error) => {
@@ -231,6 +242,9 @@ it('goes back to Redis by itself, and says so', async () => {
   time.step(1_000);
   expect([await hits(store), await hits(store)]).toEqual([51, 52]);
   expect(log.entries.map(({ level }) => level)).toEqual(['warn', 'info']);
+  expect(log.at('info')).toEqual([
+    { level: 'info', fields: {}, message: 'rate limit: Redis counts again, for all processes together' },
+  ]);
 });
 
 it('closes its connection', () => {

@@ -33,6 +33,10 @@ describe('fetchJson()', () => {
     expect(asked).toEqual([[URL_, { redirect: 'manual', signal, headers: { accept: 'application/json' } }]]);
   });
 
+  it('names the status of a response without a body', async () => {
+    expect((await failureOf(get(respondWith(null, 404)))).message).toBe('https://login.test/doc responded with 404');
+  });
+
   it.each([302, 404, 500, 201])('names status %i and keeps it', async (status) => {
     const { message, status: kept, name } = await failureOf(get(respondWith('{}', status)));
     expect([message, kept, name]).toEqual([`https://login.test/doc responded with ${status}`, status, 'FetchError']);
@@ -57,8 +61,9 @@ describe('fetchJson()', () => {
     [new TypeError('secret'), ''],
     [Object.assign(new Error('secret'), { cause: { code: 7 } }), ''],
     [new Error('secret', { cause: 'text' }), ''],
+    [undefined, ''],
   ])('names the code of a failure and keeps its cause (%#)', async (cause, code) => {
-    const error = await failureOf(get(() => Promise.reject<Response>(cause)));
+    const error = await failureOf(get(() => Promise.reject<Response>(cause as Error)));
     expect(error.message).toBe(`https://login.test/doc could not be fetched${code}`);
     expect([error.status, error.cause, 'cause' in error]).toEqual([undefined, cause, true]);
   });

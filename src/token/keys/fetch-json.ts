@@ -63,7 +63,7 @@ async function download(url: string, options: FetchJsonOptions): Promise<Readonl
 /** An injected fetch may ignore the signal: then its result is dropped. */
 function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
   const aborted = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(new FetchError('aborted')), { once: true });
+    signal.addEventListener('abort', () => reject(new FetchError('aborted')));
   });
   return Promise.race([work, aborted]);
 }

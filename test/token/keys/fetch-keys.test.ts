@@ -150,6 +150,21 @@ describe('a key set', () => {
     await expect(fetched(jwk)).rejects.toMatchObject({ name: 'FetchError', message });
   });
 
+  it('that cannot be parsed keeps what the library says, for operators', async () => {
+    await expect(fetched(offCurve)).rejects.toMatchObject({ cause: expect.objectContaining({ name: 'JwksError' }) });
+  });
+
+  it.each([[[]], ['all'], [undefined], [{ 0: KEY.jwk, length: 1 }]])('that is %j is not one', async (keys) => {
+    const fetchKeys = fetcherOf(keys as readonly unknown[]).fetchKeys();
+    await expect(fetchKeys).rejects.toThrow(`${ISSUER}/jwks is not a key set with keys in it`);
+  });
+
+  it('shows no more than 80 characters of a kid in the log', async () => {
+    const { fetchKeys, log } = fetcherOf([{ kty: 'oct', kid: 'k'.repeat(1_000) }, KEY.jwk]);
+    await fetchKeys();
+    expect(log.at('warn').map(({ fields }) => fields['kid'])).toEqual(['k'.repeat(80)]);
+  });
+
   it('of 200 keys is accepted', async () => {
     expect(await fetched(...Array<object>(199).fill({ kty: 'oct' }), KEY.jwk)).toHaveLength(1);
   });

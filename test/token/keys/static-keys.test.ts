@@ -15,6 +15,7 @@ describe('staticKeys', () => {
     const found = source.find({ algorithm: 'ES256', keyId: key.kid });
     expect(found).toMatchObject({ keyId: key.kid, algorithms: ['ES256'] });
     expect(source.status()).toEqual({ state: 'fresh', keys: 1 });
+    expect(source.ready()).toBeInstanceOf(Promise);
   });
 
   const refused: readonly [string, unknown, string][] = [
@@ -23,6 +24,7 @@ describe('staticKeys', () => {
     ['a key for encryption', { ...key.jwk, use: 'enc' }, 'its use is not sig'],
     ['a key whose key_ops lack verify', { ...key.jwk, key_ops: ['sign'] }, 'its key_ops lack verify'],
     ['a kid that is a number', { ...key.jwk, kid: 1 }, 'its kid is not a non-empty string'],
+    ['an empty kid', { ...key.jwk, kid: '' }, 'its kid is not a non-empty string'],
     ['an HMAC alg', { ...key.jwk, alg: 'HS256' }, 'its alg is not a known signature algorithm'],
     ['an alg of another curve', { ...key.jwk, alg: 'ES384' }, 'its type or curve does not fit any accepted algorithm'],
     ['a point off its curve', { ...key.jwk, x: key.jwk['y'] }, 'its key material is broken'],
