@@ -8,7 +8,7 @@ import { keyServer } from '../support/key-server';
 import { jwks, testKey } from '../support/keys';
 
 const required = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()) };
-const read = (options: object) => readGateOptions({ ...required, ...options } as unknown as AuthenticateOptions);
+const read = (options: object) => readGateOptions({ ...required, ...options });
 
 describe('options that are left out', () => {
   it('have their documented defaults', () => {

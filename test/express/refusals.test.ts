@@ -2,13 +2,8 @@ import express from 'express';
 import type { ErrorRequestHandler } from 'express';
 import request from 'supertest';
 import { AuthError, authenticate, requireAuthenticated, requireClaim, requireScope } from '../../src';
-<<<<<<< HEAD
 import type { AuthenticateOptions, Middleware } from '../../src';
-=======
-import type { AuthenticateOptions, Guard } from '../../src';
-import type { GUARD } from '../../src/express/guard';
 import { memoryGenerations } from '../../src/generation/memory';
->>>>>>> 99c998a (Mutation figures of src/express, src/rate-limit and src/token/keys; tests for what survived, and less code where a change made no difference)
 import { gateApp } from '../support/gate-app';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';

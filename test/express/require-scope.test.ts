@@ -1,13 +1,8 @@
-<<<<<<< HEAD
 import { requirementOf } from '../../src/express/guard';
 import { isGranted } from '../../src/express/scope-requirement';
-import { requireClaim, requireScope } from '../../src';
-=======
-import { GUARD, isGranted } from '../../src/express/guard';
 import { requireAuthenticated, requireClaim, requireScope } from '../../src';
 import { gateApp } from '../support/gate-app';
 import { token } from '../support/issuer';
->>>>>>> 99c998a (Mutation figures of src/express, src/rate-limit and src/token/keys; tests for what survived, and less code where a change made no difference)
 
 describe('requireScope(): its arguments', () => {
   it.each([

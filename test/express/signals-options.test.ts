@@ -67,7 +67,7 @@ describe('options of signalsReceiver()', () => {
     const { asked, fetch } = keyServer();
     const time = fakeTime(NOW);
     const remote = { keys: undefined, fetch, clock: time.clock, schedule: time.schedule, random: () => 0.5 };
-    const { receiver, deliver } = setUp({ ...remote, ...options } as never);
+    const { receiver, deliver } = setUp({ ...remote, ...options });
     await deliver(sign(event())).expect(202);
     expect(asked).toEqual(urls);
     await time.advance(600_000);
@@ -80,7 +80,7 @@ describe('options of signalsReceiver()', () => {
     const time = fakeTime(NOW);
     const fetch: Fetch = () => Promise.reject(new Error('down'));
     const remote = { keys: undefined, jwksUri: KEYS, fetch, clock: time.clock, schedule: time.schedule };
-    const { deliver, receiver, log } = setUp(remote as never);
+    const { deliver, receiver, log } = setUp(remote);
     const { status, headers } = await deliver(sign(event()));
     expect([status, headers['retry-after']]).toEqual([503, '5']);
     expect(log.at('error')).toMatchObject([{ message: 'a security event was not applied' }]);

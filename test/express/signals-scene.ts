@@ -3,7 +3,7 @@ import express from 'express';
 import type { Express } from 'express';
 import request from 'supertest';
 import { signalsReceiver } from '../../src/index';
-import type { SignalsReceiver, SignalsReceiverOptions } from '../../src/index';
+import type { SignalsReceiverOptions } from '../../src/index';
 import { memoryGenerations } from '../../src/generation/memory';
 import { recordingLogger } from '../support/log';
 import type { RecordingLogger } from '../support/log';
@@ -38,7 +38,7 @@ export function sign(claims: object, header: object = {}, key = keyPair.privateK
 /** A receiver in an app, and what it has published and logged. */
 interface Scene {
   readonly app: Express;
-  readonly receiver: SignalsReceiver;
+  readonly receiver: ReturnType<typeof signalsReceiver>;
   readonly deliver: (body: string, type?: string) => request.Test;
   readonly floors: () => Promise<unknown[]>;
   readonly log: RecordingLogger;
@@ -55,7 +55,7 @@ export function setUp(overrides: Partial<SignalsReceiverOptions> = {}): Scene {
     clock: () => NOW,
     logger: log,
     ...overrides,
-  } as SignalsReceiverOptions);
+  });
   const app = express().use('/events', receiver);
   const deliver = (body: string, type = 'application/secevent+jwt'): request.Test =>
     request(app).post('/events').set('Content-Type', type).send(body);

@@ -67,7 +67,7 @@ describe('staticKeys', () => {
 
   it('refuses a list that is put there and cannot be used, every time', () => {
     const given: { keys: object[] } = { keys: [key.jwk] };
-    const source = staticKeys(given as Jwks);
+    const source = staticKeys(given);
     given.keys = [];
     for (let call = 0; call < 2; call++) {
       expect(() => source.find({ algorithm: 'ES256', keyId: key.kid })).toThrow(TypeError);
