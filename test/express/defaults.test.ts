@@ -1,7 +1,6 @@
 import express from 'express';
 import request from 'supertest';
 import { authenticate, explain, requireScope } from '../../src';
-import type { AuthenticateOptions } from '../../src';
 import { readGateOptions } from '../../src/express/read-options';
 import { AUDIENCE, ISSUER, token } from '../support/issuer';
 import { keyServer } from '../support/key-server';

@@ -63,6 +63,7 @@ describe('fetchJson()', () => {
     [new Error('secret', { cause: 'text' }), ''],
     [undefined, ''],
   ])('names the code of a failure and keeps its cause (%#)', async (cause, code) => {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- an injected fetch may reject with anything
     const error = await failureOf(get(() => Promise.reject<Response>(cause)));
     expect(error.message).toBe(`https://login.test/doc could not be fetched${code}`);
     expect([error.status, error.cause, 'cause' in error]).toEqual([undefined, cause, true]);
