@@ -40,12 +40,11 @@ export function generationsFeed(store: Store, schedule: Schedule = systemSchedul
 }
 
 /** In slices: a million floors must not delay other requests. */
-async function* toLines(now: number, floors: readonly ClientRow[]): AsyncGenerator<string, void, undefined> {
+function* toLines(now: number, floors: readonly ClientRow[]): Generator<string, void, undefined> {
   yield `${JSON.stringify({ now, count: floors.length })}\n`;
   for (let at = 0; at < floors.length; at += SLICE) {
     const lines = floors.slice(at, at + SLICE).map((floor) => `${JSON.stringify(toEntry(floor))}\n`);
     yield lines.join('');
-    await turn();
   }
 }
 
@@ -102,11 +101,15 @@ function startHeartbeat(res: Response, schedule: Schedule): void {
   res.once('close', () => timer?.cancel());
 }
 
-/** Writes as fast as the reader takes it, then ends the response. */
-async function send(res: Response, chunks: AsyncIterable<string>, schedule: Schedule): Promise<void> {
+/** Writes as fast as the reader takes it, with other requests in between, then ends the response. */
+async function send(
+  res: Response,
+  chunks: Iterable<string> | AsyncIterable<string>,
+  schedule: Schedule,
+): Promise<void> {
   for await (const chunk of chunks) {
     if (isOver(res)) break;
-    if (!res.write(chunk)) await drained(res, schedule);
+    await (res.write(chunk) ? turn() : drained(res, schedule));
   }
   res.end();
 }

@@ -6,22 +6,17 @@ import { RequestError } from '../errors';
 import type { AuthServerSettings } from '../options';
 import type { OAuthResponse } from './request';
 
-/** The limits of the OAuth endpoints. */
-export interface OAuthLimits {
-  /** Counts token requests, good or not. */
-  readonly tokens: RequestHandler;
-  /** Counts the introspection requests that end with 401. */
-  readonly wrongSecrets: RequestHandler;
-}
-
 /** Ids are unverified: past this number of live windows, further ids of an address share one window. */
 const MAX_WINDOWS = 20_000;
 
 /**
- * Makes the limits per claimed client id and address, with `RateLimit` and `RateLimit-Policy` headers
- * (draft-ietf-httpapi-ratelimit-headers-08).
+ * Makes the limits per claimed client id and address: of token requests, and of introspection requests with a wrong
+ * secret. Both set `RateLimit` and `RateLimit-Policy` headers (draft-ietf-httpapi-ratelimit-headers-08).
  */
-export function oauthLimits({ rateLimit: quota, clock }: AuthServerSettings): OAuthLimits {
+export function oauthLimits({
+  rateLimit: quota,
+  clock,
+}: AuthServerSettings): Record<'tokens' | 'wrongSecrets', RequestHandler> {
   if (!quota) return { tokens: pass, wrongSecrets: pass };
   const { limit, windowMs } = quota;
 

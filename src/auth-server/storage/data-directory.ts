@@ -1,8 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { randomBytes } from 'node:crypto';
 
-/** Makes a directory for its owner only, out of git; throws an Error that says what to do where that is not possible. */
+/** Makes a directory that only its owner can change and git ignores; throws an Error that says what to do. */
 export async function prepareDataDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
