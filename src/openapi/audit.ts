@@ -25,7 +25,7 @@ export interface Audit {
 export function auditApp(app: object, audit: Audit): readonly RouteFinding[] {
   const { names, operations, document, mountedAt, behindGate = false } = audit;
   const knownPaths = [...new Set(operations.map(({ path }) => path))];
-  const { routes: read, served, unreadable } = describeRoutes(app, { mountedAt, knownPaths });
+  const { routes: read, served, unreadable } = describeRoutes(app, mountedAt, knownPaths);
   const routes = behindGate ? read.map((route) => ({ ...route, gate: gateOf(route) })) : read;
   const required = [...new Set(routes.flatMap(({ requires }) => requires.flat()))];
   return sortFindings([

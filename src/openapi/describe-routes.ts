@@ -1,7 +1,7 @@
 import { handlersOf, layersOf } from './express-layer';
 import type { Layer } from './express-layer';
 import { probesOf, shapeOf } from './path-template';
-import { combine } from './requirement';
+import { bothOf } from './requirement';
 import type { Alternatives } from './requirement';
 import { listRoutes, matchLayers } from './traverse';
 import type { AppRoute, LayerMatch, Templates } from './traverse';
@@ -29,24 +29,17 @@ export interface RouteDescription {
   readonly unreadable: readonly string[];
 }
 
-/** Options of {@link describeRoutes}. */
-export interface DescribeRoutesOptions {
-  /** Mount path of a router: `/v1`. Default: the root. */
-  readonly mountedAt?: string | undefined;
-  /** Templates of the document, tried where Express keeps no mount path. */
-  readonly knownPaths?: readonly string[];
-}
-
 /**
  * Reads the routes, guards and gates of an Express 4 or 5 app or router, including nested routers. Follows a request to
  * the handler of each route, so that the order counts as it does in Express.
  *
+ * @param mountedAt - mount path of a router: `/v1`
+ * @param knownPaths - templates of the document, tried where Express keeps no mount path
  * @throws TypeError when `app` is neither an app nor a router
  */
-export function describeRoutes(app: object, options: DescribeRoutesOptions = {}): RouteDescription {
+export function describeRoutes(app: object, mountedAt = '', knownPaths: readonly string[] = []): RouteDescription {
   const layers = layersOf(app);
   if (!layers) throw new TypeError('expected an Express app or router: a function that express() or Router() made');
-  const { mountedAt = '', knownPaths = [] } = options;
   const { routes: listed, served, hidden } = listRoutes(layers, mountedAt);
   const unreadable = hidden.flatMap(describeTemplates);
   const known = new Map<string, readonly LayerMatch[]>();
@@ -127,7 +120,8 @@ function describeRequest(
 }
 
 function required(way: readonly LayerMatch[]): Alternatives {
-  return combine(way.flatMap(({ classification: one }) => (one.kind === 'guard' ? [one.requirement] : [])));
+  const all = way.flatMap(({ classification: one }) => (one.kind === 'guard' ? [one.requires] : []));
+  return all.length === 0 ? [] : all.reduce(bothOf);
 }
 
 function gateOf(before: readonly LayerMatch[]): DescribedRoute['gate'] {

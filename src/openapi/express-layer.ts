@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http';
 import { requirementOf } from '../express/guard';
-import type { GuardRequirement } from '../express/guard';
-import type { ScopeRequirement } from '../express/scope-requirement';
+import { alternativesOf } from './requirement';
+import type { Alternatives } from './requirement';
 
 /** The members of Express's own layers that are read: those of `router` 2 (Express 5) and of Express 4. */
 export interface Layer {
@@ -25,8 +25,7 @@ export type RoutePath = string | RegExp;
 /** What kind of middleware a function is. */
 export type Classification =
   | { readonly kind: 'gate'; readonly optional: boolean }
-  /** Without a requirement: a guard for a claim or for any token. */
-  | { readonly kind: 'guard'; readonly requirement: ScopeRequirement | undefined }
+  | { readonly kind: 'guard'; readonly requires: Alternatives }
   | { readonly kind: 'error handler' }
   | { readonly kind: 'handler' };
 
@@ -35,12 +34,8 @@ export function classify(handle: object): Classification {
   const { optional, ready, length } = handle as { optional?: unknown; ready?: unknown; length?: unknown };
   const requirement = requirementOf(handle);
   if (typeof optional === 'boolean' && typeof ready === 'function') return { kind: 'gate', optional };
-  if (requirement) return { kind: 'guard', requirement: isOfScopes(requirement) ? requirement : undefined };
+  if (requirement) return { kind: 'guard', requires: alternativesOf(requirement) };
   return { kind: length === 4 ? 'error handler' : 'handler' };
-}
-
-function isOfScopes(requirement: GuardRequirement): requirement is ScopeRequirement {
-  return Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf');
 }
 
 /** The layers of an Express app or router; `undefined` for anything else. */

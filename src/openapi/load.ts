@@ -27,9 +27,8 @@ export function loadContract(file?: string): ContractDocument {
  * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3 document
  */
 export function loadDocument(source: string | object): ContractDocument {
-  return typeof source === 'string'
-    ? requireDocument(parseYaml(source), source, '3')
-    : requireDocument(source, 'the document', '3');
+  if (typeof source !== 'string') return requireDocument(source, 'the document', '3');
+  return requireDocument(parseYaml(source), source, '3');
 }
 
 function requireDocument(document: unknown, name: string, version: string): ContractDocument {

@@ -1,4 +1,4 @@
-import type { ScopeRequirement } from '../express/scope-requirement';
+import type { GuardRequirement } from '../express/guard';
 
 /** Sets of scopes, each of which is sufficient. No set: nothing is required. An empty set: any token. */
 export type Alternatives = readonly (readonly string[])[];
@@ -16,18 +16,13 @@ export function describeAlternatives(alternatives: Alternatives): string {
   return [...new Set(texts)].sort().join(' or ');
 }
 
-/** The alternatives that satisfy several guards in a row; one without a requirement accepts any token. */
-export function combine(requirements: readonly (ScopeRequirement | undefined)[]): Alternatives {
-  if (requirements.length === 0) return [];
-  return requirements.map(alternativesOf).reduce(bothOf);
-}
-
 /** The alternatives that satisfy both. */
 export function bothOf(a: Alternatives, b: Alternatives): Alternatives {
   return a.flatMap((one) => b.map((other) => [...one, ...other]));
 }
 
-function alternativesOf(requirement: ScopeRequirement | undefined): Alternatives {
-  if (!requirement) return [[]];
-  return 'anyOf' in requirement ? requirement.anyOf.map((scope) => [scope]) : [requirement.allOf];
+/** The alternatives that satisfy a guard; one for a claim accepts any scopes. */
+export function alternativesOf(requirement: GuardRequirement): Alternatives {
+  if ('anyOf' in requirement) return requirement.anyOf.map((scope) => [scope]);
+  return 'allOf' in requirement ? [requirement.allOf] : [[]];
 }

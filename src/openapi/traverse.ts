@@ -84,13 +84,10 @@ export function matchLayers(
     const named = Object.entries(match.params).filter(([name]) => !/^\d+$/.test(name));
     const captured = [...before.captured, ...named.flatMap(([, value]) => value)];
     const here = { captured, matched: before.matched + match.path };
-    const toMatch = (inner: Layer, route?: Layer): LayerMatch => {
-      return { layer: inner, classification: classify(inner.handle), route, ...here };
-    };
-    if (layer.route) return handlersOf(layer).map((inner) => toMatch(inner, layer));
     const nested = layersOf(layer.handle);
-    return nested
-      ? matchLayers(nested, `/${path.slice(match.path.length).replace(/^\//, '')}`, here)
-      : [toMatch(layer)];
+    if (nested) return matchLayers(nested, `/${path.slice(match.path.length).replace(/^\//, '')}`, here);
+    const inner = layer.route ? handlersOf(layer) : [layer];
+    const route = layer.route && layer;
+    return inner.map((one) => ({ layer: one, classification: classify(one.handle), route, ...here }));
   });
 }

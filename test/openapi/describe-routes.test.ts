@@ -10,7 +10,7 @@ const write = requireScope('a:write');
 
 /** `GET /v1/a: a:read`, one line per route. */
 function described(router: Router): string[] {
-  const { routes } = describeRoutes(router, { mountedAt: '/v1' });
+  const { routes } = describeRoutes(router, '/v1');
   return routes.map(({ method, path, requires }) => `${method} ${path}: ${describeAlternatives(requires)}`);
 }
 

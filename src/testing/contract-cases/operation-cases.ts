@@ -4,15 +4,14 @@ import { isObject } from '../../core/objects';
 import type { LocatedOperation } from '../../openapi/document';
 import { ATTACKS, bearer } from './attacks';
 import type { TokenTransport } from './attacks';
-import type { ApiResponse } from './http-client';
+import type { ApiRequest, ApiResponse } from './http-client';
 import { assertNoMismatch } from './mismatch';
 import type { Mismatch } from './mismatch';
 import type { ContractSettings } from './options';
 import type { CompareRefusal, ExpectedRefusal } from './refusals';
 import type { Reached } from './report';
-import type { PreparedRequest } from './sample-request';
 import { insufficientSets, sufficientSets } from './scope-sets';
-import type { Target } from './target';
+import type { CallResult } from './target';
 
 /** One requirement, with its test. */
 export interface ContractCase {
@@ -34,12 +33,13 @@ export interface Refused {
 export interface CaseContext extends Reached {
   readonly operation: LocatedOperation;
   readonly settings: ContractSettings;
-  readonly call: Target['call'];
+  readonly call: (request: ApiRequest) => Promise<CallResult>;
   /** Collects what was refused. */
   readonly refused: Refused[];
   readonly compareRefusal: CompareRefusal;
   readonly declaredScopes: readonly string[];
-  readonly prepare: () => PreparedRequest;
+  /** Makes the request, good except for its missing token. */
+  readonly prepare: () => ApiRequest;
 }
 
 const RETRY_MS = 50;
@@ -138,7 +138,10 @@ async function accept(context: CaseContext, name: string, transport: TokenTransp
   assertNoMismatch(name, mismatches);
 }
 
-async function send({ call, documented, seen, prepare }: CaseContext, { headers, query }: TokenTransport) {
+async function send(
+  { call, documented, seen, prepare }: CaseContext,
+  { headers, query }: TokenTransport,
+): Promise<CallResult> {
   const prepared = prepare();
   const separator = prepared.target.includes('?') ? '&' : '?';
   const target = query === undefined ? prepared.target : prepared.target + separator + query;

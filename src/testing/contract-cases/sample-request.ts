@@ -1,5 +1,6 @@
 import { isObject } from '../../core/objects';
 import type { LocatedOperation } from '../../openapi/document';
+import type { ApiRequest } from './http-client';
 import { dereference } from './references';
 import { sampleOf } from './sample-value';
 
@@ -14,23 +15,15 @@ export interface SampleRequest {
   readonly body?: unknown;
 }
 
-/** A request that is good except for its missing token. */
-export interface PreparedRequest {
-  readonly method: string;
-  /** With its query. */
-  readonly target: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
-}
-
 const FORM = 'application/x-www-form-urlencoded';
 
 /**
- * Makes the request of an operation from the given values, else from examples and schemas of the document.
+ * Makes the request of an operation, good except for its missing token: from the given values, else from examples and
+ * schemas of the document.
  *
  * @throws TypeError when no value can be generated; it names the parameter or the body
  */
-export function prepareRequest(document: object, at: LocatedOperation, given: SampleRequest): PreparedRequest {
+export function prepareRequest(document: object, at: LocatedOperation, given: SampleRequest): ApiRequest {
   // A parameter of an operation replaces that of its path.
   const parameters = [...new Map(at.parameters.map((one) => [`${one.in} ${one.name}`, one])).values()];
 

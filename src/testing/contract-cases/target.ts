@@ -7,15 +7,18 @@ import { httpClient } from './http-client';
 import type { ApiRequest, ApiResponse } from './http-client';
 import type { BeforeGuard } from './options';
 
+/** A response, and which handlers its request has reached. */
+export interface CallResult {
+  readonly response: ApiResponse;
+  /** Grows when the request reaches another handler later. */
+  readonly reached: readonly string[];
+}
+
 /** The API under test. */
 export interface Target {
-  /** Sends a request. `reached` lists the handlers that it has reached, and grows when it reaches another one later. */
-  call(
-    this: void,
-    request: ApiRequest,
-  ): Promise<{ readonly response: ApiResponse; readonly reached: readonly string[] }>;
+  readonly call: (request: ApiRequest) => Promise<CallResult>;
   /** Stops the server and restores the handlers, unless a request is open. The next request starts again. */
-  stop(this: void): void;
+  readonly stop: () => void;
 }
 
 /** The server stops when no case has sent a request for this long, in ms. */
@@ -58,7 +61,7 @@ export function appTarget(app: RequestListener, beforeGuard: BeforeGuard): Targe
     spy.release();
   }
 
-  async function call(request: ApiRequest): ReturnType<Target['call']> {
+  async function call(request: ApiRequest): Promise<CallResult> {
     clearTimeout(idle);
     openRequests += 1;
     try {
