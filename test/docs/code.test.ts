@@ -34,14 +34,15 @@ async function runPage(page: string): Promise<Result> {
   const requires = imports.flatMap(requireOf).join('\n');
   const { code } = transformSync(`(async () => {\n${body}})()`, { loader: 'ts', target: 'node20' });
   const result = { apps: [], issuers: [], gates: [], tests: [] } as Made & { tests: Result['tests'][number][] };
-  const modules = modulesFor(result);
+  const it = (name: string, test: () => unknown): unknown => result.tests.push({ name, run: test });
+  const modules: Readonly<Record<string, unknown>> = { ...modulesFor(result), 'node:test': { it } };
   const load = (name: string): unknown => {
     if (!Object.hasOwn(modules, name)) throw new Error(`${page} imports ${name}, which this test does not know`);
     return modules[name];
   };
   // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the examples of our own pages
-  const run = new Function('require', 'it', 'process', `${requires}\nreturn ${code}`) as Body;
-  await run(load, (name, test) => result.tests.push({ name, run: test }), { once() {} });
+  const run = new Function('require', 'it', 'process', `{ ${requires}\nreturn ${code} }`) as Body;
+  await run(load, it, { once() {} });
   await Promise.all(result.gates.map((gate) => gate.close()));
   return result;
 }
