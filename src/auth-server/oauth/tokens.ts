@@ -1,7 +1,7 @@
-import { createPrivateKey, createPublicKey, randomUUID } from 'node:crypto';
+import { createPublicKey, randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import type { Context } from '../context';
-import { publishedKeys } from '../storage/keys';
+import { privateKeyOf, publishedKeys } from '../storage/keys';
 import type { ClientRow, SigningAlgorithm } from '../storage/state';
 
 /** Response of the token endpoint (RFC 6749 section 5.1). */
@@ -32,7 +32,7 @@ export function issueToken(context: Context, client: ClientRow, scopes: readonly
   const scope = scopes.join(' ');
   const claims = { client_id: clientId, scope, generation, iat: Math.floor(clock() / 1000) };
   context.lastGranted.set(clientId, scopes);
-  const accessToken = jwt.sign(claims, createPrivateKey({ key: signing.jwk, format: 'jwk' }), {
+  const accessToken = jwt.sign(claims, privateKeyOf(signing), {
     header: { alg: signing.alg, typ: TOKEN_TYPE },
     algorithm: signing.alg,
     keyid: signing.kid,

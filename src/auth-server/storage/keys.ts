@@ -1,5 +1,5 @@
-import { createHash, createPublicKey, generateKeyPair } from 'node:crypto';
-import type { JsonWebKey } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto';
+import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { AuthServerSettings } from '../options';
 import type { KeyRing, SigningAlgorithm, StoredKey } from './state';
@@ -41,6 +41,15 @@ export async function rotateKeys(store: Store, settings: AuthServerSettings): Pr
 export function publishedKeys({ signing, retired }: KeyRing, nowMs: number): JsonWebKey[] {
   const published = [signing, ...retired].filter(isPublishedAt(nowMs));
   return published.map(({ kid, alg, jwk }) => ({ ...toPublic(jwk), use: 'sig', alg, kid }));
+}
+
+const privateKeys = new WeakMap<StoredKey, KeyObject>();
+
+/** The private key, imported once: that takes as long as a signature. */
+export function privateKeyOf(key: StoredKey): KeyObject {
+  const known = privateKeys.get(key) ?? createPrivateKey({ key: key.jwk, format: 'jwk' });
+  privateKeys.set(key, known);
+  return known;
 }
 
 function isPublishedAt(nowMs: number): (key: StoredKey) => boolean {
