@@ -1,6 +1,6 @@
 import { largestBodies } from '../../test/support/largest-bodies';
 import { loadContract } from '../../src/openapi/load';
-import { compileContract } from '../../src/openapi/compile';
+import { compileContract } from '../../src/app/validation/compile';
 import { operationsOf } from '../../src/openapi/document';
 import { round, table } from '../stats';
 import type { Suite } from './suite';

@@ -17,7 +17,7 @@ import { notFound, problemPages, problemTypesOf } from './problem-pages';
 import { clientRateLimit } from './rate-limit';
 import { requestId, requestObserver } from './request-observer';
 import type { RequestEvent } from './request-observer';
-import { requestValidation } from './request-validation';
+import { requestValidation } from './validation/request-validation';
 import type { RedisCommands } from '../rate-limit/shared-store';
 
 /** Options of {@link createApp}. */

@@ -7,7 +7,7 @@ import { commerceRouter } from '../../../src/app/commerce/router';
 import type { CommerceRouterOptions } from '../../../src/app/commerce/router';
 import { routes } from '../../../src/app/commerce/routes';
 import type { Route } from '../../../src/app/commerce/routes';
-import { requestValidation } from '../../../src/app/request-validation';
+import { requestValidation } from '../../../src/app/validation/request-validation';
 import { loadContract } from '../../../src/openapi/load';
 import { firstIdOf } from '../../contract/first-ids';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';

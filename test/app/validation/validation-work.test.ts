@@ -1,7 +1,7 @@
-import { loadContract } from '../../src/openapi/load';
-import { compileContract, MAX_ERRORS } from '../../src/openapi/compile';
-import { operationsOf } from '../../src/openapi/document';
-import { largestBodies } from '../support/largest-bodies';
+import { loadContract } from '../../../src/openapi/load';
+import { compileContract, MAX_ERRORS } from '../../../src/app/validation/compile';
+import { operationsOf } from '../../../src/openapi/document';
+import { largestBodies } from '../../support/largest-bodies';
 
 const contract = loadContract();
 const find = compileContract(contract);

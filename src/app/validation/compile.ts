@@ -3,8 +3,8 @@ import { _, Ajv2020 } from 'ajv/dist/2020';
 import type { CodeKeywordDefinition, KeywordCxt, ValidateFunction } from 'ajv/dist/2020';
 import names from 'ajv/dist/compile/names';
 import { Type } from 'ajv/dist/compile/util';
-import { operationsOf, toFragment } from './document';
-import type { ContractDocument, LocatedOperation } from './document';
+import { operationsOf, toFragment } from '../../openapi/document';
+import type { ContractDocument, LocatedOperation } from '../../openapi/document';
 import { pathMatcher } from './match-path';
 import type { PathMatch } from './match-path';
 
@@ -78,7 +78,7 @@ function schemasOf(document: ContractDocument, { coerceTypes }: { readonly coerc
   return addFormats(boundErrors(ajv)).addSchema(document, DOCUMENT);
 }
 
-/** Errors after which the rest of an array or object is not validated. */
+/** Errors that are reported at most, and after which the rest of an array or object is not validated. */
 export const MAX_ERRORS = 20;
 
 /**

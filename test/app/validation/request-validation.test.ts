@@ -1,7 +1,7 @@
 import request from 'supertest';
 import type { Response, Test } from 'supertest';
-import { token } from '../support/issuer';
-import { commerceApp, exampleOf, routeOf } from './commerce/commerce-app';
+import { token } from '../../support/issuer';
+import { commerceApp, exampleOf, routeOf } from '../commerce/commerce-app';
 
 const order = exampleOf(routeOf('createOrder'))!;
 const { app } = commerceApp();

@@ -1,4 +1,4 @@
-import { pathMatcher } from '../../src/openapi/match-path';
+import { pathMatcher } from '../../../src/app/validation/match-path';
 
 const match = pathMatcher(
   ['/v1/inventory/{id}', '/v1/inventory/adjustments', '/v1/orders', '/v1/orders/{id}/cancel'].map(

@@ -1,14 +1,12 @@
 import type { ErrorObject } from 'ajv';
 import { json } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
-import { sendProblem } from '../index';
-import { compileContract } from '../openapi/compile';
-import type { CompiledBody, CompiledOperation, CompiledPath } from '../openapi/compile';
-import type { ContractDocument } from '../openapi/document';
+import { sendProblem } from '../../index';
+import { compileContract, MAX_ERRORS } from './compile';
+import type { CompiledBody, CompiledOperation, CompiledPath } from './compile';
+import type { ContractDocument } from '../../openapi/document';
 
 const BODY_LIMIT = '100kb';
-/** Reported at most: a hostile body can be wrong in thousands of places. */
-const MAX_ERRORS = 20;
 const MAX_NAME = 80;
 
 /** One place where a request does not match the contract. */
