@@ -1,18 +1,11 @@
 import { authenticate } from '../../src';
 import { contractCases, createTestIssuer } from '../../src/testing';
-import type { ContractCases } from '../../src/testing';
+import { failuresOf } from './failures-of';
 import { assemble, SAMPLE_DOCUMENT as openapi, sampleParts, silent, tillgate } from './sample-app';
 import type { SampleParts } from './sample-app';
 
 const issuer = createTestIssuer();
 const appWith = (parts: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...parts });
-
-/** The message of every failure. */
-async function failuresOf(cases: ContractCases): Promise<readonly string[]> {
-  const failures: string[] = [];
-  for (const { run } of cases) await run().catch((error: Error) => failures.push(error.message));
-  return failures;
-}
 
 describe('an API that does not trust the issuer', () => {
   it('is reported once and clearly, before any other case', async () => {
@@ -32,14 +25,14 @@ describe('an API that does not trust the issuer', () => {
     ['does not exist', (req, res, next) => (req.path === '/api/orders' ? void res.sendStatus(404) : next())],
   ])('is reported also where one operation %s', async (_what, first) => {
     const stranger = createTestIssuer();
-    const [found] = await failuresOf(contractCases({ app: appWith({ first }), openapi, issuer: stranger }));
+    const [found] = await failuresOf(contractCases({ app: appWith({ first }), openapi, issuer: stranger }), 1);
 
     expect(found).toContain('GET /api/orders/{id} responded 401 unknown_key, and so did 2 more.');
   });
 
   it('is reported when its keys cannot be fetched', async () => {
     const gate = authenticate({ ...issuer.options, keys: undefined, issuer: 'http://127.0.0.1:1', logger: silent });
-    const [found] = await failuresOf(contractCases({ app: appWith({ gate }), openapi, issuer }));
+    const [found] = await failuresOf(contractCases({ app: appWith({ gate }), openapi, issuer }), 1);
     await gate.close();
 
     expect(found).toContain("None of this issuer's tokens is accepted: GET /api/orders responded 503 keys_unavailable");
@@ -47,7 +40,7 @@ describe('an API that does not trust the issuer', () => {
 
   it('is not reported when one operation accepts a token', async () => {
     const listOrders: SampleParts['listOrders'] = [(_req, res) => void res.sendStatus(401)];
-    const [first] = await failuresOf(contractCases({ app: appWith({ listOrders }), openapi, issuer }));
+    const [first] = await failuresOf(contractCases({ app: appWith({ listOrders }), openapi, issuer }), 1);
 
     expect(first).toContain('GET /api/orders refuses');
   });
