@@ -8,9 +8,6 @@ const config: Config = {
   testTimeout: 20_000,
   // Jest's default leaves one core unused, which on two cores is half of the machine.
   maxWorkers: '100%',
-  // Before Node 24 each test file leaves an AsyncLocalStorage of Jest's behind, which slows down every promise of its
-  // worker and keeps the file's memory. A worker that has grown is replaced.
-  workerIdleMemoryLimit: '300MB',
   testMatch: ['**/*.test.ts'],
   // Suites that need an engine, a browser or a foreign server: `npm run test:all`.
   // The suites of test/together are the others once more, for `npm test`.

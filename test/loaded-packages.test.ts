@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { dependencies, peerDependencies } from '../package.json';
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../src/core/required-packages';
+import { newDataDir } from './cli/data-dir';
 import { loadedPackages } from './support/loaded-packages';
 
 /** Dependencies of passport, which every request needs. */
@@ -39,7 +38,7 @@ describe('a process that loads', () => {
   });
 
   it('the scaffold loads what it declares, once it is ready, and no client of a store', () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-loaded-'));
+    const dataDir = newDataDir();
     const loaded = loadedPackages(scaffold(dataDir));
     rmSync(dataDir, { recursive: true, force: true });
     const known = Object.keys({ ...dependencies, ...peerDependencies });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expectPrivate } from '../support/private-file';
 import { cliScene } from './harness';
 import type { CliScene, Outcome } from './harness';
+import { newDataDir } from './data-dir';
 
 const ANY_PORTS = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent' };
 
@@ -43,7 +44,7 @@ async function startDev(dataDir: string, argv: readonly string[] = ['--json'], e
 }
 
 describe('dev', () => {
-  const home: CliScene = cliScene();
+  const home: CliScene = cliScene({ dataDir: newDataDir() });
   afterAll(() => home.close());
 
   it('registers two demo clients at the first start, and keeps their secrets for its owner only', async () => {
@@ -134,7 +135,7 @@ describe('dev', () => {
     const first = await startDev(home.dataDir);
     const { base_url } = JSON.parse(first.stdout()) as Report;
     const port = new URL(base_url).port;
-    const second = cliScene({ env: { ...ANY_PORTS, TILLGATE_PORT: port } });
+    const second = cliScene({ dataDir: newDataDir(), env: { ...ANY_PORTS, TILLGATE_PORT: port } });
 
     expect(await second.run('dev')).toEqual({
       exitCode: 1,

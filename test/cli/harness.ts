@@ -30,6 +30,8 @@ export interface CliScene {
 }
 
 export interface SceneOptions {
+  /** Default: an empty one. */
+  readonly dataDir?: string;
   readonly env?: Record<string, string>;
   /** Responds to the requests of the commands. Default: every server is unreachable. */
   readonly respond?: (request: SentRequest) => Response | undefined;
@@ -39,7 +41,7 @@ export interface SceneOptions {
 }
 
 export function cliScene(options: SceneOptions = {}): CliScene {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-cli-'));
+  const { dataDir = mkdtempSync(join(tmpdir(), 'tillgate-cli-')) } = options;
   const sent: SentRequest[] = [];
   let stdout = '';
 

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { cliScene } from './harness';
 import type { Outcome } from './harness';
+import { newDataDir } from './data-dir';
 
 const EXPRESS = JSON.stringify(require.resolve('express'));
 const [GATE, APP] = ['../../src/index.ts', '../../src/app/index.ts'].map((path) =>
@@ -26,6 +27,7 @@ function module(name: string, text: string): string {
 async function devWith(module: string, path: string): Promise<Outcome & { called?: unknown }> {
   let called: unknown;
   const scene = cliScene({
+    dataDir: newDataDir(),
     env: { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent' },
     fetch,
     async untilStopped() {

@@ -1,15 +1,14 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { startTillgate } from '../all/setup/tillgate';
 import type { DevReport, RunningTillgate } from '../all/setup/tillgate';
 import { basic } from '../auth-server/fixtures';
+import { newDataDir } from './data-dir';
 
 const ADMIN_TOKEN = 'admin-token-of-this-test-5e1f0c';
 const WRONG = 'wrong-secret-of-this-test-77ab31';
-const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-output-'));
+const dataDir = newDataDir();
 let tillgate: RunningTillgate<DevReport>;
 
 /** Every secret that was presented or issued. */

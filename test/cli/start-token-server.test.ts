@@ -1,17 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { startTokenServer } from '../../src/cli/start-token-server';
 import type { RunningTokenServer } from '../../src/cli/start-token-server';
 import { readSettings } from '../../src/settings/settings';
 import type { Settings } from '../../src/settings/settings';
 import { memoryGenerations } from '../../src/generation';
 import { recordingLogger } from '../support/log';
+import { newDataDir } from './data-dir';
 
 const TILL = { client_id: 'till', scope: 'orders:read' };
-const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-cli-'));
+const dataDir = newDataDir();
 afterAll(() => rmSync(dataDir, { recursive: true }));
 
 async function settingsWith(generations: string): Promise<Settings> {

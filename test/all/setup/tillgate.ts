@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { COMPILED } from '../../support/compiled';
 import { collect, started, stop } from './process';
 
 const ROOT = join(__dirname, '../../..');
@@ -32,7 +33,7 @@ export async function startTillgate<Report>(
   command: 'serve' | 'dev',
   variables: Readonly<Record<`TILLGATE_${string}`, string>>,
 ): Promise<RunningTillgate<Report>> {
-  const args = ['--import', 'tsx', 'src/cli/main.ts', command, '--json'];
+  const args = [join(COMPILED, 'src/cli/main.js'), command, '--json'];
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...withoutTillgate(process.env), ...variables },
