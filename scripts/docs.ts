@@ -70,7 +70,7 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
             ({ path, scope }) => `\`POST ${path}\` (\`${scope}\`)`,
           ),
           ...('optionalScopes' in resource ? resource.optionalScopes : []).map(
-            (scope) => `more members with \`${scope}\``,
+            (scope) => `further data with \`${scope}\``,
           ),
         ].join(', '),
       ]),
