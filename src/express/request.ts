@@ -30,7 +30,7 @@ declare global {
   }
 }
 
-/** A middleware of Express 4 or 5; its type needs neither's. */
+/** A middleware for Express 4 and 5, typed without the types of either. */
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
 
 /** Continues with the next middleware, or with the app's error handler. */
