@@ -177,7 +177,7 @@ function sentence(about: string): string {
   return `${about.charAt(0).toUpperCase()}${text(about.slice(1))}.`;
 }
 
-/** Text in which `<ACCESS_TOKEN>` is no HTML tag. */
+/** Text in which `<ACCESS_TOKEN>` is not an HTML tag. */
 function text(plain: string): string {
   return plain.replace(/`[^`]*`|</g, (found) => (found === '<' ? '&lt;' : found));
 }

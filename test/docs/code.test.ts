@@ -6,7 +6,7 @@ import express from 'express';
 import type { Express } from 'express';
 import request from 'supertest';
 import * as tillgate from '../../src';
-import type { AuthenticateOptions, Gate } from '../../src';
+import type { AuthenticateOptions, Gate, SignalsReceiverOptions } from '../../src';
 import * as app from '../../src/app';
 import type { AppOptions } from '../../src/app';
 import * as generations from '../../src/generation';
@@ -33,7 +33,7 @@ async function runPage(page: string): Promise<Result> {
   const { imports, body } = programOf(blocksOf(page).filter(({ mode }) => mode === 'run'));
   const requires = imports.flatMap(requireOf).join('\n');
   const { code } = transformSync(`(async () => {\n${body}})()`, { loader: 'ts', target: 'node20' });
-  const result = { apps: [], issuers: [], gates: [], tests: [] } as Made & { tests: Result['tests'][number][] };
+  const result = { apps: [], issuers: [], opened: [], tests: [] } as Made & { tests: Result['tests'][number][] };
   const it = (name: string, test: () => unknown): unknown => result.tests.push({ name, run: test });
   const modules: Readonly<Record<string, unknown>> = { ...modulesFor(result), 'node:test': { it } };
   const load = (name: string): unknown => {
@@ -43,7 +43,7 @@ async function runPage(page: string): Promise<Result> {
   // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the examples of our own pages
   const run = new Function('require', 'it', 'process', `{ ${requires}\nreturn ${code} }`) as Body;
   await run(load, it, { once() {} });
-  await Promise.all(result.gates.map((gate) => gate.close()));
+  await Promise.all(result.opened.map((one) => one.close()));
   return result;
 }
 
@@ -56,19 +56,24 @@ function requireOf(statement: string): readonly string[] {
 interface Made {
   readonly apps: Express[];
   readonly issuers: TestIssuer[];
-  readonly gates: Gate[];
+  readonly opened: { close(): unknown }[];
 }
 
 function fetchFromThisMachine(url: string, init: RequestInit): Promise<Response> {
   return url.startsWith('http://127.0.0.1:') ? fetch(url, init) : Promise.reject(new Error('offline'));
 }
 
-function modulesFor({ apps, issuers, gates }: Made): Readonly<Record<string, unknown>> {
+function modulesFor({ apps, issuers, opened }: Made): Readonly<Record<string, unknown>> {
   const isolated = { fetch: fetchFromThisMachine, logger: recordingLogger() };
   function authenticate(options: AuthenticateOptions): Gate {
     const gate = tillgate.authenticate({ ...isolated, ...options });
-    gates.push(gate);
+    opened.push(gate);
     return gate;
+  }
+  function signalsReceiver(options: SignalsReceiverOptions): ReturnType<typeof tillgate.signalsReceiver> {
+    const receiver = tillgate.signalsReceiver({ ...isolated, ...options });
+    opened.push(receiver);
+    return receiver;
   }
   function createApp(options: AppOptions): app.App {
     const gate = { ...app.authenticateOptions(options.settings), ...isolated };
@@ -90,7 +95,7 @@ function modulesFor({ apps, issuers, gates }: Made): Readonly<Record<string, unk
   return {
     express: { default: Object.assign(makeExpress, express), Router: express.Router },
     supertest: { default: request },
-    tillgate: { ...tillgate, authenticate },
+    tillgate: { ...tillgate, authenticate, signalsReceiver },
     'tillgate/app': { ...app, createApp },
     'tillgate/generations': generations,
     'tillgate/testing': { ...testing, createTestIssuer },
@@ -150,7 +155,7 @@ describe('the recipes', () => {
     await get('/stores/eu-1/regions/asia', { clientId: 'till-1' }).expect(403);
   });
 
-  it('show the menu to everybody, and refuse bad tokens', async () => {
+  it('show the menu without a token, and refuse bad tokens', async () => {
     await get('/menu').expect(200, { dishes: ['soup'], prices: 'public' });
     await get('/menu', {}).expect(200, { dishes: ['soup'], prices: 'yours' });
     await get('/menu', { expired: true }).expect(401);

@@ -67,7 +67,7 @@ describe('the README', () => {
     expect(read('README.md').length).toBeLessThanOrEqual(10_000);
   });
 
-  it('links to no address outside of the package', () => {
+  it('has no link to a web page: the project has no public URL yet', () => {
     expect(read('README.md')).not.toMatch(/\]\(https?:/);
   });
 });
