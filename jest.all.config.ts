@@ -4,6 +4,8 @@ import base from './jest.config';
 
 /** Suites of `npm test` that run again at full size. */
 const FULL_SIZE = [
+  'behaviours/key-rotation',
+  'contract/contract',
   'generation/floors-million',
   'generation/memory',
   'generation/model',

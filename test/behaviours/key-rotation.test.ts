@@ -1,4 +1,5 @@
 import { explain } from '../../src';
+import { amount } from '../support/amount';
 import { eventually, keyServer } from '../support/key-server';
 import { newKey, testKey } from '../support/keys';
 import { remember } from '../support/gate-app';
@@ -21,8 +22,10 @@ describe('key set: the cache', () => {
     expect(through.server.requests).toEqual(['/.well-known/openid-configuration', '/jwks']);
   });
 
-  it('responds to 1,000 simultaneous cold requests with one fetch', async () => {
-    const accepted = await Promise.all(Array.from({ length: 1_000 }, () => judged(through.token({ key: A }))));
+  it('responds to many simultaneous cold requests with one fetch', async () => {
+    const accepted = await Promise.all(
+      Array.from({ length: amount(200, 1_000) }, () => judged(through.token({ key: A }))),
+    );
     expect(accepted.every(Boolean)).toBe(true);
     expect(through.server.keyFetches).toBe(1);
   });
@@ -123,9 +126,10 @@ describe('key set: rotation and unknown key ids', () => {
     expect(through.server.keyFetches).toBe(3);
   });
 
-  it('fetches at most twice for one unknown kid that is sent 2,000 times, in sequence and in parallel', async () => {
-    for (let index = 0; index < 1_000; index++) expect(await reasonOf(withKid('nowhere'))).toBe('unknown_key');
-    const rest = await Promise.all(Array.from({ length: 1_000 }, () => reasonOf(withKid('nowhere'))));
+  it('fetches at most twice for one unknown kid that is sent many times, in sequence and in parallel', async () => {
+    const times = amount(200, 1_000);
+    for (let index = 0; index < times; index++) expect(await reasonOf(withKid('nowhere'))).toBe('unknown_key');
+    const rest = await Promise.all(Array.from({ length: times }, () => reasonOf(withKid('nowhere'))));
     expect(new Set(rest)).toEqual(new Set(['unknown_key']));
     expect(through.server.keyFetches - 1).toBeLessThanOrEqual(2);
   });

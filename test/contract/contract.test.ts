@@ -1,6 +1,8 @@
 import { readSettings } from '../../src/settings/settings';
 import { createApp, createLog } from '../../src/app';
+import { RESOURCES } from '../../src/app/commerce/resources';
 import { contractCases, createTestIssuer } from '../../src/testing';
+import { amount, isFullRun } from '../support/amount';
 import { firstIdOf } from './first-ids';
 
 const issuer = createTestIssuer();
@@ -14,10 +16,14 @@ afterAll(() => scaffold.close());
 function requests({ path }: { readonly path: string }) {
   return path.includes('{id}') ? { path: { id: firstIdOf(path.split('/')[2]!) } } : {};
 }
-const cases = contractCases({ app: scaffold.handler, openapi: 'openapi.yaml', issuer, requests });
+/** Five of the fifteen resources, with every kind of operation; `npm run test:all` calls all. */
+const IN_EVERY_RUN = ['orders', 'payments', 'inventory', 'customers', 'checks'];
+const left = isFullRun ? [] : RESOURCES.filter(({ path }) => !IN_EVERY_RUN.includes(path));
+const ignore = left.flatMap(({ path }) => [`/v1/${path}`, `/v1/${path}/*`]);
+const cases = contractCases({ app: scaffold.handler, openapi: 'openapi.yaml', issuer, requests, ignore });
 for (const { name, run } of cases) it(name, run);
 
 it('calls every operation, and gets a 2xx from each', () => {
-  expect(cases.length).toBeGreaterThan(1_000);
+  expect(cases.length).toBeGreaterThan(amount(350, 1_000));
   expect(cases.report()).toMatchObject({ notCalled: [], withoutSuccess: [], notTested: [] });
 });

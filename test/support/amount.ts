@@ -1,4 +1,7 @@
-/** How much a test does in `npm test`, and how much in `npm run test:all`, which runs some suites again. */
+/** Whether this is `npm run test:all`, which runs some suites of `npm test` again at full size. */
+export const isFullRun = 'isFullRun' in globalThis;
+
+/** How much a test does in `npm test`, and how much in `npm run test:all`. */
 export function amount(inTest: number, inAll: number): number {
-  return 'isFullRun' in globalThis ? inAll : inTest;
+  return isFullRun ? inAll : inTest;
 }
