@@ -75,7 +75,7 @@ export class SourceSync {
 
   /** Handles a hint: reads soon, or once more after the current read. */
   wake(): void {
-    if (this.#closed || this.#hinted) return;
+    if (this.#hinted) return;
     this.#hinted = true;
     if (!this.#busy) this.#readIn(this.#remainingPauseMs());
   }

@@ -28,7 +28,6 @@ export class SourceWatch {
   #openedMs = 0;
   #stop: (() => void) | undefined;
   #timer: Timer | undefined;
-  #closed = false;
 
   constructor(options: SourceWatchOptions) {
     this.#options = options;
@@ -36,10 +35,10 @@ export class SourceWatch {
 
   /** Resolves once the watch is open or its first attempt has failed; never rejects. */
   async start(): Promise<void> {
-    const { source, clock, schedule, timeoutMs } = this.#options;
+    const { source, wake, clock, schedule, timeoutMs } = this.#options;
     if (!source.watch) return;
     const attempt = ++this.#attempt;
-    const watching = (async () => source.watch?.(this.#hint, (error) => this.#lost(attempt, error)))();
+    const watching = (async () => source.watch?.(wake, (error) => this.#lost(attempt, error)))();
     try {
       const stop = await withTimeLimit(watching, timeoutMs, schedule, noResponse);
       // Closed, or lost, while the watch was being opened.
@@ -54,16 +53,11 @@ export class SourceWatch {
   }
 
   close(): void {
-    this.#closed = true;
     this.#attempt++;
     this.#timer?.cancel();
     stopQuietly(this.#stop);
     this.#stop = undefined;
   }
-
-  readonly #hint = (): void => {
-    if (!this.#closed) this.#options.wake();
-  };
 
   #lost(attempt: number, error: unknown): void {
     if (attempt !== this.#attempt) return;
@@ -85,7 +79,7 @@ export class SourceWatch {
     if (!this.#stop) return;
     this.#options.logger.info(this.#options.fields, 'the watch on generations is open again');
     // Changes during the gap came without a hint.
-    this.#hint();
+    this.#options.wake();
   }
 }
 

@@ -27,6 +27,14 @@ describe('generationVerifier with a source that can be asked at any moment', () 
     expect(reasonOf(() => verifier.recheck('pos', START))).toBeUndefined();
   });
 
+  it('reads a source whose floorOf is not a function', async () => {
+    const { verifier } = startVerifier({ source: { ...memoryGenerations(), floorOf: 'x' } as never });
+    await verifier.ready();
+    expect(verifier.status()).toMatchObject({ reads: 1 });
+    expect(reasonOf(() => verifier.verify('pos', { generation: START }))).toBeUndefined();
+    await verifier.close();
+  });
+
   it.each([
     ['the learned floor where that is higher', START - 1],
     ['the floor of the source where that is higher', START + 2],

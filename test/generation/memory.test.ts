@@ -90,6 +90,9 @@ describe('memoryGenerations', () => {
 
   it('refuses an option that it does not know', () => {
     expect(() => memoryGenerations({ clocks: Date.now } as object)).toThrow(/did you mean "clock"/);
+    expect(() => memoryGenerations({ clock: 7 } as never)).toThrow(
+      new TypeError('memoryGenerations(): option "clock" must be a function, got 7'),
+    );
   });
 
   it('reaches a verifier immediately', async () => {

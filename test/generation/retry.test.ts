@@ -101,6 +101,19 @@ describe('reads that fail', () => {
     expect(source.asked).toEqual([0, 0]);
   });
 
+  it('are logged again when they succeed, with how often they failed', async () => {
+    const source = new ScriptedSource();
+    source.fails();
+    const { verifier, time, log } = startVerifier({ source });
+    await time.advance(2_000);
+    source.holds();
+    await time.advance(30_000);
+    const { failures } = verifier.status();
+    expect(failures).toBeGreaterThan(1);
+    expect(log.lines.at(-1)).toBe('info: generations can be read again');
+    expect(log.fields.at(-1)).toEqual({ issuer: 'https://login.example', failures });
+  });
+
   it('that reject late cause no unhandled rejection', async () => {
     const source = new ScriptedSource();
     const late: (() => void)[] = [];
@@ -121,7 +134,10 @@ describe('a watch that fails', () => {
     source.watching = () => Promise.reject(new Error('no pub/sub'));
     const { verifier, time, log } = startVerifier({ source });
     await verifier.ready();
+    expect(log.lines).toEqual(['warn: the watch on generations is lost, polling continues']);
+    expect(log.fields).toEqual([{ issuer: 'https://login.example', detail: 'Error' }]);
     await time.advance(2_500);
+    expect(log.lines).toHaveLength(1);
     expect(source.events).toEqual(['watch', 'read', 'watch']);
     source.watching = () => Promise.resolve();
     source.events.length = 0;
@@ -206,6 +222,7 @@ describe('a watch that fails', () => {
     await time.advance(0);
     expect(source.wakes.size).toBe(0);
     expect(source.events).toContain('stop');
+    expect(source.events.includes('read')).toBe(how === 'lost');
   });
 
   it('to be stopped properly does no harm', async () => {

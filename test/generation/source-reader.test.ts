@@ -21,6 +21,15 @@ describe('reading a source', () => {
     expect(source.asked).toEqual([0, START - 5]);
   });
 
+  it('asks once from the time at which the source stands', async () => {
+    const source = new ScriptedSource();
+    source.respond = () => ({ floors: [], nowMs: START, resumeMs: START });
+    const { reader } = open(source);
+    await reader.read();
+    await reader.read();
+    expect(source.asked).toEqual([0, START]);
+  });
+
   it('never asks from a time before the epoch', async () => {
     const source = new ScriptedSource();
     source.nowMs = 1_000;
@@ -49,10 +58,22 @@ describe('reading a source', () => {
 
   it('merges every valid floor, and says how many entries are not floors', async () => {
     const source = new ScriptedSource();
-    const entries = [['a', 1], ['b', -1], ['c', 1.5], ['d', '5'], [5, 5], ['e'], null, 'ff', ['g', 2 ** 53], ['h', 2]];
+    const entries = [
+      ['a', 1],
+      ['b', -1],
+      ['c', 1.5],
+      ['d', '5'],
+      [5, 5],
+      ['e'],
+      null,
+      'ff',
+      ['g', 2 ** 53],
+      ['h', 2],
+      ['i', 3, 4],
+    ];
     source.respond = () => ({ floors: entries, nowMs: START }) as unknown as GenerationSnapshot;
     const { floors, reader } = open(source);
-    await expect(reader.read()).rejects.toThrow('has 8 entries that are not [client id, generation]');
+    await expect(reader.read()).rejects.toThrow('has 9 entries that are not [client id, generation]');
     expect([floors.size, floors.get('a'), floors.get('h')]).toEqual([2, 1, 2]);
   });
 

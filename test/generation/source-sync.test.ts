@@ -1,7 +1,7 @@
 import { settle } from '../support/fake-time';
 import { amount } from '../support/amount';
 import type { GenerationSnapshot } from '../../src/generation/source';
-import { ScriptedSource, START, keptLog, reasonOf, startVerifier } from './fixtures';
+import { ScriptedSource, START, reasonOf, startVerifier } from './fixtures';
 
 /** A read that ends when the test says so. */
 function held(source: ScriptedSource): { release(snapshot?: Partial<GenerationSnapshot>): void } {
@@ -79,6 +79,43 @@ describe('following a source', () => {
       await time.advance(100);
     }
     expect(source.asked).toHaveLength(3);
+  });
+
+  it('reads immediately on a hint that comes long after a slow response', async () => {
+    const source = new ScriptedSource();
+    source.respond = () => new Promise((resolve) => time.schedule(() => resolve({ floors: [], nowMs: START }), 400));
+    const { time } = startVerifier({ source });
+    await time.advance(2_000);
+    source.hint();
+    expect(source.asked).toHaveLength(2);
+  });
+
+  it('does not read before its watch stands, also when that hints already', async () => {
+    const source = new ScriptedSource();
+    let stand: () => void = () => undefined;
+    const watch = (wake: () => void): Promise<() => void> => {
+      source.watching = () => new Promise((resolve) => (stand = resolve));
+      const watching = source.watch(wake);
+      wake();
+      return watching;
+    };
+    const { verifier, time } = startVerifier({ source: { read: (sinceMs) => source.read(sinceMs), watch } });
+    await settle();
+    expect(source.events).toEqual(['watch']);
+    stand();
+    await verifier.ready();
+    await time.advance(100);
+    expect(source.events).toEqual(['watch', 'read']);
+  });
+
+  it('polls up to a tenth earlier, so that a fleet does not poll in step', async () => {
+    const source = new ScriptedSource();
+    const { verifier, time } = startVerifier({ source, random: () => 1 });
+    await verifier.ready();
+    await time.advance(4_499);
+    expect(source.asked).toHaveLength(1);
+    await time.advance(1);
+    expect(source.asked).toHaveLength(2);
   });
 
   it('polls without any watch', async () => {
@@ -206,38 +243,5 @@ describe('following a source', () => {
     await verifier.ready();
     expect(verifier.status().floors).toBe(count);
     expect(reasonOf(() => verifier.recheck(`c${count - 1}`, START))).toBe('superseded');
-  });
-});
-
-describe('close()', () => {
-  it('stops watch and poll, and leaves a source that is shared open', async () => {
-    const source = new ScriptedSource();
-    const close = jest.fn(() => Promise.resolve());
-    const { verifier, time } = startVerifier({ source: Object.assign(source, { close }) });
-    await verifier.ready();
-    await verifier.close();
-    source.hint();
-    await time.advance(60_000);
-    expect(source.events).toEqual(['watch', 'read', 'stop']);
-    expect(time.pending).toBe(0);
-    expect(close).not.toHaveBeenCalled();
-  });
-
-  it('closes a source that was made for it', async () => {
-    const close = jest.fn(() => Promise.resolve());
-    await startVerifier({ source: Object.assign(new ScriptedSource(), { close }), ownsSource: true }).verifier.close();
-    expect(close).toHaveBeenCalledTimes(1);
-  });
-
-  it('does not go on with a read that was under way', async () => {
-    const source = new ScriptedSource();
-    const read = held(source);
-    const { verifier, time } = startVerifier({ source, logger: keptLog() });
-    await settle();
-    await verifier.close();
-    read.release();
-    await time.advance(60_000);
-    expect(source.events).toEqual(['watch', 'read', 'stop']);
-    expect(time.pending).toBe(0);
   });
 });

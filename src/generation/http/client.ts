@@ -79,7 +79,7 @@ function requireHeaders(given: unknown): Headers {
 function basicCredentials({ username, password }: URL): string | undefined {
   if (username === '' && password === '') return undefined;
   const credentials = `${decode(username)}:${decode(password)}`;
-  return `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}`;
+  return `Basic ${Buffer.from(credentials).toString('base64')}`;
 }
 
 function decode(text: string): string {

@@ -138,8 +138,8 @@ export function sseParser({ onEvent, onLastEventId, onRetry }: SseHandlers): { p
 
   function takeLine(line: string): void {
     if (line === '') return dispatch();
+    // A comment is a field without a name.
     const colon = line.indexOf(':');
-    if (colon === 0) return;
     const field = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1));
     takeField(field, value);

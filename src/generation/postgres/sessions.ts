@@ -1,5 +1,6 @@
 import type { Schedule } from '../../core/clock';
 import { withTimeLimit } from '../../core/clock';
+import { ownValue } from '../../core/objects';
 import { SourceError, describeFailure, noResponse } from '../source-error';
 
 /** Result of a query. */
@@ -154,14 +155,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** Describes the failure of a statement. */
 export function postgresFailure(error: unknown): SourceError {
-  if (error instanceof SourceError && error.message.startsWith('PostgreSQL: ')) return error;
-  const code = codeOf(error);
+  const code = String(ownValue(error, 'code'));
   const advice = Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined;
   const detail = advice === undefined ? describeFailure(error) : `${advice} (${code})`;
   return new SourceError(`PostgreSQL: ${detail}`, { cause: error });
-}
-
-function codeOf(error: unknown): string {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : '';
 }

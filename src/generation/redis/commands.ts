@@ -109,7 +109,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** Describes the failure of a command; `cause` is the error of its connection, if known. */
 export function redisFailure(command: string, error: unknown, cause?: unknown): SourceError {
-  const word = error instanceof Error ? (/^([A-Z]{3,20})\b/.exec(error.message)?.[1] ?? '') : '';
+  const word = String(error instanceof Error && /^([A-Z]{3,20})\b/.exec(error.message)?.[1]);
   const advice = Object.hasOwn(ADVICE, word) ? ADVICE[word] : undefined;
   const detail = advice === undefined ? describeFailure(error) : `${advice} (${word})`;
   const because = cause === undefined ? '' : `; the connection failed: ${describeFailure(cause)}`;

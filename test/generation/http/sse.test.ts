@@ -90,6 +90,18 @@ describe('sseParser', () => {
     );
   });
 
+  it('gives up on an event of more than 64 Ki characters', () => {
+    const tooLong = new RangeError('an event is too long');
+    const half = 'x'.repeat(40_000);
+    expect(() => parse('data: x\n'.repeat(32_769))).toThrow(tooLong);
+    expect(() => parse(`data: ${half}\n`, `data: ${half}`)).toThrow(tooLong);
+    expect(() => parse(`data: ${'x'.repeat(65_536)}\n\n`)).toThrow(tooLong);
+    expect(() => parse(`data: ${'x'.repeat(65_531)}`)).toThrow(tooLong);
+    expect(parse(`data: ${'x'.repeat(65_530)}`)).toEqual([]);
+    expect(parse(`data: ${'x'.repeat(65_535)}\n\n`)).toHaveLength(1);
+    expect(parse(`${'data\n'.repeat(32_768)}\n`)).toHaveLength(1);
+  });
+
   it('gives up on a line or an event that never ends', () => {
     expect(() => parse(`data: ${'x'.repeat(65_536)}`)).toThrow(RangeError);
     expect(() => parse('data: x\n'.repeat(40_000))).toThrow(RangeError);

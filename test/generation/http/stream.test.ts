@@ -54,7 +54,12 @@ describe('watching /generations/stream', () => {
     };
     const { watch, lost, time, logger } = newSource();
     await watch();
+    await time.advance(5);
     await until(() => logger.lines.length === 1);
+    expect(logger.lines).toEqual(['info: the stream of generations has ended']);
+    expect(Object.keys(logger.fields[0]!)).toEqual(['source', 'openMs']);
+    expect(logger.fields[0]).toMatchObject({ source: `${feed.url}/generations` });
+    expect((logger.fields[0] as { openMs: number }).openMs).toBeLessThanOrEqual(5);
     await time.advance(0);
     expect(lost).toHaveBeenCalledTimes(1);
     expect(lost.mock.calls[0]?.[0]).toMatchObject({ message: `GET ${feed.url}/generations: the stream has ended` });

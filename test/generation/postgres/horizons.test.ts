@@ -35,10 +35,19 @@ describe('Horizons', () => {
 
   it('keeps one entry per second, so that many reads stay cheap', () => {
     const horizons = new Horizons();
-    for (let n = 0; n < 900; n++) horizons.note(START + n, 700n + BigInt(n));
-    expect(horizons.from(START + 899)).toBe(700n);
+    for (let n = 0; n < 3_000; n++) horizons.note(START + (n % 1_000), 700n + BigInt(n));
+    expect(horizons.from(START + 999)).toBe(700n);
     horizons.note(START + 1_000, 2_000n);
     expect(horizons.from(START + 1_000)).toBe(2_000n);
+  });
+
+  it('keeps the seconds before one that has several reads', () => {
+    const horizons = new Horizons();
+    horizons.note(START, 900n);
+    horizons.note(START + 5_000, 700n);
+    horizons.note(START + 10_000, 800n);
+    horizons.note(START + 10_001, 810n);
+    expect(horizons.from(START + 4_000)).toBe(700n);
   });
 
   it('asks for everything from a time that it has forgotten', () => {

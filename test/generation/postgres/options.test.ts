@@ -99,8 +99,13 @@ describe('postgresGenerations', () => {
   it('warns about a pool that waits for a connection without end', () => {
     const pool = { connect: () => Promise.reject(new Error('down')), options: { max: 10 } };
     const { log } = fakeSource({}, { pool });
-    expect(log.at('warn').map(({ message }) => message)).toEqual([
-      'the pool of PostgreSQL connections has no connectionTimeoutMillis',
+    const detail = 'a connection attempt that hangs blocks its place in the pool; set it to 5000, for example';
+    expect(log.entries).toEqual([
+      {
+        level: 'warn',
+        fields: { table: 'tillgate_generations', detail },
+        message: 'the pool of PostgreSQL connections has no connectionTimeoutMillis',
+      },
     ]);
     expect(fakeSource().log.entries).toEqual([]);
   });
@@ -123,6 +128,17 @@ describe('a postgres: address', () => {
     await source.close();
     await source.close();
     expect(ended).toHaveLength(1);
+  });
+
+  it.each([
+    ['?sentinel=off', '', false],
+    ['?sentinel=on&sslmode=disable', '?sslmode=disable', true],
+    // As given, character by character.
+    ['?application_name=ü', '?application_name=ü', true],
+  ])('leaves to pg what is not its own: %s', (query, left, sentinel) => {
+    const { load, made } = fakePg();
+    const source = postgresFromUrl(UNREACHABLE + query, { load });
+    expect([made[0]?.['connectionString'], 'sentinel' in source]).toEqual([UNREACHABLE + left, sentinel]);
   });
 
   it('takes the name of the table out of the query', () => {

@@ -45,12 +45,49 @@ describe('a read', () => {
     ]);
   });
 
+  it('asks about its table, and about the trigger that stamps it', async () => {
+    const { source, pool } = fakeSource();
+    await source.read(0);
+    await source.sentinel?.read();
+    const asked = pool.clients.flatMap((client) => client.values).filter((values) => values !== undefined);
+    expect(asked).toEqual([['"tillgate_generations"', 'tillgate_stamp'], ['']]);
+  });
+
+  it('fetches page by page', async () => {
+    const rows = Array.from({ length: 2_001 }, (_, n) => ({ client_id: `c${n}`, generation: '5' }));
+    const { source } = fakeSource({ FETCH: () => rows.splice(0, 2_000) });
+    expect([...(await source.read(0)).floors]).toHaveLength(2_001);
+  });
+
+  it('survives a connection that breaks as its last statement ends, and gives it back once', async () => {
+    const { source, pool } = fakeSource({
+      COMMIT: () => {
+        pool.clients[0]?.emit('error', failing('57P01'));
+        return [];
+      },
+    });
+    expect([...(await source.read(0)).floors]).toHaveLength(1);
+    expect(pool.clients[0]?.released).toEqual([true]);
+  });
+
+  it('is refused when the source is closed while it connects', async () => {
+    const { source, pool } = fakeSource();
+    let arrive = (): void => undefined;
+    pool.connecting = () => new Promise((resolve) => (arrive = resolve));
+    const reading = source.read(0).catch(() => undefined);
+    await settle();
+    await source.close();
+    arrive();
+    await reading;
+    expect(pool.clients[0]?.released).toEqual([true]);
+  });
+
   it.each([
     ['of a standby', { ...HEAD, standby: 'true' }, 'this server is a standby; use the URL of the primary'],
     [
       'of a table without its trigger',
       { ...HEAD, stamped: 'false' },
-      'the table tillgate_generations does not exist or',
+      'the table tillgate_generations does not exist or has no trigger tillgate_stamp; create it with createTable: true or with the SQL of postgresSchema()',
     ],
     ['without a time', { ...HEAD, now_ms: null }, 'the server did not return its time'],
     ['without a snapshot', { ...HEAD, horizon: undefined }, 'the server did not return its time'],
@@ -87,6 +124,21 @@ describe('a read', () => {
     expect(error).toBeInstanceOf(SourceError);
     expect(String(error)).toContain(`PostgreSQL: ${message}`);
     expect(String(error)).not.toContain('hunter2');
+    expect((error as Error).cause).toMatchObject({ code });
+  });
+
+  it.each<[string, () => Promise<never>, string]>([
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a pool may reject with anything
+    ['a text', () => Promise.reject('hunter2'), 'PostgreSQL: a thrown string'],
+    [
+      'a code that is not one of PostgreSQL',
+      () => Promise.reject(Object.assign(new Error('x'), { code: 42 })),
+      'PostgreSQL: Error',
+    ],
+  ])('that fails with %s says as much', async (_what, fail, message) => {
+    const { source } = fakeSource({ BEGIN: fail });
+    const error: unknown = await source.read(0).catch((reason: unknown) => reason);
+    expect((error as Error).message).toBe(message);
   });
 
   it('that hangs ends after the bound, and its connection is destroyed', async () => {

@@ -23,6 +23,7 @@ describe('a watch', () => {
   it('listens on a connection of its own, which is not used again', async () => {
     const { client, pool, source, stop } = await watch();
     expect(client.asked[0]).toBe(`LISTEN "${CHANNEL}"`);
+    expect(client.values[1]).toEqual([CHANNEL]);
     await source.read(0);
     expect(pool.clients).toHaveLength(2);
     expect(client.released).toEqual([]);
@@ -105,6 +106,24 @@ describe('a watch', () => {
     expect(wake).not.toHaveBeenCalled();
     expect(time.pending).toBe(0);
     await expect(source.watch(wake)).rejects.toThrow('PostgreSQL: the source is closed');
+  });
+
+  it.each<[string, (settle: { resolve: (rows: unknown[]) => void; reject: (error: Error) => void }) => void]>([
+    ['responds', ({ resolve }) => resolve([{}])],
+    ['fails', ({ reject }) => reject(new Error('late'))],
+  ])('that is stopped during a heartbeat stays so when that %s', async (_how, end) => {
+    let beats = 0;
+    let heartbeat: Parameters<typeof end>[0] | undefined;
+    const pending = (): Promise<never> =>
+      new Promise((resolve, reject) => (heartbeat = { resolve: (rows) => resolve(rows as never), reject }));
+    const { time, stop, lost } = await watch({
+      'SELECT FROM pg_listening_channels': () => (beats++ === 0 ? [{}] : pending()),
+    });
+    await time.advance(BEAT_MS);
+    stop();
+    end(heartbeat!);
+    await settle();
+    expect([time.pending, lost.mock.calls]).toEqual([0, []]);
   });
 
   it('that was stopped is not lost', async () => {

@@ -1,21 +1,5 @@
-import { redisGenerations } from '../../../src/generation/redis/source';
-import type { RedisGenerationsOptions } from '../../../src/generation/redis/source';
-import { fakeTime, settle } from '../../support/fake-time';
-import { START, keptLog } from '../fixtures';
-import { FakeRedis } from './fake';
-
-function open() {
-  const time = fakeTime(START);
-  const redis = new FakeRedis();
-  const client = redis.connect();
-  const source = redisGenerations({ client, clock: time.clock, schedule: time.schedule, logger: keptLog() });
-  const watch = async () => {
-    const [wake, lost] = [jest.fn(), jest.fn()];
-    const stop = await source.watch(wake, lost);
-    return { wake, lost, stop, subscriber: redis.clients.at(-1)!, nowMs: (await source.read(0)).nowMs };
-  };
-  return { time, redis, client, source, watch };
-}
+import { START } from '../fixtures';
+import { open } from './scene';
 
 describe('a subscription', () => {
   it.each(['close', 'end', 'reconnecting', 'error'])('is lost with the event %s, and closed', async (event) => {
@@ -24,6 +8,7 @@ describe('a subscription', () => {
     subscriber.emit(event, new Error('gone'));
     subscriber.emit(event, new Error('gone'));
     expect(lost).toHaveBeenCalledTimes(1);
+    expect(String(lost.mock.calls)).toBe('SourceError: Redis: the subscription was cut: Error');
     expect(subscriber.status).toBe('end');
     subscriber.emit('message', 'tillgate:generations', 'pos');
     expect(wake).not.toHaveBeenCalled();
@@ -62,10 +47,35 @@ describe('a subscription', () => {
     expect([...(await source.read(nowMs)).floors]).toEqual([['pos', START]]);
   });
 
+  it('that breaks while it is being established is not lost but refused', async () => {
+    const { source, redis } = open();
+    const lost = jest.fn();
+    redis.whenAsked = () => queueMicrotask(() => redis.clients[1]?.emit('close'));
+    await expect(source.watch(() => undefined, lost)).rejects.toThrow('Redis: SUBSCRIBE: closed');
+    expect([lost.mock.calls, redis.clients[1]?.status]).toEqual([[], 'end']);
+  });
+
+  it('needs no listener for its loss', async () => {
+    const { source, redis } = open();
+    await source.watch(() => undefined);
+    expect(() => redis.clients[1]?.emit('close')).not.toThrow();
+  });
+
+  it('takes no message of another channel', async () => {
+    const { watch } = open();
+    const { wake, subscriber } = await watch();
+    subscriber.emit('message', 'another', 'pos');
+    expect(wake).not.toHaveBeenCalled();
+  });
+
   it('is not lost when it is stopped, and its connection is closed', async () => {
     const { watch } = open();
     const { lost, stop, subscriber } = await watch();
+    const ended = jest.fn();
+    subscriber.on('end', ended);
     stop();
+    stop();
+    expect(ended).toHaveBeenCalledTimes(1);
     expect(subscriber.status).toBe('end');
     expect(lost).not.toHaveBeenCalled();
   });
@@ -94,6 +104,12 @@ describe('a command', () => {
     await time.advance(5_000);
     await failing;
     expect(String(lost.mock.calls)).toBe('SourceError: Redis: the connection broke: no response');
+    // What becomes of the old connection says nothing about the new one.
+    const other = jest.fn();
+    const stop = await source.watch(() => undefined, other);
+    client.emit('error', new Error('late'));
+    expect(other).not.toHaveBeenCalled();
+    stop();
     await source.publish('pos', START + 1);
     expect([...(await source.read(0)).floors]).toEqual([['pos', START + 1]]);
     // Somebody else's client is left alone; our own is closed.
@@ -102,9 +118,9 @@ describe('a command', () => {
     const again = source.read(0);
     await time.advance(5_000);
     await again;
-    expect(redis.clients.map(({ status }) => status)).toEqual(['ready', 'end', 'end', 'ready']);
+    expect(redis.clients.map(({ status }) => status)).toEqual(['ready', 'end', 'end', 'end', 'ready']);
     await source.close();
-    expect(redis.clients.map(({ status }) => status)).toEqual(['ready', 'end', 'end', 'end']);
+    expect(redis.clients.map(({ status }) => status)).toEqual(['ready', 'end', 'end', 'end', 'end']);
   });
 
   it('that gets no response says what the connection died of', async () => {
@@ -125,70 +141,45 @@ describe('a command', () => {
     ["ERR unknown command 'ZSCAN' pos:hunter2", /Redis 6\.2 or later is needed \(ERR\)$/],
     ['connect to redis://pos:hunter2@db', /^Redis: ZSCAN: Error$/],
     ['CONSTRUCTOR hunter2', /^Redis: ZSCAN: Error$/],
+    ['the user hunter2 has NOPERM', /^Redis: ZSCAN: Error$/],
   ])('that is refused with %j is explained without the words of the server', async (message, expected) => {
     const { source, redis } = open();
     redis.refused.set('ZSCAN', new Error(message));
-    await expect(source.read(0)).rejects.toThrow(expected);
+    const error: unknown = await source.read(0).catch((reason: unknown) => reason);
+    expect((error as Error).message).toMatch(expected);
+    expect((error as Error).cause).toMatchObject({ message });
+    // Only a connection that is silent is replaced.
+    expect(redis.clients).toHaveLength(1);
   });
-});
 
-describe('a read', () => {
-  it('refuses a replica, and asks no more where ROLE is not permitted', async () => {
+  it('is not waited for longer than until the connection says that it is closed', async () => {
+    const { source, client, watch } = open();
+    const { lost } = await watch();
+    client.emit('close');
+    client.emit('end', null);
+    expect(String(lost.mock.calls)).toBe('SourceError: Redis: disconnected');
+    client.status = 'end';
+    await expect(source.read(0)).rejects.toThrow('Redis: ZCARD: Error');
+  });
+
+  it('reaches Redis as any program can send it', async () => {
     const { source, redis } = open();
-    redis.role = 'slave';
-    await expect(source.read(0)).rejects.toThrow('this server is a replica; use the URL of the primary');
-    redis.refused.set('ROLE', new Error('NOPERM'));
-    await expect(source.read(0)).resolves.toBeDefined();
-  });
-
-  it.each(['1.5', 'inf', '-1', 'nan', '9007199254740992'])('rejects when a score is %j', async (score) => {
-    const { source, redis, watch } = open();
-    const { nowMs } = await watch();
-    redis.scores.set('pos', score);
-    redis.say('tillgate:generations', 'pos');
-    await expect(source.read(0)).rejects.toThrow('the set has a member whose score is not a generation');
-    await expect(source.read(nowMs)).rejects.toThrow('the set has a member whose score is not a generation');
-  });
-
-  it('rejects when the connection broke on the way: the rest would be of another server', async () => {
-    const { source, client, redis } = open();
-    redis.whenAsked = (command) => {
-      if (command === 'ZSCAN') client.cut();
-    };
-    await expect(source.read(0)).rejects.toThrow('Redis: the connection broke during the read');
-  });
-
-  it('rejects after close(), as publish() and watch() do', async () => {
-    const { source, watch } = open();
-    const { lost, wake } = await watch();
-    await source.close();
-    await source.close();
-    await expect(source.read(0)).rejects.toThrow('closed');
-    await expect(source.publish('pos', 1)).rejects.toThrow('closed');
-    await expect(source.watch(wake)).rejects.toThrow('closed');
-    await settle();
-    expect(lost).not.toHaveBeenCalled();
-  });
-});
-
-describe('redisGenerations()', () => {
-  it.each([
-    [{}, /option "client" must be a client of ioredis or of redis \(node-redis\), got undefined/],
-    [{ client: {} }, /got an object/],
-    [{ client: { isCluster: true } }, /must be connected to one server, the primary/],
-    [{ client: new FakeRedis().connect(), keys: 'x' }, /unknown option "keys"; did you mean "key"/],
-    [{ client: new FakeRedis().connect(), key: '' }, /option "key" must be a non-empty string/],
-    [{ client: new FakeRedis().connect(), timeoutMs: 0 }, /option "timeoutMs"/],
-    [{ client: new FakeRedis().connect(), wholeEveryMs: 1 }, /option "wholeEveryMs"/],
-  ])('refuses wrong options (%#)', (options, message) => {
-    const make = (): unknown => redisGenerations(options as unknown as RedisGenerationsOptions);
-    expect(make).toThrow(TypeError);
-    expect(make).toThrow(message);
-  });
-
-  it('writes ZADD and then PUBLISH, as any program can', async () => {
-    const { source, redis } = open();
-    await source.publish('pos', START);
-    expect(redis.take()).toBe('ZADD PUBLISH');
+    const sent: unknown[] = [];
+    const reply = redis.reply.bind(redis);
+    redis.reply = (command, args) => (sent.push([command, ...args]), reply(command, args));
+    await source.publish('pos', 5);
+    await source.sentinel?.write(6);
+    await source.sentinel?.read();
+    await source.read(0);
+    const key = 'tillgate:generations';
+    expect(sent).toEqual([
+      ['ZADD', key, 'GT', '5', 'pos'],
+      ['PUBLISH', key, 'pos'],
+      ['ZADD', key, 'GT', '6', ''],
+      ['ZMSCORE', key, ''],
+      ['ROLE'],
+      ['ZCARD', key],
+      ['ZSCAN', key, '0', 'COUNT', '5000'],
+    ]);
   });
 });

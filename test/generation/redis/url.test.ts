@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { generationsFromUrl } from '../../../src/generation/from-url';
+import { connectToRedis } from '../../../src/generation/redis/connection';
 import { sourceFromUrl as redisFromUrl } from '../../../src/generation/redis/source';
 import { FakeRedis } from './fake';
 
@@ -49,8 +50,11 @@ describe('a redis: address', () => {
     expect(() => redis.clients[0]?.emit('error', new Error('gone'))).not.toThrow();
     await source.publish?.('pos', 5);
     expect([...redis.scores]).toEqual([['pos', '5']]);
+    const ended = jest.fn();
+    redis.clients[0]?.on('end', ended);
     await source.close?.();
-    expect(redis.clients.map(({ status }) => status)).toEqual(['end']);
+    await source.close?.();
+    expect([redis.clients.map(({ status }) => status), ended.mock.calls]).toEqual([['end'], [[]]]);
   });
 
   it('makes a node-redis client when that is there alone, and survives its first failure', async () => {
@@ -62,6 +66,34 @@ describe('a redis: address', () => {
     expect([...(await source.read(0)).floors]).toEqual([['pos', 5]]);
     await source.close?.();
     expect(redis.clients.map(({ status }) => status)).toEqual(['end']);
+  });
+
+  it('makes a connection for other commands too, which survives its failures', () => {
+    const { load, redis } = packages('ioredis');
+    const purpose = { name: 'rates', needs: 'rate limits need', load };
+    expect(() => connectToRedis('redis://pos:hunter2@[', purpose)).toThrow(
+      new TypeError('generations: the redis: URL is not valid'),
+    );
+    connectToRedis('redis://db.example', purpose);
+    expect(() => redis.clients[0]?.emit('error', new Error('gone'))).not.toThrow();
+  });
+
+  it.each<[string, unknown]>([
+    ['an error without a code', new Error('broken')],
+    ['an error of another code', Object.assign(new Error('broken'), { code: 'ERR_REQUIRE_ESM' })],
+    ['no error', { code: 'ERR_REQUIRE_ESM' }],
+    ['a text', 'broken'],
+  ])('does not take a package that fails with %s for one that is missing', (_what, error) => {
+    const load = (): never => {
+      throw error;
+    };
+    let thrown: unknown;
+    try {
+      redisFromUrl('redis://db.example', { load });
+    } catch (caught) {
+      thrown = caught;
+    }
+    expect(thrown).toBe(error);
   });
 
   it('says what to install when neither is there', () => {
