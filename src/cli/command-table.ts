@@ -1,6 +1,7 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- each command loads its module when it runs: help stays fast */
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../core/required-packages';
 import type { CommandEntry, CommandGroup } from './command';
+import type * as bridgeCommand from './commands/bridge';
 import type * as callCommand from './commands/call';
 import type * as checkCommand from './commands/check';
 import type * as clientsCommand from './commands/clients';
@@ -13,6 +14,7 @@ import type * as serveCommand from './commands/serve';
 import type * as tokenCommand from './commands/token';
 
 const load = {
+  bridge: () => require('./commands/bridge') as typeof bridgeCommand,
   call: () => require('./commands/call') as typeof callCommand,
   check: () => require('./commands/check') as typeof checkCommand,
   clients: () => require('./commands/clients') as typeof clientsCommand,
@@ -95,6 +97,25 @@ const GENERATIONS: CommandGroup = {
   ],
 };
 
+const BRIDGE: CommandGroup = {
+  name: 'bridge',
+  about: 'changes of credentials at an authorization server of another vendor, published as floors',
+  commands: [
+    {
+      usage: 'keycloak',
+      about: 'follow the admin events of a Keycloak realm until stopped; its position is kept in TILLGATE_DATA_DIR',
+      needs: ['pino'],
+      options: [
+        ['--url <url>', 'URL of the realm (default: TILLGATE_ISSUER)'],
+        ['--client <client>', 'client with the roles view-events and view-clients of realm-management'],
+        SECRET[1],
+        SOURCE,
+      ],
+      run: (context, options) => load.bridge().keycloak(context, options),
+    },
+  ],
+};
+
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
   {
@@ -146,6 +167,7 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
         : load.generations().publish(context, options, client),
   },
   GENERATIONS,
+  BRIDGE,
   {
     usage: 'routes',
     about: 'list the routes of the API and their scopes',

@@ -26,6 +26,8 @@ export interface CommandOptions {
   readonly generations?: string;
   readonly generation?: string;
   readonly since?: string;
+  readonly url?: string;
+  readonly client?: string;
 }
 
 /** One command of the table: its usage and the function that runs it. */

@@ -5,6 +5,8 @@ import { prepareDataDirectory } from '../auth-server/storage/data-directory';
 import { writeDurably } from '../auth-server/storage/durable-file';
 import type { Settings } from '../settings/settings';
 import { CliError, EXIT } from './command';
+import type { CommandOptions } from './command';
+import type { CliIo } from './io';
 import { isEmbedded } from './settings';
 
 /** A client secret that this command line was given when it registered the client. */
@@ -98,4 +100,17 @@ async function readContents(file: string): Promise<Contents> {
 async function writeContents(file: string, contents: Contents): Promise<void> {
   const document = Object.fromEntries([...contents].map(([server, each]) => [server, Object.fromEntries(each)]));
   await writeDurably(file, `${JSON.stringify(document, undefined, 2)}\n`);
+}
+
+/** The client secret of `--secret` or `--secret-file`; `undefined` where neither is given. */
+export async function givenSecret(io: CliIo, { secret, secretFile }: CommandOptions): Promise<string | undefined> {
+  if (secret !== undefined && secretFile !== undefined) {
+    throw new CliError('give --secret or --secret-file, not both', EXIT.usage);
+  }
+  if (secretFile === undefined) return secret;
+  try {
+    return (await (secretFile === '-' ? io.readStdin() : readFile(secretFile, 'utf8'))).trim();
+  } catch (error) {
+    throw new CliError(`cannot read the secret: ${(error as Error).message}`, EXIT.usage);
+  }
 }

@@ -1,3 +1,7 @@
+export { startBridge } from './bridge/bridge';
+export type { Bridge, BridgeOptions, BridgeState, ChangeFeed, CredentialChange } from './bridge/bridge';
+export { keycloakChanges } from './bridge/keycloak';
+export type { KeycloakChangesOptions, KeycloakCursor } from './bridge/keycloak';
 export { memoryGenerations } from './memory';
 export type { MemoryGenerationsOptions } from './memory';
 export { httpGenerations } from './http/source';

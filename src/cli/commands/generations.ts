@@ -59,7 +59,8 @@ async function withSource(
   }
 }
 
-function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
+/** Opens the source of `--generations`, else of the settings; the caller closes it. */
+export function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
   if (given !== undefined) {
     requireTls(given, env);
     return fromUrl(given, { fetch, allowHttp: true });

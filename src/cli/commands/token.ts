@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
-import { credentialStore } from '../credentials';
+import { credentialStore, givenSecret } from '../credentials';
 import { CliError, EXIT, print } from '../command';
 import type { CliIo } from '../io';
 import { isEmbedded } from '../settings';
@@ -43,16 +42,4 @@ async function unknownSecret(io: CliIo, settings: Settings, clientId: string): P
       ? `no client has this id; register it: ${io.programName} clients add ${clientId} --scope ...`
       : `give --secret or --secret-file, or make a new one: ${io.programName} clients rotate ${clientId}`;
   return new CliError(`the secret of ${clientId} is not known here; ${advice}`, EXIT.usage);
-}
-
-async function givenSecret(io: CliIo, { secret, secretFile }: CommandOptions): Promise<string | undefined> {
-  if (secret !== undefined && secretFile !== undefined) {
-    throw new CliError('give --secret or --secret-file, not both', EXIT.usage);
-  }
-  if (secretFile === undefined) return secret;
-  try {
-    return (await (secretFile === '-' ? io.readStdin() : readFile(secretFile, 'utf8'))).trim();
-  } catch (error) {
-    throw new CliError(`cannot read the secret: ${(error as Error).message}`, EXIT.usage);
-  }
 }

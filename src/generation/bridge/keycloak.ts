@@ -1,0 +1,162 @@
+import { isObject, ownValue } from '../../core/objects';
+import { readOptions } from '../../core/options';
+import { readBody } from '../../core/read-body';
+import { isSecureUrl } from '../../core/urls';
+import { systemClock } from '../../core/clock';
+import type { Clock } from '../../core/clock';
+import { SourceError } from '../source-error';
+import type { ChangeFeed, CredentialChange } from './bridge';
+
+/** Options of `keycloakChanges()`. */
+export interface KeycloakChangesOptions {
+  /** URL of the realm: `https://login.example.com/realms/shop`. */
+  readonly url: string;
+  /** A client with a service account that has the roles `view-events` and `view-clients` of `realm-management`. */
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Accepts `http:` beyond loopback. Default `false`. */
+  readonly allowHttp?: boolean | undefined;
+  /** How far back to read without a cursor, in ms: the longest life of a token. Default one day. */
+  readonly horizonMs?: number | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/** How far the feed has been read. */
+export interface KeycloakCursor {
+  /** Time of the last event. */
+  readonly sinceMs: number;
+  /** Client ids by Keycloak's internal id: an event of a deleted client does not say which one it was. */
+  readonly clients: Readonly<Record<string, string>>;
+  /** Ids of the events since shortly before that time: the next read gets them again. */
+  readonly seen: readonly string[];
+}
+
+const TIMEOUT_MS = 10_000;
+const MAX_BYTES = 10_485_760;
+const PAGE = 100;
+const DAY_MS = 86_400_000;
+/** Events become visible when their transaction ends, which can be after a later one of another node. */
+const OVERLAP_MS = 60_000;
+
+/**
+ * Reads the admin events of a Keycloak realm: clients that were updated or deleted, whose secret was regenerated, or
+ * that lost a client scope. Roles that a service account loses are not among them. The realm must save admin events
+ * (Realm settings, Events). Tested with Keycloak 26.
+ *
+ * @throws TypeError when an option is wrong
+ */
+export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<KeycloakCursor> {
+  const names = ['url', 'clientId', 'clientSecret', 'allowHttp', 'horizonMs', 'fetch', 'clock'] as const;
+  const read = readOptions('keycloakChanges', options, names);
+  const url = read.string('url') ?? '';
+  const realm = /^(.+)\/realms\/([^/]+)\/?$/.exec(url);
+  if (!realm) read.refuse('url', 'the URL of a realm, such as https://login.example.com/realms/shop');
+  if (!options.allowHttp && !isSecureUrl(url)) read.refuse('url', 'an https: URL');
+  const clientId = read.string('clientId') ?? read.refuse('clientId', 'the id of a client');
+  const clientSecret = read.string('clientSecret') ?? read.refuse('clientSecret', 'its secret');
+  const { fetch = globalThis.fetch, clock = systemClock, horizonMs = DAY_MS } = options;
+  const [, server = '', name = ''] = realm ?? [];
+  const admin = `${server}/admin/realms/${name}`;
+  let token = { value: '', expiresAtMs: 0 };
+
+  async function send(target: string, init: RequestInit): Promise<Response> {
+    return fetch(target, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
+  }
+
+  async function accessToken(): Promise<string> {
+    if (clock() < token.expiresAtMs) return token.value;
+    const credentials = [clientId, clientSecret].map(encodeURIComponent).join(':');
+    const response = await send(`${url.replace(/\/$/, '')}/protocol/openid-connect/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+    const document = await jsonOf(response, 'the token endpoint');
+    const value = ownValue(document, 'access_token');
+    const lifetime = ownValue(document, 'expires_in');
+    if (typeof value !== 'string' || typeof lifetime !== 'number')
+      throw new SourceError('no access token in the response');
+    token = { value, expiresAtMs: clock() + lifetime * 500 };
+    return value;
+  }
+
+  async function get(path: string): Promise<unknown> {
+    const response = await send(`${admin}/${path}`, { headers: { authorization: `Bearer ${await accessToken()}` } });
+    if (response.status === 401) token = { value: '', expiresAtMs: 0 };
+    return response.status === 404 ? undefined : jsonOf(response, path.replace(/[/?].*/, ''));
+  }
+
+  async function pages(path: string): Promise<Readonly<Record<string, unknown>>[]> {
+    const rows: Readonly<Record<string, unknown>>[] = [];
+    for (;;) {
+      const page = await get(`${path}first=${rows.length}&max=${PAGE}`);
+      if (!Array.isArray(page)) throw new SourceError(`${path.replace(/[/?].*/, '')}: not a list`);
+      rows.push(...page.filter(isObject));
+      if (page.length < PAGE) return rows;
+    }
+  }
+
+  async function allClients(): Promise<Record<string, string>> {
+    const clients = await pages('clients?');
+    return Object.fromEntries(clients.flatMap((client) => idsOf(client)));
+  }
+
+  return {
+    async read(cursor) {
+      const clients: Record<string, string> = { ...(cursor ? cursor.clients : await allClients()) };
+      let sinceMs = cursor?.sinceMs ?? clock() - horizonMs;
+      const events = await pages(`admin-events?dateFrom=${sinceMs - OVERLAP_MS}&`);
+      const changes: CredentialChange[] = [];
+      const seen = new Set(cursor?.seen);
+      const repeated: string[] = [];
+      for (const event of events) {
+        const { id, time, resourcePath } = event;
+        const internalId = typeof resourcePath === 'string' ? /^clients\/([^/]+)/.exec(resourcePath)?.[1] : undefined;
+        if (typeof id !== 'string' || typeof time !== 'number' || internalId === undefined) continue;
+        if (clients[internalId] === undefined) {
+          const client = await get(`clients/${encodeURIComponent(internalId)}`);
+          for (const [key, value] of isObject(client) ? idsOf(client) : []) clients[key] = value;
+        }
+        const changed = clients[internalId];
+        repeated.push(id);
+        if (changed !== undefined && discardsTokens(event) && !seen.has(id)) {
+          changes.push({ clientId: changed, changedAtMs: time });
+        }
+        sinceMs = Math.max(sinceMs, time);
+      }
+      changes.sort((a, b) => a.changedAtMs - b.changedAtMs);
+      return { changes, cursor: { sinceMs, clients, seen: repeated } };
+    },
+  };
+}
+
+/** What a client may do after the event is less than before, or it has another secret or description. */
+function discardsTokens({ operationType, resourcePath }: Readonly<Record<string, unknown>>): boolean {
+  if (operationType === 'UPDATE' || operationType === 'DELETE') return true;
+  return operationType === 'ACTION' && typeof resourcePath === 'string' && resourcePath.includes('/client-secret');
+}
+
+function idsOf(client: Readonly<Record<string, unknown>>): [string, string][] {
+  const [id, clientId] = [ownValue(client, 'id'), ownValue(client, 'clientId')];
+  return typeof id === 'string' && typeof clientId === 'string' ? [[id, clientId]] : [];
+}
+
+async function jsonOf(response: Response, what: string): Promise<unknown> {
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new SourceError(`${what}: responded with ${response.status}${ADVICE[response.status] ?? ''}`);
+  }
+  const body = response.body ? await readBody(response.body, MAX_BYTES) : undefined;
+  if (body === undefined) throw new SourceError(`${what}: responded with more than ${MAX_BYTES} bytes`);
+  try {
+    return JSON.parse(body.toString()) as unknown;
+  } catch {
+    throw new SourceError(`${what}: did not respond with JSON`);
+  }
+}
+
+const ADVICE: Readonly<Record<number, string>> = {
+  401: ': check client id and secret',
+  403: ': the service account needs the roles view-events and view-clients of realm-management',
+};
