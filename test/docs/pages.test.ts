@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { files } from '../../package.json';
+import { files, peerDependencies } from '../../package.json';
 import { PAGES, withSections } from '../../scripts/docs';
 import { REASONS } from '../../src/core/reasons';
+import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/core/required-packages';
 import { GATE_KEYS } from '../../src/express/read-options';
 import { ISSUER_KEYS } from '../../src/express/read-issuer-options';
 import { VARIABLES } from '../../src/settings/variables';
@@ -60,6 +61,15 @@ describe('docs/', () => {
       [expect.any(String), expect.stringMatching(/./), expect.stringMatching(/./), expect.stringMatching(/./)],
     ]);
   });
+});
+
+it('docs/scaffold.md installs all packages of the scaffold, in the major versions that it needs', () => {
+  const [, command = ''] = /^npm install tillgate (.*)$/m.exec(read('docs/scaffold.md')) ?? [];
+  const needed = [...new Set<keyof typeof peerDependencies>([...APP_PACKAGES, ...AUTH_SERVER_PACKAGES])].map((name) => {
+    const majors = [...peerDependencies[name].matchAll(/\^(\d+)/g)].map(([, major]) => Number(major));
+    return `${name}@${Math.max(...majors)}`;
+  });
+  expect(command.split(' ').sort()).toEqual(needed.sort());
 });
 
 describe('the README', () => {
