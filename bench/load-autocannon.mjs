@@ -2,7 +2,16 @@
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 
-const { url, file, seconds, from = 0, lines = 'authorization', rate } = JSON.parse(process.argv[2]);
+const {
+  url,
+  file,
+  seconds,
+  from = 0,
+  lines = 'authorization',
+  rate,
+  connections = 32,
+  pipelining = 1,
+} = JSON.parse(process.argv[2]);
 const values = readFileSync(file, 'utf8').trimEnd().split('\n');
 let at = from;
 
@@ -21,7 +30,8 @@ const SETUP = {
 
 const result = await autocannon({
   url,
-  connections: 32,
+  connections,
+  pipelining,
   duration: seconds,
   ...(rate && { overallRate: rate }),
   requests: [{ setupRequest: (request) => SETUP[lines](request, values[at++ % values.length]) }],

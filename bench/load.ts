@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The requests that are sent over 32 keep-alive connections: one for each line of a file, over and over. */
+/** The requests that are sent over keep-alive connections: one for each line of a file, over and over. */
 export interface Load {
   readonly url: string;
   readonly file: string;
@@ -16,6 +16,10 @@ export interface Load {
   /** The first line to send, so that a new token is not sent twice. Default 0. */
   readonly from?: number;
   readonly seconds: number;
+  /** Default 32. */
+  readonly connections?: number | undefined;
+  /** Requests that each connection sends without waiting for responses. Default 1. */
+  readonly pipelining?: number | undefined;
   /** Requests per second. Default: as many as the server can serve. */
   readonly rate?: number | undefined;
 }

@@ -19,8 +19,10 @@ export interface Contender {
 /** Starts one of `contenders/`. */
 export async function startContender(name: string, issuer: Issuer): Promise<Contender> {
   const child = startChild(join(__dirname, 'server.mjs'), { ...process.env, NODE_ENV: 'production' });
-  const { issuer: iss, audience, jwksUri, jwks } = issuer;
-  const { port } = (await child.ask({ contender: name, issuer: iss, audience, jwksUri, jwks })) as { port: number };
+  const { issuer: iss, audience, algorithm, jwksUri, jwks } = issuer;
+  const { port } = (await child.ask({ contender: name, issuer: iss, audience, algorithm, jwksUri, jwks })) as {
+    port: number;
+  };
   return {
     url: `http://127.0.0.1:${port}/v1/orders`,
     usage: async () => (await child.ask('usage')) as Usage,

@@ -1,4 +1,5 @@
 import { load } from '../load';
+import type { Load } from '../load';
 import { percentile } from '../stats';
 import { startContender } from './contender';
 import type { Contender } from './contender';
@@ -33,6 +34,7 @@ export class Field {
   constructor(
     readonly issuer: Issuer,
     readonly names: readonly string[],
+    readonly load: Pick<Load, 'connections' | 'pipelining'> = {},
   ) {}
 
   async start(): Promise<void> {
@@ -82,7 +84,7 @@ export class Field {
     const contender = this.#running.get(name) as Contender;
     const from = this.#sent.get(name) ?? 0;
     await contender.usage();
-    const result = await load({ url: contender.url, file: workload.file, from, seconds, rate });
+    const result = await load({ url: contender.url, file: workload.file, from, seconds, rate, ...this.load });
     const { cpuUs, delayP99Ms } = await contender.usage();
     const wrong = result.failed + result.refused;
     if (wrong > 0 || result.responses === 0)
@@ -94,7 +96,7 @@ export class Field {
 }
 
 /** More requests than can be without a response when a window ends. */
-const IN_FLIGHT = 100;
+const IN_FLIGHT = 1_000;
 
 /** A median with the middle half of the values. */
 export interface Spread {
@@ -103,11 +105,20 @@ export interface Spread {
   readonly upper: number;
 }
 
-/** The spread of a figure over all rounds; as a ratio to bare Express, the ratio is taken within each round. */
-export function spread(rounds: readonly Round[], name: string, figure: keyof Window, toBase = false): Spread {
+/**
+ * The spread of a figure over all rounds. As a ratio to bare Express (`true`) or to another contender, the ratio is taken
+ * within each round.
+ */
+export function spread(
+  rounds: readonly Round[],
+  name: string,
+  figure: keyof Window,
+  ratioTo: string | boolean = false,
+): Spread {
+  const base = ratioTo === true ? BASE : ratioTo;
   const values = rounds.map((round) => {
     const own = round[name]?.[figure] ?? NaN;
-    return toBase ? own / (round[BASE]?.[figure] ?? NaN) : own;
+    return base ? own / (round[base]?.[figure] ?? NaN) : own;
   });
   return { median: percentile(values, 0.5), lower: percentile(values, 0.25), upper: percentile(values, 0.75) };
 }

@@ -13,7 +13,7 @@ const SECONDS = 10;
 /** What a process holds after so many requests: express alone, and with the gate. */
 export async function memory(requests: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tillgate-bench-'));
-  const issuer = await startIssuer();
+  const issuer = await startIssuer('RS256');
   try {
     const { one, thousand } = await writeWorkloads(issuer, folder);
     const rows = [];

@@ -3,9 +3,9 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /** Set up as in its README, in the mode that checks RFC 9068. */
-export function mount(app, { issuer, audience, jwksUri, respond }) {
+export function mount(app, { issuer, audience, algorithm, jwksUri, respond }) {
   const { auth, requiredScopes } = require('express-oauth2-jwt-bearer');
-  app.use('/v1', auth({ issuer, audience, jwksUri, tokenSigningAlg: 'RS256', strict: true }));
+  app.use('/v1', auth({ issuer, audience, jwksUri, tokenSigningAlg: algorithm, strict: true }));
   app.get('/v1/orders', requiredScopes('orders:read'), respond);
   app.use(sendError);
 }

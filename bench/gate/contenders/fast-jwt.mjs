@@ -2,10 +2,10 @@ import { createVerifier } from 'fast-jwt';
 import { hasScope, refuse } from './by-hand.mjs';
 
 /** fast-jwt with its cache on and a given public key: it fetches none. */
-export function mount(app, { issuer, audience, publicKey, respond }) {
+export function mount(app, { issuer, audience, algorithm, publicKey, respond }) {
   const verify = createVerifier({
     key: publicKey,
-    algorithms: ['RS256'],
+    algorithms: [algorithm],
     allowedIss: issuer,
     allowedAud: audience,
     requiredClaims: ['exp', 'iat'],

@@ -2,9 +2,15 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { hasScope, refuse } from './by-hand.mjs';
 
 /** jose with its remote key set, written by hand. */
-export function mount(app, { issuer, audience, jwksUri, respond }) {
+export function mount(app, { issuer, audience, algorithm, jwksUri, respond }) {
   const keys = createRemoteJWKSet(new URL(jwksUri));
-  const rules = { issuer, audience, algorithms: ['RS256'], typ: 'at+jwt', requiredClaims: ['exp', 'iat', 'client_id'] };
+  const rules = {
+    issuer,
+    audience,
+    algorithms: [algorithm],
+    typ: 'at+jwt',
+    requiredClaims: ['exp', 'iat', 'client_id'],
+  };
   app.use('/v1', async function authenticate(req, res, next) {
     const [scheme, token] = (req.headers.authorization ?? '').split(' ');
     if (scheme !== 'Bearer' || !token) return refuse(res, 401, 'Bearer realm="api"');

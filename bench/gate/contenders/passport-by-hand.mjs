@@ -4,7 +4,7 @@ import { hasScope } from './by-hand.mjs';
 const require = createRequire(import.meta.url);
 
 /** passport-http-bearer, jsonwebtoken and jwks-rsa, connected by hand. */
-export function mount(app, { issuer, audience, jwksUri, respond }) {
+export function mount(app, { issuer, audience, algorithm, jwksUri, respond }) {
   const { Passport } = require('passport');
   const { Strategy } = require('passport-http-bearer');
   const jsonwebtoken = require('jsonwebtoken');
@@ -15,7 +15,7 @@ export function mount(app, { issuer, audience, jwksUri, respond }) {
   };
   passport.use(
     new Strategy((token, done) => {
-      jsonwebtoken.verify(token, keyOf, { issuer, audience, algorithms: ['RS256'] }, (error, claims) => {
+      jsonwebtoken.verify(token, keyOf, { issuer, audience, algorithms: [algorithm] }, (error, claims) => {
         done(null, error ? false : claims);
       });
     }),
