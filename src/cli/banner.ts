@@ -16,15 +16,19 @@ export interface DevReport {
   readonly ready: boolean;
 }
 
-/** The report as text. Only the first start shows secrets. */
-export function banner(report: DevReport, programName: string): string {
+/**
+ * The report as text. Only the first start shows secrets.
+ *
+ * @param app - the module of `--app`, whose routes are not known here
+ */
+export function banner(report: DevReport, programName: string, app: string | undefined): string {
   const parts = [
     report.ready
       ? `Tillgate is ready in ${report.ready_ms} ms`
       : `Tillgate listens, and waits for its authorization server: see ${report.base_url}/readyz`,
     addresses(report),
     ...(report.clients.length > 0 ? [secrets(report.clients)] : []),
-    ...(report.embedded ? [tryIt(report, programName), goOn(programName)] : []),
+    ...(report.embedded ? [tryIt(report, programName), goOn(programName, app)] : []),
     'Ctrl+C stops it.',
   ];
   return `\n${parts.join('\n\n')}\n`;
@@ -59,10 +63,12 @@ function tryIt({ clients, base_url, auth_url }: DevReport, programName: string):
   return `Try it, in another terminal:\n\n${indent(line)}`;
 }
 
-function goOn(programName: string): string {
+function goOn(programName: string, app: string | undefined): string {
   const rows = [
-    [`${programName} call GET /v1/orders --as pos-terminal`, '200'],
-    [`${programName} call POST /v1/orders --as kiosk --data '{}'`, '403: it may only read'],
+    [`${programName} call GET /v1/orders --as pos-terminal`, app === undefined ? '200' : 'or a path of your app'],
+    ...(app === undefined
+      ? [[`${programName} call POST /v1/orders --as kiosk --data '{}'`, '403: it may only read']]
+      : []),
     [`${programName} clients describe pos-terminal "Till 2"`, 'its earlier tokens are refused from here on'],
     [`${programName} --help`, 'all commands'],
   ];

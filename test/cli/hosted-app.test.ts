@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { banner } from '../../src/cli/banner';
 import { cliScene } from './harness';
 import type { Outcome } from './harness';
 import { newDataDir } from './data-dir';
@@ -75,6 +76,15 @@ describe('dev --app', () => {
     const { exitCode, stderr, called } = await devWith(module(name, text), '/v1/hello');
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(called).toMatchObject({ status: 200, body: { from: 'pos-terminal' } });
+  });
+
+  it('suggests no request to a route of the scaffold', () => {
+    const report = {
+      ...{ ready_ms: 1, base_url: 'http://127.0.0.1:3000', auth_url: 'http://127.0.0.1:4000', data_dir: '.tillgate' },
+      ...{ embedded: true, admin_url: undefined, clients: [], ready: true },
+    };
+    expect(banner(report, 'npx tillgate', undefined)).toContain('403: it may only read');
+    expect(banner(report, 'npx tillgate', './app.js')).not.toContain('403');
   });
 
   it('runs an Express app; its authenticate() without options finds the token server in the variables', async () => {

@@ -54,7 +54,7 @@ export async function dev(context: CommandContext, options: CommandOptions): Pro
       clients,
       ready,
     };
-    print(context, report, banner(report, io.programName));
+    print(context, report, banner(report, io.programName, options.app));
     await io.untilStopped();
   } finally {
     // Together: each may wait for its own drain deadline.
