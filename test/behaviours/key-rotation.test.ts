@@ -15,16 +15,16 @@ describe('key set: the cache', () => {
   afterEach(() => through.stop());
 
   /** Verifies a token without HTTP. */
-  const judged = async (raw: string): Promise<boolean> => (await explain(raw, { gate: through.gate })).accepted;
+  const accepts = async (raw: string): Promise<boolean> => (await explain(raw, { gate: through.gate })).accepted;
 
   it('serves the second request, and the hundredth, without a fetch', async () => {
-    for (let index = 0; index < 100; index++) expect(await judged(through.token({ key: A }))).toBe(true);
+    for (let index = 0; index < 100; index++) expect(await accepts(through.token({ key: A }))).toBe(true);
     expect(through.server.requests).toEqual(['/.well-known/openid-configuration', '/jwks']);
   });
 
   it('responds to many simultaneous cold requests with one fetch', async () => {
     const accepted = await Promise.all(
-      Array.from({ length: amount(200, 1_000) }, () => judged(through.token({ key: A }))),
+      Array.from({ length: amount(200, 1_000) }, () => accepts(through.token({ key: A }))),
     );
     expect(accepted.every(Boolean)).toBe(true);
     expect(through.server.keyFetches).toBe(1);

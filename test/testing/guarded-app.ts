@@ -9,7 +9,7 @@ export interface GuardedApp {
   /** Calls the route with a token. */
   call(this: void, token: string): Promise<request.Response>;
   /** Status, and the `code` of the problem where there is one. */
-  verdict(this: void, token: string): Promise<string>;
+  outcome(this: void, token: string): Promise<string>;
 }
 
 /** Makes a typical app: `GET /orders` with `requireScope('orders:read')`. */
@@ -23,9 +23,9 @@ export function guardedApp(options: AuthenticateOptions): GuardedApp {
   async function call(token: string): Promise<request.Response> {
     return request(app).get('/orders').set('Authorization', `Bearer ${token}`);
   }
-  async function verdict(token: string): Promise<string> {
+  async function outcome(token: string): Promise<string> {
     const { status, body } = await call(token);
     return [status, body.code].filter(Boolean).join(' ');
   }
-  return { gate, call, verdict };
+  return { gate, call, outcome };
 }

@@ -23,8 +23,8 @@ afterEach(async () => {
 
 describe('a gate that is given the options of startTestIssuer()', () => {
   it('discovers the keys, once', async () => {
-    expect(await app.verdict(issuer.token({ scope }))).toBe('200');
-    expect(await app.verdict(issuer.token({ scope, foreignKey: true }))).toBe('401 bad_signature');
+    expect(await app.outcome(issuer.token({ scope }))).toBe('200');
+    expect(await app.outcome(issuer.token({ scope, foreignKey: true }))).toBe('401 bad_signature');
     expect(issuer.fetches).toBe(1);
   });
 
@@ -32,26 +32,26 @@ describe('a gate that is given the options of startTestIssuer()', () => {
     const before = issuer.token({ scope });
     const keyId = issuer.rotate();
     expect(issuer.keyId).toBe(keyId);
-    expect(await app.verdict(issuer.token({ scope }))).toBe('200');
-    expect(await app.verdict(before)).toBe('200');
+    expect(await app.outcome(issuer.token({ scope }))).toBe('200');
+    expect(await app.outcome(before)).toBe('200');
     expect(issuer.fetches).toBe(2);
   });
 
   it('refuses a key that was withdrawn once its key set is too old', async () => {
     const before = issuer.token({ scope, lifetimeSeconds: 3_600 });
-    expect(await app.verdict(before)).toBe('200');
+    expect(await app.outcome(before)).toBe('200');
     issuer.rotate();
     issuer.removeKey();
-    expect(await app.verdict(before)).toBe('200');
+    expect(await app.outcome(before)).toBe('200');
     issuer.clock.advance(10 * MINUTE_MS);
-    expect(await app.verdict(before)).toBe('401 unknown_key');
+    expect(await app.outcome(before)).toBe('401 unknown_key');
   });
 
   it('sees a bump with the very next request', async () => {
     const token = issuer.token({ scope });
-    expect(await app.verdict(token)).toBe('200');
+    expect(await app.outcome(token)).toBe('200');
     issuer.bump();
-    expect(await app.verdict(token)).toBe('401 superseded');
+    expect(await app.outcome(token)).toBe('401 superseded');
   });
 });
 
@@ -61,20 +61,20 @@ describe('outage()', () => {
     async (fault) => {
       issuer.outage(fault);
       issuer.clock.advance(15 * MINUTE_MS);
-      expect(await app.verdict(issuer.token({ scope }))).toBe('200');
+      expect(await app.outcome(issuer.token({ scope }))).toBe('200');
       issuer.clock.advance(60 * MINUTE_MS);
-      expect(await app.verdict(issuer.token({ scope }))).toBe('503 keys_unavailable');
+      expect(await app.outcome(issuer.token({ scope }))).toBe('503 keys_unavailable');
       expect(issuer.fetches).toBe(1);
       issuer.outage();
       issuer.clock.advance(MINUTE_MS);
-      expect(await app.verdict(issuer.token({ scope }))).toBe('200');
+      expect(await app.outcome(issuer.token({ scope }))).toBe('200');
     },
   );
 
   it('hang: a clock that moves ends the wait', async () => {
     issuer.outage('hang');
     issuer.clock.advance(71 * MINUTE_MS);
-    const waiting = app.verdict(issuer.token({ scope }));
+    const waiting = app.outcome(issuer.token({ scope }));
     issuer.clock.advance(5_000);
     expect(await waiting).toBe('503 keys_unavailable');
   });

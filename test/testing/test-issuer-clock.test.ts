@@ -7,12 +7,12 @@ const HOUR_MS = 3_600_000;
 describe('the clock of a test issuer', () => {
   it('lets a token expire', async () => {
     const issuer = createTestIssuer();
-    const { verdict } = guardedApp(issuer.options);
+    const { outcome } = guardedApp(issuer.options);
     const token = issuer.token({ scope, lifetimeSeconds: 60 });
-    expect(await verdict(token)).toBe('200');
+    expect(await outcome(token)).toBe('200');
     issuer.clock.advance(80_000);
-    expect(await verdict(token)).toBe('401 expired');
-    expect(await verdict(issuer.token({ scope }))).toBe('200');
+    expect(await outcome(token)).toBe('401 expired');
+    expect(await outcome(issuer.token({ scope }))).toBe('200');
   });
 
   it.each([
@@ -20,15 +20,15 @@ describe('the clock of a test issuer', () => {
     ['years back', () => Date.parse('2005-01-01T00:00:00Z')],
   ])('can be set %s while a gate is running', async (_where, timeFrom) => {
     const issuer = createTestIssuer();
-    const { gate, verdict } = guardedApp(issuer.options);
-    expect(await verdict(issuer.token({ scope }))).toBe('200');
+    const { gate, outcome } = guardedApp(issuer.options);
+    expect(await outcome(issuer.token({ scope }))).toBe('200');
     issuer.clock.set(timeFrom(issuer.clock.now()));
     expect(gate.status().ready).toBe(true);
     const token = issuer.token({ scope });
-    expect(await verdict(token)).toBe('200');
+    expect(await outcome(token)).toBe('200');
     issuer.bump();
-    expect(await verdict(token)).toBe('401 superseded');
-    expect(await verdict(issuer.token({ scope }))).toBe('200');
+    expect(await outcome(token)).toBe('401 superseded');
+    expect(await outcome(issuer.token({ scope }))).toBe('200');
   });
 
   it('runs until it is set, is stopped from then on, and can be advanced in both cases', () => {

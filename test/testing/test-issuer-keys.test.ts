@@ -6,38 +6,38 @@ const scope = 'orders:read';
 describe('rotate() and removeKey()', () => {
   it('sign with a new key that the gate knows immediately, next to the earlier one', async () => {
     const issuer = createTestIssuer();
-    const { verdict, gate } = guardedApp(issuer.options);
+    const { outcome, gate } = guardedApp(issuer.options);
     const [first, before] = [issuer.keyId, issuer.token({ scope })];
-    expect(await verdict(before)).toBe('200');
+    expect(await outcome(before)).toBe('200');
     const second = issuer.rotate();
     expect([issuer.keyId, second === first]).toEqual([second, false]);
-    expect(await verdict(issuer.token({ scope }))).toBe('200');
-    expect(await verdict(before)).toBe('200');
+    expect(await outcome(issuer.token({ scope }))).toBe('200');
+    expect(await outcome(before)).toBe('200');
     expect(gate.status().issuers[0]?.keys).toEqual({ state: 'fresh', keys: 2 });
   });
 
   it('remove every key that no longer signs', async () => {
     const issuer = createTestIssuer();
-    const { verdict } = guardedApp(issuer.options);
+    const { outcome } = guardedApp(issuer.options);
     const first = issuer.token({ scope });
     issuer.rotate();
     const second = issuer.token({ scope });
     issuer.rotate();
-    expect([await verdict(first), await verdict(second)]).toEqual(['200', '200']);
+    expect([await outcome(first), await outcome(second)]).toEqual(['200', '200']);
     issuer.removeKey();
-    expect([await verdict(first), await verdict(second)]).toEqual(['401 unknown_key', '401 unknown_key']);
-    expect(await verdict(issuer.token({ scope }))).toBe('200');
+    expect([await outcome(first), await outcome(second)]).toEqual(['401 unknown_key', '401 unknown_key']);
+    expect(await outcome(issuer.token({ scope }))).toBe('200');
   });
 
   it('remove one key by its id', async () => {
     const issuer = createTestIssuer();
-    const { verdict } = guardedApp(issuer.options);
+    const { outcome } = guardedApp(issuer.options);
     const [firstKey, first] = [issuer.keyId, issuer.token({ scope })];
     issuer.rotate();
     const second = issuer.token({ scope });
     issuer.rotate();
     issuer.removeKey(firstKey);
-    expect([await verdict(first), await verdict(second)]).toEqual(['401 unknown_key', '200']);
+    expect([await outcome(first), await outcome(second)]).toEqual(['401 unknown_key', '200']);
   });
 
   it('never leave the issuer without a key', () => {

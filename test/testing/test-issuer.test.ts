@@ -9,7 +9,7 @@ const scope = 'orders:read';
 
 describe('token()', () => {
   const issuer = createTestIssuer();
-  const { call, verdict } = guardedApp(issuer.options);
+  const { call, outcome } = guardedApp(issuer.options);
 
   it('is good by default, for one client', async () => {
     const response = await call(issuer.token({ scope }));
@@ -37,7 +37,7 @@ describe('token()', () => {
     ['of another type', { header: { typ: 'JWT' } }, '401 wrong_type'],
     ['without a claim', { claims: { jti: undefined } }, '401 invalid_claims'],
   ])('makes one %s', async (_what, token, expected) => {
-    expect(await verdict(issuer.token({ scope, ...token }))).toBe(expected);
+    expect(await outcome(issuer.token({ scope, ...token }))).toBe(expected);
   });
 
   it('omits only the signature of an unsigned token', () => {
@@ -77,8 +77,8 @@ describe('createTestIssuer()', () => {
   // Each form of signature once, and each length of hash: an RSA key takes its time.
   it.each(['RS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const)('signs with %s', async (algorithm) => {
     const issuer = createTestIssuer({ algorithm });
-    const { verdict } = guardedApp({ ...issuer.options, algorithms: [algorithm] });
-    expect(await verdict(issuer.token({ scope }))).toBe('200');
+    const { outcome } = guardedApp({ ...issuer.options, algorithms: [algorithm] });
+    expect(await outcome(issuer.token({ scope }))).toBe('200');
   });
 
   it('uses its issuer and audience in its tokens', () => {
@@ -103,42 +103,42 @@ describe('createTestIssuer()', () => {
 describe('bump()', () => {
   it('has earlier tokens refused with the very next request, without a newer token', async () => {
     const issuer = createTestIssuer();
-    const { verdict } = guardedApp(issuer.options);
+    const { outcome } = guardedApp(issuer.options);
     const [till, kiosk] = [issuer.token({ scope, clientId: 'till' }), issuer.token({ scope, clientId: 'kiosk' })];
-    expect(await verdict(till)).toBe('200');
+    expect(await outcome(till)).toBe('200');
     const generation = issuer.bump('till');
-    expect(await verdict(till)).toBe('401 superseded');
-    expect(await verdict(kiosk)).toBe('200');
-    expect(await verdict(issuer.token({ scope, clientId: 'till' }))).toBe('200');
+    expect(await outcome(till)).toBe('401 superseded');
+    expect(await outcome(kiosk)).toBe('200');
+    expect(await outcome(issuer.token({ scope, clientId: 'till' }))).toBe('200');
     expect(issuer.bump('till')).toBeGreaterThan(generation);
   });
 
   it('affects a request in the same event loop turn', async () => {
     const issuer = createTestIssuer();
-    const { gate, verdict } = guardedApp(issuer.options);
+    const { gate, outcome } = guardedApp(issuer.options);
     const token = issuer.token({ scope });
-    expect(await verdict(token)).toBe('200');
+    expect(await outcome(token)).toBe('200');
     issuer.bump();
     // Begins synchronously: a gate that had to read its source first would still accept the token.
-    const outcome = await new Promise((resolve) => {
+    const decision = await new Promise((resolve) => {
       const res = { setHeader() {}, getHeader() {}, writeHead() {}, end: () => resolve('refused'), once() {}, on() {} };
       const headers = { authorization: `Bearer ${token}` };
       void gate({ method: 'GET', url: '/', headers, headersDistinct: {} } as never, res as never, () =>
         resolve('accepted'),
       );
     });
-    expect(outcome).toBe('refused');
+    expect(decision).toBe('refused');
   });
 
   it('needs a newer token where the gate was given no source', async () => {
     const issuer = createTestIssuer();
-    const { verdict } = guardedApp({ ...issuer.options, generationSource: undefined });
+    const { outcome } = guardedApp({ ...issuer.options, generationSource: undefined });
     const before = issuer.token({ scope });
-    expect(await verdict(before)).toBe('200');
+    expect(await outcome(before)).toBe('200');
     issuer.bump();
-    expect(await verdict(before)).toBe('200');
-    expect(await verdict(issuer.token({ scope }))).toBe('200');
-    expect(await verdict(before)).toBe('401 superseded');
+    expect(await outcome(before)).toBe('200');
+    expect(await outcome(issuer.token({ scope }))).toBe('200');
+    expect(await outcome(before)).toBe('401 superseded');
   });
 
   it('increases by one while the clock is stopped', () => {
