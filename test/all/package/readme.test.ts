@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { blocksOf } from '../../docs/blocks';
 import { collect, stop } from '../setup/process';
 import { install } from './consumer';
+import { node } from './npm';
 import type { Ended } from './npm';
 import { packTillgate } from './tarball';
 
@@ -15,7 +16,10 @@ let installed: Ended;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-readme-'));
   const tarball = await packTillgate(join(folder, 'package'));
-  await writeFile(join(folder, 'package.json'), '{ "dependencies": { "express": "^5.0.0" } }');
+  await writeFile(
+    join(folder, 'package.json'),
+    JSON.stringify({ dependencies: { express: '^5.0.0' }, devDependencies: { supertest: '^7.0.0' } }),
+  );
   installed = await install(folder, tarball);
 }, 240_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -44,6 +48,16 @@ describe('the README, in an empty folder', () => {
     } finally {
       await stop(child);
     }
+  });
+
+  it('has an example of a test that passes with node --test', async () => {
+    const example = blocksOf('README.md').find(({ source }) => source.startsWith('// orders.test.mjs'));
+    await writeFile(join(folder, 'orders.test.mjs'), example?.source ?? '');
+    const { exitCode, output } = await node(folder, '--test', 'orders.test.mjs');
+    expect({ exitCode, passed: /^# pass (\d+)$|^\W+pass (\d+)$/m.exec(output)?.slice(1).join('') }).toEqual({
+      exitCode: 0,
+      passed: '2',
+    });
   });
 
   it('links to files of the package only', () => {
