@@ -10,6 +10,7 @@ import { loadContract } from '../openapi/load';
 import { commerceRouter } from './commerce/router';
 import type { ResourceName } from './commerce/resources';
 import { routes, SCOPES } from './commerce/routes';
+import { frontPage } from './front-page';
 import { healthRoutes } from './health';
 import type { Readiness } from './health';
 import { createLog, logRequest } from './log';
@@ -106,6 +107,7 @@ export function createApp(options: AppOptions): App {
   app.use(observer.handler);
   app.use(helmet());
   app.use(healthRoutes(readiness, problemTypes));
+  app.use(frontPage({ contract, baseUrl: settings.baseUrl, issuer: gate.status().issuers[0]?.issuer }));
   app.use(problemPages());
   app.use(
     protectedResourceMetadata({

@@ -4,6 +4,7 @@ import { REASON_ADVICE } from '../core/reason-advice';
 import type { Advice } from '../core/reason-advice';
 import { ownValue } from '../core/objects';
 import { sendProblem } from '../index';
+import { escapeHtml, sendPage } from './html';
 
 const RETRY_LATER: Pick<Advice, 'caller'> = { caller: 'Repeat the request after Retry-After.' };
 const CORRECT_REQUEST: Pick<Advice, 'operator'> = { operator: 'Nothing: the caller corrects the request.' };
@@ -89,11 +90,7 @@ export function problemPages(): Router {
     if (!advice) return next();
     res.vary('Accept').set('Cache-Control', 'public, max-age=3600');
     if (req.accepts(['html', 'json']) === 'json') return void res.json({ code, ...advice });
-    res.set(
-      'Content-Security-Policy',
-      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    );
-    res.type('html').send(pageOf(code, advice));
+    sendPage(res, `Problem: ${code}`, sectionsOf(advice));
   });
   return router;
 }
@@ -106,31 +103,11 @@ export function notFound(problemTypes: string): RequestHandler {
   };
 }
 
-function pageOf(code: string, { cause, caller, operator }: Advice): string {
-  const title = `Problem: ${escapeHtml(code)}`;
+function sectionsOf({ cause, caller, operator }: Advice): string {
   const sections = [
     ['Cause', cause],
     ['What the caller does', caller],
     ['What the operator does', operator],
-  ].map(([heading = '', text = '']) => `<h2>${heading}</h2>\n<p>${escapeHtml(text)}</p>`);
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>${title}</title>
-<h1>${title}</h1>
-${sections.join('\n')}
-</html>
-`;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
+  ];
+  return sections.map(([heading = '', text = '']) => `<h2>${heading}</h2>\n<p>${escapeHtml(text)}</p>`).join('\n');
 }

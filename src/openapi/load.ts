@@ -5,8 +5,8 @@ import { ConfigurationError } from '../core/configuration-error';
 import { requirePackages } from '../core/required-packages';
 import type { ContractDocument } from './document';
 
-/** Two levels up from src/openapi and from dist/openapi alike: the root of the package. */
-const OWN_FILE = join(__dirname, '..', '..', 'openapi.yaml');
+/** The contract of the scaffold, in the root of the package: two levels up from src/openapi and from dist/openapi alike. */
+export const CONTRACT_FILE = join(__dirname, '..', '..', 'openapi.yaml');
 let ownContract: ContractDocument | undefined;
 
 /**
@@ -17,7 +17,7 @@ let ownContract: ContractDocument | undefined;
  */
 export function loadContract(file?: string): ContractDocument {
   if (file !== undefined) return requireDocument(parseYaml(file), file, '3.1');
-  return (ownContract ??= loadContract(OWN_FILE));
+  return (ownContract ??= loadContract(CONTRACT_FILE));
 }
 
 /**

@@ -33,11 +33,13 @@ describe('the page about a problem', () => {
     expect(html.status).toBe(200);
     expect(html.headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      'content-security-policy': expect.stringMatching(
+        /^default-src 'none'; style-src 'sha256-[\w+/]+='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+      ),
       vary: 'Accept',
     });
     expect(html.text).toContain(`<h1>Problem: ${code}</h1>`);
-    expect(html.text).not.toMatch(/<(?!\/?(!doctype|html|meta|title|h1|h2|p)\b)/);
+    expect(html.text).not.toMatch(/<(?!\/?(!doctype|html|meta|title|style|h1|h2|p)\b)/);
 
     const json = await request(app).get(`/problems/${code}`).accept('json');
     expect(json.body).toEqual({
