@@ -63,7 +63,7 @@ function listeners(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
 }
 
-type Factory = (options: AppOptions) => unknown;
+type Factory = (options: Partial<AppOptions>) => unknown;
 
 function factoryOf(exported: unknown): Factory | undefined {
   const holder = Object(exported) as Record<string, unknown>;
@@ -90,7 +90,8 @@ function asHosted(handler: App['handler']): HostedApp {
 }
 
 /**
- * Loads the Express app that a module exports, under whichever name: CommonJS or ESM.
+ * Loads the Express app that a module exports under whichever name, or that the function makes which it exports as
+ * default or `createApp`: CommonJS or ESM.
  *
  * @param module - path of the module, from the current directory
  * @throws CliError when it cannot be loaded, or exports no app or several
@@ -101,10 +102,13 @@ export async function loadApp(module: string): Promise<object> {
   const apps = new Set(candidates(exported).filter(isApp));
   const [app, ...others] = apps;
   if (app !== undefined && others.length === 0) return app;
+  const made = apps.size === 0 ? await factoryOf(exported)?.({}) : undefined;
+  if (isApp(made)) return made;
+  if (isHosted(made)) return made.handler;
   const names = Object.keys(exported ?? {}).join(', ') || 'nothing';
   throw new CliError(
     `${module}: expected a module that exports one Express app, got ${apps.size} apps in its exports (${names}); ` +
-      'export the app itself, without listening: module.exports = app, or export const app = ...',
+      'export the app itself, without listening: module.exports = app, export const app = ..., or a function createApp',
     EXIT.usage,
   );
 }

@@ -64,6 +64,7 @@ describe('routes --app', () => {
   it.each([
     ['module.exports', 'a.cjs', `${COMMONJS} module.exports = app;`],
     ['a name of CommonJS', 'b.cjs', `${COMMONJS} exports.app = app;`],
+    ['what createApp() makes', 'd.cjs', `exports.createApp = ({ gate: given } = {}) => { ${COMMONJS} return app; };`],
     ['the default of a transpiled module', 'c.cjs', `${COMMONJS} exports.__esModule = true; exports.default = app;`],
   ])('finds an app that is exported as %s', async (_what, name, text) => {
     const { exitCode, stdout } = await scene.run('routes', '--json', '--app', file(name, text));
