@@ -55,7 +55,9 @@ export default tseslint.config(
   {
     // Jest loads its transformer with require().
     files: ['**/*.cjs'],
-    languageOptions: { globals: { require: 'readonly', module: 'writable', __filename: 'readonly' } },
+    languageOptions: {
+      globals: { require: 'readonly', module: 'writable', __dirname: 'readonly', __filename: 'readonly' },
+    },
     rules: { '@typescript-eslint/no-require-imports': 'off' },
   },
 );

@@ -14,14 +14,16 @@ describe('the work of validating a body with many errors', () => {
     (_name, { method, path, operation }) => {
       const { example } = operation.requestBody!.content['application/json'] as { example?: object };
       const { validate } = find(path)!.target.get(method)!.body!;
+      const unbounded: string[] = [];
       for (const { name, text } of largestBodies(example!, 6_000)) {
         if (name.includes('in each other')) continue;
         const body = JSON.parse(text) as object;
         const counted = countReads(body);
-        const isValid = validate(body);
+        validate(body);
         const isBounded = counted.reads() <= counted.items && (validate.errors ?? []).length <= 3 * MAX_ERRORS;
-        expect({ name, isValid, isBounded }).toEqual({ name, isValid, isBounded: true });
+        if (!isBounded) unbounded.push(name);
       }
+      expect(unbounded).toEqual([]);
     },
   );
 
