@@ -63,7 +63,8 @@ export function signatureQueue({ defer, now } = SYSTEM): SignatureQueue {
           try {
             resolve(verifySignature(token, key.key, algorithm));
           } catch (error) {
-            reject(error as AuthError);
+            const refusal = error as AuthError;
+            reject(refusal);
           }
         });
       });
