@@ -44,8 +44,10 @@ export function signatureQueue({ defer, now } = SYSTEM): SignatureQueue {
   function runTurn(): void {
     const endMs = now() + MAX_TURN_MS;
     let count = 0;
-    do queue[count++]?.();
-    while (count < queue.length && count < MAX_PER_TURN && now() < endMs);
+    for (const run of queue) {
+      run();
+      if (++count === MAX_PER_TURN || now() >= endMs) break;
+    }
     queue.splice(0, count);
     if (queue.length > 0) defer(runTurn);
   }

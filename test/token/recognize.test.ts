@@ -1,0 +1,53 @@
+import type { PresetName } from '../../src/core/preset-names';
+import { recognizeIssuer, recognizeToken } from '../../src/token/recognize';
+
+type Members = Readonly<Record<string, unknown>>;
+
+const fromShape = (claims: Members, header: Members = {}): unknown => recognizeToken({ claims, header });
+
+it.each<[PresetName, readonly string[], Members, Members?]>([
+  ['keycloak', ['typ is JWT', 'typ is Bearer', 'azp'], { typ: 'Bearer', azp: 'pos' }, { typ: 'jwt' }],
+  ['cognito', ['token_use is access', 'client_id'], { token_use: 'access', client_id: 'pos' }],
+  ['auth0', ['gty is client-credentials'], { gty: 'client-credentials' }],
+  ['okta', ['cid', 'scp is an array'], { cid: 'pos', scp: ['a'] }],
+  ['entra', ['tid', 'azp'], { tid: '1', azp: 'pos' }],
+  ['entra', ['tid', 'appid'], { tid: '1', appid: 'pos' }],
+  ['openiddict', ['oi_prst'], { oi_prst: ['pos'] }],
+  ['openiddict', ['oi_tkn_id'], { oi_tkn_id: '1' }],
+  ['identityserver', ['typ is at+jwt', 'scope is an array'], { scope: ['a'] }, { typ: 'AT+JWT' }],
+  ['identityserver', ['typ is at+jwt', 'client_generation'], { client_generation: '1' }, { typ: 'at+jwt' }],
+  ['hydra', ['typ is JWT', 'client_id', 'scp is an array'], { client_id: 'pos', scp: [] }, { typ: 'JWT' }],
+])('recognizes %s by %j, and not when one of them is missing', (preset, signs, claims, header = {}) => {
+  expect(fromShape(claims, header)).toEqual({ preset, signs });
+  for (const name of Object.keys(claims)) expect(fromShape({ ...claims, [name]: undefined }, header)).toBeUndefined();
+  if (header['typ'] !== undefined) expect(fromShape(claims)).toBeUndefined();
+});
+
+it.each<[string, Members, Members]>([
+  ['another value', { token_use: 'id', client_id: 'pos' }, {}],
+  ['a text in the place of an array', { cid: 'pos', scp: 'a' }, {}],
+  ['a claim that only the prototype has', Object.create({ gty: 'client-credentials' }) as Members, {}],
+  ['a type that only the prototype has', { scope: ['a'] }, Object.create({ typ: 'at+jwt' }) as Members],
+  ['an issuer that is not a text', { iss: ['https://shop.auth0.com/'] }, {}],
+])('does not take %s for a sign', (_what, claims, header) => {
+  expect(fromShape(claims, header)).toBeUndefined();
+});
+
+it.each<[string, PresetName | undefined]>([
+  ['https://sso.test/realms/shop', 'keycloak'],
+  ['https://sso.test/realms/shop/', undefined],
+  ['https://shop.eu.auth0.com/', 'auth0'],
+  ['https://shop.auth0.com.evil.test/', undefined],
+  ['https://shop.okta.com', 'okta'],
+  ['https://shop.oktapreview.com/oauth2/default', 'okta'],
+  ['https://shop.okta.community', undefined],
+  ['https://login.microsoftonline.com/1/v2.0', 'entra'],
+  ['https://sts.windows.net/1/', 'entra'],
+  ['https://cognito-idp.eu-central-1.amazonaws.com/pool', 'cognito'],
+  ['https://auth.pingone.eu/1/as', 'ping'],
+  ['https://login.test', undefined],
+])('knows the vendor of the issuer %s: %s', (issuer, preset) => {
+  const recognition = preset && { preset, signs: ['iss is a URL of that vendor'] };
+  expect(recognizeIssuer(issuer)).toEqual(recognition);
+  expect(fromShape({ iss: issuer })).toEqual(recognition);
+});
