@@ -13,11 +13,14 @@ import type { TestServer } from './fixtures';
 let server: TestServer;
 let client: ClientWithSecret;
 let disabled: ClientWithSecret;
+/** Its credentials are base64 without padding. */
+let till: ClientWithSecret;
 
 beforeAll(async () => {
   server = await startServer();
   client = await registerClient(server);
   disabled = await registerClient(server, { client_id: 'disabled' });
+  till = await registerClient(server, { client_id: 'till' });
   await server.patch('/clients/disabled', { disabled: true });
 });
 afterAll(closeAll);
@@ -27,6 +30,12 @@ const GRANT = 'grant_type=client_credentials&scope=orders:read';
 function send(body: string, authorization?: string): Test {
   const test = request(server.url).post('/connect/token').type('form').send(body);
   return authorization === undefined ? test : test.set('Authorization', authorization);
+}
+
+/** Good credentials in a header of this length. */
+function padded(length: number): string {
+  const credentials = basic('pos-17', client.client_secret);
+  return credentials.replace(' ', ' '.repeat(1 + length - credentials.length));
 }
 
 const encode = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
@@ -52,6 +61,11 @@ describe('a client that cannot be authenticated gets the same response for every
     ['Basic alone', () => send(GRANT, 'Basic')],
     ['broken form encoding inside', () => send(GRANT, encode('pos-17:%zz'))],
     ['10 kB of credentials', () => send(GRANT, basic('pos-17', 'x'.repeat(10_000)))],
+    ['a secret with a colon in it', () => send(GRANT, basic('pos-17', client.client_secret.replace(/^./, '$&:')))],
+    ['good credentials in a header of 4,097 characters', () => send(GRANT, padded(4_097))],
+    ['good credentials after another scheme', () => send(GRANT, `x${basic('pos-17', client.client_secret)}`)],
+    ['good credentials and more', () => send(GRANT, `${basic('till', till.client_secret)} x`)],
+    ['base64 with a character too many', () => send(GRANT, `${basic('till', till.client_secret)}A`)],
     ['another scheme', () => send(GRANT, 'Bearer abc')],
     ['__proto__', () => send(GRANT, basic('__proto__', 'x'))],
   ])('%s', async (_name, ask) => {
@@ -63,6 +77,11 @@ describe('a client that cannot be authenticated gets the same response for every
     expect(response.headers['www-authenticate']).toBe('Basic realm="token"');
     expect(response.headers['cache-control']).toBe('no-store');
   });
+});
+
+it('accepts good credentials after several blanks, in a header of up to 4,096 characters', async () => {
+  expect((await send(GRANT, padded(4_096))).status).toBe(200);
+  expect((await send(GRANT, basic('till', till.client_secret))).status).toBe(200);
 });
 
 it('refuses two Authorization headers, whatever is in them', async () => {

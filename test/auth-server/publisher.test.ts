@@ -35,7 +35,13 @@ it('a source that is down does not fail the change, and gets the floor as soon a
   expect((await server.post('/clients/pos-17/revoke')).status).toBe(200);
   await server.time.advance(5_000);
   // Once per outage, and nothing of what a store's client writes into its messages.
-  expect(server.log.at('warn').map(({ fields }) => fields)).toEqual([{ pending: 1, detail: 'Error (ECONNREFUSED)' }]);
+  expect(server.log.at('warn')).toEqual([
+    {
+      level: 'warn',
+      fields: { pending: 1, detail: 'Error (ECONNREFUSED)' },
+      message: 'generations could not be published, they are retried until the source takes them',
+    },
+  ]);
   generations.broken = undefined;
   expect(generations.published).toEqual([['pos-17', generation]]);
   await server.time.advance(30_000);
@@ -45,8 +51,13 @@ it('a source that is down does not fail the change, and gets the floor as soon a
   ]);
   await server.time.advance(60_000);
   expect(generations.published).toHaveLength(2);
-  const messages = server.log.at('info').map(({ message }) => message);
-  expect(messages).toEqual(['generations can be published again']);
+  expect(server.log.at('info')).toEqual([
+    {
+      level: 'info',
+      fields: { pending: 0, failures: expect.any(Number) },
+      message: 'generations can be published again',
+    },
+  ]);
 });
 
 it('a source that hangs is waited for 2 s, no longer', async () => {
@@ -158,6 +169,35 @@ it('a floor that rises while its publication is under way stays pending', async 
   source.broken = undefined;
   await time.advance(30_000);
   expect(source.published.at(-1)).toEqual(['pos-17', 2]);
+});
+
+it('is done once the source has taken everything: no further attempt is planned', async () => {
+  const time = fakeTime();
+  const source = fragileSource();
+  const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: recordingLogger() });
+  source.broken = refuse;
+  await publisher.publish([['pos-17', 1]]);
+  source.broken = undefined;
+  await publisher.publish([['pos-17', 2]]);
+  expect([source.published, publisher.isPending(), time.pending]).toEqual([[['pos-17', 2]], false, 0]);
+});
+
+it('a publisher that is closed during an attempt or an outage plans and says nothing more', async () => {
+  const time = fakeTime();
+  const source = fragileSource();
+  const log = recordingLogger();
+  const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: log });
+  let fail = (): void => {};
+  source.broken = () => new Promise((_, reject) => (fail = () => reject(down)));
+  const publishing = publisher.publish([['pos-17', 1]]);
+  await settle();
+  publisher.close();
+  fail();
+  await publishing;
+  expect(time.pending).toBe(0);
+  source.broken = undefined;
+  await publisher.publish([['kiosk', 1]]);
+  expect([publisher.isPending('kiosk'), log.at('info')]).toEqual([false, []]);
 });
 
 it('a closed publisher sends nothing more', async () => {

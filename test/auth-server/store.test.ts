@@ -46,6 +46,7 @@ describe('what is kept on disk', () => {
     const path = join(dataDir, 'state.json');
     expectPrivate(path);
     expectPrivate(dataDir, 0o700);
+    expectPrivate(join(dataDir, 'lock'));
     expect(readFileSync(path, 'utf8')).toContain('"pos-17"');
     expect(readFileSync(path, 'utf8')).not.toContain(secret);
   });
@@ -96,6 +97,10 @@ describe('a disk that takes no more', () => {
       expect(response.text).not.toContain(server.dataDir);
     }
     expect(server.log.at('error')).toHaveLength(changes.length);
+    expect(server.log.at('error')[0]).toMatchObject({
+      fields: { path, error: expect.stringContaining('EISDIR') },
+      message: 'the state could not be written',
+    });
     expect(server.auth.list()).toEqual([
       expect.objectContaining({ client_id: 'pos-17', version: 1, description: 'Till 17' }),
     ]);
@@ -177,7 +182,8 @@ describe('the data directory', () => {
     // Only Linux tells the start time of a process.
     ...(existsSync('/proc/self/stat') ? [['an earlier process of the same pid', `${process.ppid} 1`] as const] : []),
     ['a process with our own pid, as containers have it', `${process.pid} 1`],
-    ['nobody', ''],
+    ['a process with our own pid and our own start, as where processes have no start', identityOf(process.pid)],
+    ...['', '-1', '0', '1.5', 'NaN'].map((text) => [`no process: ${JSON.stringify(text)}`, text] as const),
   ])('is taken over from %s', async (_name, holder) => {
     const dataDir = newDirectory();
     writeFileSync(join(dataDir, 'lock'), holder);

@@ -1,5 +1,8 @@
+import express from 'express';
+import type { ErrorRequestHandler, RequestHandler } from 'express';
 import request from 'supertest';
 import { createServer } from 'node:http';
+import { oauthLimits } from '../../src/auth-server/oauth/limits';
 import { basic, closeAll, registerClient, startServer } from './fixtures';
 import type { TestServer } from './fixtures';
 
@@ -15,6 +18,7 @@ it('limits per client id, good requests and bad ones, and says so as RFC 6749 er
   expect(first.status).toBe(200);
   expect(first.headers['ratelimit-policy']).toMatch(/^"token"; q=2; w=60/);
   expect(first.headers['ratelimit']).toMatch(/^"token"; r=1; t=\d+/);
+  expect(first.headers).not.toHaveProperty('x-ratelimit-limit');
   expect((await server.token(client, { client_secret: 'wrong' })).status).toBe(401);
 
   const limited = await server.token(client);
@@ -26,6 +30,51 @@ it('limits per client id, good requests and bad ones, and says so as RFC 6749 er
   expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0);
   expect(limited.headers['cache-control']).toBe('no-store');
   expect((await server.token(other)).status).toBe(200);
+});
+
+it('counts requests without credentials too, all of an address together', async () => {
+  const server = await startServer({ rateLimit });
+  const send = (form: object) => server.post('/connect/token').type('form').send(form);
+  const grant = { grant_type: 'client_credentials', scope: 'orders:read' };
+  const statuses = [];
+  for (const form of [grant, { ...grant, client_id: 'pos-17' }, { ...grant, client_secret: 'x' }]) {
+    statuses.push((await send(form)).status);
+  }
+  expect(statuses).toEqual([401, 401, 429]);
+  const broken = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+  const other = await startServer({ rateLimit: { limit: 9, windowMs: 60_000 } });
+  for (const text of ['%zz:secret', 'pos-17:%zz', 'pos-17', ':', 'pos-17:', ':secret']) {
+    const test = other.post('/connect/token').type('form').send(grant);
+    expect((await test.set('Authorization', broken(text))).status).toBe(401);
+  }
+});
+
+it('counts ids by their first 128 characters', async () => {
+  const server = await startServer({ rateLimit });
+  const from = (id: string) => tokenFrom(server, '192.0.2.1', id);
+  const long = 'x'.repeat(128);
+  expect([await from(`${long}a`), await from(`${long}b`), await from(`${long}c`)]).toEqual([401, 401, 429]);
+  expect(await from(`${long.slice(1)}c`)).toBe(401);
+});
+
+it('past a number of ids, those of an address share a window, and other addresses do not', async () => {
+  const limits = oauthLimits({ rateLimit, clock: Date.now }, 2);
+  const claim: RequestHandler = (req, res, next) => {
+    res.locals['credentials'] = { clientId: req.query['id'], secret: 'x' };
+    next();
+  };
+  const app = express()
+    .set('trust proxy', true)
+    .use(claim, limits.tokens, (_req, res) => void res.json('ok'));
+  const refused: ErrorRequestHandler = (error: { status: number }, _req, res, _next) =>
+    void res.sendStatus(error.status);
+  const from = async (address: string, id: string): Promise<number> =>
+    (await request(app.use(refused)).get(`/?id=${id}`).set('X-Forwarded-For', address)).status;
+  const ids = ['a', 'b', 'c', 'd', 'e'];
+  const statuses = [];
+  for (const id of ids) statuses.push(await from('192.0.2.1', id));
+  expect(statuses).toEqual([200, 200, 200, 200, 429]);
+  expect(await from('192.0.2.2', 'e')).toBe(200);
 });
 
 it('counts an id the same in Basic and in the body', async () => {

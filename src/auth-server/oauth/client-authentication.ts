@@ -63,7 +63,6 @@ function parseBasic(header: string): Credentials | undefined {
   const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
   if (encoded === undefined || encoded.length % 4 === 1) return undefined;
   const [id = '', ...rest] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
-  if (rest.length === 0) return undefined;
   const clientId = formDecode(id);
   const secret = formDecode(rest.join(':'));
   return clientId && secret ? { clientId, secret } : undefined;

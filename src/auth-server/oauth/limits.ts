@@ -13,10 +13,10 @@ const MAX_WINDOWS = 20_000;
  * Makes the limits per claimed client id and address: of token requests, and of introspection requests with a wrong
  * secret. Both set `RateLimit` and `RateLimit-Policy` headers (draft-ietf-httpapi-ratelimit-headers-08).
  */
-export function oauthLimits({
-  rateLimit: quota,
-  clock,
-}: AuthServerSettings): Record<'tokens' | 'wrongSecrets', RequestHandler> {
+export function oauthLimits(
+  { rateLimit: quota, clock }: Pick<AuthServerSettings, 'rateLimit' | 'clock'>,
+  maxKeys = MAX_WINDOWS,
+): Record<'tokens' | 'wrongSecrets', RequestHandler> {
   if (!quota) return { tokens: pass, wrongSecrets: pass };
   const { limit, windowMs } = quota;
 
@@ -25,7 +25,7 @@ export function oauthLimits({
     return rateLimit({
       limit,
       windowMs,
-      store: new MemoryRateStore({ windowMs, clock, maxKeys: MAX_WINDOWS, sharedKey: addressOf }),
+      store: new MemoryRateStore({ windowMs, clock, maxKeys, sharedKey: addressOf }),
       standardHeaders: 'draft-8',
       legacyHeaders: false,
       identifier,
@@ -48,10 +48,9 @@ export function oauthLimits({
 const pass: RequestHandler = (_req, _res, next) => next();
 
 /** An address contains no blank, so no id can pose as another address. */
-function keyOf({ ip = '' }: Request, { locals }: OAuthResponse): string {
+function keyOf({ ip }: Request, { locals }: OAuthResponse): string {
   // One IPv6 caller has a whole /64 or more: its network counts as one address.
-  const address = ip.includes(':') ? ipKeyGenerator(ip) : ip;
-  return `${address} ${locals.credentials?.clientId.slice(0, 128) ?? ''}`;
+  return `${ipKeyGenerator(String(ip))} ${locals.credentials?.clientId.slice(0, 128) ?? ''}`;
 }
 
 function addressOf(key: string): string {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import * as promises from 'node:fs/promises';
+import { mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Makes a directory that only its owner can change and git ignores; throws an Error that says what to do. */
@@ -29,6 +30,9 @@ async function requirePrivate(path: string): Promise<void> {
   throw new Error(`other users can write to the data directory ${path} (mode ${octal}): run chmod go-w ${path}`);
 }
 
+/** The calls of `node:fs/promises` that a lock makes. */
+export type LockFiles = Pick<typeof promises, 'link' | 'readFile' | 'rename' | 'rm' | 'writeFile'>;
+
 /** Locks of this process, which all have the same pid. */
 const heldHere = new Set<string>();
 
@@ -38,7 +42,7 @@ const heldHere = new Set<string>();
  *
  * @throws Error when another process, or another server of this process, has the directory.
  */
-export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
+export async function lockDirectory(directory: string, fs: LockFiles = promises): Promise<() => Promise<void>> {
   const path = join(await realpath(directory), 'lock');
   if (heldHere.has(path)) {
     throw new Error(
@@ -47,43 +51,43 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
   }
   heldHere.add(path);
   try {
-    await takeLock(directory, path);
+    await takeLock(directory, path, fs);
   } catch (error) {
     heldHere.delete(path);
     throw error;
   }
   return async function release() {
     // If the file cannot be removed (a read-only disk), it names a dead process soon.
-    if (heldHere.delete(path)) await rm(path, { force: true }).catch(() => {});
+    if (heldHere.delete(path)) await fs.rm(path).catch(() => {});
   };
 }
 
-async function takeLock(directory: string, path: string): Promise<void> {
+async function takeLock(directory: string, path: string, fs: LockFiles): Promise<void> {
   const own = uniqueName(path);
   try {
-    await writeFile(own, await identify(process.pid), { mode: 0o600, flag: 'wx' });
+    await fs.writeFile(own, await identify(process.pid), { mode: 0o600, flag: 'wx' });
     // A link, unlike a new file, is never seen empty.
-    while (!(await succeeds(link(own, path), 'EEXIST'))) {
+    while (!(await succeeds(fs.link(own, path), 'EEXIST'))) {
       // An unreadable lock (of another user) may have a live holder.
-      const holder = await readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+      const holder = await fs.readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
         if (code === 'ENOENT') return '';
         throw inUse(directory, `an unknown process (${code})`, path);
       });
       if (await isAlive(holder)) throw inUse(directory, `process ${holder.split(' ')[0]}`, path);
-      await removeDead(path, holder);
+      await removeDead(path, holder, fs);
     }
   } finally {
-    await rm(own, { force: true }).catch(() => {});
+    await fs.rm(own).catch(() => {});
   }
 }
 
 /** Several processes may find the same dead holder; the rename of exactly that lock succeeds for one of them. */
-async function removeDead(path: string, holder: string): Promise<void> {
+async function removeDead(path: string, holder: string, fs: LockFiles): Promise<void> {
   const away = uniqueName(path);
-  if (!(await succeeds(rename(path, away), 'ENOENT'))) return;
+  if (!(await succeeds(fs.rename(path, away), 'ENOENT'))) return;
   // Another process may have taken the lock since it was read: then give it back.
-  if ((await readFile(away, 'utf8')) !== holder) await succeeds(link(away, path), 'EEXIST');
-  await rm(away, { force: true });
+  if ((await fs.readFile(away, 'utf8')) !== holder) await succeeds(fs.link(away, path), 'EEXIST');
+  await fs.rm(away);
 }
 
 async function isAlive(holder: string): Promise<boolean> {

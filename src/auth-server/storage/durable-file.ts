@@ -21,7 +21,7 @@ export async function writeDurably(path: string, text: string, fs: FileSystem = 
     await fs.rename(temporary, path);
   } catch (error) {
     // A half-written file may be what fills the disk. A failure to remove it must not hide the first error.
-    await fs.rm(temporary, { force: true }).catch(() => {});
+    await fs.rm(temporary).catch(() => {});
     throw error;
   }
   // Makes the rename itself survive a power cut. Some systems cannot flush a directory (Windows).
@@ -32,7 +32,7 @@ export async function writeDurably(path: string, text: string, fs: FileSystem = 
 export async function removeUnfinished(path: string): Promise<void> {
   for (const entry of await promises.readdir(dirname(path))) {
     const isUnfinished = entry.startsWith(`${basename(path)}.`) && entry.endsWith('.tmp');
-    if (isUnfinished) await promises.rm(join(dirname(path), entry), { force: true });
+    if (isUnfinished) await promises.rm(join(dirname(path), entry));
   }
 }
 
