@@ -23,7 +23,7 @@ function identityOf(pid: number): string {
 function firstCall<Name extends keyof LockFiles>(name: Name, other: () => Promise<unknown>): LockFiles {
   let left = 1;
   const call = promises[name] as (...args: unknown[]) => Promise<unknown>;
-  return { ...promises, [name]: (...args: unknown[]) => (left-- > 0 ? other() : call(...args)) } as LockFiles;
+  return { ...promises, [name]: (...args: unknown[]) => (left-- > 0 ? other() : call(...args)) };
 }
 
 it('takes a lock that is released while it looks at it', async () => {
