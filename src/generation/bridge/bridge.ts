@@ -1,7 +1,7 @@
 import { backOffMs, systemClock, systemSchedule, withTimeLimit } from '../../core/clock';
-import type { Clock, Schedule, Timer } from '../../core/clock';
+import type { Timer } from '../../core/clock';
+import type { Dependencies } from '../../core/dependencies';
 import { consoleLogger } from '../../core/logger';
-import type { Logger } from '../../core/logger';
 import { describeFailure, noResponse } from '../source-error';
 import type { GenerationSource } from '../source';
 
@@ -29,7 +29,7 @@ export interface BridgeState<Cursor> {
 }
 
 /** Options of a bridge. */
-export interface BridgeOptions<Cursor> {
+export interface BridgeOptions<Cursor> extends Pick<Dependencies, 'logger' | 'clock' | 'schedule' | 'random'> {
   readonly feed: ChangeFeed<Cursor>;
   /** Where floors are published; needs `publish`. */
   readonly source: GenerationSource;
@@ -40,10 +40,6 @@ export interface BridgeOptions<Cursor> {
   };
   /** Pause between reads of the feed, in ms. Default 1000. */
   readonly pollMs?: number | undefined;
-  readonly logger?: Logger | undefined;
-  readonly clock?: Clock | undefined;
-  readonly schedule?: Schedule | undefined;
-  readonly random?: (() => number) | undefined;
 }
 
 /** A running bridge. */

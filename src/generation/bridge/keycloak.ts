@@ -3,12 +3,12 @@ import { readOptions } from '../../core/options';
 import { readBody } from '../../core/read-body';
 import { isSecureUrl } from '../../core/urls';
 import { systemClock } from '../../core/clock';
-import type { Clock } from '../../core/clock';
+import type { Dependencies } from '../../core/dependencies';
 import { SourceError } from '../source-error';
 import type { ChangeFeed, CredentialChange } from './bridge';
 
 /** Options of `keycloakChanges()`. */
-export interface KeycloakChangesOptions {
+export interface KeycloakChangesOptions extends Pick<Dependencies, 'fetch' | 'clock'> {
   /** URL of the realm: `https://login.example.com/realms/shop`. */
   readonly url: string;
   /** A client with a service account that has the roles `view-events` and `view-clients` of `realm-management`. */
@@ -18,8 +18,6 @@ export interface KeycloakChangesOptions {
   readonly allowHttp?: boolean | undefined;
   /** How far back to read without a cursor, in ms: the longest life of a token. Default one day. */
   readonly horizonMs?: number | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  readonly clock?: Clock | undefined;
 }
 
 /** How far the feed has been read. */
