@@ -23,7 +23,8 @@ const BACK_OFF: BackOffBounds = { firstMs: 1_000, longestMs: 30_000 };
 /** Keeps the watch of one source open: a watch that is refused, hangs or is lost is opened again after a pause. */
 export class SourceWatch {
   readonly #options: SourceWatchOptions;
-  #attempt = 0;
+  /** Of the watch that is open or being opened. */
+  #attempt: symbol | undefined;
   #failures = 0;
   #openedMs = 0;
   #stop: (() => void) | undefined;
@@ -37,8 +38,8 @@ export class SourceWatch {
   async start(): Promise<void> {
     const { source, wake, clock, schedule, timeoutMs } = this.#options;
     if (!source.watch) return;
-    const attempt = ++this.#attempt;
-    const watching = (async () => source.watch?.(wake, (error) => this.#lost(attempt, error)))();
+    const attempt = (this.#attempt = Symbol());
+    const watching = (async () => source.watch!(wake, (error) => this.#lost(attempt, error)))();
     try {
       const stop = await withTimeLimit(watching, timeoutMs, schedule, noResponse);
       // Closed, or lost, while the watch was being opened.
@@ -53,16 +54,16 @@ export class SourceWatch {
   }
 
   close(): void {
-    this.#attempt++;
+    this.#attempt = undefined;
     this.#timer?.cancel();
     stopQuietly(this.#stop);
     this.#stop = undefined;
   }
 
-  #lost(attempt: number, error: unknown): void {
+  #lost(attempt: symbol, error: unknown): void {
     if (attempt !== this.#attempt) return;
     const { clock, schedule, random, logger, fields } = this.#options;
-    this.#attempt++;
+    this.#attempt = undefined;
     stopQuietly(this.#stop);
     // Only a watch that stayed open for a while resets the back-off: a proxy may cut every stream soon.
     if (this.#stop && clock() - this.#openedMs > BACK_OFF.longestMs) this.#failures = 0;

@@ -49,6 +49,9 @@ describe('without an admin token', () => {
       await registerClient(server);
       const response = await server.post('/clients/pos-17/revoke').set('Origin', origin);
       expect(response.status).toBe(403);
+      expect(response.body.detail).toBe(
+        'Pages of another origin may not use this API: call it from a program, or set TILLGATE_ADMIN_TOKEN.',
+      );
       expect((await server.get('/clients/pos-17')).body.version).toBe(1);
     },
   );
@@ -100,6 +103,14 @@ describe('without an admin token', () => {
       });
     }
   });
+
+  it.each(['X-Trivia', 'Via-Region', 'Not-Forwarded', 'Forwarded-By', 'X-Real-IP-Hash'])(
+    'takes %s for what it is: not a sign of a proxy',
+    async (name) => {
+      const server = await startServer();
+      expect((await server.get('/clients').set(name, '1')).status).toBe(200);
+    },
+  );
 
   it.each([
     ['cross-site', 403],

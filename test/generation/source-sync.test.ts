@@ -120,8 +120,9 @@ describe('following a source', () => {
 
   it('polls without any watch', async () => {
     const source = new ScriptedSource();
-    const { verifier, time } = startVerifier({ source: { read: (sinceMs) => source.read(sinceMs) } });
+    const { verifier, time, log } = startVerifier({ source: { read: (sinceMs) => source.read(sinceMs) } });
     await verifier.ready();
+    expect(log.lines).toEqual([]);
     await time.advance(15_000);
     expect(source.asked).toHaveLength(4);
   });

@@ -90,16 +90,22 @@ describe('sseParser', () => {
     );
   });
 
-  it('gives up on an event of more than 64 Ki characters', () => {
-    const tooLong = new RangeError('an event is too long');
-    const half = 'x'.repeat(40_000);
-    expect(() => parse('data: x\n'.repeat(32_769))).toThrow(tooLong);
-    expect(() => parse(`data: ${half}\n`, `data: ${half}`)).toThrow(tooLong);
-    expect(() => parse(`data: ${'x'.repeat(65_536)}\n\n`)).toThrow(tooLong);
-    expect(() => parse(`data: ${'x'.repeat(65_531)}`)).toThrow(tooLong);
-    expect(parse(`data: ${'x'.repeat(65_530)}`)).toEqual([]);
-    expect(parse(`data: ${'x'.repeat(65_535)}\n\n`)).toHaveLength(1);
-    expect(parse(`${'data\n'.repeat(32_768)}\n`)).toHaveLength(1);
+  const half = 'x'.repeat(40_000);
+  it.each<[string, readonly string[]]>([
+    ['of many lines', ['data: x\n'.repeat(32_769)]],
+    ['of two halves, the second without its end', [`data: ${half}\n`, `data: ${half}`]],
+    ['of one line', [`data: ${'x'.repeat(65_536)}\n\n`]],
+    ['of one line without its end', [`data: ${'x'.repeat(65_531)}`]],
+  ])('gives up on an event of more than 64 Ki characters: %s', (_what, chunks) => {
+    expect(() => parse(...chunks)).toThrow(new RangeError('an event is too long'));
+  });
+
+  it.each<[string, string, number]>([
+    ['without its end', `data: ${'x'.repeat(65_530)}`, 0],
+    ['of one line', `data: ${'x'.repeat(65_535)}\n\n`, 1],
+    ['of empty lines', `${'data\n'.repeat(32_768)}\n`, 1],
+  ])('takes an event of 64 Ki characters: %s', (_what, text, events) => {
+    expect(parse(text)).toHaveLength(events);
   });
 
   it('gives up on a line or an event that never ends', () => {
