@@ -19,6 +19,14 @@ describe('the plan of the mutation tests', () => {
     expect(Object.keys(plan.folders).filter((folder) => !existsSync(join(ROOT, folder)))).toEqual([]);
   });
 
+  it('names files that exist', () => {
+    expect(
+      Object.values(plan.only)
+        .flat()
+        .filter((path) => !existsSync(join(ROOT, path))),
+    ).toEqual([]);
+  });
+
   it('names suites that exist', () => {
     const named = [...Object.values(plan.folders).flat(), ...plan.leftOut];
     expect(named.filter((prefix) => !suites.some((suite) => suite.startsWith(prefix)))).toEqual([]);

@@ -17,11 +17,9 @@ const KILLED = ['Killed', 'Timeout'];
 const ALIVE = ['Survived', 'NoCoverage'];
 
 const results = JSON.parse(readFileSync(RESULTS, 'utf8'));
-const chosen = process.argv.slice(2);
-for (const [folder, targets] of Object.entries(
-  groupBy(chosen.length > 0 ? chosen : Object.keys(PLAN.folders), folderOf),
-))
-  await mutate(folder, targets);
+const given = process.argv.slice(2);
+const chosen = (given.length > 0 ? given : Object.keys(PLAN.folders)).flatMap((target) => PLAN.only[target] ?? target);
+for (const [folder, targets] of Object.entries(groupBy(chosen, folderOf))) await mutate(folder, targets);
 
 const files = Object.entries(results.files).sort(([a], [b]) => a.localeCompare(b));
 const all = total(files.map(([, result]) => result));
