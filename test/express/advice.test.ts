@@ -1,7 +1,11 @@
+import { AuthError } from '../../src';
+import { withAdvice } from '../../src/express/advice';
+import { PRESETS } from '../../src/token/presets';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
 import { AUDIENCE, ISSUER, NOW, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
+import { recordingLogger } from '../support/log';
 
 const KEYCLOAK = token({ header: { typ: 'JWT' }, claims: { typ: 'Bearer', azp: 'pos-17' } });
 const OTHER_AUDIENCE = token({ claims: { aud: 'account' } });
@@ -75,4 +79,24 @@ it('a logger that throws does not end the process', async () => {
   };
   await gateApp({ logger }).get(OTHER_AUDIENCE).expect(401);
   await new Promise(setImmediate);
+});
+
+it.each<[string, readonly unknown[], number]>([
+  ['once for tokens that are refused together', Array<unknown>(3).fill(new AuthError('wrong_audience')), 1],
+  ['never after a token that was accepted meanwhile', [undefined, new AuthError('wrong_audience')], 0],
+  ['never for what is not a refusal', [Object.assign(new Error('down'), { reason: 'wrong_audience' })], 0],
+])('advice is given %s', async (_what, outcomes, warnings) => {
+  const logger = recordingLogger();
+  const left = [...outcomes];
+  const verify = withAdvice<void>(
+    () => {
+      const error = left.shift();
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as given
+      return error === undefined ? Promise.resolve() : Promise.reject(error);
+    },
+    { issuers: [{ issuer: ISSUER, preset: PRESETS.rfc9068 }], logger },
+  );
+  await Promise.allSettled(outcomes.map(() => verify(OTHER_AUDIENCE)));
+  await new Promise(setImmediate);
+  expect(logger.at('warn')).toHaveLength(warnings);
 });
