@@ -112,3 +112,12 @@ describe('secrets', () => {
     expect((await server.token(response.body)).status).toBe(200);
   });
 });
+
+it('a deleted client is not listed, and is named when it is asked for', async () => {
+  await registerClient(server);
+  await server.delete('/clients/pos-17');
+  expect((await server.get('/clients')).body).toEqual({ clients: [] });
+  expect(server.auth.list()).toEqual([]);
+  const detail = 'No client has this id: GET /clients lists the registered ones, POST /clients registers one.';
+  expect((await server.get('/clients/pos-17')).body).toMatchObject({ code: 'not_found', detail });
+});
