@@ -2,6 +2,7 @@ import { memoryGenerations, startBridge } from '../../src/generation';
 import type { Bridge, BridgeOptions, BridgeState, CredentialChange, GenerationSource } from '../../src/generation';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
+import { losingSource } from '../support/losing-source';
 import { recordingLogger } from '../support/log';
 import type { RecordingLogger } from '../support/log';
 
@@ -49,26 +50,6 @@ function scene(options: Partial<BridgeOptions<number>> = {}, saved: BridgeState<
   });
   const floors = async (): Promise<unknown> => [...(await source.read(0)).floors];
   return { bridge, server, source, time, log, saved, floors };
-}
-
-/** A source that can lose everything, and that refuses what a test says. */
-function losingSource(): { source: GenerationSource; lose: () => void; refuse: (reason?: Error) => void } {
-  const floors = new Map<string, number>();
-  let [sentinel, refusal]: [number | undefined, Error | undefined] = [undefined, undefined];
-  const source: GenerationSource = {
-    read: () => Promise.resolve({ floors: [...floors], nowMs: START_MS }),
-    publish: (clientId, floor) =>
-      refusal ? Promise.reject(refusal) : Promise.resolve(void floors.set(clientId, floor)),
-    sentinel: {
-      read: () => Promise.resolve(sentinel),
-      write: (generation) => Promise.resolve(void (sentinel = generation)),
-    },
-  };
-  function lose(): void {
-    floors.clear();
-    sentinel = undefined;
-  }
-  return { source, lose, refuse: (reason) => void (refusal = reason) };
 }
 
 it('publishes each change as a floor that also refuses a token issued in the same millisecond', async () => {
@@ -158,4 +139,103 @@ it('refuses a source that can only be read', () => {
   expect(() => scene({ source })).toThrow(
     'startBridge(): option "source" can only be read, expected one with publish()',
   );
+});
+
+it('loads its position once, and keeps it while the feed fails', async () => {
+  let loads = 0;
+  const state = { load: () => Promise.resolve({ cursor: 1, sentinel: loads++ }), save: () => Promise.resolve() };
+  const { bridge, server, time } = scene({ state });
+  server.down = true;
+  await time.advance(10_000);
+  server.down = false;
+  await time.advance(30_000);
+  expect(bridge.status().state).toBe('following');
+  expect([loads, new Set(server.asked)]).toEqual([1, new Set([1])]);
+});
+
+it('takes the sentinel of its position, or a higher one, for a source that has lost nothing', async () => {
+  for (const found of [START_MS, START_MS + 5_000]) {
+    const { source } = losingSource();
+    await source.sentinel?.write(found);
+    const { bridge, server, log } = scene({ source }, [{ cursor: 1, sentinel: START_MS }]);
+    await bridge.ready();
+    expect([server.asked, log.at('warn')]).toEqual([[1], []]);
+    expect(await source.sentinel?.read()).toBe(found + 1);
+  }
+});
+
+it('raises the sentinel above the one of its position while the clock has stepped back', async () => {
+  const { source } = losingSource();
+  const { bridge } = scene({ source }, [{ cursor: 1, sentinel: START_MS + 9_000 }]);
+  await bridge.ready();
+  expect(await source.sentinel?.read()).toBe(START_MS + 9_001);
+});
+
+it('says what it publishes, that it follows, and nothing while nothing happens', async () => {
+  const { source } = losingSource();
+  const { bridge, time, log, saved } = scene({ source });
+  await bridge.ready();
+  await time.advance(10_000);
+  expect(log.at('info')).toEqual([
+    {
+      level: 'info',
+      fields: { clientId: 'till-1', changedAtMs: START_MS },
+      message: 'published: tokens issued before the change are refused',
+    },
+    { level: 'info', fields: { published: 1 }, message: 'following the changes of credentials' },
+  ]);
+  expect([log.at('warn'), saved.length]).toEqual([[], 1]);
+});
+
+it('works with a source that has no sentinel', async () => {
+  const floors: unknown[] = [];
+  const publish = (...floor: unknown[]): Promise<void> => Promise.resolve(void floors.push(floor));
+  const { bridge, time, server } = scene({ source: { read: () => Promise.reject(new Error()), publish } });
+  await bridge.ready();
+  await time.advance(1_000);
+  expect([floors, server.asked, bridge.status().state]).toEqual([[['till-1', START_MS + 1]], [0, 1], 'following']);
+});
+
+it('pauses for 1, 2, 4 s and so on up to 30 s after failures, and for pollMs otherwise', async () => {
+  const { bridge, server, time } = scene({ pollMs: 250 });
+  expect(bridge.status()).toEqual({ state: 'starting', published: 0 });
+  await bridge.ready();
+  await time.advance(250);
+  expect(server.asked).toHaveLength(2);
+  server.down = true;
+  await time.advance(250);
+  for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
+    const before = server.asked.length;
+    await time.advance(pauseMs - 1);
+    expect(server.asked).toHaveLength(before);
+    await time.advance(1);
+    expect(server.asked).toHaveLength(before + 1);
+  }
+});
+
+it('tells the age of its last complete read, and why the latest failed', async () => {
+  const { bridge, server, time } = scene();
+  await bridge.ready();
+  await time.advance(400);
+  expect(bridge.status()).toEqual({ state: 'following', published: 1, ageMs: 400 });
+  server.down = true;
+  await time.advance(600);
+  expect(bridge.status()).toEqual({ state: 'failing', published: 1, ageMs: 1_000, lastError: 'Error' });
+  server.down = false;
+  await time.advance(1_000);
+  expect(bridge.status()).toEqual({ state: 'following', published: 1, ageMs: 0 });
+});
+
+it('gives up on a source that does not respond', async () => {
+  const { source } = losingSource();
+  const { bridge, time } = scene({ source: { ...source, publish: () => new Promise(() => undefined) } });
+  await time.advance(5_000);
+  expect(bridge.status()).toMatchObject({ state: 'failing', lastError: 'no response within 5000 ms' });
+});
+
+it('reads no more after it was closed during a read', async () => {
+  const { bridge, time, server } = scene();
+  bridge.close();
+  await time.advance(60_000);
+  expect([server.asked.length, time.pending]).toEqual([1, 0]);
 });

@@ -1,63 +1,6 @@
 import { keycloakChanges } from '../../src/generation';
 import type { KeycloakChangesOptions } from '../../src/generation';
-
-const NOW_MS = 1_800_000_000_000;
-const URL = 'https://login.test/realms/shop';
-
-interface AdminEvent {
-  readonly id: string;
-  readonly time: number;
-  readonly operationType: string;
-  readonly resourcePath: string;
-}
-
-/** A Keycloak whose admin API a test fills, with a record of the paths that were asked for. */
-function keycloak(): {
-  readonly clients: Map<string, string>;
-  readonly events: AdminEvent[];
-  readonly asked: string[];
-  status: number;
-  readonly options: KeycloakChangesOptions;
-} {
-  const clients = new Map([['u-1', 'till-1']]);
-  const events: AdminEvent[] = [];
-  const asked: string[] = [];
-  const server = {
-    clients,
-    events,
-    asked,
-    status: 200,
-    options: { url: URL, clientId: 'bridge', clientSecret: 'a:b' },
-  };
-
-  function page(rows: readonly unknown[], query: URLSearchParams): Response {
-    const first = Number(query.get('first'));
-    return Response.json(rows.slice(first, first + Number(query.get('max'))));
-  }
-
-  function respond({ url, headers }: Request): Response {
-    const { pathname, searchParams } = new globalThis.URL(url);
-    asked.push(`${pathname}${headers.get('authorization') ?? ''}`);
-    if (server.status !== 200) return new Response('secret details', { status: server.status });
-    if (pathname.endsWith('/token')) return Response.json({ access_token: 'at-1', expires_in: 60 });
-    const rows = [...clients].map(([id, clientId]) => ({ id, clientId }));
-    if (pathname.endsWith('/clients')) return page(rows, searchParams);
-    if (pathname.endsWith('/admin-events')) {
-      const since = Number(searchParams.get('dateFrom'));
-      return page(events.filter(({ time }) => time >= since).reverse(), searchParams);
-    }
-    const found = rows.find(({ id }) => pathname.endsWith(`/clients/${id}`));
-    return found ? Response.json(found) : new Response('', { status: 404 });
-  }
-  const fetch = (input: string | URL | Request, init?: RequestInit): Promise<Response> =>
-    Promise.resolve(respond(new Request(input, init)));
-  return Object.assign(server, { options: { ...server.options, fetch, clock: () => NOW_MS } });
-}
-
-let serial = 0;
-const event = (operationType: string, resourcePath: string, at = 0): AdminEvent => {
-  return { id: `e-${serial++}`, time: NOW_MS + at, operationType, resourcePath };
-};
+import { event, fakeKeycloak, NOW_MS, REALM } from '../support/fake-keycloak';
 
 it.each([
   ['UPDATE', 'clients/u-1', true],
@@ -69,14 +12,14 @@ it.each([
   ['ACTION', 'clients/u-1/nodes', false],
   ['UPDATE', 'users/u-1', false],
 ])('%s of %s discards tokens: %s', async (operation, path, expected) => {
-  const server = keycloak();
+  const server = fakeKeycloak();
   server.events.push(event(operation, path));
   const { changes } = await keycloakChanges(server.options).read(undefined);
   expect(changes).toEqual(expected ? [{ clientId: 'till-1', changedAtMs: NOW_MS }] : []);
 });
 
 it('reads all pages, and returns changes in the order of time', async () => {
-  const server = keycloak();
+  const server = fakeKeycloak();
   for (let at = 0; at < 250; at++) server.events.push(event('UPDATE', 'clients/u-1', at));
   const { changes, cursor } = await keycloakChanges(server.options).read(undefined);
   expect(changes.map(({ changedAtMs }) => changedAtMs - NOW_MS)).toEqual(Array.from({ length: 250 }, (_, at) => at));
@@ -84,7 +27,7 @@ it('reads all pages, and returns changes in the order of time', async () => {
 });
 
 it('continues from a cursor: neither lost nor repeated, also where an event becomes visible late', async () => {
-  const server = keycloak();
+  const server = fakeKeycloak();
   server.events.push(event('UPDATE', 'clients/u-1'));
   const feed = keycloakChanges(server.options);
   const { cursor } = await feed.read(undefined);
@@ -95,7 +38,7 @@ it('continues from a cursor: neither lost nor repeated, also where an event beco
 });
 
 it('returns the same changes again to a caller that did not take the new cursor', async () => {
-  const server = keycloak();
+  const server = fakeKeycloak();
   const feed = keycloakChanges(server.options);
   const { cursor } = await feed.read(undefined);
   server.events.push(event('UPDATE', 'clients/u-1'));
@@ -105,7 +48,7 @@ it('returns the same changes again to a caller that did not take the new cursor'
 });
 
 it('knows the client id of a client that was deleted, as long as it has seen it once', async () => {
-  const server = keycloak();
+  const server = fakeKeycloak();
   const feed = keycloakChanges(server.options);
   const { cursor } = await feed.read(undefined);
   server.clients.set('u-2', 'till-2');
@@ -122,7 +65,7 @@ it('knows the client id of a client that was deleted, as long as it has seen it 
 });
 
 it('reads a day back without a cursor, or as far as it is told', async () => {
-  const server = keycloak();
+  const server = fakeKeycloak();
   server.events.push(event('UPDATE', 'clients/u-1', -86_000_000));
   expect((await keycloakChanges(server.options).read(undefined)).changes).toHaveLength(1);
   const short = keycloakChanges({ ...server.options, horizonMs: 3_600_000 });
@@ -130,7 +73,7 @@ it('reads a day back without a cursor, or as far as it is told', async () => {
 });
 
 it('keeps its token for half of its life, and encodes its credentials as RFC 6749 section 2.3.1 says', async () => {
-  const server = keycloak();
+  const server = fakeKeycloak();
   const feed = keycloakChanges(server.options);
   await feed.read(undefined);
   await feed.read(undefined);
@@ -142,13 +85,13 @@ it.each([
   [401, 'the token endpoint: responded with 401: check client id and secret'],
   [500, 'the token endpoint: responded with 500'],
 ])('rejects when Keycloak responds with %s, without quoting it', async (status, message) => {
-  const server = keycloak();
+  const server = fakeKeycloak();
   server.status = status;
   await expect(keycloakChanges(server.options).read(undefined)).rejects.toThrow(message);
 });
 
 it('says which roles are missing', async () => {
-  const server = keycloak();
+  const server = fakeKeycloak();
   const feed = keycloakChanges(server.options);
   await feed.read(undefined);
   server.status = 403;
@@ -157,13 +100,117 @@ it('says which roles are missing', async () => {
   );
 });
 
+it('asks the realm of its URL, also with a slash at its end', async () => {
+  const server = fakeKeycloak();
+  await keycloakChanges({ ...server.options, url: `${REALM}/` }).read(undefined);
+  const [token, clients, events] = server.sent;
+  expect([token?.method, await token?.text()]).toEqual(['POST', 'grant_type=client_credentials']);
+  expect(server.sent.map(({ url }) => url)).toEqual([
+    `${REALM}/protocol/openid-connect/token`,
+    'https://login.test/admin/realms/shop/clients?first=0&max=100',
+    `https://login.test/admin/realms/shop/admin-events?dateFrom=${NOW_MS - 86_460_000}&first=0&max=100`,
+  ]);
+  expect(server.sent.map(({ redirect }) => redirect)).toEqual(['error', 'error', 'error']);
+  for (const request of [clients, events]) expect(request?.headers.get('authorization')).toBe('Bearer at-1');
+});
+
+it('gets a new token after half of its life, and after one that was refused', async () => {
+  const server = fakeKeycloak();
+  let nowMs = NOW_MS;
+  const feed = keycloakChanges({ ...server.options, clock: () => nowMs });
+  const tokens = (): number => server.asked.filter((each) => each.includes('/token')).length;
+  const { cursor } = await feed.read(undefined);
+  nowMs += 29_999;
+  await feed.read(cursor);
+  expect(tokens()).toBe(1);
+  nowMs += 1;
+  await feed.read(cursor);
+  expect(tokens()).toBe(2);
+  server.status = 401;
+  await expect(feed.read(cursor)).rejects.toThrow('admin-events: responded with 401: check client id and secret');
+  server.status = 200;
+  await feed.read(cursor);
+  expect(tokens()).toBe(3);
+});
+
+it('asks for another page after a full one only', async () => {
+  const server = fakeKeycloak();
+  for (let at = 0; at < 99; at++) server.events.push(event('UPDATE', 'clients/u-1', at));
+  const pagesOf = async (): Promise<number> => {
+    const before = server.sent.length;
+    await keycloakChanges(server.options).read(undefined);
+    return server.sent.slice(before).filter(({ url }) => url.includes('admin-events')).length;
+  };
+  expect(await pagesOf()).toBe(1);
+  server.events.push(event('UPDATE', 'clients/u-1', 99));
+  expect(await pagesOf()).toBe(2);
+});
+
+it('asks for a client that it does not know, once, and ignores one that is gone', async () => {
+  const server = fakeKeycloak();
+  const feed = keycloakChanges(server.options);
+  const { cursor } = await feed.read(undefined);
+  server.clients.set('u-2', 'till-2');
+  server.events.push(event('UPDATE', 'clients/u-2'), event('UPDATE', 'clients/u-2', 1));
+  server.events.push(event('UPDATE', 'clients/constructor', 2), event('UPDATE', 'other/clients/u-1', 3));
+  const { changes, cursor: later } = await feed.read(cursor);
+  expect(changes.map(({ clientId }) => clientId)).toEqual(['till-2', 'till-2']);
+  expect(later.clients).toEqual({ 'u-1': 'till-1', 'u-2': 'till-2' });
+  expect(server.asked.filter((each) => each.includes('/clients/'))).toEqual([
+    '/admin/realms/shop/clients/constructorBearer at-1',
+    '/admin/realms/shop/clients/u-2Bearer at-1',
+  ]);
+});
+
+it.each<[string, string, unknown, string]>([
+  ['a token response without a token', '/token', { expires_in: 60 }, 'no access token in the response'],
+  ['a token that is no string', '/token', { access_token: 1, expires_in: 60 }, 'no access token in the response'],
+  ['a token without a lifetime', '/token', { access_token: 'at-1' }, 'no access token in the response'],
+  ['text', '/token', 'not JSON', 'the token endpoint: did not respond with JSON'],
+  ['too much', '/clients', ' '.repeat(10_485_761), 'clients: responded with more than 10485760 bytes'],
+  ['no list of clients', '/clients', {}, 'clients: not a list'],
+  ['no list of events', '/admin-events', { error: 'x' }, 'admin-events: not a list'],
+])('rejects when Keycloak responds with %s', async (_what, end, body, message) => {
+  const server = fakeKeycloak();
+  server.replaced.set(end, body);
+  await expect(keycloakChanges(server.options).read(undefined)).rejects.toThrow(new Error(message));
+});
+
+it('ignores rows that are no clients and no events of clients', async () => {
+  const server = fakeKeycloak();
+  server.replaced.set('/clients', [
+    null,
+    'x',
+    { id: 1, clientId: 'x' },
+    { id: 'u-9' },
+    { id: 'u-1', clientId: 'till-1' },
+  ]);
+  const bad = [
+    {},
+    { id: 1, time: NOW_MS, resourcePath: 'clients/u-1' },
+    { id: 'e', time: '1', resourcePath: 'clients/u-1' },
+  ];
+  server.replaced.set('/admin-events', [...bad, event('UPDATE', 'clients/u-1', 7)]);
+  const { changes, cursor } = await keycloakChanges(server.options).read(undefined);
+  expect(changes).toEqual([{ clientId: 'till-1', changedAtMs: NOW_MS + 7 }]);
+  expect(cursor).toEqual({ sinceMs: NOW_MS + 7, clients: { 'u-1': 'till-1' }, seen: [expect.any(String)] });
+});
+
 it.each([
-  [{ url: 'https://login.test' }, 'option "url"'],
+  [{ url: undefined }, 'option "url" must be the URL of a realm, such as https://login.example.com/realms/shop'],
+  [{ url: 'https://login.test' }, 'the URL of a realm, such as https://login.example.com/realms/shop'],
+  [{ url: 'https://login.test/realms/a/b' }, 'the URL of a realm'],
   [{ url: 'http://login.test/realms/shop' }, 'must be an https: URL'],
-  [{ clientId: undefined }, 'option "clientId"'],
-  [{ clientSecret: undefined }, 'option "clientSecret"'],
-  [{ secret: 'x' }, 'secret'],
+  [{ clientId: undefined }, 'option "clientId" must be the id of a client'],
+  [{ clientSecret: undefined }, 'option "clientSecret" must be its secret'],
+  [{ secret: 'x' }, 'unknown option "secret"'],
 ])('refuses %j', (changed, message) => {
-  const options = { url: URL, clientId: 'bridge', clientSecret: 'secret', ...changed } as KeycloakChangesOptions;
+  const options = { url: REALM, clientId: 'bridge', clientSecret: 'secret', ...changed } as KeycloakChangesOptions;
   expect(() => keycloakChanges(options)).toThrow(message);
+});
+
+it('takes http: with allowHttp, and on loopback', () => {
+  const client = { clientId: 'bridge', clientSecret: 'secret' };
+  expect(() => keycloakChanges({ ...client, url: 'http://login.test/realms/shop', allowHttp: true })).not.toThrow();
+  expect(() => keycloakChanges({ ...client, url: 'http://127.0.0.1:8080/realms/shop' })).not.toThrow();
 });

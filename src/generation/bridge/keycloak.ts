@@ -1,4 +1,4 @@
-import { isObject, ownValue } from '../../core/objects';
+import { ownValue } from '../../core/objects';
 import { readOptions } from '../../core/options';
 import { readBody } from '../../core/read-body';
 import { isSecureUrl } from '../../core/urls';
@@ -47,14 +47,14 @@ const OVERLAP_MS = 60_000;
 export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<KeycloakCursor> {
   const names = ['url', 'clientId', 'clientSecret', 'allowHttp', 'horizonMs', 'fetch', 'clock'] as const;
   const read = readOptions('keycloakChanges', options, names);
-  const url = read.string('url') ?? '';
-  const realm = /^(.+)\/realms\/([^/]+)\/?$/.exec(url);
-  if (!realm) read.refuse('url', 'the URL of a realm, such as https://login.example.com/realms/shop');
+  const url = (read.string('url') ?? '').replace(/\/$/, '');
+  const [, server, name] =
+    /^(.+)\/realms\/([^/]+)$/.exec(url) ??
+    read.refuse('url', 'the URL of a realm, such as https://login.example.com/realms/shop');
   if (!options.allowHttp && !isSecureUrl(url)) read.refuse('url', 'an https: URL');
   const clientId = read.string('clientId') ?? read.refuse('clientId', 'the id of a client');
   const clientSecret = read.string('clientSecret') ?? read.refuse('clientSecret', 'its secret');
   const { fetch = globalThis.fetch, clock = systemClock, horizonMs = DAY_MS } = options;
-  const [, server = '', name = ''] = realm ?? [];
   const admin = `${server}/admin/realms/${name}`;
   let token = { value: '', expiresAtMs: 0 };
 
@@ -65,7 +65,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
   async function accessToken(): Promise<string> {
     if (clock() < token.expiresAtMs) return token.value;
     const credentials = [clientId, clientSecret].map(encodeURIComponent).join(':');
-    const response = await send(`${url.replace(/\/$/, '')}/protocol/openid-connect/token`, {
+    const response = await send(`${url}/protocol/openid-connect/token`, {
       method: 'POST',
       headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
       body: new URLSearchParams({ grant_type: 'client_credentials' }),
@@ -79,44 +79,44 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
     return value;
   }
 
-  async function get(path: string): Promise<unknown> {
-    const response = await send(`${admin}/${path}`, { headers: { authorization: `Bearer ${await accessToken()}` } });
+  async function get(path: string, query = ''): Promise<unknown> {
+    const headers = { authorization: `Bearer ${await accessToken()}` };
+    const response = await send(`${admin}/${path}${query}`, { headers });
     if (response.status === 401) token = { value: '', expiresAtMs: 0 };
-    return response.status === 404 ? undefined : jsonOf(response, path.replace(/[/?].*/, ''));
+    return response.status === 404 ? undefined : jsonOf(response, path);
   }
 
-  async function pages(path: string): Promise<Readonly<Record<string, unknown>>[]> {
+  async function pages(path: string, filter = ''): Promise<Readonly<Record<string, unknown>>[]> {
     const rows: Readonly<Record<string, unknown>>[] = [];
     for (;;) {
-      const page = await get(`${path}first=${rows.length}&max=${PAGE}`);
-      if (!Array.isArray(page)) throw new SourceError(`${path.replace(/[/?].*/, '')}: not a list`);
-      rows.push(...page.filter(isObject));
+      const page = await get(path, `?${filter}first=${rows.length}&max=${PAGE}`);
+      if (!Array.isArray(page)) throw new SourceError(`${path}: not a list`);
+      rows.push(...(page as typeof rows));
       if (page.length < PAGE) return rows;
     }
   }
 
   async function allClients(): Promise<Record<string, string>> {
-    const clients = await pages('clients?');
-    return Object.fromEntries(clients.flatMap((client) => idsOf(client)));
+    return Object.fromEntries((await pages('clients')).flatMap(idsOf));
   }
 
   return {
     async read(cursor) {
       const clients: Record<string, string> = { ...(cursor ? cursor.clients : await allClients()) };
       let sinceMs = cursor?.sinceMs ?? clock() - horizonMs;
-      const events = await pages(`admin-events?dateFrom=${sinceMs - OVERLAP_MS}&`);
+      const events = await pages('admin-events', `dateFrom=${sinceMs - OVERLAP_MS}&`);
       const changes: CredentialChange[] = [];
       const seen = new Set(cursor?.seen);
       const repeated: string[] = [];
       for (const event of events) {
         const { id, time, resourcePath } = event;
-        const internalId = typeof resourcePath === 'string' ? /^clients\/([^/]+)/.exec(resourcePath)?.[1] : undefined;
+        const internalId = /^clients\/([^/]+)/.exec(String(resourcePath))?.[1];
         if (typeof id !== 'string' || typeof time !== 'number' || internalId === undefined) continue;
-        if (clients[internalId] === undefined) {
+        if (!Object.hasOwn(clients, internalId)) {
           const client = await get(`clients/${encodeURIComponent(internalId)}`);
-          for (const [key, value] of isObject(client) ? idsOf(client) : []) clients[key] = value;
+          Object.assign(clients, Object.fromEntries(idsOf(client)));
         }
-        const changed = clients[internalId];
+        const changed = ownValue(clients, internalId) as string | undefined;
         repeated.push(id);
         if (changed !== undefined && discardsTokens(event) && !seen.has(id)) {
           changes.push({ clientId: changed, changedAtMs: time });
@@ -132,10 +132,10 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
 /** What a client may do after the event is less than before, or it has another secret or description. */
 function discardsTokens({ operationType, resourcePath }: Readonly<Record<string, unknown>>): boolean {
   if (operationType === 'UPDATE' || operationType === 'DELETE') return true;
-  return operationType === 'ACTION' && typeof resourcePath === 'string' && resourcePath.includes('/client-secret');
+  return operationType === 'ACTION' && String(resourcePath).includes('/client-secret');
 }
 
-function idsOf(client: Readonly<Record<string, unknown>>): [string, string][] {
+function idsOf(client: unknown): [string, string][] {
   const [id, clientId] = [ownValue(client, 'id'), ownValue(client, 'clientId')];
   return typeof id === 'string' && typeof clientId === 'string' ? [[id, clientId]] : [];
 }
