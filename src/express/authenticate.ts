@@ -63,7 +63,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const sendRefusal = refusalSender(presentation);
   const verifier = openVerifier(settings);
   const verify = withAdvice(
-    throughPassport((token) => verifier.verify(token)),
+    throughPassport(verifier.verify),
     settings,
   );
   const requestGate: RequestGate = { logger, unguarded, problemTypes, refuse };

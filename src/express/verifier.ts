@@ -24,7 +24,7 @@ export interface Verifier {
    * Verifies a token: structure, header, key, signature, claims, generation. Rejects with the AuthError of the first
    * check that fails.
    */
-  verify(token: string): Promise<Auth>;
+  readonly verify: (token: string) => Promise<Auth>;
   ready(): Promise<void>;
   status(): GateStatus;
   close(): Promise<void>;

@@ -21,31 +21,39 @@ export interface SignatureQueueOptions {
   readonly now: () => number;
 }
 
-const SYSTEM: SignatureQueueOptions = { defer: setImmediate, now: () => performance.now() };
+const SYSTEM: SignatureQueueOptions = { defer: setImmediate, now: performance.now.bind(performance) };
 
 /** Limits of one turn, so that signatures do not hold the event loop: the rest is verified in the next one. */
 const MAX_PER_TURN = 64;
 const MAX_TURN_MS = 3;
-
 /** Characters at the end of a token by which it is found: hashing a whole token takes longer than comparing it. */
 const ENDING = 32;
 
 interface Waiting {
-  readonly raw: string;
+  readonly token: UnverifiedToken;
+  readonly ending: string;
   readonly key: VerificationKey;
-  readonly verified: Promise<void>;
+  readonly algorithm: Algorithm;
+  readonly resolve: () => void;
+  readonly reject: (refusal: AuthError) => void;
 }
 
 /** Makes an empty queue. */
 export function signatureQueue({ defer, now } = SYSTEM): SignatureQueue {
-  const queue: (() => void)[] = [];
-  const waiting = new Map<string, Waiting>();
+  const queue: Waiting[] = [];
+  const byEnding = new Map<string, Pick<Waiting, 'token' | 'key'> & { readonly verified: Promise<void> }>();
 
   function runTurn(): void {
     const endMs = now() + MAX_TURN_MS;
     let count = 0;
-    for (const run of queue) {
-      run();
+    for (const { token, ending, key, algorithm, resolve, reject } of queue) {
+      byEnding.delete(ending);
+      try {
+        verifySignature(token, key.key, algorithm);
+        resolve();
+      } catch (error) {
+        reject(error as AuthError);
+      }
       if (++count === MAX_PER_TURN || now() >= endMs) break;
     }
     queue.splice(0, count);
@@ -55,22 +63,14 @@ export function signatureQueue({ defer, now } = SYSTEM): SignatureQueue {
   return {
     verify(token, key, algorithm) {
       const ending = token.raw.slice(-ENDING);
-      const same = waiting.get(ending);
+      const same = byEnding.get(ending);
       // The key of an id may have been replaced meanwhile.
-      if (same?.key === key && same.raw === token.raw) return same.verified;
+      if (same?.key === key && same.token.raw === token.raw) return same.verified;
       const verified = new Promise<void>((resolve, reject) => {
         if (queue.length === 0) defer(runTurn);
-        queue.push(() => {
-          waiting.delete(ending);
-          try {
-            resolve(verifySignature(token, key.key, algorithm));
-          } catch (error) {
-            const refusal = error as AuthError;
-            reject(refusal);
-          }
-        });
+        queue.push({ token, ending, key, algorithm, resolve, reject });
       });
-      waiting.set(ending, { raw: token.raw, key, verified });
+      byEnding.set(ending, { token, key, verified });
       return verified;
     },
   };
