@@ -62,10 +62,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const report = decisionReporter(settings);
   const sendRefusal = refusalSender(presentation);
   const verifier = openVerifier(settings);
-  const verify = withAdvice(
-    throughPassport(verifier.verify),
-    settings,
-  );
+  const verify = withAdvice(throughPassport(verifier.verify), settings);
   const requestGate: RequestGate = { logger, unguarded, problemTypes, refuse };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
