@@ -43,11 +43,21 @@ function rsa(hash: string): Verification {
   return (input, key, signature) => verify(hash, input, key, signature);
 }
 
-/** RSASSA-PSS, the salt as long as the hash (RFC 7518 section 3.5). */
+/**
+ * RSASSA-PSS, the salt as long as the hash (RFC 7518 section 3.5), the signature as long as the modulus (RFC 8017
+ * section 8.1.2, step 1). OpenSSL checks that length for PKCS #1 v1.5 only: here it would accept a signature without its
+ * leading zero bytes, and so a second spelling of the same token.
+ */
 function rsaPss(hash: string): Verification {
   const padding = constants.RSA_PKCS1_PSS_PADDING;
   const saltLength = constants.RSA_PSS_SALTLEN_DIGEST;
-  return (input, key, signature) => verify(hash, input, { key, padding, saltLength }, signature);
+  return (input, key, signature) =>
+    signature.length === modulusBytes(key) && verify(hash, input, { key, padding, saltLength }, signature);
+}
+
+/** The length of an RSA key's modulus, in bytes. */
+function modulusBytes(key: KeyObject): number {
+  return Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
 }
 
 /** ECDSA, r and s concatenated, not DER (RFC 7518 section 3.4). */
