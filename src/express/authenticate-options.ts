@@ -32,6 +32,8 @@ export type IssuerOptions = {
   readonly onStale?: 'reject' | 'accept' | undefined;
   /** Interval of the reads in ms. Default 5000. */
   readonly pollMs?: number | undefined;
+  /** Longest time in ms for one response of the source, or for one page of a large one. Default 5000. */
+  readonly readTimeoutMs?: number | undefined;
   /** Age in ms at which the key set is refreshed at the latest. Default 600000. */
   readonly keysMaxAgeMs?: number | undefined;
   /** How much longer in ms the last good key set serves while the issuer is down; 0: not at all. Default 3600000. */

@@ -80,5 +80,6 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
     maxStalenessMs: settings.maxStalenessMs,
     onStale: settings.onStale,
     pollMs: settings.pollMs,
+    readTimeoutMs: settings.readTimeoutMs,
   });
 }

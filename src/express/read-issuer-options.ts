@@ -27,6 +27,7 @@ export interface IssuerSettings {
   readonly maxStalenessMs: number;
   readonly onStale: 'reject' | 'accept';
   readonly pollMs: number;
+  readonly readTimeoutMs: number;
   readonly keysMaxAgeMs: number;
   readonly keysStaleMs: number;
   readonly clockToleranceMs: number;
@@ -51,6 +52,7 @@ export const ISSUER_KEYS = [
   'maxStalenessMs',
   'onStale',
   'pollMs',
+  'readTimeoutMs',
   'keysMaxAgeMs',
   'keysStaleMs',
   'clockToleranceSeconds',
@@ -104,6 +106,7 @@ export function readIssuer(
     maxStalenessMs: read.number('maxStalenessMs', 60_000, { unit: 'milliseconds', min: 1 }),
     onStale: read.oneOf('onStale', ['reject', 'accept'], 'reject'),
     pollMs: read.number('pollMs', 5_000, { unit: 'milliseconds', min: 10 }),
+    readTimeoutMs: read.number('readTimeoutMs', 5_000, { unit: 'milliseconds', min: 1, max: 600_000 }),
     keysMaxAgeMs: read.number('keysMaxAgeMs', 600_000, { unit: 'milliseconds', min: 1_000 }),
     keysStaleMs: read.number('keysStaleMs', 3_600_000, { unit: 'milliseconds', min: 0 }),
     clockToleranceMs: 1000 * read.number('clockToleranceSeconds', 10, { unit: 'seconds', min: 0, max: 300 }),

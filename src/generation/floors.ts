@@ -17,34 +17,49 @@ const ISSUER_CLOCK_SKEW_MS = 60_000;
 
 /** A trim is a pass over all floors. */
 const MIN_TRIM_INTERVAL_MS = 60_000;
+const FLOORS_PER_TRIM = 100_000;
+
+/** A power of two: a million floors in one map would block the event loop for 50 ms whenever it grows. */
+const PARTS = 256;
 
 /**
  * The lowest generation still accepted per client id, for one issuer. Floors merge by max, so order, repetition and
  * duplicates never matter.
  */
 export class Floors {
-  readonly #lowest = new Map<string, number>();
-  readonly #lifetimeMs: number;
+  readonly #parts = Array.from({ length: PARTS }, () => new Map<string, number>());
+  /** How long a floor is needed, in ms: older ones discard no token that could still be accepted. */
+  readonly lifetimeMs: number;
   #trimmedMs = 0;
+  /** Where the current trim goes on; `PARTS` when none is under way. */
+  #nextPart = PARTS;
 
   constructor({ maxTokenAgeMs, skewMs }: FloorsOptions) {
-    this.#lifetimeMs = maxTokenAgeMs + skewMs + ISSUER_CLOCK_SKEW_MS;
+    this.lifetimeMs = maxTokenAgeMs + skewMs + ISSUER_CLOCK_SKEW_MS;
   }
 
   get size(): number {
-    return this.#lowest.size;
+    return this.#parts.reduce((sum, part) => sum + part.size, 0);
   }
 
   get(clientId: string): number | undefined {
-    return this.#lowest.get(clientId);
+    return this.#partOf(clientId).get(clientId);
   }
 
   /** Raises one floor; returns whether it moved. */
   raise(clientId: string, generation: number): boolean {
-    const known = this.#lowest.get(clientId);
+    const part = this.#partOf(clientId);
+    const known = part.get(clientId);
     if (known !== undefined && generation <= known) return false;
-    this.#lowest.set(clientId, generation);
+    part.set(clientId, generation);
     return true;
+  }
+
+  /** By the end of the client id, where ids of one company differ. */
+  #partOf(clientId: string): Map<string, number> {
+    const { length } = clientId;
+    const hash = (clientId.charCodeAt(length - 1) * 31 + clientId.charCodeAt(length - 2)) * 31;
+    return this.#parts[(hash + clientId.charCodeAt(length - 3)) & (PARTS - 1)] as Map<string, number>;
   }
 
   /**
@@ -52,20 +67,32 @@ export class Floors {
    * tokens that live longer than `maxTokenAgeMs`. Generations that are not times never expire.
    */
   trim(nowMs: number): number {
-    let dropped = 0;
-    for (const [clientId, floor] of this.#lowest) {
-      if (floor < FIRST_TIME_MS || floor + this.#lifetimeMs >= nowMs) continue;
-      this.#lowest.delete(clientId);
-      dropped++;
-    }
-    return dropped;
+    return this.#parts.reduce((dropped, part) => dropped + this.#trimPart(part, nowMs), 0);
   }
 
-  /** Trims at most once a minute, so it can be called after every read. */
+  /**
+   * Trims at most once a minute, so it can be called after every read. Looks at some 100,000 floors per call, a few ms of
+   * work; the next calls go on from there.
+   */
   trimWhenDue(nowMs: number): void {
-    if (Math.abs(nowMs - this.#trimmedMs) < MIN_TRIM_INTERVAL_MS) return;
-    this.#trimmedMs = nowMs;
-    this.trim(nowMs);
+    if (this.#nextPart === PARTS) {
+      if (Math.abs(nowMs - this.#trimmedMs) < MIN_TRIM_INTERVAL_MS) return;
+      this.#trimmedMs = nowMs;
+      this.#nextPart = 0;
+    }
+    for (let seen = 0; this.#nextPart < PARTS && seen < FLOORS_PER_TRIM; this.#nextPart++) {
+      const part = this.#parts[this.#nextPart] as Map<string, number>;
+      seen += part.size;
+      this.#trimPart(part, nowMs);
+    }
+  }
+
+  #trimPart(part: Map<string, number>, nowMs: number): number {
+    const { size } = part;
+    for (const [clientId, floor] of part) {
+      if (floor >= FIRST_TIME_MS && floor + this.lifetimeMs < nowMs) part.delete(clientId);
+    }
+    return size - part.size;
   }
 }
 

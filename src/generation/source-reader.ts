@@ -1,4 +1,4 @@
-import { withTimeLimit } from '../core/clock';
+import { withProgressLimit, withTimeLimit } from '../core/clock';
 import type { Schedule } from '../core/clock';
 import type { Floors } from './floors';
 import { FIRST_TIME_MS, isFloor, isGeneration } from './generation';
@@ -9,7 +9,7 @@ import { SourceError, noResponse } from './source-error';
 export interface SourceReaderOptions {
   readonly source: GenerationSource;
   readonly floors: Floors;
-  /** Longest time for one response, in ms. */
+  /** Longest time for one response, or for one page of a large one, in ms. */
   readonly timeoutMs: number;
   /** How far each read overlaps the previous one, in ms of the source's clock: room for late commits. */
   readonly overlapMs: number;
@@ -43,44 +43,60 @@ export class SourceReader {
   }
 
   /**
-   * Resolves once the floors hold everything that the source knew when this was called.
+   * Resolves once the floors hold everything that the source knew when this was called, with the age of that knowledge
+   * in ms: 0, unless the source follows another one.
    *
    * @throws SourceError or the source's own error: the read was not complete.
    */
-  async read(): Promise<void> {
+  async read(): Promise<number> {
     const sentinel = this.#sentinel;
     if (sentinel && !(await sentinel.hasMoved())) {
       // Read the whole store while its publisher checks it; then only what has moved in the meantime.
       await this.#readSince();
       await sentinel.wait();
     }
-    await this.#readSince();
+    const ageMs = await this.#readSince();
     this.#sentinel = undefined;
+    return ageMs;
   }
 
-  async #readSince(): Promise<void> {
+  async #readSince(): Promise<number> {
     const sinceMs = this.#sinceMs;
     let snapshot = await this.#request(sinceMs);
     // The source's clock has stepped back before `sinceMs`: changes before that time would be missing.
     if (snapshot.nowMs < sinceMs) snapshot = await this.#request(0);
-    const resumeMs = ownResumeMs(snapshot) ?? snapshot.nowMs - this.#options.overlapMs;
+    this.#requireComplete(snapshot);
+    const resumeMs = ownTime(snapshot, 'resumeMs') ?? snapshot.nowMs - this.#options.overlapMs;
     // Counters have no time to ask from, so such a source is always read whole.
     this.#sinceMs = this.#hasCounters ? 0 : Math.max(0, resumeMs);
+    return Math.max(0, ownTime(snapshot, 'ageMs') ?? 0);
   }
 
-  #request(sinceMs: number): Promise<GenerationSnapshot> {
+  async #request(sinceMs: number): Promise<GenerationSnapshot> {
     const { source, timeoutMs, schedule } = this.#options;
-    const response = (async () => source.read(sinceMs))();
-    // Merged even after the time limit: the floors are true, only the read does not count as complete.
-    const merged = response.then((snapshot) => this.#merge(snapshot));
-    return withTimeLimit(merged, timeoutMs, schedule, noResponse);
+    return withProgressLimit(
+      async (progress) => {
+        // Merged even after the time limit: the floors are true, only the read does not count as complete.
+        const snapshot = await source.read(sinceMs, async (floors) => {
+          progress();
+          await this.#merge(floors);
+          progress();
+        });
+        await this.#merge(snapshot.floors);
+        const times = [snapshot.nowMs, ...OPTIONAL_TIMES.map((name) => ownTime(snapshot, name) ?? 0)];
+        if (!times.every(Number.isFinite))
+          throw new SourceError('the snapshot has no nowMs, or another time that is not a number');
+        return snapshot;
+      },
+      { limitMs: timeoutMs, schedule, timeoutError: noResponse },
+    );
   }
 
-  /** Merges every valid floor, then rejects if the snapshot had invalid parts. */
-  async #merge(snapshot: GenerationSnapshot): Promise<GenerationSnapshot> {
+  /** Merges every valid floor, then rejects if some were not valid. */
+  async #merge(floors: Iterable<unknown>): Promise<void> {
     let count = 0;
     let refused = 0;
-    for (const floor of snapshot.floors as Iterable<unknown>) {
+    for (const floor of floors) {
       // A million floors in one turn would delay every request.
       if (count++ % FLOORS_PER_TURN === 0 && count > 1) await new Promise((resolve) => setImmediate(resolve));
       if (!isFloor(floor)) {
@@ -91,15 +107,28 @@ export class SourceReader {
       if (floor[1] < FIRST_TIME_MS) this.#hasCounters = true;
     }
     if (refused > 0) throw new SourceError(`the snapshot has ${refused} entries that are not [client id, generation]`);
-    const { nowMs } = snapshot;
-    if (Number.isFinite(nowMs) && Number.isFinite(ownResumeMs(snapshot) ?? nowMs)) return snapshot;
-    throw new SourceError('the snapshot has no nowMs');
+  }
+
+  /** A store that removes floors earlier than this process needs them would let discarded tokens pass. */
+  #requireComplete(snapshot: GenerationSnapshot): void {
+    const completeFromMs = ownTime(snapshot, 'completeFromMs');
+    if (completeFromMs === undefined) return;
+    const { lifetimeMs } = this.#options.floors;
+    const keptMs = snapshot.nowMs - completeFromMs;
+    if (keptMs >= lifetimeMs) return;
+    const [kept, needed] = [keptMs, lifetimeMs].map((ms) => `${Math.round(ms / 60_000)} min`);
+    throw new SourceError(
+      `the store keeps floors for ${kept}, and this process needs those of ${needed}: ` +
+        'set maxTokenAgeMs of the source where floors are published to at least the longest maxTokenAgeSeconds',
+    );
   }
 }
 
-/** Most snapshots have none; one inherited from a polluted prototype would skip changes. */
-function ownResumeMs(snapshot: GenerationSnapshot): number | undefined {
-  return Object.hasOwn(snapshot, 'resumeMs') ? snapshot.resumeMs : undefined;
+const OPTIONAL_TIMES = ['resumeMs', 'completeFromMs', 'ageMs'] as const;
+
+/** One that is inherited from a polluted prototype would skip changes. */
+function ownTime(snapshot: GenerationSnapshot, name: (typeof OPTIONAL_TIMES)[number]): number | undefined {
+  return Object.hasOwn(snapshot, name) ? snapshot[name] : undefined;
 }
 
 const CHECK_INTERVAL_MS = 250;

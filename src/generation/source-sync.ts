@@ -101,8 +101,8 @@ export class SourceSync {
     // While this clock was ahead it may have trimmed floors that still matter: read them all again.
     if (freshness.clockSteppedBack) this.#reader.startOver();
     try {
-      await this.#reader.read();
-      this.#succeeded(startedMs);
+      const ageMs = await this.#reader.read();
+      this.#succeeded(startedMs, ageMs);
     } catch (error) {
       this.#failed(error);
     }
@@ -112,9 +112,9 @@ export class SourceSync {
     this.#plan();
   }
 
-  #succeeded(startedMs: number): void {
+  #succeeded(startedMs: number, ageMs: number): void {
     const { floors, freshness, logger, fields } = this.#options;
-    freshness.readStartedAt(startedMs);
+    freshness.readStartedAt(startedMs - ageMs);
     if (this.#failuresInRow > 0) {
       logger.info({ ...fields, failures: this.#failuresInRow }, 'generations can be read again');
     }

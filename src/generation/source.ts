@@ -12,7 +12,17 @@ export interface GenerationSnapshot {
    * become visible late.
    */
   readonly resumeMs?: number;
+  /**
+   * The store is complete from this generation on: lower floors that are times may have been removed, because every
+   * token that they discard has expired. Default: nothing is removed.
+   */
+  readonly completeFromMs?: number;
+  /** Age of the floors at the read, in ms: of a source that follows another one. Default 0. */
+  readonly ageMs?: number;
 }
+
+/** Receives one page of a large response; the source waits for it before it asks for the next page. */
+export type TakePage = (floors: Iterable<Floor>) => Promise<void>;
 
 /**
  * Where floors come from: the extension point for any store. Polling `read` is enough for a source to be correct; `watch`
@@ -22,8 +32,11 @@ export interface GenerationSource {
   /**
    * Returns every floor that moved at or after `sinceMs` (the source's clock; 0 asks for everything).
    * Rejects when the response would be incomplete: the caller keeps what it has and counts the read as failed.
+   *
+   * @param takePage - for sources of many floors: takes them page by page while they arrive, in place of
+   * `snapshot.floors`. Each page starts the caller's time limit anew.
    */
-  read(sinceMs: number): Promise<GenerationSnapshot>;
+  read(sinceMs: number, takePage?: TakePage): Promise<GenerationSnapshot>;
   /**
    * Calls `wake` when something may have moved, and returns a function that stops it. A hint only: a source may
    * lose, repeat or reorder hints. Resolves once the watch is established; after a rejection there is polling only.

@@ -77,4 +77,15 @@ describe('Floors', () => {
     floors.trimWhenDue(late + 60_000);
     expect(floors.size).toBe(0);
   });
+
+  it('goes on with a large trim at the next call', () => {
+    const floors = newFloors();
+    for (let n = 0; n < 150_000; n++) floors.raise(`client-${n}`, START);
+    const late = START + 2 * HOUR;
+    floors.trimWhenDue(late);
+    expect(floors.size).toBeGreaterThan(40_000);
+    expect(floors.size).toBeLessThan(50_001);
+    floors.trimWhenDue(late);
+    expect(floors.size).toBe(0);
+  });
 });

@@ -1,11 +1,28 @@
 import { systemClock, systemSchedule } from '../../src/core/clock';
 import { Floors } from '../../src/generation/floors';
 import { SourceReader } from '../../src/generation/source-reader';
-import type { GenerationSnapshot } from '../../src/generation/source';
+import type { Floor, GenerationSnapshot, GenerationSource, TakePage } from '../../src/generation/source';
 import { settle } from '../support/fake-time';
 import { ScriptedSource, START, reasonOf, startVerifier } from './fixtures';
 
-function open(source: ScriptedSource) {
+const LIFETIME_MS = 86_400_000 + 10_000 + 60_000;
+
+/** A source that hands over its floors in pages, when the test says so. */
+class PagedSource implements GenerationSource {
+  page: TakePage = () => Promise.resolve();
+  end: (snapshot: GenerationSnapshot) => void = () => undefined;
+  fail: (error: unknown) => void = () => undefined;
+
+  read(_sinceMs: number, takePage?: TakePage): Promise<GenerationSnapshot> {
+    this.page = (floors) => takePage?.(floors) ?? Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.end = resolve;
+      this.fail = reject;
+    });
+  }
+}
+
+function open(source: GenerationSource) {
   const floors = new Floors({ maxTokenAgeMs: 86_400_000, skewMs: 10_000 });
   const reader = new SourceReader({ source, floors, timeoutMs: 5_000, overlapMs: 60_000, schedule: systemSchedule });
   return { floors, reader };
@@ -87,6 +104,71 @@ describe('reading a source', () => {
     await reader.read();
     await reader.read();
     expect(source.asked).toEqual([0, sinceMs]);
+  });
+
+  it.each(['resumeMs', 'completeFromMs', 'ageMs'])('ignores an inherited %s', async (name) => {
+    const source = new ScriptedSource();
+    source.respond = () => Object.assign(Object.create({ [name]: NaN }) as object, { floors: [], nowMs: START });
+    const { reader } = open(source);
+    await expect(reader.read()).resolves.toBe(0);
+  });
+
+  it('refuses a store that removes floors which this process still needs', async () => {
+    const source = new ScriptedSource();
+    let keptMs = LIFETIME_MS;
+    source.respond = () => ({ floors: [['pos', START]], nowMs: START, completeFromMs: START - keptMs });
+    const { floors, reader } = open(source);
+    await expect(reader.read()).resolves.toBe(0);
+    keptMs = LIFETIME_MS - 60_000;
+    await expect(reader.read()).rejects.toThrow('keeps floors for 1440 min, and this process needs those of 1441 min');
+    expect(floors.get('pos')).toBe(START);
+  });
+
+  it('returns the age of the floors of a source that follows another one', async () => {
+    const source = new ScriptedSource();
+    source.respond = () => ({ floors: [], nowMs: START, ageMs: 700 });
+    await expect(open(source).reader.read()).resolves.toBe(700);
+    source.respond = () => ({ floors: [], nowMs: START, ageMs: -700 });
+    await expect(open(source).reader.read()).resolves.toBe(0);
+  });
+
+  it('counts the age of the floors as staleness', async () => {
+    const source = new ScriptedSource();
+    source.respond = () => ({ floors: [], nowMs: START, ageMs: 700 });
+    const { verifier } = startVerifier({ source });
+    await settle();
+    expect(verifier.status()).toMatchObject({ source: 'fresh', ageMs: 700 });
+  });
+
+  it('merges pages as they come, each with its own time limit', async () => {
+    const source = new PagedSource();
+    const { verifier, time } = startVerifier({ source, readTimeoutMs: 1_000 });
+    for (let page = 0; page < 3; page++) {
+      await time.advance(900);
+      await source.page([[`c${page}`, START]]);
+      expect(verifier.status()).toMatchObject({ source: 'starting', floors: page + 1, failures: 0 });
+    }
+    source.end({ floors: [['last', START]], nowMs: START });
+    await settle();
+    expect(verifier.status()).toMatchObject({ source: 'fresh', floors: 4 });
+  });
+
+  it('counts a read as failed when the next page does not come in time', async () => {
+    const source = new PagedSource();
+    const { verifier, time } = startVerifier({ source, readTimeoutMs: 1_000 });
+    await time.advance(900);
+    await source.page([['pos', START]]);
+    await time.advance(1_000);
+    expect(verifier.status()).toMatchObject({ floors: 1, failures: 1, lastError: 'no response within 1000 ms' });
+  });
+
+  it('refuses a read with an invalid entry in a page', async () => {
+    const source = new PagedSource();
+    const { reader } = open(source);
+    const reading = reader.read();
+    const refused = expect(reading).rejects.toThrow('has 1 entries that are not [client id, generation]');
+    await source.page([['pos', START], ['bad'] as unknown as Floor]).catch((error: unknown) => source.fail(error));
+    await refused;
   });
 
   it('yields to the event loop after every 5,000 floors', async () => {
