@@ -13,4 +13,11 @@ export { postgresSchema } from './postgres/table';
 export { redisGenerations } from './redis/source';
 export type { RedisGenerationsOptions } from './redis/source';
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis/connection';
-export type { Floor, GenerationSentinel, GenerationSnapshot, GenerationSource, PublishingSource } from './source';
+export type {
+  Floor,
+  GenerationSentinel,
+  GenerationSnapshot,
+  GenerationSource,
+  PublishingSource,
+  TakePage,
+} from './source';
