@@ -81,12 +81,12 @@ async function closeAll({ server, auth, generations }: Parts): Promise<void> {
  * @throws ConfigurationError when the store cannot be written
  */
 function openGenerations(
-  { generationSource }: Settings,
+  { generationSource, maxTokenAgeSeconds }: Settings,
   logger: Logger,
   openSource: typeof generationsFromUrl,
 ): GenerationSource {
   if (generationSource === undefined) return memoryGenerations();
-  const source = openSource(generationSource, { logger });
+  const source = openSource(generationSource, { logger, maxTokenAgeMs: maxTokenAgeSeconds * 1000 });
   if (source.publish) return source;
   throw new ConfigurationError([
     'TILLGATE_GENERATIONS: got an http(s): address, which the embedded token server cannot publish to; expected redis(s): or postgres:; leave it out, or set TILLGATE_AUTH_URL',

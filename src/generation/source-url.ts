@@ -10,6 +10,11 @@ export interface SourceDependencies extends Pick<Dependencies, 'fetch' | 'clock'
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Accepts an `http:` source on another host than loopback. */
   readonly allowHttp?: boolean | undefined;
+  /**
+   * Longest token age of all processes that read the store, in ms: `publish()` removes floors that are an hour older
+   * still. Default 86400000.
+   */
+  readonly maxTokenAgeMs?: number | undefined;
   /** Loads the package of a store's client. Default: Node's `require`. */
   readonly load?: Load | undefined;
 }

@@ -23,14 +23,14 @@ async function settingsWith(generations: string): Promise<Settings> {
 }
 
 describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () => {
-  const opened: string[] = [];
+  const opened: (string | number | undefined)[] = [];
   let closed = 0;
 
   /** A stand-in for a remote store: its contents outlive the token server. */
   let store = memoryGenerations();
   const start = async (logger = recordingLogger()): Promise<RunningTokenServer> =>
-    startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, (url) => {
-      opened.push(url);
+    startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, (url, dependencies) => {
+      opened.push(url, dependencies?.maxTokenAgeMs);
       return { ...store, close: () => Promise.resolve(void closed++) };
     });
 
@@ -40,7 +40,7 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
     const { floors } = await tokens.generations.read(0);
     expect([...floors]).toEqual([['till', generation]]);
     await tokens.close();
-    expect([opened, closed]).toEqual([['redis://till:geheim@store.test:6379'], 1]);
+    expect([opened, closed]).toEqual([['redis://till:geheim@store.test:6379', 86_400_000], 1]);
   });
 
   it('publishes at the start what is missing there', async () => {

@@ -63,7 +63,7 @@ async function withSource(
 export function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
   if (given !== undefined) {
     requireTls(given, env);
-    return fromUrl(given, { fetch, allowHttp: true });
+    return fromUrl(given, { fetch, allowHttp: true, maxTokenAgeMs: storeTokenAgeMs(env) });
   }
   const settings = apiSettings(readSettings(env));
   if (settings.generationSource === undefined) {
@@ -73,8 +73,24 @@ export function openSource({ env, fetch }: CliIo, given: string | undefined): Ge
   // The admin token belongs to the token server of the settings, and goes nowhere else.
   return (
     authorizedGenerations(settings, { fetch }) ??
-    fromUrl(settings.generationSource, { fetch, allowHttp: settings.allowHttp })
+    fromUrl(settings.generationSource, {
+      fetch,
+      allowHttp: settings.allowHttp,
+      maxTokenAgeMs: settings.maxTokenAgeSeconds * 1000,
+    })
   );
+}
+
+/** Some 30 years: `publish()` removes nothing from the store. */
+const KEEP_ALL_MS = 1e12;
+
+/**
+ * Only as it is set: this environment need not be that of the processes that read the store, and a limit below theirs
+ * would make all of them unavailable.
+ */
+function storeTokenAgeMs(env: CliIo['env']): number {
+  const name = 'TILLGATE_MAX_TOKEN_AGE_SECONDS';
+  return Object.hasOwn(env, name) ? readSettings(env).maxTokenAgeSeconds * 1000 : KEEP_ALL_MS;
 }
 
 /** The rule of TILLGATE_GENERATIONS: in plain text, floors can be forged on the way. */
