@@ -84,10 +84,10 @@ export function generationVerifier(options: GenerationVerifierOptions): Generati
     return current === undefined || (known !== undefined && known > current) ? known : current;
   }
 
-  /** A known floor holds even while the floors are stale. */
-  function refuseSuperseded(clientId: string, generation: number): void {
+  /** Returns the known floor, which holds even while the floors are stale. */
+  function refuseSuperseded(clientId: string, generation: number): number | undefined {
     const floor = floorOf(clientId);
-    if (floor === undefined || generation >= floor) return;
+    if (floor === undefined || generation >= floor) return floor;
     throw new AuthError('superseded', { privateDetail: `generation ${generation} is below the floor ${floor}` });
   }
 
@@ -117,8 +117,8 @@ export function generationVerifier(options: GenerationVerifierOptions): Generati
     verify(clientId, claims) {
       const nowMs = clock();
       const generation = readGeneration(claims, rule, nowMs);
-      refuseSuperseded(clientId, generation);
-      if (learn) learnFrom(clientId, generation, nowMs);
+      const floor = refuseSuperseded(clientId, generation);
+      if (learn && generation !== floor) learnFrom(clientId, generation, nowMs);
       requireFresh();
       return generation;
     },
