@@ -1,6 +1,17 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
+const BROWSER = [
+  'document',
+  'fetch',
+  'matchMedia',
+  'SwaggerUIBundle',
+  'URL',
+  'EventSource',
+  'navigator',
+  'setInterval',
+];
+
 export default tseslint.config(
   {
     ignores: [
@@ -42,6 +53,17 @@ export default tseslint.config(
     },
   },
   { files: ['**/jest.config.ts', 'jest.*.config.ts', '**/*.config.mjs'], rules: { 'no-restricted-syntax': 'off' } },
+  {
+    // Scripts that browsers load as they are.
+    files: ['src/**/static/*.js'],
+    ...tseslint.configs.disableTypeChecked,
+    languageOptions: {
+      ...tseslint.configs.disableTypeChecked.languageOptions,
+      sourceType: 'script',
+      globals: Object.fromEntries(BROWSER.map((name) => [name, 'readonly'])),
+    },
+    rules: { ...tseslint.configs.disableTypeChecked.rules, '@typescript-eslint/explicit-module-boundary-types': 'off' },
+  },
   {
     files: ['**/*.mjs', '**/*.cjs'],
     ...tseslint.configs.disableTypeChecked,

@@ -6,9 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../${name}`, import.meta.url), 'utf8'));
-const { devDependencies: _development, peerDependencies: _peers, ...manifest } = read('package.json');
+const {
+  devDependencies: _development,
+  peerDependencies: _peers,
+  overrides: _overrides,
+  ...manifest
+} = read('package.json');
 const lock = read('package-lock.json');
-lock.packages = Object.fromEntries(Object.entries(lock.packages).filter(([, { dev }]) => !dev));
+lock.packages = Object.fromEntries(Object.entries(lock.packages).filter(([, { dev, link }]) => !dev && !link));
 delete lock.packages[''].devDependencies;
 delete lock.packages[''].peerDependencies;
 

@@ -1,8 +1,8 @@
 'use strict';
 // Compiles src, and the scripts that tests run in child processes, before the first test: a child that compiles
 // TypeScript itself needs a second for it.
-const { copyFileSync, mkdirSync } = require('node:fs');
-const { join, resolve } = require('node:path');
+const { copyFileSync, cpSync, mkdirSync, readdirSync } = require('node:fs');
+const { basename, join, resolve } = require('node:path');
 const { buildSync } = require('esbuild');
 
 const ROOT = resolve(__dirname, '..');
@@ -20,6 +20,9 @@ module.exports = function compileSources() {
     target: 'node20',
     logLevel: 'warning',
   });
+  for (const name of readdirSync(join(ROOT, 'src'), { recursive: true })) {
+    if (basename(name) === 'static') cpSync(join(ROOT, 'src', name), join(COMPILED, 'src', name), { recursive: true });
+  }
   // src finds them two levels up.
   for (const file of ['package.json', 'openapi.yaml']) copyFileSync(join(ROOT, file), join(COMPILED, file));
 };

@@ -10,7 +10,9 @@ import { loadContract } from '../openapi/load';
 import { commerceRouter } from './commerce/router';
 import type { ResourceName } from './commerce/resources';
 import { routes, SCOPES } from './commerce/routes';
-import { frontPage } from './front-page';
+import { docsPage } from './docs/docs-page';
+import type { DocsOptions } from './docs/docs-page';
+import { frontPage, titleOf } from './front-page';
 import { healthRoutes } from './health';
 import type { Readiness } from './health';
 import { createLog, logRequest } from './log';
@@ -35,6 +37,8 @@ export interface AppOptions {
   readonly connectToRedis?: (() => RedisCommands) | undefined;
   /** Called for every request, in addition to the log; for metrics. */
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
+  /** The documentation page at `{base_url}/docs`. Default: served, except in production; `true` serves it there too. */
+  readonly docs?: boolean | DocsOptions | undefined;
   /** Milliseconds since the epoch. */
   readonly clock?: () => number;
 }
@@ -61,7 +65,7 @@ const FORM_LIMIT = '16kb';
  * @throws ConfigurationError when the settings name no issuer
  */
 export function createApp(options: AppOptions): App {
-  const { settings, replace = {}, onRequest, clock = Date.now } = options;
+  const { settings, replace = {}, onRequest, clock = Date.now, docs = !settings.production } = options;
   const logger = options.logger ?? createLog({ level: settings.logLevel });
   const contract = loadContract();
   const router = commerceRouter({ replace, clock });
@@ -107,7 +111,12 @@ export function createApp(options: AppOptions): App {
   app.use(observer.handler);
   app.use(helmet());
   app.use(healthRoutes(readiness, problemTypes));
-  app.use(frontPage({ contract, baseUrl: settings.baseUrl, issuer: gate.status().issuers[0]?.issuer }));
+  const [issuer] = gate.status().issuers.map((one) => one.issuer);
+  app.use(frontPage({ contract, baseUrl: settings.baseUrl, issuer, docs: docs !== false }));
+  if (docs !== false) {
+    const { baseUrl, authUrl = issuer } = settings;
+    app.use(docsPage({ ...(docs !== true && docs), contract, title: titleOf(contract), baseUrl, authUrl }));
+  }
   app.use(problemPages());
   app.use(
     protectedResourceMetadata({

@@ -10,17 +10,20 @@ export interface FrontPageOptions {
   /** Public URL of the API. */
   readonly baseUrl: string;
   readonly issuer: string | undefined;
+  /** Whether `/docs` is served. */
+  readonly docs?: boolean;
 }
 
 /**
  * `GET /` says what this API is and where to go, as HTML or JSON; `/openapi.yaml` and `/openapi.json` are its contract.
  * All without a token.
  */
-export function frontPage({ contract, baseUrl, issuer }: FrontPageOptions): Router {
+export function frontPage({ contract, baseUrl, issuer, docs = false }: FrontPageOptions): Router {
   const router = Router();
   const base = baseUrl.replace(/\/+$/, '');
   const name = titleOf(contract);
   const links = {
+    ...(docs && { docs: `${base}/docs` }),
     openapi: `${base}/openapi.yaml`,
     protected_resource_metadata: `${base}/.well-known/oauth-protected-resource`,
     health: `${base}/readyz`,
@@ -45,6 +48,7 @@ const INTRODUCTION =
   '<p>Every route below <code>/v1</code> needs an access token: <code>Authorization: Bearer &lt;ACCESS_TOKEN&gt;</code>.</p>';
 
 const LABELS: Readonly<Record<string, string>> = {
+  docs: 'Documentation, to try out',
   openapi: 'Contract (OpenAPI 3.1)',
   protected_resource_metadata: 'Protected resource metadata (RFC 9728)',
   health: 'Health',
@@ -56,7 +60,8 @@ function row([member, url]: readonly [string, string]): string {
   return `<dt>${LABELS[member] ?? member}</dt>\n<dd><a href="${shown}"><code>${shown}</code></a></dd>`;
 }
 
-function titleOf(contract: ContractDocument): string {
+/** The name of the API. */
+export function titleOf(contract: ContractDocument): string {
   const title = ownValue(ownValue(contract, 'info'), 'title');
   return typeof title === 'string' ? title : 'API';
 }

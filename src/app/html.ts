@@ -22,13 +22,27 @@ const CONTENT_SECURITY_POLICY = [
 
 /** Sends a page. `body` is HTML: what comes from elsewhere must have gone through `escapeHtml()`. */
 export function sendPage(res: Response, title: string, body: string): void {
-  res.set('Content-Security-Policy', CONTENT_SECURITY_POLICY).type('html').send(`<!doctype html>
+  const content = `<h1>${escapeHtml(title)}</h1>\n${body}`;
+  sendDocument(res, { policy: CONTENT_SECURITY_POLICY, title, head: `<style>${STYLE}</style>`, body: content });
+}
+
+/** A page with files and a policy of its own. */
+interface HtmlDocument {
+  /** Content security policy. */
+  readonly policy: string;
+  readonly title: string;
+  /** HTML, like `body`. */
+  readonly head: string;
+  readonly body: string;
+}
+
+export function sendDocument(res: Response, { policy, title, head, body }: HtmlDocument): void {
+  res.set('Content-Security-Policy', policy).type('html').send(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
-<style>${STYLE}</style>
-<h1>${escapeHtml(title)}</h1>
+${head}
 ${body}
 </html>
 `);

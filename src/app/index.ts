@@ -3,6 +3,7 @@ export type { ResourceName } from './commerce/resources';
 export { createApp } from './create-app';
 export type { App, AppOptions } from './create-app';
 export type { ComponentStates, Readiness } from './health';
+export type { DocsClient, DocsOptions } from './docs/docs-page';
 export { createLog } from './log';
 export type { LogOptions } from './log';
 export type { RequestEvent } from './request-observer';

@@ -1,5 +1,6 @@
-import type { Request, RequestHandler } from 'express';
-import { isLoopbackHost } from '../core/urls';
+import type { RequestHandler } from 'express';
+import { foreignCaller } from '../core/this-machine';
+import type { ForeignCaller } from '../core/this-machine';
 import { equalTexts } from './clients/secrets';
 import { RequestError } from './errors';
 
@@ -23,38 +24,15 @@ function requireToken(adminToken: string): RequestHandler {
   };
 }
 
-const requireThisMachine: RequestHandler = function requireLoopback(req, _res, next) {
-  if (!isLoopbackHost((req.socket.remoteAddress ?? '').replace(/^::ffff:/i, ''))) {
-    throw forbidden('Without an admin token only this machine may call these URLs: set TILLGATE_ADMIN_TOKEN.');
-  }
-  // A local proxy connects from loopback for callers anywhere.
-  if (Object.keys(req.headers).some((name) => /^(forwarded|via|x-real-ip|x-forwarded-.*)$/.test(name))) {
-    throw forbidden('Requests that came through a proxy need an admin token: set TILLGATE_ADMIN_TOKEN.');
-  }
-  // DNS rebinding: a page of a foreign host name that resolves to 127.0.0.1 sends that name.
-  if (!isLoopbackHost(hostnameOf(`http://${req.headers.host ?? ''}`))) {
-    throw forbidden('The Host header must name this machine, such as 127.0.0.1 or localhost.');
-  }
-  if (isFromForeignPage(req)) {
-    throw forbidden(
-      'Pages of another origin may not use this API: call it from a program, or set TILLGATE_ADMIN_TOKEN.',
-    );
-  }
-  next();
+const FOREIGN: Readonly<Record<ForeignCaller, string>> = {
+  address: 'Without an admin token only this machine may call these URLs: set TILLGATE_ADMIN_TOKEN.',
+  proxy: 'Requests that came through a proxy need an admin token: set TILLGATE_ADMIN_TOKEN.',
+  host: 'The Host header must name this machine, such as 127.0.0.1 or localhost.',
+  page: 'Pages of another origin may not use this API: call it from a program, or set TILLGATE_ADMIN_TOKEN.',
 };
 
-/** Browsers send Origin with most requests, and Sec-Fetch-Site with all; programs send neither. */
-function isFromForeignPage({ headers }: Request): boolean {
-  const site = headers['sec-fetch-site'] ?? 'none';
-  if (site !== 'none' && site !== 'same-origin') return true;
-  const own = [`http://${headers.host}`, `https://${headers.host}`];
-  return headers.origin !== undefined && !own.includes(headers.origin);
-}
-
-function hostnameOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname : '';
-}
-
-function forbidden(message: string): RequestError {
-  return new RequestError(403, 'forbidden', message);
-}
+const requireThisMachine: RequestHandler = function requireThisMachine(req, _res, next) {
+  const foreign = foreignCaller(req);
+  if (foreign) throw new RequestError(403, 'forbidden', FOREIGN[foreign]);
+  next();
+};

@@ -17,6 +17,7 @@ export function createApp(context: Context): Express {
   const readOnly = allowOnly('GET, HEAD');
   const routes = Router();
 
+  routes.use('/connect/token', allowPagesOf(settings.browserOrigins));
   routes.use('/connect', oauthEndpoints(context));
   for (const name of ['oauth-authorization-server', 'openid-configuration']) {
     // The path of an issuer follows the well-known URL (RFC 8414 section 3.1).
@@ -42,6 +43,23 @@ export function createApp(context: Context): Express {
   if (issuerPath !== '') app.use(literal(issuerPath), routes);
   app.use(routes, refuseUnknownUrl, sendProblems(settings.logger));
   return app;
+}
+
+/**
+ * Lets pages of these origins call an endpoint (Fetch standard, section 3.2). Nothing is gained by forging an origin: the
+ * endpoint asks for credentials that no browser adds by itself.
+ */
+function allowPagesOf(origins: readonly string[]): RequestHandler {
+  return function allowPages(req, res, next) {
+    const { origin } = req.headers;
+    if (origins.length > 0) res.vary('Origin');
+    if (origin === undefined || !origins.includes(origin)) return next();
+    res.set('Access-Control-Allow-Origin', origin);
+    if (req.method !== 'OPTIONS') return next();
+    res.set('Access-Control-Allow-Methods', 'POST');
+    res.set('Access-Control-Allow-Headers', 'authorization, content-type, x-requested-with');
+    res.status(204).end();
+  };
 }
 
 /** A path in which Express finds no parameters and wildcards. */

@@ -31,6 +31,8 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly signingAlgorithm?: SigningAlgorithm | undefined;
   /** Token requests, and wrong secrets at introspection, per client id and address; `false`: no limit. Default 60 per minute. */
   readonly rateLimit?: RateLimit | false | undefined;
+  /** Origins whose pages may call the token endpoint (CORS), for a documentation page. Default: none. */
+  readonly browserOrigins?: readonly string[] | undefined;
   /** Whether this is production, where the server refuses to start. Default: whether `NODE_ENV` is `production`. */
   readonly production?: boolean | undefined;
 }
@@ -57,6 +59,7 @@ const OPTIONS = [
   'tokenLifetimeSeconds',
   'signingAlgorithm',
   'rateLimit',
+  'browserOrigins',
   'production',
   'logger',
   'clock',
@@ -84,7 +87,13 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
 }
 
 function readSettings(given: Reader, options: AuthServerOptions) {
-  const { scopes, generationSource, rateLimit = DEFAULT_RATE_LIMIT, logger = consoleLogger } = options;
+  const {
+    scopes,
+    generationSource,
+    rateLimit = DEFAULT_RATE_LIMIT,
+    browserOrigins = [],
+    logger = consoleLogger,
+  } = options;
   const issuer = given.string('issuer');
   const adminToken = given.string('adminToken');
   const host = given.string('host') ?? '127.0.0.1';
@@ -104,6 +113,9 @@ function readSettings(given: Reader, options: AuthServerOptions) {
   if (rateLimit !== false && !isRateLimit(rateLimit)) {
     given.refuse('rateLimit', '{ limit, windowMs }, both whole numbers from 1, or false');
   }
+  if (!isList(browserOrigins) || !browserOrigins.every(isOrigin)) {
+    given.refuse('browserOrigins', 'an array of origins, such as "http://127.0.0.1:3000"');
+  }
   const lifetime = { unit: 'seconds', min: 1, max: 86_400, integer: true };
   return {
     issuer,
@@ -115,6 +127,7 @@ function readSettings(given: Reader, options: AuthServerOptions) {
     tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, lifetime),
     signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),
     rateLimit,
+    browserOrigins: [...browserOrigins],
     logger,
     clock: given.callable('clock', systemClock),
     schedule: given.callable('schedule', systemSchedule),
@@ -128,6 +141,11 @@ function isIssuer(issuer: string | undefined): issuer is string {
 
 function isScopeList(value: unknown): boolean {
   return isList(value) && value.length > 0 && value.every((one) => typeof one === 'string' && isScopeToken(one));
+}
+
+/** An origin as browsers send it (RFC 6454 section 6.2); neither `null` nor `*`. */
+function isOrigin(value: unknown): boolean {
+  return typeof value === 'string' && URL.canParse(value) && new URL(value).origin === value;
 }
 
 function isRateLimit(value: unknown): boolean {

@@ -6,6 +6,7 @@ import { createAuthServer } from '../auth-server/index';
 import type { AuthServer } from '../auth-server/index';
 import { generationsFromUrl } from '../generation/from-url';
 import { memoryGenerations } from '../generation/index';
+import { isLoopbackHost } from '../core/urls';
 import { ConfigurationError } from '../index';
 import type { GenerationSource } from '../generation/index';
 import type { Logger } from '../index';
@@ -51,6 +52,7 @@ export async function startTokenServer(
       rateLimit: settings.tokenRateLimit ?? false,
       logger,
       adminToken: settings.adminToken,
+      browserOrigins: originsOf(settings.baseUrl),
     });
     const onUnreadable = logUnreadable.bind(undefined, logger);
     const server = await startServer(auth.handler, { host, port, portVariable: 'TILLGATE_AUTH_PORT', onUnreadable });
@@ -61,6 +63,13 @@ export async function startTokenServer(
     await generations.close?.();
     throw error;
   }
+}
+
+/** Origins of the documentation page: a browser may call this machine by either name. */
+function originsOf(baseUrl: string): string[] {
+  const url = new URL(baseUrl);
+  const hosts = isLoopbackHost(url.hostname) ? [url.hostname, '127.0.0.1', 'localhost'] : [url.hostname];
+  return [...new Set(hosts)].map((hostname) => Object.assign(new URL(url), { hostname }).origin);
 }
 
 interface Parts {

@@ -1,5 +1,5 @@
 import { createLog } from '../../app/index';
-import type { AppOptions, RunningApi } from '../../app/index';
+import type { AppOptions, DocsClient, RunningApi } from '../../app/index';
 import type { AuthServer, ClientRegistration, ClientWithSecret } from '../../auth-server/index';
 import { authenticateOptions } from '../../settings/authenticate-options';
 import type { Logger } from '../../index';
@@ -77,6 +77,7 @@ function apiOptions(
     logger,
     gate: tokens ? { ...gate, generationSource: tokens.generations } : gate,
     connectToRedis: rateLimitRedis(settings),
+    docs: tokens && { client: () => demoClient(given) },
   };
 }
 
@@ -98,6 +99,13 @@ async function registerDemoClients(
     registered.push(client);
   }
   return registered;
+}
+
+/** The client that the documentation page is filled in with. */
+async function demoClient(settings: Settings): Promise<DocsClient | undefined> {
+  const [{ client_id: clientId } = { client_id: '' }] = DEMO_CLIENTS;
+  const credential = await credentialStore(settings).get(clientId);
+  return credential && { clientId, clientSecret: credential.client_secret, scopes: credential.scope.split(' ') };
 }
 
 async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<boolean> {

@@ -1,0 +1,12 @@
+// Copies what the compiler leaves out of the build: files that a browser loads, in folders named «static».
+// `node scripts/copy-static.mjs [dist]`, after tsc.
+import { cpSync, readdirSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const SRC = fileURLToPath(new URL('../src', import.meta.url));
+const DIST = resolve(process.argv[2] ?? fileURLToPath(new URL('../dist', import.meta.url)));
+
+for (const name of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
+  if (basename(name) === 'static') cpSync(join(SRC, name), join(DIST, name), { recursive: true });
+}

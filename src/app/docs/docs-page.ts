@@ -1,0 +1,150 @@
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { Router } from 'express';
+import { foreignCaller } from '../../core/this-machine';
+import type { ContractDocument } from '../../openapi/document';
+import { sendDocument, sendPage } from '../html';
+
+/** Options of the documentation page at `{base_url}/docs`. */
+export interface DocsOptions {
+  /** Default: `/connect/token` of the authorization server of the settings. */
+  readonly tokenUrl?: string | undefined;
+  /**
+   * The client that Authorize is filled in with, for development: only callers on this machine get it. Default: none,
+   * the reader types one in.
+   */
+  readonly client?: (() => Promise<DocsClient | undefined>) | undefined;
+}
+
+/** Client credentials that the documentation page is filled in with. */
+export interface DocsClient {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly scopes: readonly string[];
+}
+
+interface DocsPageOptions extends DocsOptions {
+  readonly contract: ContractDocument;
+  readonly title: string;
+  readonly baseUrl: string;
+  /** `{auth_url}`, or the issuer. */
+  readonly authUrl: string | undefined;
+}
+
+type SecuritySchemes = NonNullable<NonNullable<ContractDocument['components']>['securitySchemes']>;
+
+/** Served by the authorization server. */
+const TOKEN_PATH = '/connect/token';
+const STATIC = join(__dirname, 'static');
+const MAX_AGE = 'public, max-age=3600';
+
+/**
+ * `GET /docs`: the contract in Swagger UI, from files of the package swagger-ui-dist, without an inline script and
+ * without another host than that of the token endpoint. Where swagger-ui-dist is not installed, says so.
+ */
+export function docsPage(options: DocsPageOptions, locate = swaggerUi): Router {
+  const { contract, title, client } = options;
+  const { pathname } = new URL(options.baseUrl);
+  const base = pathname.replace(/\/+$/, '');
+  const tokenUrl = options.tokenUrl ?? defaultTokenUrl(options);
+  const policy = contentSecurityPolicy(tokenUrl);
+  const folder = locate();
+  const router = Router();
+
+  if (folder === undefined) {
+    router.get('/docs', function serveInstruction(_req, res) {
+      sendPage(res, title, instruction(base));
+    });
+    return router;
+  }
+
+  router.get('/docs', function serveDocs(_req, res) {
+    sendDocument(res, { policy, title, head: headOf(`${base}/docs`), body: BODY });
+  });
+  for (const [name, directory] of [
+    ['swagger-ui-bundle.js', folder],
+    ['swagger-ui.css', folder],
+    ['docs.js', STATIC],
+    ['docs.css', STATIC],
+  ] as const) {
+    router.get(`/docs/${name}`, function serveFile(_req, res) {
+      res.set('Cache-Control', directory === STATIC ? 'no-cache' : MAX_AGE).sendFile(join(directory, name));
+    });
+  }
+  const document = documentForBrowser(contract, base, tokenUrl);
+  router.get('/docs/openapi.json', function serveDocument(_req, res) {
+    res.json(document);
+  });
+  router.get('/docs/client.json', async function serveClient(req, res) {
+    res.set('Cache-Control', 'no-store').json((foreignCaller(req) === undefined && (await client?.())) || {});
+  });
+  return router;
+}
+
+function defaultTokenUrl({ authUrl }: DocsPageOptions): string | undefined {
+  return authUrl === undefined ? undefined : `${authUrl.replace(/\/+$/, '')}${TOKEN_PATH}`;
+}
+
+/** Requests go to this API and to the token endpoint only. The images are icons in the style sheet of Swagger UI. */
+function contentSecurityPolicy(tokenUrl: string | undefined): string {
+  const tokenOrigin = tokenUrl === undefined ? '' : ` ${new URL(tokenUrl).origin}`;
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    'img-src data:',
+    `connect-src 'self'${tokenOrigin}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+function headOf(path: string): string {
+  return `<link rel="stylesheet" href="${path}/swagger-ui.css">
+<link rel="stylesheet" href="${path}/docs.css">
+<script defer src="${path}/swagger-ui-bundle.js"></script>
+<script defer src="${path}/docs.js"></script>`;
+}
+
+const BODY = `<main id="docs"><noscript>This page needs JavaScript.</noscript></main>`;
+
+function instruction(base: string): string {
+  return `<p>This page shows the contract in Swagger UI, which is not installed:</p>
+<p><code>npm install --save-dev --ignore-scripts swagger-ui-dist@5</code></p>
+<p>The contract itself: <a href="${base}/openapi.yaml"><code>openapi.yaml</code></a>,
+<a href="${base}/openapi.json"><code>openapi.json</code></a></p>`;
+}
+
+/** The contract with the URLs of this API: relative, so that requests go to the origin of the page. */
+function documentForBrowser(contract: ContractDocument, base: string, tokenUrl: string | undefined): object {
+  const { paths, components } = contract;
+  const { [TOKEN_PATH]: tokenPath, ...others } = paths;
+  const servers = [{ url: base === '' ? '/' : base }];
+  const authUrl = tokenUrl?.endsWith(TOKEN_PATH) ? tokenUrl.slice(0, -TOKEN_PATH.length) : undefined;
+  return {
+    ...contract,
+    servers,
+    paths: {
+      ...(tokenPath && authUrl !== undefined && { [TOKEN_PATH]: { ...tokenPath, servers: [{ url: authUrl }] } }),
+      ...others,
+    },
+    components: { ...components, securitySchemes: withTokenUrl(components?.securitySchemes ?? {}, tokenUrl) },
+  };
+}
+
+function withTokenUrl(schemes: SecuritySchemes, tokenUrl: string | undefined): SecuritySchemes {
+  const { oauth2, ...others } = schemes;
+  const flow = oauth2?.flows?.['clientCredentials'];
+  if (!oauth2 || !flow || tokenUrl === undefined) return schemes;
+  return { oauth2: { ...oauth2, flows: { clientCredentials: { ...flow, tokenUrl } as typeof flow } }, ...others };
+}
+
+/** The folder of swagger-ui-dist, an optional peer; `undefined` where it is not installed. */
+function swaggerUi(): string | undefined {
+  try {
+    return dirname(createRequire(__filename).resolve('swagger-ui-dist/package.json'));
+  } catch {
+    return undefined;
+  }
+}
