@@ -1,9 +1,9 @@
 import { FloorList } from '../floors';
 import { isGeneration } from '../generation';
 import type { PostgresQuery, PostgresSessions } from './sessions';
-import { SENTINEL, STAMP_TRIGGER } from './table';
+import { HORIZON, SENTINEL, STAMP_TRIGGER } from './table';
 import type { PostgresTable } from './table';
-import type { GenerationSentinel, GenerationSnapshot } from '../source';
+import type { GenerationSentinel, GenerationSnapshot, GenerationSource, TakePage } from '../source';
 import { SourceError } from '../source-error';
 
 /** Where floors are read from. */
@@ -20,36 +20,45 @@ interface Head {
   readonly horizon: bigint;
   /** The server's clock at the start of the transaction, before its snapshot. */
   readonly nowMs: number;
+  /** Changes when the server or the file of the table is another one. */
+  readonly history: string;
 }
 
 /** Rows per round trip: some 100 KB, parsed in a few ms. */
 const PAGE = 2_000;
 
+/** Room for a clock that steps back a little: past it the whole table would be read. */
+const CLOCK_STEP_MS = 1_000;
+
 // One snapshot for all statements, a new one for every read.
 const BEGIN = 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY';
 
 /**
- * Makes the `read` of a table. It selects what moved by transaction or by time. The transaction is right in any order
- * of commits and for any clock; the time covers a server that took over and reuses transaction numbers of lost changes.
+ * Makes the `read` of a table. It selects what moved by transaction or by time, so that no read after the first one costs
+ * more than the changes. Why no floor is missed:
+ *
+ * - Same history: a change that an earlier snapshot could not see is of its oldest open transaction or a later one
+ *   (`Horizons`), in any order of commits and for any clock. So no overlap in time is needed.
+ * - Another history (a promoted standby, another server, a restored backup, a restart): transaction numbers may be used
+ *   twice, and a clock may lag. All of these start a server process, so its start time differs, and all is read. A table
+ *   that was dropped or truncated in place has another oid or file.
+ * - A server that loses asynchronous commits in a crash keeps its start time, and reuses their numbers for changes that are
+ *   made after the crash: those are found by time, on the same clock, or all is read because the numbers have fallen.
  */
-export function postgresReader(options: PostgresReaderOptions): (sinceMs: number) => Promise<GenerationSnapshot> {
+export function postgresReader(options: PostgresReaderOptions): GenerationSource['read'] {
   const { sessions, table, prepare } = options;
   const horizons = new Horizons();
 
-  return async function read(sinceMs) {
+  return async function read(sinceMs, takePage) {
     await prepare();
-    const from = horizons.from(sinceMs);
     return sessions.use(async (query) => {
       await query(BEGIN);
-      const { horizon, nowMs } = await readHead(query, table);
-      // Transaction numbers only grow: this server was restored or failed over, and has another history.
-      const rewound = horizon < from;
-      if (rewound) horizons.clear();
-      await declare(query, table, rewound ? EVERYTHING : from, sinceMs);
-      const floors = await fetchAll(query);
+      const head = await readHead(query, table);
+      await declare(query, table, horizons.from(sinceMs, head), sinceMs);
+      const fetched = await fetchAll(query, takePage);
       await query('COMMIT');
-      horizons.note(nowMs, horizon);
-      return { floors, nowMs };
+      horizons.note(head);
+      return { ...fetched, nowMs: head.nowMs, resumeMs: head.nowMs - CLOCK_STEP_MS };
     });
   };
 }
@@ -59,11 +68,13 @@ async function readHead(query: PostgresQuery, table: PostgresTable): Promise<Hea
     `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon,
       floor(extract(epoch FROM transaction_timestamp()) * 1000)::bigint::text AS now_ms,
       pg_is_in_recovery()::text AS standby,
+      (SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), oid, relfilenode)
+        FROM pg_class WHERE oid = to_regclass($1)) AS history,
       EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = $2 AND tgenabled IN ('O', 'A'))::text
         AS stamped`,
     [table.quoted, STAMP_TRIGGER],
   );
-  const { horizon, now_ms, standby, stamped } = (row ?? {}) as Record<string, unknown>;
+  const { horizon, now_ms, standby, history, stamped } = (row ?? {}) as Record<string, unknown>;
   // A read of a standby would count as fresh, however far it lags.
   if (standby !== 'false') throw failure('this server is a standby; use the URL of the primary');
   // A restore creates the triggers last, so a half-restored table is refused too.
@@ -73,7 +84,7 @@ async function readHead(query: PostgresQuery, table: PostgresTable): Promise<Hea
   }
   const nowMs = decimal(now_ms);
   if (nowMs === undefined || typeof horizon !== 'string') throw failure('the server did not return its time');
-  return { horizon: BigInt(horizon), nowMs };
+  return { horizon: BigInt(horizon), nowMs, history: String(history) };
 }
 
 /** Makes the `read` of the sentinel. */
@@ -95,24 +106,33 @@ async function declare(query: PostgresQuery, { quoted }: PostgresTable, from: bi
   // Rows of a dump can carry higher transaction numbers than this server's: every read would return them.
   const byTransaction = 'changed_in >= $1::xid8 AND changed_in < pg_snapshot_xmax(pg_current_snapshot())';
   const byTime = 'changed_at >= to_timestamp($2::double precision / 1000)';
-  await query(`${cursor} WHERE (${byTransaction}) OR ${byTime}`, [String(from), sinceMs]);
+  const where = `(${byTransaction}) OR ${byTime} OR client_id = $3`;
+  await query(`${cursor} WHERE ${where}`, [String(from), sinceMs, HORIZON]);
 }
 
-async function fetchAll(query: PostgresQuery): Promise<FloorList> {
-  const floors = new FloorList();
-  let rows: readonly unknown[];
-  do {
-    rows = await query(`FETCH FORWARD ${PAGE} FROM floors`);
-    for (const row of rows) addFloor(floors, row);
-  } while (rows.length === PAGE);
-  return floors;
+type Fetched = Pick<GenerationSnapshot, 'floors' | 'completeFromMs'>;
+
+/** Fetches the next page while the previous one is taken. */
+async function fetchAll(query: PostgresQuery, takePage: TakePage | undefined): Promise<Fetched> {
+  const left = new FloorList();
+  let completeFromMs: number | undefined;
+  const fetch = (): Promise<readonly unknown[]> => query(`FETCH FORWARD ${PAGE} FROM floors`);
+  for (let rows = await fetch(); rows.length > 0;) {
+    const page = takePage ? new FloorList() : left;
+    for (const row of rows) completeFromMs = addRow(page, row) ?? completeFromMs;
+    [rows] = await Promise.all([rows.length === PAGE ? fetch() : [], takePage?.(page)]);
+  }
+  return { floors: left, ...(completeFromMs !== undefined && { completeFromMs }) };
 }
 
-function addFloor(floors: FloorList, row: unknown): void {
+/** Adds a floor; returns the horizon if the row is that. */
+function addRow(floors: FloorList, row: unknown): number | undefined {
   const { client_id, generation } = (row ?? {}) as Record<string, unknown>;
   const number = decimal(generation);
   if (typeof client_id !== 'string' || number === undefined) throw failure('the table has a row that is not a floor');
+  if (client_id === HORIZON) return number;
   if (client_id !== SENTINEL) floors.add(client_id, number);
+  return undefined;
 }
 
 /** A bigint comes as text: a double would lose digits silently. */
@@ -143,11 +163,18 @@ const MAX_READS = 1_024;
  */
 export class Horizons {
   #reads: readonly PastRead[] = [];
+  #history: string | undefined;
+  /** Whether there was another history before this one. */
+  #isSuccessor = false;
   #forgottenMs = 0;
 
-  /** Adds a read; reads of the same second become one, with the later time and the older transaction. */
-  note(nowMs: number, horizon: bigint): void {
+  /** Adds a complete read; reads of the same second become one, with the later time and the older transaction. */
+  note({ nowMs, horizon, history }: Head): void {
+    // A late end of a read of the former server.
+    if (history !== this.#history) return;
     const last = this.#reads.at(-1);
+    // Readers that share this source may not have read this server yet: whose last read is older reads everything.
+    if (!last && this.#isSuccessor) this.#forgottenMs = nowMs - CLOCK_STEP_MS - 1;
     if (!last || secondOf(last.nowMs) !== secondOf(nowMs)) {
       this.#reads = [...this.#reads, { nowMs, horizon }];
     } else {
@@ -159,17 +186,22 @@ export class Horizons {
 
   /**
    * The first transaction that a read since `sinceMs` must cover; `EVERYTHING` if `sinceMs` is before or after all
-   * remembered reads.
+   * remembered reads, or if the server has another history than at those.
    */
-  from(sinceMs: number): bigint {
+  from(sinceMs: number, { horizon, history }: Pick<Head, 'horizon' | 'history'>): bigint {
+    const from = this.#lookUp(sinceMs);
+    // Transaction numbers only grow: a lower one is of another history too.
+    if (history === this.#history && horizon >= from) return from;
+    this.#isSuccessor = this.#history !== undefined;
+    this.#history = history;
+    this.#reads = [];
+    return EVERYTHING;
+  }
+
+  #lookUp(sinceMs: number): bigint {
     if (sinceMs <= this.#forgottenMs) return EVERYTHING;
     const candidates = this.#reads.filter(({ nowMs }) => nowMs >= sinceMs).map(({ horizon }) => horizon);
     return candidates.length === 0 ? EVERYTHING : candidates.reduce(older);
-  }
-
-  /** Forgets every read, when the server has another history. */
-  clear(): void {
-    this.#reads = [];
   }
 
   #forgetFirst(): void {

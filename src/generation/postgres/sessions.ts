@@ -146,7 +146,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'user name or password is wrong',
   '3D000': 'the database does not exist',
   '3F000': 'the schema of the table does not exist',
-  '42501': 'the user lacks a privilege: SELECT to read, INSERT and UPDATE to publish, CREATE to create the table',
+  '42501':
+    'the user lacks a privilege: SELECT to read, INSERT and UPDATE to publish, ' +
+    'DELETE to remove old floors, CREATE to create the table',
   '42P01': 'the table does not exist; create it with createTable: true or with the SQL of postgresSchema()',
   '25006': 'this server is read-only; use the URL of the primary',
   '57P01': 'the server has ended the connection',
@@ -159,4 +161,9 @@ export function postgresFailure(error: unknown): SourceError {
   const advice = Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined;
   const detail = advice === undefined ? describeFailure(error) : `${advice} (${code})`;
   return new SourceError(`PostgreSQL: ${detail}`, { cause: error });
+}
+
+/** Whether a statement failed because of its data (SQLSTATE classes 22, 23 and 54), such as a text that the encoding lacks. */
+export function isRefusedRow(error: unknown): boolean {
+  return /^(22|23|54)/.test(String(ownValue(ownValue(error, 'cause'), 'code')));
 }

@@ -6,12 +6,14 @@ import { consoleLogger } from '../../core/logger';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import { requirePublishable } from '../generation';
+import { FloorBatches } from './batch';
 import { postgresReader, sentinelReader } from './read';
 import type { PostgresReaderOptions } from './read';
-import { PostgresSessions } from './sessions';
+import { PostgresSessions, isRefusedRow } from './sessions';
 import type { PostgresPool, PostgresSession } from './sessions';
-import { SENTINEL, postgresPreparation, postgresTable, upsertOf } from './table';
+import { HORIZON, SENTINEL, postgresPreparation, postgresTable, publishOf, upsertOf } from './table';
 import type { PostgresTable } from './table';
+import { postgresTrim } from './trim';
 import type { GenerationSentinel, GenerationSource, PublishingSource } from '../source';
 import { SourceError, describeFailure } from '../source-error';
 import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
@@ -33,6 +35,11 @@ export interface PostgresGenerationsOptions extends Pick<Dependencies, 'schedule
    * `GenerationSentinel`. `false` for publishers that write none. Default `true`.
    */
   readonly sentinel?: boolean | undefined;
+  /**
+   * The longest `maxTokenAgeSeconds` of the processes that read, in ms. `publish()` removes floors that are an hour older:
+   * they can discard no living token. A process that accepts longer tokens responds with 503. Default 86400000, a day.
+   */
+  readonly maxTokenAgeMs?: number | undefined;
   /** Longest time for one statement, in ms. Default 5000. */
   readonly timeoutMs?: number | undefined;
   /** Pause between two checks of the connection that listens, in ms. Default 15000. */
@@ -41,7 +48,10 @@ export interface PostgresGenerationsOptions extends Pick<Dependencies, 'schedule
 
 type Key = keyof PostgresGenerationsOptions;
 
-const OPTIONS = ['pool', 'table', 'createTable', 'sentinel', 'timeoutMs', 'heartbeatMs', 'schedule', 'logger'] as const;
+const OPTIONS = [
+  ...(['pool', 'table', 'createTable', 'sentinel', 'maxTokenAgeMs', 'timeoutMs', 'heartbeatMs'] as const),
+  ...(['schedule', 'logger'] as const),
+];
 
 /**
  * Floors in one table of PostgreSQL (13 or later), for reading and for publishing; LISTEN is the hint.
@@ -63,11 +73,11 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
   const logger = options.logger ?? consoleLogger;
   const schedule = given.callable('schedule', systemSchedule);
   const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
+  const maxTokenAgeMs = given.number('maxTokenAgeMs', 86_400_000, { unit: 'ms', min: 1_000, integer: true });
   const heartbeatMs = given.number('heartbeatMs', 15_000, { unit: 'ms', min: 1, max: 3_600_000 });
   const sessions = new PostgresSessions({ pool, timeoutMs, schedule });
   const create = given.boolean('createTable', false);
   const withSentinel = given.boolean('sentinel', true);
-  const upsert = upsertOf(table);
   const prepare = postgresPreparation({ sessions, table, create, logger });
 
   if (pool.options && !pool.options.connectionTimeoutMillis) {
@@ -80,15 +90,24 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
     logger.info({ table: table.name, detail: describeFailure(error) }, 'an idle connection to PostgreSQL is lost');
   });
 
-  /** One statement, which is its own transaction. */
-  async function write(clientId: string, generation: number): Promise<void> {
-    await prepare();
-    await sessions.use((query) => query(upsert, [clientId, generation]));
-  }
+  const publishing = publishOf(table, maxTokenAgeMs);
+  const trim = postgresTrim({ sessions, table, schedule, logger, maxTokenAgeMs });
+  const batches = new FloorBatches({
+    // One statement, which is its own transaction.
+    async send(floors) {
+      await prepare();
+      const [clientIds, generations] = [floors.map(([clientId]) => clientId), floors.map(([, number]) => number)];
+      await sessions.use((query) => query(publishing, [clientIds, generations]));
+    },
+    isRefusal: isRefusedRow,
+  });
 
   const sentinel: GenerationSentinel = {
     read: sentinelReader({ sessions, table, prepare }),
-    write: (generation) => write(SENTINEL, generation),
+    async write(generation) {
+      await prepare();
+      await sessions.use((query) => query(upsertOf(table), [SENTINEL, generation]));
+    },
   };
 
   return {
@@ -97,12 +116,13 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
     watch: postgresWatch({ sessions, table, prepare, heartbeatMs, schedule }),
     async publish(clientId, generation) {
       requirePublishable(clientId, generation);
-      requireIndexable(clientId);
-      await write(clientId, generation);
+      requireStorable(clientId);
+      await batches.publish(clientId, generation);
+      trim.due();
     },
-    close() {
+    async close() {
+      await trim.close();
       sessions.close();
-      return Promise.resolve();
     },
   };
 }
@@ -152,7 +172,8 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Pu
 /** An index row must fit into a third of a page, which leaves 2,692 bytes for a text. */
 const MAX_CLIENT_ID_BYTES = 2_600;
 
-function requireIndexable(clientId: string): void {
+function requireStorable(clientId: string): void {
+  if (clientId === HORIZON) throw new TypeError('publish(): this client id is reserved for the horizon of the table');
   if (Buffer.byteLength(clientId) <= MAX_CLIENT_ID_BYTES) return;
   throw new TypeError(`publish(): client id must have at most ${MAX_CLIENT_ID_BYTES} bytes to be stored in PostgreSQL`);
 }

@@ -5,7 +5,10 @@ import { FakeClient, HEALTHY, fakeSource } from './fake';
 /** Whether the table exists, look by look. */
 function looks(...found: readonly boolean[]) {
   const left = [...found];
-  return { 'SELECT FROM pg_class': () => (left.shift() === true ? [{}] : []) };
+  return {
+    'SELECT FROM pg_class': (values: unknown[] | undefined) =>
+      String(values).endsWith('_age"') || left.shift() === true ? [{}] : [],
+  };
 }
 
 const LOOK = 'SELECT FROM pg_class WHERE oid = to_regclass($1)';
@@ -58,6 +61,10 @@ it.each([
 ])('the schema of %s names the table and its functions', (table, quoted, stamp, notify) => {
   const sql = postgresSchema(table);
   expect(sql).toContain(`CREATE TABLE ${quoted} (`);
+  // In the schema of its table, whatever the search path.
+  expect(sql).toContain(
+    `CREATE INDEX ${stamp.replace(/^.*\./, '').replace('_stamp', '_age')} ON ${quoted} (generation)`,
+  );
   for (const name of [stamp, notify]) {
     expect(sql).toContain(`CREATE FUNCTION ${name}() RETURNS trigger`);
     expect(sql).toContain(`EXECUTE FUNCTION ${name}();`);

@@ -60,11 +60,12 @@ export class FakePool extends EventEmitter implements PostgresPool {
 }
 
 /** What a healthy primary says about a read. */
-export const HEAD = { horizon: '750', now_ms: String(START), standby: 'false', stamped: 'true' };
+export const HEAD = { horizon: '750', now_ms: String(START), standby: 'false', history: 'a server', stamped: 'true' };
 
 export const HEALTHY: Script = {
   'SELECT pg_snapshot_xmin': [HEAD],
   'SELECT FROM pg_listening_channels': [{}],
+  'SELECT FROM pg_class': [{}],
   FETCH: [{ client_id: 'pos', generation: '1800000000001' }],
 };
 

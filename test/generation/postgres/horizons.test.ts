@@ -1,6 +1,25 @@
 import fc from 'fast-check';
-import { EVERYTHING, Horizons } from '../../../src/generation/postgres/read';
+import { EVERYTHING, Horizons as SourceHorizons } from '../../../src/generation/postgres/read';
 import { START } from '../fixtures';
+
+/** What is known about one server, whose transaction numbers are beyond all of these tests until they say otherwise. */
+class Horizons {
+  readonly #horizons = new SourceHorizons();
+  history = 'a server';
+  latest = 10_000n;
+
+  constructor() {
+    this.from(0);
+  }
+
+  note(nowMs: number, horizon: bigint, history = this.history): void {
+    this.#horizons.note({ nowMs, horizon, history });
+  }
+
+  from(sinceMs: number): bigint {
+    return this.#horizons.from(sinceMs, { horizon: this.latest, history: this.history });
+  }
+}
 
 describe('Horizons', () => {
   it('asks for everything when nothing is known, for 0, and for a time after every read', () => {
@@ -57,11 +76,30 @@ describe('Horizons', () => {
     expect(horizons.from(START + 1)).toBe(701n);
   });
 
-  it('knows nothing after another history has begun', () => {
+  it.each<[string, (horizons: Horizons) => void]>([
+    ['a server that was started later', (horizons) => (horizons.history = 'another server')],
+    ['a server whose transaction numbers are lower', (horizons) => (horizons.latest = 699n)],
+  ])('knows nothing of %s, for each of its readers', (_, change) => {
     const horizons = new Horizons();
     horizons.note(START, 700n);
-    horizons.clear();
+    horizons.note(START + 4_000, 710n);
+    change(horizons);
     expect(horizons.from(START)).toBe(EVERYTHING);
+    horizons.latest = 800n;
+    horizons.note(START + 5_000, 690n);
+    // Another reader, which has not read this server yet.
+    expect(horizons.from(START + 3_000)).toBe(EVERYTHING);
+    expect(horizons.from(START + 4_000)).toBe(690n);
+  });
+
+  it('ignores the late end of a read of the former server', () => {
+    const horizons = new Horizons();
+    horizons.note(START, 700n);
+    const former = horizons.history;
+    horizons.history = 'another server';
+    horizons.from(START);
+    horizons.note(START + 1_000, 720n, former);
+    expect(horizons.from(START + 1_000)).toBe(EVERYTHING);
   });
 });
 

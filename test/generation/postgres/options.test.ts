@@ -54,6 +54,10 @@ describe('postgresGenerations', () => {
     [{ pool: { connect() {}, options: { max: 1 } } }, 'option "pool" must be a pool of at least two connections'],
     [{ pools: {} }, 'unknown option "pools"; did you mean "pool"?'],
     [{ pool: { connect() {} }, createTable: 'yes' }, 'option "createTable" must be true or false, got "yes"'],
+    [
+      { pool: { connect() {} }, maxTokenAgeMs: 0.5 },
+      'option "maxTokenAgeMs" must be a whole number of ms from 1000 to 9007199254740991, got 0.5',
+    ],
     [{ pool: { connect() {} }, timeoutMs: 0 }, 'option "timeoutMs" must be a number of ms from 1 to 600000, got 0'],
     [{ pool: { connect() {} }, heartbeatMs: -1 }, 'option "heartbeatMs" must be a number of ms from 1 to 3600000'],
   ])('refuses %j', (options, message) => {
@@ -89,6 +93,8 @@ describe('postgresGenerations', () => {
     expect(statements.map((asked) => /"[^(]*"/.exec(asked)?.[0] ?? asked)).toEqual([
       '"Shop"."Floors"',
       'FETCH FORWARD 2000 FROM floors',
+      // What publishes, and what removes old floors.
+      '"Shop"."Floors"',
       '"Shop"."Floors"',
       '"Floors"',
     ]);

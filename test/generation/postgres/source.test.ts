@@ -2,11 +2,18 @@ import { SourceError } from '../../../src/generation/source-error';
 import { settle } from '../../support/fake-time';
 import { START } from '../fixtures';
 import { fakeSource, HEAD } from './fake';
+import type { FakeClient } from './fake';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
 function failing(code: string): Error {
   return Object.assign(new Error('postgres://pos:hunter2@db said no'), { code });
+}
+
+/** Rows of a table, page by page. */
+function pages(count: number): () => unknown[] {
+  const rows = Array.from({ length: count }, (_, n) => ({ client_id: `c${n}`, generation: '5' }));
+  return () => rows.splice(0, 2_000);
 }
 
 describe('a read', () => {
@@ -39,8 +46,8 @@ describe('a read', () => {
       {
         where:
           '(changed_in >= $1::xid8 AND changed_in < pg_snapshot_xmax(pg_current_snapshot())) OR ' +
-          'changed_at >= to_timestamp($2::double precision / 1000)',
-        values: [['750', START - 60_000]],
+          'changed_at >= to_timestamp($2::double precision / 1000) OR client_id = $3',
+        values: [['750', START - 60_000, '\u0001horizon']],
       },
     ]);
   });
@@ -54,9 +61,52 @@ describe('a read', () => {
   });
 
   it('fetches page by page', async () => {
-    const rows = Array.from({ length: 2_001 }, (_, n) => ({ client_id: `c${n}`, generation: '5' }));
-    const { source } = fakeSource({ FETCH: () => rows.splice(0, 2_000) });
+    const { source } = fakeSource({ FETCH: pages(2_001) });
     expect([...(await source.read(0)).floors]).toHaveLength(2_001);
+  });
+
+  it('hands over each page while the next one is fetched, and keeps none', async () => {
+    const fetch = pages(4_500);
+    const events: string[] = [];
+    const { source } = fakeSource({
+      FETCH: () => {
+        events.push('fetch');
+        return fetch();
+      },
+    });
+    const { floors } = await source.read(0, async (page) => {
+      events.push(`take ${[...page].length}`);
+      await settle();
+      events.push('taken');
+    });
+    expect([...floors]).toEqual([]);
+    expect(events).toEqual([
+      'fetch',
+      ...['fetch', 'take 2000', 'taken'],
+      ...['fetch', 'take 2000', 'taken'],
+      ...['take 500', 'taken'],
+    ]);
+  });
+
+  it('fails when a page cannot be taken, and its connection is not used again', async () => {
+    const { source, pool } = fakeSource({ FETCH: pages(4_500) });
+    await expect(source.read(0, () => Promise.reject(new Error('closed')))).rejects.toThrow('closed');
+    expect(pool.clients[0]?.released).toEqual([true]);
+  });
+
+  it('resumes a second before it, whatever the overlap: transactions tell what is new', async () => {
+    expect(await fakeSource().source.read(0)).toMatchObject({ nowMs: START, resumeMs: START - 1_000 });
+  });
+
+  it('tells the horizon of the table, which is not a floor', async () => {
+    const rows = [
+      { client_id: 'pos', generation: '1800000000001' },
+      { client_id: '\u0001horizon', generation: '1799900000000' },
+      { client_id: '', generation: '1800000000002' },
+    ];
+    const whole = await fakeSource({ FETCH: rows }).source.read(0);
+    expect([[...whole.floors], whole.completeFromMs]).toEqual([[['pos', START + 1]], 1_799_900_000_000]);
+    expect(await fakeSource().source.read(0)).not.toHaveProperty('completeFromMs');
   });
 
   it('survives a connection that breaks as its last statement ends, and gives it back once', async () => {
@@ -193,8 +243,8 @@ describe('errors without a waiting caller', () => {
 });
 
 describe('publish', () => {
-  it.each(['a\0b', '\ud800', 'x\udc00'])(
-    'refuses the client id %j, which would be another one in the store',
+  it.each(['a\0b', '\ud800', 'x\udc00', '\u0001horizon', 'x'.repeat(2_601)])(
+    'refuses the client id %j, which the table cannot hold',
     async (id) => {
       const { source, pool } = fakeSource();
       await expect(source.publish(id, 5)).rejects.toThrow(TypeError);
@@ -205,11 +255,13 @@ describe('publish', () => {
   it('is one statement, which merges by max', async () => {
     const { source, pool } = fakeSource();
     await source.publish('pos', START);
-    expect(pool.clients[0]?.asked).toEqual([
-      'INSERT INTO "tillgate_generations" AS known (client_id, generation) VALUES ($1, $2) ' +
-        'ON CONFLICT (client_id) DO UPDATE SET generation = greatest(known.generation, excluded.generation)',
+    const { asked, values } = pool.clients[0] as FakeClient;
+    expect(asked).toEqual([
+      expect.stringMatching(
+        /^INSERT INTO "tillgate_generations" AS known .* FROM unnest\(.* ORDER BY client_id COLLATE "C" ON CONFLICT \(client_id\) DO UPDATE SET generation = greatest\(known.generation, excluded.generation\)$/,
+      ),
     ]);
-    expect(pool.clients[0]?.values).toEqual([['pos', START]]);
+    expect(values).toEqual([[['pos'], [START]]]);
   });
 
   it('creates the table once if asked to, and asks again after a failure', async () => {
