@@ -66,10 +66,12 @@ export class SourceReader {
     // The source's clock has stepped back before `sinceMs`: changes before that time would be missing.
     if (snapshot.nowMs < sinceMs) snapshot = await this.#request(0);
     this.#requireComplete(snapshot);
-    const resumeMs = ownTime(snapshot, 'resumeMs') ?? snapshot.nowMs - this.#options.overlapMs;
+    const ageMs = Math.max(0, ownTime(snapshot, 'ageMs') ?? 0);
+    // The next response may come from another relay, which learned of a change while this one was out of date.
+    const resumeMs = ownTime(snapshot, 'resumeMs') ?? snapshot.nowMs - ageMs - this.#options.overlapMs;
     // Counters have no time to ask from, so such a source is always read whole.
     this.#sinceMs = this.#hasCounters ? 0 : Math.max(0, resumeMs);
-    return Math.max(0, ownTime(snapshot, 'ageMs') ?? 0);
+    return ageMs;
   }
 
   async #request(sinceMs: number): Promise<GenerationSnapshot> {

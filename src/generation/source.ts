@@ -19,6 +19,8 @@ export interface GenerationSnapshot {
   readonly completeFromMs?: number;
   /** Age of the floors at the read, in ms: of a source that follows another one. Default 0. */
   readonly ageMs?: number;
+  /** Names of the relays that the floors came through, the nearest last. A relay that finds its own name refuses the read. */
+  readonly via?: readonly string[];
 }
 
 /** Receives one page of a large response; the source waits for it before it asks for the next page. */

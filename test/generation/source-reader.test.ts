@@ -132,6 +132,15 @@ describe('reading a source', () => {
     await expect(open(source).reader.read()).resolves.toBe(0);
   });
 
+  it('overlaps reads by the age of the floors too: the next response may come from another relay', async () => {
+    const source = new ScriptedSource();
+    source.respond = () => ({ floors: [], nowMs: START, ageMs: 700 });
+    const { reader } = open(source);
+    await reader.read();
+    await reader.read();
+    expect(source.asked).toEqual([0, START - 60_700]);
+  });
+
   it('counts the age of the floors as staleness', async () => {
     const source = new ScriptedSource();
     source.respond = () => ({ floors: [], nowMs: START, ageMs: 700 });

@@ -1,9 +1,9 @@
-import type { Schedule } from '../../core/clock';
+import type { Schedule, Timer } from '../../core/clock';
 import { ownValue } from '../../core/objects';
 import { describe } from '../../core/options';
 import { isSecureUrl } from '../../core/urls';
 import type { Fetch } from '../../token/keys/fetch-json';
-import { SourceError, describeFailure } from '../source-error';
+import { SourceError, describeFailure, noResponse } from '../source-error';
 
 /** URL of a token server's `/generations`, and the headers of every request. */
 export interface HttpTarget {
@@ -121,12 +121,16 @@ export class HttpClient {
     exchange.abort(new SourceError('closed'));
   }
 
-  /** Runs `work` on one exchange that is aborted at the time limit. */
-  async bounded<Value>(exchange: AbortController, work: () => Promise<Value>): Promise<Value> {
+  /** Runs `work` on one exchange that is aborted at the time limit, which starts anew with each call of `progress`. */
+  async bounded<Value>(exchange: AbortController, work: (progress: () => void) => Promise<Value>): Promise<Value> {
     const { timeoutMs, schedule } = this.#options;
-    const timer = schedule(() => exchange.abort(new SourceError(`no response within ${timeoutMs} ms`)), timeoutMs);
+    const start = (): Timer => schedule(() => exchange.abort(noResponse(timeoutMs)), timeoutMs);
+    let timer = start();
     try {
-      return await work();
+      return await work(() => {
+        timer.cancel();
+        timer = start();
+      });
     } catch (error) {
       throw this.failure(exchange, error);
     } finally {
@@ -155,7 +159,8 @@ export class HttpClient {
   failure(exchange: AbortController, error: unknown): SourceError {
     const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : error;
     const name = loggableUrl(this.#options.target.url);
-    return new SourceError(`GET ${name}: ${describeFailure(reason)}`, { cause: error });
+    const via = error instanceof SourceError ? error.via : undefined;
+    return new SourceError(`GET ${name}: ${describeFailure(reason)}`, { cause: error, via });
   }
 
   close(): void {
@@ -169,12 +174,15 @@ function isConnectionReset(error: unknown): boolean {
   return code === 'ECONNRESET' || code === 'UND_ERR_SOCKET';
 }
 
-/** @throws SourceError when a response is not 200 with one of the expected content types. */
-export function requireOk(response: Response, contentType: RegExp, expected: string): void {
+/**
+ * @param via - the relays that the response came through
+ * @throws SourceError when a response is not 200 with one of the expected content types.
+ */
+export function requireOk(response: Response, contentType: RegExp, expected: string, via?: readonly string[]): void {
   if (response.status >= 300 && response.status < 400) {
     throw new SourceError(`responded with ${response.status}; redirects are refused, configure the final URL`);
   }
-  if (response.status !== 200) throw new SourceError(`responded with ${response.status}, expected 200`);
+  if (response.status !== 200) throw new SourceError(`responded with ${response.status}, expected 200`, { via });
   if (!contentType.test(response.headers.get('content-type') ?? '')) {
     throw new SourceError(`responded with another content type than ${expected}`);
   }

@@ -80,7 +80,7 @@ describe('a response in lines', () => {
     ['an empty line', `${HEAD}\n${POS}`, 'invalid JSON'],
     ['a line that is not a floor', `${HEAD}${POS}{"client_id":"","generation":1}\n`, 'not a floor (floors[1])'],
     ['a generation that is not an integer', `${HEAD}{"client_id":"a","generation":1e400}\n`, 'not a floor (floors[0])'],
-    ['a line without an end', `${HEAD}${' '.repeat(70_000)}`, 'a line of more than 65536 characters'],
+    ['a line without an end', `${HEAD}${' '.repeat(70_000)}`, 'a line of more than 65536 bytes'],
     ['broken UTF-8', Buffer.from(`${HEAD}"\xff"\n`, 'latin1'), 'invalid UTF-8'],
     ['half a character at its end', Buffer.concat([Buffer.from(HEAD), Buffer.of(0xc3)]), 'invalid UTF-8'],
   ])('with %s is refused', async (_, body, expected) => {
