@@ -133,6 +133,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   algorithms: '`string[]`',
   keys: 'JWK Set',
   preset: '[preset](issuers.md)',
+  scopes: '[`ScopeOptions`](#scopes)',
 };
 
 function optionTable(names: readonly string[]): string {

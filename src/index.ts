@@ -12,7 +12,8 @@ export type { AuthenticateOptions, GateOptions, IssuerOptions } from './express/
 export type { Decision } from './express/decision';
 export { explain } from './express/explain';
 export type { Explanation } from './express/explain';
-export { requireAuthenticated, requireClaim, requireScope } from './express/guard';
+export { defineScopes, requireAuthenticated, requireClaim, requireScope } from './express/guard';
+export type { DefinedScopes } from './express/guard';
 export { protectedResourceMetadata } from './express/metadata';
 export { problemHandler } from './express/problem-handler';
 export type { Auth, Middleware } from './express/request';
@@ -20,3 +21,4 @@ export { sendProblem } from './express/respond';
 export type { ProblemResponse } from './express/respond';
 export type { SignalsReceiverOptions } from './express/signals-options';
 export { signalsReceiver } from './express/signals-receiver';
+export type { ScopeOptions } from './token/scope-options';

@@ -25,25 +25,29 @@ export interface NumberBounds {
 /**
  * Opens the options of `factory` for reading.
  *
+ * @param parent - the option whose value `options` is, for messages: `"introspection.url"`
  * @throws TypeError when `options` is not an object or has a key that is not in `known`.
  */
 export function readOptions<Key extends string>(
   factory: string,
   options: unknown,
   known: readonly Key[],
+  parent = '',
 ): OptionReader<Key> {
+  const prefix = parent === '' ? '' : `${parent}.`;
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new TypeError(`${factory}(): expected an options object, got ${describe(options)}`);
+    const expected = parent === '' ? 'expected an options object' : `option "${parent}" must be an object`;
+    throw new TypeError(`${factory}(): ${expected}, got ${describe(options)}`);
   }
   for (const key of Object.keys(options)) {
     if (!known.includes(key as Key)) {
-      throw new TypeError(`${factory}(): unknown option ${JSON.stringify(key)}${didYouMean(key, known)}`);
+      throw new TypeError(`${factory}(): unknown option ${JSON.stringify(prefix + key)}${didYouMean(key, known)}`);
     }
   }
   const values = ownMembers(options) as Record<Key, unknown>;
 
   function refuse(key: Key, expected: string): never {
-    throw new TypeError(`${factory}(): option "${key}" must be ${expected}, got ${describe(values[key])}`);
+    throw new TypeError(`${factory}(): option "${prefix}${key}" must be ${expected}, got ${describe(values[key])}`);
   }
   return {
     refuse,

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Dependencies } from '../core/dependencies';
 import type { PresetName } from '../core/preset-names';
 import type { GenerationSource } from '../generation/source';
+import type { ScopeOptions } from '../token/scope-options';
 import type { Decision } from './decision';
 
 /** How tokens of one issuer are verified. */
@@ -18,6 +19,8 @@ export type IssuerOptions = {
   readonly preset?: PresetName | undefined;
   /** Accepted signature algorithms. Default: RS, PS, ES 256/384/512 and EdDSA. */
   readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA')[] | undefined;
+  /** Which claims hold permissions, and which scopes their names grant. Default: the claim of the preset, each name a scope. */
+  readonly scopes?: ScopeOptions | undefined;
   /** Claim that holds the generation; `'iat'` compares the issue time, `false` switches the check off. Default: by preset. */
   readonly generationClaim?: string | false | undefined;
   /**

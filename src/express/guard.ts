@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { consoleLogger } from '../core/logger';
 import { ownValue } from '../core/objects';
-import { describe } from '../core/options';
+import { describe, didYouMean } from '../core/options';
 import { routeOf, stateOf } from './request';
 import type { Auth, GateRequest, Middleware, Next } from './request';
 import { handleRejection, sendInternalError } from './respond';
-import { readRequirement, satisfies, scopesOf } from './scope-requirement';
+import { readRequirement, readScopeList, satisfies, scopesOf } from './scope-requirement';
 import type { ScopeRequirement } from './scope-requirement';
 
 /**
@@ -29,11 +29,59 @@ import type { ScopeRequirement } from './scope-requirement';
 export function requireScope(...scopes: readonly [string, ...string[]]): Middleware;
 export function requireScope(scopes: readonly string[] | { readonly anyOf: readonly string[] }): Middleware;
 export function requireScope(...args: readonly unknown[]): Middleware {
-  const requirement = readRequirement(args);
+  return scopeGuard(readRequirement(args));
+}
+
+function scopeGuard(requirement: ScopeRequirement): Middleware {
   const requiredScopes = scopesOf(requirement);
   return makeGuard('requireScope', requirement, ({ scopes }) =>
     satisfies(scopes, requirement) ? undefined : new AuthError('insufficient_scope', { requiredScopes }),
   );
+}
+
+/** The scopes of an API, declared once. */
+export interface DefinedScopes<Scope extends string> {
+  readonly scopes: readonly Scope[];
+  /**
+   * `requireScope()` for these scopes: any other one does not compile.
+   *
+   * @throws TypeError when a scope is not one of them
+   */
+  readonly requireScope: {
+    (...scopes: readonly [Scope, ...Scope[]]): Middleware;
+    (scopes: readonly Scope[] | { readonly anyOf: readonly Scope[] }): Middleware;
+  };
+}
+
+/**
+ * Declares the scopes of an API and makes a `requireScope()` that knows no others, so that a misspelt scope is found
+ * before the first request.
+ *
+ * @throws TypeError when no scope is given, or one is not a scope-token (RFC 6749 section 3.3)
+ *
+ * @example
+ * ```ts
+ * import { Router } from 'express';
+ * import { defineScopes } from 'tillgate';
+ *
+ * const { requireScope } = defineScopes(['orders:read', 'orders:write']);
+ *
+ * const orders = Router();
+ * orders.get('/', requireScope('orders:read'), (req, res) => res.json([]));
+ * ```
+ */
+export function defineScopes<const Scope extends string>(scopes: readonly Scope[]): DefinedScopes<Scope> {
+  const defined = readScopeList(scopes, 'defineScopes');
+  return {
+    scopes: defined as readonly Scope[],
+    requireScope(...args: readonly unknown[]) {
+      const requirement = readRequirement(args);
+      const unknown = scopesOf(requirement).find((scope) => !defined.includes(scope));
+      if (unknown === undefined) return scopeGuard(requirement);
+      const what = `${JSON.stringify(unknown)} is not one of the defined scopes`;
+      throw new TypeError(`requireScope(): ${what}${didYouMean(unknown, defined)}`);
+    },
+  };
 }
 
 /**

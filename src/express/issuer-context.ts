@@ -6,6 +6,8 @@ import { keyFetcher } from '../token/keys/fetch-keys';
 import type { KeySource } from '../token/keys/key-set';
 import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
+import { scopeReader } from '../token/scopes';
+import type { ScopeReader } from '../token/scopes';
 import type { SignatureQueue } from '../token/signature-queue';
 import { tokenVerifier } from '../token/verify';
 import type { TokenVerifier } from '../token/verify';
@@ -17,6 +19,8 @@ export interface IssuerContext {
   readonly issuer: string;
   readonly keys: KeySource;
   readonly verifier: TokenVerifier;
+  /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
+  readonly readScopes: ScopeReader;
   /** Absent where the generation check is switched off. */
   readonly generations: GenerationVerifier | undefined;
 }
@@ -30,11 +34,11 @@ export function openIssuer(
   signatures: SignatureQueue,
   dependencies: GateDependencies,
 ): IssuerContext {
-  const { issuer, algorithms } = settings;
+  const { issuer, algorithms, preset, scopes } = settings;
   const keys = openKeys(settings, dependencies);
   const generations = openGenerations(settings, dependencies);
   const verifier = tokenVerifier({ rules: settings, algorithms, keys, signatures, clock: dependencies.clock });
-  return { issuer, keys, verifier, generations };
+  return { issuer, keys, verifier, readScopes: scopeReader(preset.scopeClaims, scopes), generations };
 }
 
 /** State of an issuer, for operators. */

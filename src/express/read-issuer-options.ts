@@ -8,6 +8,8 @@ import { ALGORITHMS } from '../token/algorithms';
 import type { Algorithm } from '../token/algorithms';
 import { PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
+import { readScopeRule } from '../token/scope-options';
+import type { ScopeRule } from '../token/scopes';
 import type { Jwks } from '../token/keys/key-set';
 import type { IssuerOptions } from './authenticate-options';
 
@@ -21,6 +23,8 @@ export interface IssuerSettings {
   readonly jwksUri: string | undefined;
   readonly preset: Preset;
   readonly algorithms: readonly Algorithm[];
+  /** `undefined`: each name in the claim of the preset is a scope. */
+  readonly scopes: ScopeRule | undefined;
   /** Name of the claim; `undefined`: the check is off. */
   readonly generationClaim: string | undefined;
   readonly generationSource: GenerationSource | string | undefined;
@@ -47,6 +51,7 @@ export const ISSUER_KEYS = [
   'keys',
   'preset',
   'algorithms',
+  'scopes',
   'generationClaim',
   'generationSource',
   'maxStalenessMs',
@@ -101,6 +106,7 @@ export function readIssuer(
     jwksUri,
     preset,
     algorithms: readAlgorithms(read, options.algorithms),
+    scopes: options.scopes === undefined ? undefined : readScopeRule(options.scopes),
     generationClaim: readGenerationClaim(read, options.generationClaim, preset),
     generationSource: readSource(read, options.generationSource),
     maxStalenessMs: read.number('maxStalenessMs', 60_000, { unit: 'milliseconds', min: 1 }),

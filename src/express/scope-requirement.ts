@@ -27,14 +27,19 @@ export function readRequirement(args: readonly unknown[]): ScopeRequirement {
   return { allOf: readScopeList(args) };
 }
 
-function readScopeList(scopes: unknown): readonly string[] {
+/**
+ * Reads a list of scopes, each of them once; frozen.
+ *
+ * @throws TypeError when it is empty, or one is not a scope-token (RFC 6749 section 3.3)
+ */
+export function readScopeList(scopes: unknown, factory = 'requireScope'): readonly string[] {
   if (!Array.isArray(scopes) || scopes.length === 0) {
-    throw new TypeError(`requireScope(): expected at least one scope, got ${describe(scopes)}`);
+    throw new TypeError(`${factory}(): expected at least one scope, got ${describe(scopes)}`);
   }
   for (const scope of scopes) {
     if (typeof scope === 'string' && isScopeToken(scope)) continue;
     throw new TypeError(
-      `requireScope(): expected a scope without blanks, quotes and backslashes, got ${describe(scope)}`,
+      `${factory}(): expected a scope without blanks, quotes and backslashes, got ${describe(scope)}`,
     );
   }
   return Object.freeze([...new Set(scopes as string[])]);

@@ -98,12 +98,13 @@ export function openVerifier(settings: GateSettings): Verifier {
   };
 }
 
-/** Checks the claims, then the generation: only a token that passed every other check may raise a floor. */
+/** Checks the claims, then the generation: only a token that passed every other check may raise a floor. Then reads the scopes. */
 function accept(cached: CachedToken): Auth {
   const { context, signed } = cached;
   const verified = context.verifier.verifyClaims(signed);
-  const { issuer, clientId, subject, tokenId, scopes, expiresAtMs, claims } = verified;
+  const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
   const generation = context.generations?.verify(clientId, claims);
+  const scopes = Object.freeze(context.readScopes(claims));
   const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
   cached.accepted = { verified, auth };
   return auth;

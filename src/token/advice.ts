@@ -1,8 +1,9 @@
-import { ownValue } from '../core/objects';
+import { isObject, ownValue } from '../core/objects';
 import { describe } from '../core/options';
 import type { Reason } from '../core/reasons';
 import { parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
+import { namesAt } from './scopes';
 import { PRESETS } from './presets';
 import type { Preset } from './presets';
 import { recognizeToken } from './recognize';
@@ -52,9 +53,31 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
       return `alg is ${describe(ownValue(token.header, 'alg'))}: let the issuer sign with an accepted one, such as RS256`;
     case 'wrong_type':
       return `typ is ${describe(ownValue(token.header, 'typ'))}: let the issuer make access tokens of RFC 9068, or select the preset of its vendor`;
+    case 'insufficient_scope':
+      return scopeAdvice(token.claims, context.preset);
     default:
       return undefined;
   }
+}
+
+/** Where servers put permissions; Keycloak also under `resource_access.<client>.roles`. */
+const PERMISSION_CLAIMS = [['scope'], ['scp'], ['permissions'], ['roles'], ['realm_access', 'roles']] as const;
+const MAX_CLIENTS = 5;
+
+/** Which claims hold names that the preset does not read as scopes; `undefined`: none. */
+export function scopeAdvice(claims: Readonly<Record<string, unknown>>, { scopeClaims }: Preset): string | undefined {
+  const access = ownValue(claims, 'resource_access');
+  // Every token of Keycloak has roles of this client, for its own pages.
+  const clients = isObject(access) ? Object.keys(access).filter((client) => client !== 'account') : [];
+  const ofClients = clients.slice(0, MAX_CLIENTS).map((client) => ['resource_access', client, 'roles'] as const);
+  const read = scopeClaims.find((name) => Object.hasOwn(claims, name));
+  const others = [...PERMISSION_CLAIMS, ...ofClients].filter((path) => {
+    return namesAt(claims, path).some((name) => name !== '') && !(path.length === 1 && path[0] === read);
+  });
+  if (others.length === 0) return undefined;
+  const written = others.map((path) => (path.some((name) => /[./:]/.test(name)) ? path : path.join('.')));
+  const from = JSON.stringify(read === undefined ? written : [read, ...written]);
+  return `the token also has names in ${others.map((path) => JSON.stringify(path.join('.'))).join(', ')}: if they are permissions, read them with the option scopes: { from: ${from} } of authenticate()`;
 }
 
 const DEPENDS_ON_PRESET: ReadonlySet<Reason> = new Set<Reason>([

@@ -7,7 +7,6 @@ import type { VerificationKey } from './keys/jwk';
 import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
 import type { KeySource } from './keys/key-set';
-import { readScopes } from './scopes';
 import type { SignatureQueue } from './signature-queue';
 
 /** What the tokens of one issuer are verified against. */
@@ -28,7 +27,6 @@ export interface SignedToken {
 /** A token that passed every check but its generation. */
 export interface VerifiedToken extends CheckedClaims {
   readonly issuer: string;
-  readonly scopes: readonly string[];
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
@@ -67,7 +65,6 @@ export function tokenVerifier({ rules, algorithms, keys, signatures, clock }: Ve
         expiresAtMs: checked.expiresAtMs,
         acceptedFromMs: checked.acceptedFromMs,
         acceptedUntilMs: checked.acceptedUntilMs,
-        scopes: Object.freeze(readScopes(token.claims, preset.scopeClaims)),
         claims: freezeDeep(token.claims),
       };
     },

@@ -193,6 +193,13 @@ it('check shows where the tokens of a vendor carry client, scopes and generation
   expect(stdout).toContain(`(cid), scopes orders:read orders:write (scp), generation ${TIMES.iat}000 (iat)\n`);
 });
 
+it('check names other claims with permissions where the token has no scopes', async () => {
+  const claims = { ...RFC9068, scope: '', generation: NOW * 1000, permissions: ['orders:read'] };
+  const { exitCode, stdout } = await check({}, tokenOf(claims));
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(/scopes none \(scope\).*; the token also has names in "permissions": .* scopes: \{ from: /);
+});
+
 it('check recognizes an authorization server by its issuer, without a token', async () => {
   const issuer = 'https://login.test/realms/shop';
   const { exitCode, stdout } = await check({ issuer, env: { TILLGATE_AUTH_URL: issuer } });

@@ -59,6 +59,8 @@ describe('authenticate(): wrong options throw at construction', () => {
     ],
     [{ algorithms: [] }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got an empty array`],
     [{ algorithms: 'RS256' }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got "RS256"`],
+    [{ scopes: { form: ['roles'] } }, 'unknown option "scopes.form"; did you mean "from"?'],
+    [{ scopes: null }, 'option "scopes" must be an object, got null'],
     [{ generationClaim: true }, `option "generationClaim" must be ${CLAIM}, got true`],
     [{ generationClaim: '' }, `option "generationClaim" must be ${CLAIM}, got ""`],
     [{ generationClaim: { claim: 'iat' } }, `option "generationClaim" must be ${CLAIM}, got an object`],

@@ -30,6 +30,7 @@ describe('options that are left out', () => {
         clientIds: undefined,
         authUrl: ISSUER,
         algorithms: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
+        scopes: undefined,
         generationClaim: 'generation',
         generationSource: undefined,
         maxStalenessMs: 60_000,

@@ -77,6 +77,14 @@ const FEW = [1, 2, 9].map((index) => REQUESTS[index]!);
 
 const GATES: readonly [string, () => object][] = [
   ['given keys', () => ({ keys: jwks(testKey()), verifiedTokens: 0 })],
+  [
+    'scopes from several claims, mapped',
+    () => ({
+      keys: jwks(testKey()),
+      verifiedTokens: 0,
+      scopes: { from: ['scope', 'realm_access.roles'], map: { 'orders:read': ['orders:read'] } },
+    }),
+  ],
   ['an optional gate', () => ({ keys: jwks(testKey()), optional: true })],
   ['a remote key set and a generation source', remote],
 ];

@@ -116,3 +116,42 @@ describe('a token that looks like that of a vendor', () => {
     expect(adviceOn('invalid_claims', token())).toBeUndefined();
   });
 });
+
+describe('permissions in claims that the preset does not read', () => {
+  const ifPermissions = 'if they are permissions, read them with the option scopes:';
+  const roles = { roles: ['till'] };
+  it.each<[string, Record<string, unknown>, string, string]>([
+    ['realm roles', { realm_access: roles }, '"realm_access.roles"', '["scope","realm_access.roles"]'],
+    [
+      'roles of a client, but not those of the account pages',
+      { resource_access: { account: roles, shop: roles } },
+      '"resource_access.shop.roles"',
+      '["scope","resource_access.shop.roles"]',
+    ],
+    [
+      'a client with a dot in its name',
+      { resource_access: { 'shop.api': roles } },
+      '"resource_access.shop.api.roles"',
+      '["scope",["resource_access","shop.api","roles"]]',
+    ],
+    ['permissions, without scope', { scope: undefined, permissions: ['a'] }, '"permissions"', '["permissions"]'],
+    [
+      'a line break',
+      { resource_access: { 'a\nb': roles } },
+      '"resource_access.a\\nb.roles"',
+      '["scope","resource_access.a\\nb.roles"]',
+    ],
+  ])('are named after insufficient_scope: %s', (_what, claims, named, from) => {
+    expect(adviceOn('insufficient_scope', token({ claims }))).toBe(
+      `the token also has names in ${named}: ${ifPermissions} { from: ${from} } of authenticate()`,
+    );
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['there are none', {}],
+    ['they are empty', { roles: [], permissions: '', scp: [''] }],
+    ['they are something else', { roles: { till: true }, resource_access: ['shop'], realm_access: 'roles' }],
+  ])('are not named where %s', (_what, claims) => {
+    expect(adviceOn('insufficient_scope', token({ claims }))).toBeUndefined();
+  });
+});

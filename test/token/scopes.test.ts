@@ -1,4 +1,6 @@
-import { isScopeToken, readScopes } from '../../src/token/scopes';
+import { AuthError } from '../../src';
+import { isScopeToken, readScopes, scopeReader } from '../../src/token/scopes';
+import type { ScopeRule } from '../../src/token/scopes';
 
 describe('readScopes', () => {
   it.each<[string, Record<string, unknown>, readonly string[], readonly string[]]>([
@@ -43,3 +45,148 @@ it('readScopes() splits a string at blanks and drops empty and repeated scopes',
   expect(readScopes({ scope: 'a  b a ' }, ['scope'])).toEqual(['a', 'b']);
   expect(readScopes({ scp: ['a', '', 'a', 'b'] }, ['scp'])).toEqual(['a', 'b']);
 });
+
+type Claims = Readonly<Record<string, unknown>>;
+const scopesOf = (rule: Partial<ScopeRule>, claims: Claims, preset = ['scope']): readonly string[] =>
+  scopeReader(preset, { from: undefined, map: undefined, ...rule })(claims);
+
+describe('scopeReader(): where the names are', () => {
+  const keycloak = {
+    scope: 'profile',
+    realm_access: { roles: ['till', 'cook'] },
+    resource_access: { 'shop.api': { roles: ['order'] }, account: { roles: ['view'] } },
+  };
+  it.each<[string, readonly (readonly string[])[], Claims, readonly string[]]>([
+    ['one claim', [['scope']], keycloak, ['profile']],
+    ['a nested claim', [['realm_access', 'roles']], keycloak, ['till', 'cook']],
+    ['a member with a dot in its name', [['resource_access', 'shop.api', 'roles']], keycloak, ['order']],
+    [
+      'several claims together, in their order',
+      [['realm_access', 'roles'], ['scope']],
+      keycloak,
+      ['till', 'cook', 'profile'],
+    ],
+    ['a name in two claims once', [['a'], ['b']], { a: 'x y', b: ['y', 'x', 'z'] }, ['x', 'y', 'z']],
+    ['a claim named like a URL', [['https://a.test/roles']], { 'https://a.test/roles': ['x'] }, ['x']],
+    ['nothing where a path ends early', [['realm_access']], keycloak, []],
+    ['nothing where a path leads on', [['scope', 'roles']], keycloak, []],
+    ['nothing in an array', [['a', '0']], { a: ['x'] }, []],
+    ['nothing below null', [['a', 'b']], { a: null }, []],
+    ['nothing inherited', [['a', 'roles']], { a: Object.create({ roles: ['x'] }) as object }, []],
+    [
+      'nothing of the prototype',
+      [
+        ['__proto__', 'roles'],
+        ['constructor', 'name'],
+      ],
+      {},
+      [],
+    ],
+    ['an own member of that name', [['__proto__']], JSON.parse('{"__proto__":"x"}') as Claims, ['x']],
+    ['the other claims where one is not a list of names', [['a'], ['b']], { a: [{}], b: 'x' }, ['x']],
+    ['nothing in an array with a nested array', [['a']], { a: ['x', ['y']] }, []],
+    ['no name that is not a scope', [['a']], { a: ['Store Manager', 'a"b', 'gr\u00f6\u00dfe', 'x\n', 'x'] }, ['x']],
+  ])('reads %s', (_what, from, claims, expected) => {
+    expect(scopesOf({ from }, claims)).toEqual(expected);
+  });
+
+  it('reads the claim of the preset, the first that is present, where the rule names none', () => {
+    const map = new Map([['a', ['x']]]);
+    expect(scopesOf({ map }, { scope: 'b', scp: 'a' }, ['scp', 'scope'])).toEqual(['x']);
+    expect(scopesOf({ map }, { scope: 'a', scp: 'b' }, ['scp', 'scope'])).toEqual([]);
+  });
+
+  it('reads a list of ten thousand names', () => {
+    const roles = Array.from({ length: 10_000 }, (_, index) => `r${index}`);
+    expect(scopesOf({ from: [['roles']] }, { roles })).toEqual(roles);
+  });
+});
+
+describe('scopeReader(): what the names grant', () => {
+  const map = new Map<string, readonly string[]>([
+    ['Store Manager', ['orders:read', 'orders:write']],
+    ['till', ['orders:read']],
+    ['nothing', []],
+  ]);
+  it.each<[string, readonly string[], readonly string[]]>([
+    ['one to many', ['Store Manager'], ['orders:read', 'orders:write']],
+    ['many to one, once', ['till', 'Store Manager', 'till'], ['orders:read', 'orders:write']],
+    ['nothing for a name that is not in the map', ['orders:write', 'admin'], []],
+    ['nothing for another case', ['TILL', 'store manager'], []],
+    ['nothing for a name with blanks around it', [' till', 'till '], []],
+    ['nothing for names of every object', ['__proto__', 'constructor', 'toString', 'get'], []],
+    ['nothing for a name that is mapped to nothing', ['nothing'], []],
+  ])('maps %s', (_what, roles, expected) => {
+    expect(scopesOf({ from: [['roles']], map }, { roles })).toEqual(expected);
+  });
+
+  it('calls a function with the names and the claims, and takes what it returns, each scope once', () => {
+    const seen: unknown[] = [];
+    const claims = { roles: ['a', '', 'a', 'B c'] };
+    const granted = scopesOf(
+      {
+        from: [['roles']],
+        map: (...args) => {
+          seen.push(...args, Object.isFrozen(args[0]));
+          return ['x', 'y', 'x'];
+        },
+      },
+      claims,
+    );
+    expect(granted).toEqual(['x', 'y']);
+    expect(seen).toEqual([['a', 'B c'], claims, true]);
+  });
+
+  it('grants nothing where a function returns no scopes', () => {
+    expect(scopesOf({ map: () => [] }, { scope: 'a' })).toEqual([]);
+  });
+
+  const sparse = ['a', , 'b']; // eslint-disable-line no-sparse-arrays -- a hole is what it is about
+  it.each<[string, unknown]>([
+    ['a string', 'orders:read'],
+    ['undefined', undefined],
+    ['null', null],
+    ['true', true],
+    ['a set', new Set(['a'])],
+    ['an object that looks like an array', { 0: 'a', length: 1 }],
+    ['an array with a number', ['a', 17]],
+    ['an array with a hole', sparse],
+    ['an array with an empty string', ['a', '']],
+    ['two scopes in one string', ['a b']],
+    ['a quote', ['a"']],
+    ['a promise of scopes', Promise.resolve(['a'])],
+    ['a promise that rejects', Promise.reject(new Error('late'))],
+  ])('refuses the token where a function returns %s', (_what, returned) => {
+    const refused = refusalOf(() => scopesOf({ map: () => returned as string[] }, { scope: 'a' }));
+    expect(refused.reason).toBe('claim_refused');
+    expect(refused.privateDetail).toBe('option scopes.map did not return an array of scopes');
+  });
+
+  it('refuses the token where a function throws, with the cause for operators', () => {
+    const cause = new Error('secret detail');
+    const refused = refusalOf(() =>
+      scopesOf(
+        {
+          map: () => {
+            throw cause;
+          },
+        },
+        { scope: 'a' },
+      ),
+    );
+    expect([refused.reason, refused.privateDetail, refused.cause]).toEqual([
+      'claim_refused',
+      'option scopes.map threw',
+      cause,
+    ]);
+  });
+});
+
+function refusalOf(read: () => unknown): AuthError {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof AuthError) return error;
+  }
+  throw new Error('it was not refused');
+}

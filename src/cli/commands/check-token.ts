@@ -2,7 +2,7 @@ import { REASON_ADVICE } from '../../core/reason-advice';
 import type { Explanation, Gate } from '../../index';
 import { explain } from '../../index';
 import type { Settings } from '../../settings/settings';
-import { configurationAdvice } from '../../token/advice';
+import { configurationAdvice, scopeAdvice } from '../../token/advice';
 import type { AdvisedOption } from '../../token/advice';
 import { PRESETS } from '../../token/presets';
 import { failed, passed } from './finding';
@@ -35,15 +35,17 @@ export async function tokenFinding(gate: Gate, token: string, settings: Settings
     const { reason, detail } = checks.find(({ outcome }) => outcome === 'failed') ?? {};
     return failed('token', `${reason}: ${detail}`, adviceFor(explanation, token, settings) ?? '');
   }
-  const { clientIdClaims, scopeClaims, generationClaim } = PRESETS[settings.preset];
+  const preset = PRESETS[settings.preset];
+  const { clientIdClaims, scopeClaims, generationClaim } = preset;
   const present = (names: readonly string[]): string =>
     names.find((name) => Object.hasOwn(auth.claims, name)) ?? 'none';
   const generation =
     auth.generation === undefined
       ? 'not checked'
       : `${auth.generation} (${settings.generationClaim || generationClaim})`;
+  const advice = auth.scopes.length === 0 ? scopeAdvice(auth.claims, preset) : undefined;
   return passed(
     'token',
-    `accepted: client ${auth.clientId} (${present(clientIdClaims)}), scopes ${auth.scopes.join(' ') || 'none'} (${present(scopeClaims)}), generation ${generation}`,
+    `accepted: client ${auth.clientId} (${present(clientIdClaims)}), scopes ${auth.scopes.join(' ') || 'none'} (${present(scopeClaims)}), generation ${generation}${advice ? `; ${advice}` : ''}`,
   );
 }

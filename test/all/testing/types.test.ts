@@ -39,3 +39,21 @@ it('a user sees the types of the matchers, and which option is missing', () => {
     expect.stringContaining("Did you mean to write 'optional'?"),
   ]);
 }, 30_000);
+
+it('a scope that was not declared does not compile, in any form', () => {
+  const errors = errorsOf(`import { defineScopes } from '../../../src';
+    const { requireScope, scopes } = defineScopes(['orders:read', 'orders:write']);
+    requireScope('orders:read', 'orders:write');
+    requireScope(['orders:read']);
+    requireScope({ anyOf: ['orders:write'] });
+    type Scope = (typeof scopes)[number];
+    const map: Record<string, Scope[]> = { till: ['orders:read'] };
+    requireScope('ordrs:read');
+    requireScope('orders:read', 'ordrs:read');
+    requireScope(['ordrs:read']);
+    requireScope({ anyOf: ['ordrs:read'] });
+    requireScope();
+    const wrong: Scope = 'ordrs:read';`);
+  expect(errors).toHaveLength(6);
+  expect(errors.filter((error) => error.includes('"ordrs:read"'))).toHaveLength(5);
+}, 30_000);
