@@ -18,6 +18,8 @@ const FULL_SIZE = [
 
 const config: Config = {
   ...base,
+  globalSetup: '<rootDir>/test/all/setup/run-folder.cjs',
+  globalTeardown: '<rootDir>/test/all/setup/remove-run-folder.cjs',
   // Projects that install the package run their tests themselves.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/package/consumers/'],
   testMatch: ['<rootDir>/test/all/**/*.test.ts', ...FULL_SIZE.map((suite) => `<rootDir>/test/${suite}.test.ts`)],

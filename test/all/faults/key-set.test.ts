@@ -146,8 +146,8 @@ describe('a key set server that', () => {
     const seen = trials.get(name);
     expect(seen?.statuses).toEqual([200, 503, 200]);
     expect(seen?.detail).toMatch(detail);
-    // Twice as long on a machine that does other things as well.
-    expect(seen?.elapsedMs).toBeLessThan(2 * ms);
+    // The machine may do other things as well. A request has a time limit of 5 s, which no row of 1 s may reach.
+    expect(seen?.elapsedMs).toBeLessThan(5 * ms);
   });
 });
 

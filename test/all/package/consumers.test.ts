@@ -62,7 +62,7 @@ function consumer(name: string): Consumer {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-package-'));
-  tarball = await packTillgate(join(folder, 'package'));
+  tarball = await packTillgate();
   await Promise.all([runInTurn(ON_EXPRESS_4), runInTurn(ON_EXPRESS_5)]);
 }, 600_000);
 

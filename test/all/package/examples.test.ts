@@ -11,8 +11,8 @@ let tarball: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-examples-'));
-  tarball = await packTillgate(join(folder, 'package'));
-}, 120_000);
+  tarball = await packTillgate();
+}, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 it.each(['express5-typescript', 'express4-commonjs', 'nestjs'])(

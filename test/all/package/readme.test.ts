@@ -15,7 +15,7 @@ let installed: Ended;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-readme-'));
-  const tarball = await packTillgate(join(folder, 'package'));
+  const tarball = await packTillgate();
   await writeFile(
     join(folder, 'package.json'),
     JSON.stringify({ dependencies: { express: '^5.0.0' }, devDependencies: { supertest: '^7.0.0' } }),

@@ -1,6 +1,8 @@
-import { cp } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { files } from '../../../package.json';
+import { eventually } from '../support/eventually';
 import { node, npm } from './npm';
 import type { Ended } from './npm';
 
@@ -10,19 +12,46 @@ const TSC = require.resolve('typescript/bin/tsc');
 /** What the package holds besides the build. */
 const SHIPPED = ['package.json', ...files.filter((name) => name !== 'dist')];
 
-/** Builds the package into `folder`, whatever `dist/` holds, and returns the path of its tarball. */
-export async function packTillgate(folder: string): Promise<string> {
+let packed: Promise<string> | undefined;
+
+/**
+ * Builds the package, whatever `dist/` holds, and returns the path of its tarball. The suites of one run share it: the
+ * first one builds, the others wait.
+ */
+export function packTillgate(): Promise<string> {
+  return (packed ??= packOnce(join(process.env['RUN_FOLDER'] ?? '', 'package')));
+}
+
+async function packOnce(folder: string): Promise<string> {
+  const ended = `${folder}.ended`;
+  try {
+    await mkdir(folder);
+  } catch {
+    await eventually('the tarball', () => existsSync(ended), 300_000);
+    return requireTarball(folder);
+  }
+  try {
+    await pack(folder);
+  } finally {
+    await writeFile(ended, '');
+  }
+  return requireTarball(folder);
+}
+
+async function requireTarball(folder: string): Promise<string> {
+  const name = (await readdir(folder)).find((file) => file.endsWith('.tgz'));
+  if (name === undefined) throw new Error('the package could not be built');
+  return join(folder, name);
+}
+
+async function pack(folder: string): Promise<void> {
   const dist = join(folder, 'dist');
   succeeded(await node(ROOT, TSC, '-p', 'tsconfig.build.json', '--outDir', dist));
   succeeded(await node(ROOT, 'scripts/prune-declarations.mjs', dist));
   for (const name of SHIPPED) await cp(join(ROOT, name), join(folder, name), { recursive: true });
-  const packed = succeeded(await npm(folder, 'pack', '--json', '--loglevel=error'));
-  const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
-  return join(folder, filename);
+  succeeded(await npm(folder, 'pack', '--loglevel=error'));
 }
 
-/** What a command wrote, which must have gone well. */
-function succeeded({ exitCode, output, errors }: Ended): string {
+function succeeded({ exitCode, output, errors }: Ended): void {
   if (exitCode !== 0) throw new Error(`${output}\n${errors}`);
-  return output;
 }
