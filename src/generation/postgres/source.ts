@@ -10,7 +10,7 @@ import { FloorBatches } from './batch';
 import { postgresReader, sentinelReader } from './read';
 import type { PostgresReaderOptions } from './read';
 import { PostgresSessions, isRefusedRow } from './sessions';
-import type { PostgresPool, PostgresSession } from './sessions';
+import type { PostgresClient, PostgresPool, PostgresSession } from './sessions';
 import { HORIZON, SENTINEL, postgresPreparation, postgresTable, publishOf, upsertOf } from './table';
 import type { PostgresTable } from './table';
 import { postgresTrim } from './trim';
@@ -90,6 +90,10 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
     logger.info({ table: table.name, detail: describeFailure(error) }, 'an idle connection to PostgreSQL is lost');
   });
 
+  // A server that dies while a connection opens can report both in one packet: before the connection reaches its user,
+  // nobody else listens, and the process would end.
+  (pool as unknown as ConnectEvents).on?.('connect', (client) => client.on('error', () => undefined));
+
   const publishing = publishOf(table, maxTokenAgeMs);
   const trim = postgresTrim({ sessions, table, schedule, logger, maxTokenAgeMs });
   const batches = new FloorBatches({
@@ -125,6 +129,11 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
       sessions.close();
     },
   };
+}
+
+/** The event of pg for each new connection. */
+interface ConnectEvents {
+  on?(event: 'connect', listener: (client: PostgresClient) => unknown): unknown;
 }
 
 function requirePool(given: OptionReader<Key>, pool: PostgresPool | undefined): PostgresPool {

@@ -17,6 +17,8 @@ const run = promisify(execFile);
 export interface PostgresServer {
   readonly port: number;
   readonly url: string;
+  /** Of the process that runs now. */
+  readonly pid: number;
   /** Starts it again on the same data. */
   start(): Promise<void>;
   /** SIGKILL, as a crash of the machine's memory management does. */
@@ -30,8 +32,16 @@ export interface PostgresServer {
 // A process that dies loses nothing that it has given to the operating system, so fsync would only cost time.
 const SETTINGS = ['fsync=off', 'listen_addresses=127.0.0.1', 'max_prepared_transactions=4'];
 
+/** How a server is started. */
+export interface PostgresServerOptions {
+  /** The primary that it follows by streaming replication, from a copy of its data. */
+  readonly standbyOf?: Pick<PostgresServer, 'port'>;
+  /** Further settings, `name=value`. */
+  readonly settings?: readonly string[];
+}
+
 /** Starts a server of Debian's package in a folder of its own, on a free port of this machine. */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
   const bin = postgresFolder();
   const user = serverUser();
   const folder = await mkdtemp(join(tmpdir(), 'tillgate-postgres-'));
@@ -40,11 +50,17 @@ export async function startPostgres(): Promise<PostgresServer> {
   const port = await freePort();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   const asServer = { cwd: folder, ...user };
-  await run(join(bin, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '-N'], asServer);
+  if (options.standbyOf) {
+    const from = ['-h', '127.0.0.1', '-p', String(options.standbyOf.port), '-U', 'postgres'];
+    await run(join(bin, 'pg_basebackup'), ['-D', data, ...from, '-R', '-N', '--checkpoint=fast'], asServer);
+  } else {
+    await run(join(bin, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '-N'], asServer);
+  }
   let child: ChildProcess | undefined;
 
   async function start(): Promise<void> {
-    const settings = [...SETTINGS, `port=${port}`, `unix_socket_directories=${folder}`];
+    const own = [`port=${port}`, `unix_socket_directories=${folder}`];
+    const settings = [...SETTINGS, ...own, ...(options.settings ?? [])];
     await eventually('PostgreSQL responds', async () => {
       // After a kill the children of the old server may hold its memory for a moment: then the new one gives up.
       if (child === undefined || child.exitCode !== null) {
@@ -72,6 +88,9 @@ export async function startPostgres(): Promise<PostgresServer> {
   return {
     port,
     url,
+    get pid() {
+      return child?.pid ?? NaN;
+    },
     start,
     kill: () => end('SIGKILL'),
     async tool(name, args, input = '') {

@@ -14,6 +14,10 @@ import { eventually } from './eventually';
 export interface RedisServer {
   readonly port: number;
   readonly url: string;
+  /** Of the process that runs now. */
+  readonly pid: number;
+  /** Where its data is. */
+  readonly folder: string;
   /** Starts it again on the same data. */
   start(): Promise<void>;
   /** SIGKILL: what is not on the disk is lost. */
@@ -26,8 +30,13 @@ export interface RedisServer {
 
 /** How a server keeps its data. */
 export interface RedisServerOptions {
-  /** Whether every change goes into the append-only file; without, a killed server comes back empty. */
-  readonly appendOnly?: boolean;
+  /**
+   * Whether every change goes into the append-only file; without, a killed server comes back empty. The file is flushed
+   * to the disk before each reply, or once a second.
+   */
+  readonly appendOnly?: boolean | 'everysec';
+  /** Where to make its folder. Default: the folder of temporary files. */
+  readonly parent?: string;
   /** Port of the primary that it is a replica of. */
   readonly replicaOf?: number;
   /** Listens on one more port, with TLS. */
@@ -37,15 +46,16 @@ export interface RedisServerOptions {
 /** Starts a server of Debian's package in a folder of its own, on a free port of this machine. */
 export async function startRedis({
   appendOnly = false,
+  parent = tmpdir(),
   replicaOf,
   tls,
 }: RedisServerOptions = {}): Promise<RedisServer> {
   requireCommand('redis-server', 'apt-get install redis-server');
-  const folder = await mkdtemp(join(tmpdir(), 'tillgate-redis-'));
+  const folder = await mkdtemp(join(parent, 'tillgate-redis-'));
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
   const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no'];
-  if (appendOnly) settings.push('--appendonly', 'yes', '--appendfsync', 'always');
+  if (appendOnly) settings.push('--appendonly', 'yes', '--appendfsync', appendOnly === true ? 'always' : appendOnly);
   if (replicaOf !== undefined) settings.push('--replicaof', '127.0.0.1', String(replicaOf));
   if (tls) {
     settings.push('--tls-port', String(tls.port), '--tls-auth-clients', 'no');
@@ -78,6 +88,10 @@ export async function startRedis({
   return {
     port,
     url,
+    folder,
+    get pid() {
+      return child?.pid ?? NaN;
+    },
     start,
     kill: () => end('SIGKILL'),
     command: (name, ...args) => commandTo(url, name, ...args),

@@ -1,5 +1,6 @@
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 /** A wire between a client and a server that a test can cut, freeze or lay to another server. */
 export interface TcpProxy {
@@ -10,6 +11,10 @@ export interface TcpProxy {
   freeze(): void;
   /** Later connections pass again; the frozen ones stay dead. */
   thaw(): void;
+  /** Ends every open connection; later ones pass. */
+  cut(): void;
+  /** From now on each connection is late by its own number of ms: what two of them carry changes its order. */
+  delay(pickMs: () => number): void;
   /** Lays the wire to another port and cuts what stands: a failover. */
   switchTo(port: number): void;
   close(): Promise<void>;
@@ -22,10 +27,25 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   let target = targetPort;
   let frozen = false;
   let connections = 0;
+  let pickMs = (): number => 0;
+  const latencies = new Set<{ ms: number }>();
+
+  /** Passes on each chunk after the latency of its connection. */
+  function late(latency: { readonly ms: number }): Transform {
+    return new Transform({
+      transform(chunk, _encoding, done) {
+        if (latency.ms <= 0) done(null, chunk);
+        else setTimeout(() => done(null, chunk), latency.ms);
+      },
+    });
+  }
 
   const server = createServer((near) => {
     connections++;
     const far = connect(target, '127.0.0.1');
+    const latency = { ms: pickMs() };
+    latencies.add(latency);
+    near.on('close', () => latencies.delete(latency));
     for (const [socket, other] of [
       [near, far],
       [far, near],
@@ -38,8 +58,8 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       });
     }
     if (frozen) return freeze();
-    near.pipe(far);
-    far.pipe(near);
+    near.pipe(late(latency)).pipe(far);
+    far.pipe(late(latency)).pipe(near);
   });
 
   function freeze(): void {
@@ -63,6 +83,11 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     },
     freeze,
     thaw: () => void (frozen = false),
+    cut,
+    delay(pick) {
+      pickMs = pick;
+      for (const latency of latencies) latency.ms = pick();
+    },
     switchTo(port) {
       target = port;
       cut();
