@@ -15,7 +15,7 @@ import type { DocsOptions } from './docs/docs-page';
 import { frontPage, titleOf } from './front-page';
 import { healthRoutes } from './health';
 import type { Readiness } from './health';
-import { createLog, logRequest } from './log';
+import { createLog, logRequest, warningsOf } from './log';
 import { notFound, problemPages, problemTypesOf } from './problem-pages';
 import { clientRateLimit } from './rate-limit';
 import { requestId, requestObserver } from './request-observer';
@@ -85,8 +85,7 @@ export function createApp(options: AppOptions): App {
     // Refusals are logged with their request.
     logger: warningsOf(logger),
     onDecision(decision, request) {
-      const { reason, error } = decision;
-      if (reason !== undefined) observer.refused(request, { reason, detail: error?.privateDetail });
+      observer.decided(decision, request);
       gateOptions.onDecision?.(decision, request);
     },
   });
@@ -145,12 +144,4 @@ function readinessOf({ ready, issuers }: GateStatus, draining: boolean): Readine
   const [issuer] = issuers;
   const components = { keys: issuer?.keys.state ?? 'none', generations: issuer?.generations?.source ?? 'off' };
   return { ready: ready && !draining, draining, components };
-}
-
-function warningsOf(logger: Logger): Logger {
-  return {
-    info() {},
-    warn: (fields, message) => logger.warn(fields, message),
-    error: (fields, message) => logger.error(fields, message),
-  };
 }

@@ -41,3 +41,12 @@ export function logRequest(logger: Logger, event: RequestEvent): void {
 export function logUnreadable(logger: Logger, { status, code }: UnreadableRequest): void {
   logger.info({ status, reason: 'unreadable', detail: code }, 'request');
 }
+
+/** The log without its information: a gate reports refusals there, which are logged with their request. */
+export function warningsOf(logger: Logger): Logger {
+  return {
+    info() {},
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+  };
+}

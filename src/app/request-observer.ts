@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
 import { loggablePath } from '../core/logger';
+import type { Decision } from '../index';
 
 declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace -- the one way to type a member of Express's request
@@ -55,6 +56,8 @@ export interface RequestObserver {
   readonly handler: RequestHandler;
   /** Records why a request is refused. */
   refused(request: IncomingMessage, refusal: Refusal): void;
+  /** Records what the gate decided. */
+  decided(decision: Decision, request: IncomingMessage): void;
 }
 
 /** Why a request is refused. */
@@ -75,7 +78,33 @@ export function requestObserver(onRequest: (event: RequestEvent) => void, clock:
       next();
     },
     refused: (request, refusal) => void refusals.set(request, refusal),
+    decided(decision, request) {
+      const { reason, error } = decision;
+      if (reason) refusals.set(request, { reason, detail: error?.privateDetail ?? describeScopes(decision) });
+    },
   };
+}
+
+const MAX_SCOPES = 4;
+
+/** `needs orders:write, has orders:read and 3 more`; of the token's scopes those of the same resource come first. */
+function describeScopes({ error, auth }: Decision): string | undefined {
+  const needed = error?.requiredScopes;
+  if (!needed || !auth) return undefined;
+  const resources = needed.map(resourceOf);
+  const near = auth.scopes.filter((scope) => resources.includes(resourceOf(scope)));
+  return `needs ${listed(needed)}, has ${listed(near.length > 0 ? near : auth.scopes, auth.scopes.length)}`;
+}
+
+/** `orders` of `orders:write`. */
+function resourceOf(scope: string): string {
+  return scope.replace(/[:.][^:.]*$/, '');
+}
+
+function listed(scopes: readonly string[], total = scopes.length): string {
+  const shown = scopes.slice(0, MAX_SCOPES);
+  const others = total - shown.length;
+  return `${shown.join(' ') || 'none'}${others > 0 ? ` and ${others} more` : ''}`;
 }
 
 function eventOf(req: Request, res: Response, durationMs: number, refusal: Refusal | undefined): RequestEvent {

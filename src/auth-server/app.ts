@@ -8,6 +8,7 @@ import { allowOnly, RequestError, sendProblems } from './errors';
 import { generationsFeed, generationsStream } from './generations/feed';
 import { keySet, metadata } from './oauth/discovery';
 import { oauthEndpoints } from './oauth/endpoints';
+import { logRequests } from './request-log';
 import { rotateKeys } from './storage/keys';
 
 /** Makes the token server's app: what clients and resource servers call first, then what only operators call. */
@@ -38,7 +39,7 @@ export function createApp(context: Context): Express {
   const app = express();
   // Entity tags are versions and revisions here, set explicitly.
   app.disable('x-powered-by').disable('etag');
-  app.use(skipIfResponded, helmet());
+  app.use(skipIfResponded, logRequests(context), helmet());
   // A proxy may or may not remove the path of the issuer.
   if (issuerPath !== '') app.use(literal(issuerPath), routes);
   app.use(routes, refuseUnknownUrl, sendProblems(settings.logger));

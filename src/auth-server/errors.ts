@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler, RequestHandler } from 'express';
+import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { problemHandler, sendProblem } from '../index';
 import type { Logger } from '../index';
 
@@ -32,10 +32,25 @@ export function allowOnly(methods: string): RequestHandler {
   };
 }
 
+/** A refusal as the log may show it. */
+interface LoggedRefusal {
+  readonly code: string;
+  /** Without text of the caller. */
+  readonly detail?: string;
+}
+
+const refusals = new WeakMap<Response, LoggedRefusal>();
+
+/** Why a response refuses its request, for the log. */
+export function refusalOf(res: Response): LoggedRefusal | undefined {
+  return refusals.get(res);
+}
+
 /** Responds to errors of the OAuth endpoints with the body of RFC 6749 section 5.2. */
 export const sendOAuthError: ErrorRequestHandler = function sendOAuthError(error, _req, res, next) {
   const refusal = toRequestError(error);
   if (!refusal || res.headersSent) return next(error);
+  refusals.set(res, { code: refusal.code, detail: refusal.message });
   res.status(refusal.status).set(refusal.headers);
   res.json({ error: refusal.code, error_description: refusal.message });
 };
@@ -57,6 +72,7 @@ export function sendProblems(logger: Logger): ErrorRequestHandler {
     if (res.writableEnded) return;
     if (!(error instanceof RequestError)) return handleOther(error, req, res, next);
     const { status, code, message, headers } = error;
+    refusals.set(res, { code });
     sendProblem(req, res, { status, code, detail: message, headers });
   };
 }

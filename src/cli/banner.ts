@@ -34,6 +34,47 @@ export function banner(report: DevReport, programName: string, app: string | und
   return `\n${parts.join('\n\n')}\n`;
 }
 
+/** What `dev --token-server` prints once it is ready. */
+export interface TokenServerReport extends Pick<DevReport, 'ready_ms' | 'auth_url' | 'data_dir' | 'clients'> {
+  /** `aud` of its tokens. */
+  readonly audience: string;
+  /** Scopes that clients may have; `undefined`: any. */
+  readonly scopes: readonly string[] | undefined;
+}
+
+/** The report as text, with the variables of an API that trusts this token server. */
+export function tokenServerBanner(report: TokenServerReport, programName: string): string {
+  const { ready_ms, auth_url, data_dir, clients, audience, scopes } = report;
+  const some = scopes?.slice(0, 2).join(' ') ?? 'orders:read';
+  const rows = [
+    ['token server', auth_url, `{auth_url}, clients and keys in ${data_dir}`],
+    ['audience', audience, 'aud of its tokens (TILLGATE_AUDIENCE)'],
+  ];
+  const variables = {
+    TILLGATE_AUTH_URL: auth_url,
+    TILLGATE_AUDIENCE: audience,
+    TILLGATE_GENERATIONS: `${auth_url}/generations`,
+  };
+  const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
+  const commands = [
+    [`${programName} clients add till-9 --scope "${some}"`, 'registers a client'],
+    [`${programName} token pos-terminal`, 'a token'],
+    [`${programName} token pos-terminal --expired`, 'one that your API must refuse'],
+  ];
+  const parts = [
+    `The token server is ready in ${ready_ms} ms`,
+    indent(table(rows)),
+    `Scopes that clients may have: ${scopes?.join(' ') ?? 'any; --scopes and --openapi name those of your API'}`,
+    ...(clients.length > 0 ? [secrets(clients)] : []),
+    'Your API trusts it with these variables:',
+    indent(lines.join('\n')),
+    'Go on, in another terminal:',
+    indent(table(commands)),
+    'Ctrl+C stops it.',
+  ];
+  return `\n${parts.join('\n\n')}\n`;
+}
+
 function addresses({ base_url, auth_url, embedded, data_dir, admin_url }: DevReport): string {
   return indent(
     table([
@@ -57,7 +98,7 @@ function secrets(clients: readonly ClientWithSecret[]): string {
 function tryIt({ clients, base_url, auth_url }: DevReport, programName: string): string {
   const till = clients.find(({ client_id }) => client_id === 'pos-terminal');
   const fetched = till
-    ? `curl -s ${auth_url}/connect/token -d grant_type=client_credentials -d client_id=${till.client_id} -d client_secret=${till.client_secret} -d scope=orders:read | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
+    ? `curl -s ${auth_url}/connect/token -d grant_type=client_credentials -d client_id=${till.client_id} -d client_secret=${till.client_secret} -d scope=${till.scope.split(' ')[0]} | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
     : `${programName} token pos-terminal`;
   const line = `TOKEN=$(${fetched}); curl -i ${base_url}/v1/orders -H "Authorization: Bearer $TOKEN"`;
   return `Try it, in another terminal:\n\n${indent(line)}`;

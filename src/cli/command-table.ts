@@ -28,6 +28,10 @@ const load = {
 };
 
 const APP = ['--app <module>', 'run the app that this module exports instead of the scaffold'] as const;
+const LOG = [
+  '--log <format>',
+  'pretty, lines for people, or json (default: pretty in a terminal, unless NODE_ENV is production)',
+] as const;
 const SCOPE = [
   '--scope <scopes>',
   'scopes to ask for, separated by blanks (default: all that the client has)',
@@ -110,6 +114,7 @@ const BRIDGE: CommandGroup = {
         ['--client <client>', 'client with the roles view-events and view-clients of realm-management'],
         SECRET[1],
         SOURCE,
+        LOG,
       ],
       run: (context, options) => load.bridge().keycloak(context, options),
     },
@@ -122,14 +127,24 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
     usage: 'dev',
     about: 'start the API and the embedded token server, for development',
     needs: [...APP_PACKAGES, ...AUTH_SERVER_PACKAGES],
-    options: [APP],
+    options: [
+      APP,
+      ['--watch', 'start again when a file changes that was loaded, such as the module of --app'],
+      ['--token-server', 'start the token server alone, for an API that runs elsewhere'],
+      [
+        '--scopes <scopes>',
+        'scopes that clients may have, separated by blanks (default: any, or those of the scaffold)',
+      ],
+      ['--openapi <file>', 'OpenAPI document whose scopes clients may have'],
+      LOG,
+    ],
     run: (context, options) => load.dev().dev(context, options),
   },
   {
     usage: 'serve',
     about: 'start the API alone, with your authorization server',
     needs: APP_PACKAGES,
-    options: [APP],
+    options: [APP, LOG],
     run: (context, options) => load.serve().serve(context, options),
   },
   {

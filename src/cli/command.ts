@@ -23,6 +23,15 @@ export interface CommandOptions {
   readonly check?: true;
   readonly app?: string;
   readonly openapi?: string;
+  readonly tokenServer?: true;
+  readonly scopes?: string;
+  readonly watch?: true;
+  readonly log?: string;
+  readonly expired?: true;
+  readonly superseded?: true;
+  readonly audience?: string;
+  readonly foreignKey?: true;
+  readonly alg?: string;
   readonly generations?: string;
   readonly generation?: string;
   readonly since?: string;

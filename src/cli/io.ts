@@ -3,6 +3,10 @@ import type { Environment } from '../settings/settings';
 /** A stream as the command line uses it. */
 export interface Sink {
   write(text: string): unknown;
+  /** Whether it is a terminal. */
+  readonly isTTY?: boolean;
+  /** Width of the terminal. */
+  readonly columns?: number;
 }
 
 /** What the command line uses of its process; tests inject their own. */

@@ -1,6 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { startApi } from '../app/index';
 import type { App, AppOptions, RunningApi } from '../app/index';
+import { logRequest, warningsOf } from '../app/log';
+import { requestObserver } from '../app/request-observer';
+import type { RequestObserver } from '../app/request-observer';
 import { CliError, EXIT } from './command';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
@@ -30,10 +33,18 @@ export async function startHosted(module: string | undefined, options: AppOption
   }
   const make = factoryOf(exported);
   return startApi(options, async (given) => {
-    const made = make ? await make(given) : candidates(exported).find((one) => isApp(one) || isHosted(one));
+    const { logger, onRequest } = given;
+    const observer = requestObserver((event) => {
+      if (logger) logRequest(logger, event);
+      onRequest?.(event);
+    }, Date.now);
+    const reports = { ...(logger && { logger: warningsOf(logger) }), onDecision: observer.decided.bind(observer) };
+    const made = make
+      ? await make({ ...given, ...(given.gate && { gate: { ...given.gate, ...reports } }) })
+      : candidates(exported).find((one) => isApp(one) || isHosted(one));
     if (isHosted(made)) return made as unknown as App;
     if (!isApp(made)) throw wrong(module, make ? 'its function returns neither' : 'its exports are neither');
-    return asHosted(made as App['handler']) as unknown as App;
+    return asHosted(made as App['handler'], observer) as unknown as App;
   });
 }
 
@@ -77,11 +88,14 @@ function isHosted(value: unknown): value is HostedApp {
   return isApp(handler) && gate !== undefined && typeof close === 'function';
 }
 
-/** An app of whose gate nothing is known counts as ready. */
-function asHosted(handler: App['handler']): HostedApp {
+/** An app of whose gate nothing is known counts as ready. It does not log its requests: the observer does. */
+function asHosted(app: App['handler'], observer: RequestObserver): HostedApp {
   let draining = false;
+  function handler(...[req, res]: Parameters<RequestObserver['handler']>): void {
+    observer.handler(req, res, () => void app(req, res));
+  }
   return {
-    handler,
+    handler: handler as App['handler'],
     gate: { ready: () => Promise.resolve() },
     readiness: () => ({ ready: !draining, draining, components: { keys: 'none', generations: 'off' } }),
     drain: () => void (draining = true),

@@ -1,4 +1,3 @@
-import { SCOPES } from '../app/commerce/routes';
 import { logUnreadable } from '../app/log';
 import { startServer } from '../app/serve';
 import type { RunningServer } from '../app/serve';
@@ -21,20 +20,27 @@ export interface RunningTokenServer {
   close(): Promise<void>;
 }
 
+/** Options of {@link startTokenServer}. */
+export interface TokenServerOptions {
+  /** Scopes that clients may have; `undefined`: any. */
+  readonly scopes: readonly string[] | undefined;
+  /** Makes the source of a URL. */
+  readonly openSource?: typeof generationsFromUrl;
+}
+
 const NOT_IN_PRODUCTION =
   'NODE_ENV: got "production", where the embedded token server does not run; set TILLGATE_AUTH_URL to your authorization server';
 
 /**
  * Starts the embedded token server, for development.
  *
- * @param openSource - makes the source of an address
  * @throws ConfigurationError in production, and when the source cannot be published to
  * @throws Error when the port or the data directory is not available
  */
 export async function startTokenServer(
   settings: Settings,
   logger: Logger,
-  openSource = generationsFromUrl,
+  { scopes, openSource = generationsFromUrl }: TokenServerOptions,
 ): Promise<RunningTokenServer> {
   if (settings.production) throw new ConfigurationError([NOT_IN_PRODUCTION]);
   const { host, port, url } = embeddedAddress(settings);
@@ -45,7 +51,7 @@ export async function startTokenServer(
       issuer: url,
       audience: settings.audience,
       dataDir: settings.dataDir,
-      scopes: SCOPES,
+      scopes,
       generationSource: generations,
       host,
       production: settings.production,

@@ -25,11 +25,15 @@ function module(name: string, text: string): string {
 }
 
 /** Runs `dev --app`, calls a path as the demo till once it is ready, and stops. */
-async function devWith(module: string, path: string): Promise<Outcome & { called?: unknown }> {
+async function devWith(
+  module: string,
+  path: string,
+  variables: Record<string, string> = { TILLGATE_LOG_LEVEL: 'silent' },
+): Promise<Outcome & { called?: unknown }> {
   let called: unknown;
   const scene = cliScene({
     dataDir: newDataDir(),
-    env: { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent' },
+    env: { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', ...variables },
     fetch,
     async untilStopped() {
       const { base_url, auth_url } = JSON.parse(scene.output()) as { base_url: string; auth_url: string };
@@ -76,6 +80,24 @@ describe('dev --app', () => {
     const { exitCode, stderr, called } = await devWith(module(name, text), '/v1/hello');
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(called).toMatchObject({ status: 200, body: { from: 'pos-terminal' } });
+  });
+
+  it('logs each request once, with the reason of a refusal, also where the app logs nothing', async () => {
+    const text = `${PLAIN.replace('orders:read', 'orders:cancel')} module.exports = ({ gate }) => makeApp(gate);`;
+    const { stderr, called } = await devWith(module('logs.cjs', text), '/v1/hello?token=x', {});
+    expect(called).toMatchObject({ status: 403 });
+    const lines = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(lines).toMatchObject([
+      { msg: 'token server request', path: '/connect/token', status: 200, client_id: 'pos-terminal' },
+      {
+        ...{ level: 'info', msg: 'request', method: 'GET', path: '/v1/hello', status: 403 },
+        ...{ client_id: 'pos-terminal', reason: 'insufficient_scope' },
+        detail: 'needs orders:cancel, has orders:read orders:write and 6 more',
+      },
+    ]);
   });
 
   it('suggests no request to a route of the scaffold', () => {

@@ -29,9 +29,12 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
   /** A stand-in for a remote store: its contents outlive the token server. */
   let store = memoryGenerations();
   const start = async (logger = recordingLogger()): Promise<RunningTokenServer> =>
-    startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, (url, dependencies) => {
-      opened.push(url, dependencies?.maxTokenAgeMs);
-      return { ...store, close: () => Promise.resolve(void closed++) };
+    startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, {
+      scopes: undefined,
+      openSource(url, dependencies) {
+        opened.push(url, dependencies?.maxTokenAgeMs);
+        return { ...store, close: () => Promise.resolve(void closed++) };
+      },
     });
 
   it('publishes every change to it, and passes it to the API', async () => {
@@ -64,7 +67,9 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
 
 it('a source that cannot be published to is a wrong configuration', async () => {
   const settings = await settingsWith('http://till:geheim@127.0.0.1:4999/generations');
-  const failure: unknown = await startTokenServer(settings, recordingLogger()).catch((error: unknown) => error);
+  const failure: unknown = await startTokenServer(settings, recordingLogger(), { scopes: undefined }).catch(
+    (error: unknown) => error,
+  );
   expect(failure).toMatchObject({
     name: 'ConfigurationError',
     problems: [

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createLog } from '../../app/index';
 import { prepareDataDirectory } from '../../auth-server/storage/data-directory';
 import { writeDurably } from '../../auth-server/storage/durable-file';
 import { keycloakChanges, startBridge } from '../../generation/index';
@@ -11,6 +10,7 @@ import type { CommandContext, CommandOptions } from '../command';
 import { CliError, EXIT, print } from '../command';
 import { givenSecret } from '../credentials';
 import type { CliIo } from '../io';
+import { openLog } from '../log';
 import { openSource } from './generations';
 
 /** `tillgate bridge keycloak`: publishes the changes of clients of a Keycloak realm as floors, until it is stopped. */
@@ -22,7 +22,7 @@ export async function keycloak(context: CommandContext, options: CommandOptions)
   const source = openSource(io, options.generations);
   try {
     if (!source.publish) throw new CliError('the source can only be read: give redis(s):// or postgres://', EXIT.usage);
-    const logger = createLog({ level: settings.logLevel, destination: io.stderr });
+    const logger = openLog(io, options, settings);
     const bridge = startBridge({ feed, source, logger, state: stateFile(settings.dataDir) });
     print(context, { following: url }, `following the clients of ${url}`);
     await io.untilStopped();

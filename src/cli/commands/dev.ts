@@ -1,6 +1,6 @@
-import { createLog } from '../../app/index';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { AppOptions, DocsClient, RunningApi } from '../../app/index';
-import type { AuthServer, ClientRegistration, ClientWithSecret } from '../../auth-server/index';
 import { authenticateOptions } from '../../settings/authenticate-options';
 import type { Logger } from '../../index';
 import { readSettings } from '../../settings/settings';
@@ -8,39 +8,35 @@ import type { Settings } from '../../settings/settings';
 import { banner } from '../banner';
 import type { CommandContext, CommandOptions } from '../command';
 import { credentialStore } from '../credentials';
-import type { CredentialStore } from '../credentials';
 import { EXIT, print } from '../command';
+import { DEMO_TILL, registerDemoClients, scopesOf } from '../demo-clients';
 import { startHosted } from '../load-app';
+import { openLog } from '../log';
 import { rateLimitRedis } from '../rate-limit-redis';
 import { apiSettings, isEmbedded, withFreePorts } from '../settings';
 import { startTokenServer } from '../start-token-server';
 import type { RunningTokenServer } from '../start-token-server';
+import { devTokenServer } from './dev-token-server';
 
 /** How long the report waits for keys and generations of an authorization server elsewhere. */
 const PATIENCE_MS = 3_000;
 
-const FAMILIES = ['orders', 'items', 'menus', 'payments'];
-
-/** A till that reads and writes, and a kiosk that only reads: enough to see a 200, a 403 and a discarded token. */
-const DEMO_CLIENTS: readonly ClientRegistration[] = [
-  {
-    client_id: 'pos-terminal',
-    description: 'Demo till',
-    scope: FAMILIES.flatMap((family) => [`${family}:read`, `${family}:write`]).join(' '),
-  },
-  { client_id: 'kiosk', description: 'Demo kiosk', scope: FAMILIES.map((family) => `${family}:read`).join(' ') },
-];
-
 /** `tillgate dev`: the API and, unless an authorization server is configured, the embedded token server. */
 export async function dev(context: CommandContext, options: CommandOptions): Promise<number> {
+  if (options.watch) return runWatched();
+  return options.tokenServer ? devTokenServer(context, options) : devBoth(context, options);
+}
+
+async function devBoth(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
   const settings = readSettings(await withFreePorts(io.env));
-  const logger = createLog({ level: settings.logLevel, destination: io.stderr });
-  const tokens = isEmbedded(settings) ? await startTokenServer(settings, logger) : undefined;
+  const scopes = scopesOf(options);
+  const logger = openLog(io, options, settings);
+  const tokens = isEmbedded(settings) ? await startTokenServer(settings, logger, { scopes }) : undefined;
   let api: RunningApi | undefined;
   try {
     api = await startHosted(options.app, apiOptions(context, settings, tokens, logger));
-    const clients = tokens ? await registerDemoClients(tokens.auth, credentialStore(settings)) : [];
+    const clients = tokens ? await registerDemoClients(tokens.auth, credentialStore(settings), scopes) : [];
     const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
     const { baseUrl, authUrl, issuer } = apiSettings(settings);
     const report = {
@@ -81,31 +77,16 @@ function apiOptions(
   };
 }
 
-/**
- * Registers the demo clients at the first start and returns them with their secrets; later starts return none. A
- * client that is registered already keeps its secret.
- */
-async function registerDemoClients(
-  tokens: Pick<AuthServer, 'list' | 'register'>,
-  credentials: CredentialStore,
-): Promise<readonly ClientWithSecret[]> {
-  if (!(await credentials.isNew())) return [];
-  const known = new Set(tokens.list().map(({ client_id }) => client_id));
-  const registered: ClientWithSecret[] = [];
-  for (const demo of DEMO_CLIENTS) {
-    if (known.has(demo.client_id)) continue;
-    const client = await tokens.register(demo);
-    await credentials.set(client.client_id, client);
-    registered.push(client);
-  }
-  return registered;
-}
-
 /** The client that the documentation page is filled in with. */
 async function demoClient(settings: Settings): Promise<DocsClient | undefined> {
-  const [{ client_id: clientId } = { client_id: '' }] = DEMO_CLIENTS;
-  const credential = await credentialStore(settings).get(clientId);
-  return credential && { clientId, clientSecret: credential.client_secret, scopes: credential.scope.split(' ') };
+  const credential = await credentialStore(settings).get(DEMO_TILL);
+  return (
+    credential && {
+      clientId: DEMO_TILL,
+      clientSecret: credential.client_secret,
+      scopes: credential.scope.split(' '),
+    }
+  );
 }
 
 async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<boolean> {
@@ -116,4 +97,14 @@ async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Runs this command line under `node --watch`, which starts it again when a file that it has loaded changes. */
+async function runWatched(): Promise<number> {
+  const [node, script, ...args] = process.argv;
+  const watched = ['--watch', '--watch-preserve-output', String(script), ...args.filter((arg) => arg !== '--watch')];
+  const child = spawn(String(node), [...process.execArgv, ...watched], { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return code ?? EXIT.ok;
 }

@@ -1,9 +1,9 @@
-import { createLog } from '../../app/index';
 import { authenticateOptions } from '../../settings/authenticate-options';
 import type { CommandContext, CommandOptions } from '../command';
 import { EXIT, print } from '../command';
 import { authorizedGenerations } from '../gate';
 import { startHosted } from '../load-app';
+import { openLog } from '../log';
 import { rateLimitRedis } from '../rate-limit-redis';
 import { externalSettings, withFreePorts } from '../settings';
 
@@ -11,7 +11,7 @@ import { externalSettings, withFreePorts } from '../settings';
 export async function serve(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
   const settings = externalSettings(await withFreePorts(io.env));
-  const logger = createLog({ level: settings.logLevel, destination: io.stderr });
+  const logger = openLog(io, options, settings);
   const generationSource = authorizedGenerations(settings, { fetch: io.fetch, logger });
   try {
     const gate = { ...authenticateOptions(settings), fetch: io.fetch, ...(generationSource && { generationSource }) };

@@ -1,0 +1,113 @@
+import { openLog, prettyLine } from '../../src/cli/log';
+
+const TIME = '2026-03-01T12:01:07.000Z';
+const CLOCK = new Date(TIME).toTimeString().slice(0, 8);
+
+const REFUSED = {
+  ...{ method: 'POST', path: '/v1/orders', status: 403, duration_ms: 1.2, request_id: 'r', client_id: 'pos-terminal' },
+  ...{ reason: 'insufficient_scope', detail: 'needs orders:write, has orders:read', msg: 'request' },
+};
+
+const TOKEN_SERVER = { msg: 'token server request' };
+
+function pretty(entry: object, columns = Infinity, hasColor = false): string {
+  return prettyLine(JSON.stringify({ level: 'info', time: TIME, ...entry }), columns, hasColor).replaceAll(
+    CLOCK,
+    'CLOCK',
+  );
+}
+
+describe('the log for people', () => {
+  it('has one line per request', () => {
+    expect(pretty(REFUSED)).toBe(
+      'CLOCK 403 POST /v1/orders pos-terminal insufficient_scope needs orders:write, has orders:read\n',
+    );
+    expect(pretty({ method: 'GET', path: '/v1/orders', status: 200, duration_ms: 3.4, msg: 'request' })).toBe(
+      'CLOCK 200 GET  /v1/orders 3.4 ms\n',
+    );
+    expect(pretty({ status: 400, reason: 'unreadable', detail: 'HPE_INVALID_METHOD', msg: 'request' })).toBe(
+      'CLOCK 400 unreadable HPE_INVALID_METHOD\n',
+    );
+    expect(
+      pretty({
+        method: 'POST',
+        path: '/connect/token',
+        status: 401,
+        error: 'invalid_client',
+        aborted: true,
+        ...TOKEN_SERVER,
+      }),
+    ).toBe('CLOCK 401 POST /connect/token invalid_client aborted\n');
+  });
+
+  it('breaks a line that is wider than the terminal before the part that does not fit', () => {
+    const lines = pretty(REFUSED, 80).replace('CLOCK', '12:01:07').split('\n');
+    expect(lines).toEqual([
+      '12:01:07 403 POST /v1/orders pos-terminal insufficient_scope',
+      '         needs orders:write, has orders:read',
+      '',
+    ]);
+    const long = pretty({ ...REFUSED, detail: 'needs a scope that it has not '.repeat(9) }, 80).split('\n');
+    expect(long.length).toBeGreaterThan(4);
+    expect(Math.max(...long.map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('shows level, message and fields of everything else, and a stack on lines of its own', () => {
+    const fields = { issuer: 'https://login.test', detail: 'fetch failed', ageMs: 12, keys: ['a'] };
+    expect(pretty({ level: 'warn', msg: 'the key set cannot be read', ...fields })).toBe(
+      'CLOCK warn  the key set cannot be read issuer=https://login.test detail="fetch failed" ageMs=12 keys=["a"]\n',
+    );
+    expect(pretty({ msg: 'the feed ended', status: 502 })).toBe('CLOCK info  the feed ended status=502\n');
+    expect(pretty({ level: 'error', msg: 'unexpected error', error: 'Error: no\n    at list' })).toBe(
+      `CLOCK error unexpected error\n         Error: no\n             at list\n`,
+    );
+  });
+
+  it('escapes what could move the cursor or reorder the line, and colours nothing else', () => {
+    const attack = '\u001b[2J\u202e\r';
+    const texts = [
+      pretty({ ...REFUSED, path: attack, client_id: attack, detail: attack }, 80, true),
+      pretty({ msg: attack, [attack]: attack, error: `a\n${attack}`, nested: { deep: attack } }, 80, true),
+    ];
+    for (const text of texts) {
+      // eslint-disable-next-line no-control-regex -- the colours of this log
+      expect(text.replace(/\u001b\[\d+m/g, '')).not.toMatch(/[^\n\P{Cc}]|\u202e/u);
+      expect(text).toContain('\\u001b[2J');
+    }
+    expect(pretty(REFUSED, 80, true)).toContain('\u001b[33m403\u001b[0m');
+  });
+});
+
+describe('the log of a server', () => {
+  const development = { logLevel: 'info', production: false };
+  function written(stderr: object, env: Record<string, string>, log?: string, settings = development): string {
+    let text = '';
+    const sink = { ...stderr, write: (chunk: string) => (text += chunk) };
+    openLog({ stderr: sink, env }, log === undefined ? {} : { log }, settings).info(
+      { status: 200, method: 'GET' },
+      'request',
+    );
+    return text;
+  }
+  const terminal = { isTTY: true, columns: 80 };
+  // eslint-disable-next-line no-control-regex -- the colours of this log
+  const coloured = /^\u001b\[2m\d\d:\d\d:\d\d\u001b\[0m \u001b\[32m200\u001b\[0m GET \n$/;
+  const plain = /^\d\d:\d\d:\d\d 200 GET \n$/;
+  const json = /^\{"level":"info",.*"status":200,.*\}\n$/;
+
+  it.each<[string, RegExp, Parameters<typeof written>]>([
+    ['text with colours in a terminal', coloured, [terminal, {}]],
+    ['text without colours where NO_COLOR is set', plain, [terminal, { NO_COLOR: '1' }]],
+    ['text without colours in a dumb terminal', plain, [terminal, { TERM: 'dumb' }]],
+    ['text without colours in a file with --log pretty', plain, [{}, {}, 'pretty']],
+    ['JSON in a file', json, [{}, {}]],
+    ['JSON in a terminal with --log json', json, [terminal, {}, 'json']],
+    ['JSON in a terminal in production', json, [terminal, {}, undefined, { logLevel: 'info', production: true }]],
+  ])('is %s', (_what, expected, args) => {
+    expect(written(...args)).toMatch(expected);
+  });
+
+  it('takes no other format', () => {
+    expect(() => written({}, {}, 'xml')).toThrow('expected --log pretty or --log json, got "xml"');
+  });
+});
