@@ -17,6 +17,7 @@ export default tseslint.config(
     ignores: [
       'dist/',
       'coverage/',
+      'docs-api/',
       '.api-report/',
       'node_modules/',
       '.tillgate/',
