@@ -5,7 +5,8 @@ import { adminGuard } from './admin-guard';
 import { clientsApi } from './clients/api';
 import type { Context } from './context';
 import { allowOnly, RequestError, sendProblems } from './errors';
-import { generationsFeed, generationsStream } from './generations/feed';
+import { feedHandler } from '../generation/feed/handler';
+import { feedOf } from './generations/feed';
 import { keySet, metadata } from './oauth/discovery';
 import { oauthEndpoints } from './oauth/endpoints';
 import { logRequests } from './request-log';
@@ -29,8 +30,7 @@ export function createApp(context: Context): Express {
 
   routes.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(settings.adminToken));
   routes.use('/clients', clientsApi(context));
-  routes.route('/generations').get(generationsFeed(store, settings.schedule)).all(readOnly);
-  routes.route('/generations/stream').get(generationsStream(store, settings.schedule)).all(readOnly);
+  routes.use('/generations', feedHandler(feedOf(store), settings.schedule));
   routes
     .route('/keys/rotate')
     .post(async (_req, res) => void res.status(201).json({ kid: await rotateKeys(store, settings) }))

@@ -20,7 +20,14 @@ const MIN_TRIM_INTERVAL_MS = 60_000;
 const FLOORS_PER_TRIM = 100_000;
 
 /** A power of two: a million floors in one map would block the event loop for 50 ms whenever it grows. */
-const PARTS = 256;
+export const PARTS = 256;
+
+/** Part of a client id: by its end, where ids of one company differ. */
+export function partOf(clientId: string): number {
+  const { length } = clientId;
+  const hash = (clientId.charCodeAt(length - 1) * 31 + clientId.charCodeAt(length - 2)) * 31;
+  return (hash + clientId.charCodeAt(length - 3)) & (PARTS - 1);
+}
 
 /**
  * The lowest generation still accepted per client id, for one issuer. Floors merge by max, so order, repetition and
@@ -55,11 +62,8 @@ export class Floors {
     return true;
   }
 
-  /** By the end of the client id, where ids of one company differ. */
   #partOf(clientId: string): Map<string, number> {
-    const { length } = clientId;
-    const hash = (clientId.charCodeAt(length - 1) * 31 + clientId.charCodeAt(length - 2)) * 31;
-    return this.#parts[(hash + clientId.charCodeAt(length - 3)) & (PARTS - 1)] as Map<string, number>;
+    return this.#parts[partOf(clientId)] as Map<string, number>;
   }
 
   /**

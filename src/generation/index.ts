@@ -4,6 +4,8 @@ export { keycloakChanges } from './bridge/keycloak';
 export type { KeycloakChangesOptions, KeycloakCursor } from './bridge/keycloak';
 export { memoryGenerations } from './memory';
 export type { MemoryGenerationsOptions } from './memory';
+export { generationsFeed } from './feed/relay';
+export type { GenerationsFeed, GenerationsFeedOptions, GenerationsFeedStatus } from './feed/relay';
 export { httpGenerations } from './http/source';
 export type { HttpGenerationsOptions } from './http/source';
 export { postgresGenerations } from './postgres/source';

@@ -5,10 +5,13 @@ import { FIRST_TIME_MS, isFloor, isGeneration } from './generation';
 import type { GenerationSentinel, GenerationSnapshot, GenerationSource } from './source';
 import { SourceError, noResponse } from './source-error';
 
+/** Where the floors of a source go. */
+export type FloorTarget = Pick<Floors, 'lifetimeMs' | 'raise' | 'trimWhenDue'>;
+
 /** How one source is read. */
 export interface SourceReaderOptions {
   readonly source: GenerationSource;
-  readonly floors: Floors;
+  readonly floors: FloorTarget;
   /** Longest time for one response, or for one page of a large one, in ms. */
   readonly timeoutMs: number;
   /** How far each read overlaps the previous one, in ms of the source's clock: room for late commits. */
@@ -121,7 +124,8 @@ export class SourceReader {
     const [kept, needed] = [keptMs, lifetimeMs].map((ms) => `${Math.round(ms / 60_000)} min`);
     throw new SourceError(
       `the store keeps floors for ${kept}, and this process needs those of ${needed}: ` +
-        'set maxTokenAgeMs of the source where floors are published to at least the longest maxTokenAgeSeconds',
+        'set maxTokenAgeMs of the source where floors are published, and maxTokenAgeSeconds of each relay, ' +
+        'to at least the longest maxTokenAgeSeconds',
     );
   }
 }

@@ -1,16 +1,16 @@
 import { backOffMs } from '../core/clock';
 import type { BackOffBounds, Clock, Schedule, Timer } from '../core/clock';
 import type { Logger } from '../core/logger';
-import type { Floors } from './floors';
 import type { GenerationSource } from './source';
 import { describeFailure } from './source-error';
 import { SourceReader } from './source-reader';
+import type { FloorTarget } from './source-reader';
 import { SourceWatch } from './source-watch';
 
 /** How the floors are kept in sync with one source. */
 export interface SourceSyncOptions {
   readonly source: GenerationSource;
-  readonly floors: Floors;
+  readonly floors: FloorTarget;
   readonly freshness: Freshness;
   /** Fields of every log line, to tell the sources apart. */
   readonly fields: object;
@@ -22,6 +22,8 @@ export interface SourceSyncOptions {
   readonly schedule: Schedule;
   readonly random: () => number;
   readonly logger: Logger;
+  /** Called after each complete read. */
+  readonly onRead?: () => void;
 }
 
 const FIRST_RETRY_MS = 500;
@@ -123,6 +125,7 @@ export class SourceSync {
     this.reads++;
     floors.trimWhenDue(startedMs);
     this.#resolveReady();
+    this.#options.onRead?.();
   }
 
   #failed(error: unknown): void {

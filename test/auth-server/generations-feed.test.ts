@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import type { Request, Response } from 'express';
 import request from 'supertest';
-import { generationsStream } from '../../src/auth-server/generations/feed';
+import { feedOf } from '../../src/auth-server/generations/feed';
 import type { State } from '../../src/auth-server/storage/state';
 import { parseState } from '../../src/auth-server/storage/state-file';
 import type { Store } from '../../src/auth-server/storage/store';
 import { httpGenerations, memoryGenerations } from '../../src/generation';
+import { feedHandler } from '../../src/generation/feed/handler';
 import { settle } from '../support/fake-time';
 import { closeAll, registerClient, startServer } from './fixtures';
 import type { TestServer } from './fixtures';
@@ -188,10 +188,10 @@ describe('GET /generations/stream', () => {
 
   it('drops a reader that takes nothing for 15 s', async () => {
     await registerClient(server);
-    const store = { state: stateOf(server), subscribe: () => () => {} } as unknown as Store;
+    const store = { state: stateOf(server), subscribe: () => () => {}, nowMs: () => 0 } as unknown as Store;
     const response = Object.assign(new Writable({ highWaterMark: 1, write() {} }), { writeHead() {} });
-    const handler = generationsStream(store, server.time.schedule);
-    void handler({ get: () => '0' } as unknown as Request, response as unknown as Response, () => {});
+    const request = { url: '/stream', method: 'GET', headers: { 'last-event-id': '0' } } as unknown as IncomingMessage;
+    feedHandler(feedOf(store), server.time.schedule)(request, response as unknown as ServerResponse);
     await server.time.advance(14_999);
     expect(response.destroyed).toBe(false);
     await server.time.advance(1);

@@ -1,10 +1,10 @@
 import { createServer, request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import express from 'express';
-import { generationsFeed } from '../../src/auth-server/generations/feed';
+import { feedOf } from '../../src/auth-server/generations/feed';
 import type { Store } from '../../src/auth-server/storage/store';
 import { httpGenerations } from '../../src/generation';
+import { feedHandler } from '../../src/generation/feed/handler';
 import { fakeTime, settle } from '../support/fake-time';
 import { closeAll, registerClient, startServer } from './fixtures';
 import type { TestServer } from './fixtures';
@@ -100,7 +100,7 @@ describe('a reader of a large response', () => {
   const rows = Array.from({ length: 200_000 }, (_, n) => [`${'c'.repeat(100)}-${n}`, n] as const);
   const clients = new Map(rows.map(([clientId, n]) => [clientId, { clientId, generation: n, movedAt: 1 }]));
   const store = { state: { revision: 1, clients, tombstones: new Map() }, nowMs: () => 1 } as unknown as Store;
-  const large = createServer(express().get('/', generationsFeed(store, time.schedule)));
+  const large = createServer(feedHandler(feedOf(store), time.schedule));
   beforeAll(() => new Promise<void>((resolve) => large.listen(0, '127.0.0.1', resolve)));
   afterAll(() => new Promise((resolve) => large.close(resolve)));
 

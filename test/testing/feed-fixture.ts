@@ -4,10 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
-import { generationsFeed, generationsStream } from '../../src/auth-server/generations/feed';
+import { feedOf } from '../../src/auth-server/generations/feed';
 import type { ClientRow, KeyRing } from '../../src/auth-server/storage/state';
 import { Store } from '../../src/auth-server/storage/store';
 import { systemSchedule } from '../../src/core/clock';
+import { feedHandler } from '../../src/generation/feed/handler';
 import { httpGenerations } from '../../src/generation/http/source';
 import type { GenerationSourceFixture } from '../../src/testing/index';
 import { recordingLogger } from '../support/log';
@@ -27,8 +28,7 @@ export async function overHttp(): Promise<GenerationSourceFixture> {
     write: () => Promise.resolve(),
     newKeys: () => Promise.resolve(NO_KEYS),
   });
-  const app = express().disable('etag').get('/generations', generationsFeed(store));
-  const server = createServer(app.get('/generations/stream', generationsStream(store, systemSchedule)));
+  const server = createServer(express().use('/generations', feedHandler(feedOf(store), systemSchedule)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const open = () => httpGenerations({ url, logger: recordingLogger() });

@@ -2,9 +2,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import express from 'express';
-import { generationsFeed } from '../../../src/auth-server/generations/feed';
+import { feedOf } from '../../../src/auth-server/generations/feed';
 import type { Store } from '../../../src/auth-server/storage/store';
 import { systemClock, systemSchedule } from '../../../src/core/clock';
+import { feedHandler } from '../../../src/generation/feed/handler';
 import { httpGenerations } from '../../../src/generation/http/source';
 import { generationVerifier } from '../../../src/generation/verifier';
 import { reasonOf } from '../../generation/fixtures';
@@ -14,7 +15,7 @@ const COUNT = 1_000_000;
 const FIRST = Date.now();
 
 it('a million floors reach a resource server over HTTP, each of them', async () => {
-  const server = createServer(express().get('/generations', generationsFeed(storeOf(COUNT))));
+  const server = createServer(express().use('/generations', feedHandler(feedOf(storeOf(COUNT)), systemSchedule)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const delay = monitorEventLoopDelay({ resolution: 1 });
