@@ -4,11 +4,11 @@ import { systemClock, systemSchedule } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
 import { consoleLogger } from '../../core/logger';
 import { readOptions } from '../../core/options';
-import type { GenerationSnapshot, GenerationSource } from '../source';
-import { SourceError } from '../source-error';
+import type { GenerationSource } from '../source';
 import { Freshness, SourceSync } from '../source-sync';
 import type { FeedView } from './feed';
 import { FloorLog } from './floor-log';
+import { follow, RELAY_NAME } from './followed';
 import { feedHandler } from './handler';
 
 /** Options of `generationsFeed()`. */
@@ -72,7 +72,6 @@ const OPTIONS = [
 /** Longer than any gate needs, so that clocks of a chain may differ. */
 const EXTRA_MS = 3_600_000;
 const OVERLAP_MS = 60_000;
-const NAME = /^[\w.:[\]-]{1,128}$/;
 
 /**
  * Makes a relay: it follows a source and serves its floors over http, for `httpGenerations()` of any number of processes
@@ -98,7 +97,7 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
   const { source } = options;
   if (typeof source?.read !== 'function') given.refuse('source', 'a generation source, such as httpGenerations()');
   const prefix = given.string('name') ?? 'relay';
-  if (!NAME.test(prefix) || prefix.length > 64) given.refuse('name', 'at most 64 letters, digits and . _ -');
+  if (!RELAY_NAME.test(prefix) || prefix.length > 64) given.refuse('name', 'at most 64 letters, digits and . _ -');
   const name = `${prefix}-${randomBytes(6).toString('hex')}`;
   const clock = given.callable('clock', systemClock);
   const schedule = given.callable('schedule', systemSchedule);
@@ -110,11 +109,8 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
   const floors = new FloorLog(clock, maxTokenAgeMs + EXTRA_MS);
   const freshness = new Freshness(maxStalenessMs, clock);
   const listeners = new Set<() => void>();
-  const chain = chainOf(name);
-  let completeFromMs = 0;
   let closed = false;
   let isNotifying = false;
-  let isLoop = false;
 
   /** Once for the many moves of one page. */
   function notify(): void {
@@ -127,39 +123,9 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
   }
   floors.onMove = notify;
 
-  /** The source, with what its responses say about themselves. */
-  const followed: GenerationSource = {
-    sentinel: source.sentinel,
-    ...(source.watch && { watch: (wake, lost) => source.watch!(wake, lost) }),
-    async read(sinceMs, takePage) {
-      if (sinceMs === 0) floors.startOver(clock());
-      const snapshot = await readUnlessLoop(sinceMs, takePage);
-      requireNoLoop(ownMember(snapshot, 'via') ?? []);
-      const fromMs = ownMember(snapshot, 'completeFromMs') ?? 0;
-      completeFromMs = sinceMs === 0 ? fromMs : Math.max(completeFromMs, fromMs);
-      return snapshot;
-    },
-  };
-
-  async function readUnlessLoop(...args: Parameters<GenerationSource['read']>): Promise<GenerationSnapshot> {
-    try {
-      return await source.read(...args);
-    } catch (error) {
-      // Two relays that wait for each other show their names in their refusals.
-      if (error instanceof SourceError && error.via) requireNoLoop(error.via);
-      throw error;
-    }
-  }
-
-  function requireNoLoop(names: readonly string[]): void {
-    const loop = chain.follow(names);
-    if (loop && !isLoop) logger.error({ feed: name, chain: loop }, 'generations come back to this relay: refused');
-    isLoop = loop !== undefined;
-    if (loop) throw new SourceError(`a loop of relays: ${loop}`);
-  }
-
+  const followed = follow({ source, name, onWholeRead: () => floors.startOver(clock()), logger });
   const sync = new SourceSync({
-    source: followed,
+    source: followed.source,
     floors: {
       // Each gate decides for itself whether the floors go back far enough.
       lifetimeMs: 0,
@@ -189,7 +155,7 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
       revision: `${name}.${floors.revision}`,
       nowMs,
       nextMs: nowMs + 1,
-      completeFromMs: Math.max(completeFromMs, floors.horizonMs),
+      completeFromMs: Math.max(followed.completeFromMs, floors.horizonMs),
       ageMs: freshness.ageMs,
       movedSince: (ms) => floors.movedSince(ms),
     };
@@ -201,7 +167,7 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
         return closed;
       },
       get via() {
-        return [...chain.names, name];
+        return [...followed.via, name];
       },
       retryAfterSeconds: Math.min(30, Math.max(1, Math.ceil(pollMs / 1000))),
       view,
@@ -217,7 +183,7 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
     ready: () => sync.ready,
     status: () => ({
       name,
-      via: chain.names,
+      via: followed.via,
       source: freshness.state,
       ...(freshness.ageMs !== undefined && { ageMs: freshness.ageMs }),
       floors: floors.size,
@@ -233,27 +199,4 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
       return Promise.resolve();
     },
   });
-}
-
-/** The relays above this one. */
-function chainOf(name: string): { names: readonly string[]; follow(names: readonly string[]): string | undefined } {
-  return {
-    names: [],
-    /** Returns the loop, if the floors came through this relay. */
-    follow(names) {
-      const above = names.filter((one) => typeof one === 'string' && NAME.test(one));
-      const own = above.lastIndexOf(name);
-      // Only those after itself, or two relays that follow each other would make the list longer each time.
-      this.names = above.slice(own + 1);
-      return own < 0 ? undefined : [...above.slice(own), name].join(' -> ');
-    },
-  };
-}
-
-/** One that is inherited from a polluted prototype says nothing about the floors. */
-function ownMember<Key extends keyof GenerationSnapshot>(
-  snapshot: GenerationSnapshot,
-  key: Key,
-): GenerationSnapshot[Key] | undefined {
-  return Object.hasOwn(snapshot, key) ? snapshot[key] : undefined;
 }
