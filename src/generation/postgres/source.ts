@@ -154,7 +154,7 @@ const KEEP_ALIVE_MS = 10_000;
  * @throws TypeError when the URL is wrong or pg is not installed; the message does not repeat the URL.
  */
 export function sourceFromUrl(url: string, dependencies: SourceDependencies): PublishingSource {
-  const { schedule, logger, load = loadPackage } = dependencies;
+  const { schedule, logger, maxTokenAgeMs, load = loadPackage } = dependencies;
   const { url: connectionString, place: table, sentinel } = readStoreUrl(url, 'postgres', 'table');
   const pg = loadIfInstalled(load, 'pg') as typeof Pg | undefined;
   if (!pg) {
@@ -168,7 +168,8 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Pu
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'tillgate',
   });
-  const source = postgresGenerations({ pool, table, sentinel, createTable: true, schedule, logger });
+  const options = { pool, table, sentinel, createTable: true, maxTokenAgeMs, schedule, logger };
+  const source = postgresGenerations(options);
   return {
     ...source,
     async close() {

@@ -155,6 +155,17 @@ describe('another server takes over', () => {
     await verifier.close();
   });
 
+  it('whose numbers hide its changes and whose clock is an hour slow: it was started at another time', async () => {
+    await burn(first, 1_000);
+    const verifier = await failOver(async (writer) => {
+      await writer.source.publish('kiosk', FLOOR);
+      await changeWithoutStamp(writer, "changed_at = now() - interval '1 hour'");
+      await burn(second, 5_000);
+    });
+    await eventually('the change at the second server', () => verdict(verifier, 'kiosk', OLD) === 'superseded');
+    await verifier.close();
+  });
+
   it('that is empty: what was known is held, a cold process knows nothing until somebody publishes again', async () => {
     const writer = open(second.url);
     await open(first.url).source.publish('pos', FLOOR);

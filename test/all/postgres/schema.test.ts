@@ -133,6 +133,9 @@ describe('what a source says when it may not', () => {
     const one = open(await userWith('writes', 'SELECT, INSERT, UPDATE'));
     await one.source.publish('pos', NOW + 1);
     expect(await floorsOf(one)).toEqual([['pos', NOW + 1]]);
+    // Without DELETE the table grows.
+    await eventually('the warning', () => one.log.at('warn').length > 0);
+    expect(one.log.at('warn')).toMatchObject([{ fields: { detail: expect.stringContaining('DELETE to remove') } }]);
   });
 
   it('may not create the table', async () => {

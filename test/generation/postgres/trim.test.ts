@@ -1,6 +1,7 @@
 import { settle } from '../../support/fake-time';
 import { START } from '../fixtures';
-import { fakeSource } from './fake';
+import { sourceFromUrl } from '../../../src/generation/postgres/source';
+import { FakeClient, HEALTHY, fakeSource } from './fake';
 import type { FakeSource, Script } from './fake';
 
 /** A source with the number of its trims so far. */
@@ -82,6 +83,20 @@ describe('old floors', () => {
     await publish(fake);
     expect(fake.trims()[0]).toContain(`transaction_timestamp()) * 1000)::bigint - ${keptMs})`);
   });
+});
+
+it('a URL has the token age of the process that opens it', async () => {
+  const client = new FakeClient(HEALTHY);
+  class Pool {
+    on(): void {}
+    connect(): Promise<FakeClient> {
+      return Promise.resolve(client);
+    }
+  }
+  const source = sourceFromUrl('postgres://db.test/shop', { load: () => ({ Pool }), maxTokenAgeMs: 1_000 });
+  await source.publish('pos', START);
+  await settle();
+  expect(client.asked.find((text) => text.startsWith('WITH old'))).toContain('- 3601000)');
 });
 
 describe('close()', () => {
