@@ -89,12 +89,15 @@ describe('a publish', () => {
     const now = Date.now();
     await insert(['rising', now - 2 * HOUR], ['gone', now - 2 * HOUR]);
     const other = await admin.connect();
-    await other.query('BEGIN');
-    await other.query(`UPDATE ${table} SET generation = $1 WHERE client_id = 'rising'`, [now]);
-    await one.source.publish('pos', now);
-    await eventually('the removal', async () => !(await rows()).has('gone'));
-    await other.query('COMMIT');
-    other.release();
+    try {
+      await other.query('BEGIN');
+      await other.query(`UPDATE ${table} SET generation = $1 WHERE client_id = 'rising'`, [now]);
+      await one.source.publish('pos', now);
+      await eventually('the removal', async () => !(await rows()).has('gone'));
+    } finally {
+      await other.query('COMMIT');
+      other.release();
+    }
     await one.source.close();
     expect((await rows()).get('rising')).toBe(now);
   });
