@@ -6,7 +6,7 @@ const SRC = resolve(__dirname, '../src');
 
 /**
  * What each layer may import from:
- * `core <- token <- generation <- express <- index <- { openapi, settings } <- { app, auth-server, testing } <- cli`.
+ * `core <- token <- generation <- express <- index <- { openapi, settings } <- { app, auth-server, console, testing } <- cli`.
  * `express` reads the variables through `settings` when `authenticate()` has no options. `app` imports the gate through
  * `index`, as a user's code would.
  */
@@ -21,8 +21,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'rate-limit': ['core'],
   app: ['index', 'openapi', 'settings', 'core', 'rate-limit'],
   'auth-server': ['index', 'settings', 'generation', 'token', 'core', 'rate-limit'],
+  console: ['index', 'openapi', 'express', 'token', 'core'],
   testing: ['index', 'generation', 'token', 'core', 'openapi'],
-  cli: ['core', 'settings', 'token', 'index', 'openapi', 'app', 'auth-server', 'generation', 'testing'],
+  cli: ['core', 'settings', 'token', 'index', 'openapi', 'app', 'auth-server', 'console', 'generation', 'testing'],
 };
 
 /** Packages that only these layers may import. */
@@ -30,7 +31,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   passport: ['express'],
   'passport-http-bearer': ['express'],
   'jwks-rsa': ['token'],
-  express: ['app', 'auth-server', 'openapi'],
+  express: ['app', 'auth-server', 'console', 'openapi'],
   helmet: ['app', 'auth-server'],
   'express-rate-limit': ['rate-limit', 'app', 'auth-server'],
   commander: ['cli'],

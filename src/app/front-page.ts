@@ -1,3 +1,4 @@
+import { basename, dirname } from 'node:path';
 import { Router } from 'express';
 import { ownValue } from '../core/objects';
 import { CONTRACT_FILE } from '../openapi/load';
@@ -36,7 +37,8 @@ export function frontPage({ contract, baseUrl, issuer, docs = false }: FrontPage
     sendPage(res, name, `${INTRODUCTION}\n<dl>\n${Object.entries(links).map(row).join('\n')}\n</dl>`);
   });
   router.get('/openapi.yaml', function serveYaml(_req, res) {
-    res.type('application/yaml').sendFile(CONTRACT_FILE);
+    // With a root, because a folder of the path may begin with a dot: node_modules/.pnpm.
+    res.type('application/yaml').sendFile(basename(CONTRACT_FILE), { root: dirname(CONTRACT_FILE) });
   });
   router.get('/openapi.json', function serveJson(_req, res) {
     res.json(contract);

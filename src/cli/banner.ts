@@ -10,6 +10,8 @@ export interface DevReport {
   readonly embedded: boolean;
   readonly data_dir: string;
   readonly admin_url: string | undefined;
+  readonly console_url: string | undefined;
+  readonly docs_url: string | undefined;
   /** Clients that were registered by this start, with their secrets. */
   readonly clients: readonly ClientWithSecret[];
   /** Whether keys and generations have been read; `/readyz` says what is missing. */
@@ -75,7 +77,7 @@ export function tokenServerBanner(report: TokenServerReport, programName: string
   return `\n${parts.join('\n\n')}\n`;
 }
 
-function addresses({ base_url, auth_url, embedded, data_dir, admin_url }: DevReport): string {
+function addresses({ base_url, auth_url, embedded, data_dir, admin_url, console_url, docs_url }: DevReport): string {
   return indent(
     table([
       ['API', base_url, '{base_url}'],
@@ -84,6 +86,8 @@ function addresses({ base_url, auth_url, embedded, data_dir, admin_url }: DevRep
         auth_url,
         embedded ? `{auth_url}, clients and keys in ${data_dir}` : '{auth_url}',
       ],
+      ...(docs_url === undefined ? [] : [['docs', docs_url, 'the contract, to try out']]),
+      ...(console_url === undefined ? [] : [['console', console_url, 'clients, requests, and why they are refused']]),
       ...(admin_url === undefined ? [] : [['admin', admin_url, '/metrics, /livez, /readyz']]),
     ]),
   );

@@ -1,5 +1,6 @@
+import type { RequestListener } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { startApi } from '../app/index';
+import { createApp, startApi } from '../app/index';
 import type { App, AppOptions, RunningApi } from '../app/index';
 import { logRequest, warningsOf } from '../app/log';
 import { requestObserver } from '../app/request-observer';
@@ -9,20 +10,30 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ConfigurationError } from '../core/configuration-error';
+import type { AuthenticateOptions } from '../index';
 import { layersOf } from '../openapi/express-layer';
 
 /** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */
 type HostedApp = Pick<App, 'handler' | 'readiness' | 'drain' | 'close'> & { readonly gate: Pick<App['gate'], 'ready'> };
+
+type Observe = (handler: RequestListener) => RequestListener;
 
 /**
  * Listens with the scaffold, or with the app of a user's module.
  *
  * @param module - path of a module that exports what `createApp()` of tillgate/app returns, an Express app, or, as
  *   default or `createApp`, a function of the options of `createApp()` that returns one of them
+ * @param observe - gets the Express app and returns what listens in its place
  * @throws CliError when it exports nothing of the kind, or listens by itself
  */
-export async function startHosted(module: string | undefined, options: AppOptions): Promise<RunningApi> {
-  if (module === undefined) return startApi(options);
+export async function startHosted(
+  module: string | undefined,
+  options: AppOptions,
+  observe: Observe = (handler) => handler,
+): Promise<RunningApi> {
+  const observed = <Hosted extends HostedApp>(app: Hosted): App =>
+    ({ ...app, handler: observe(app.handler) }) as unknown as App;
+  if (module === undefined) return startApi(options, (given) => observed(createApp(given)));
   shareSettings(options);
   const before = listeners();
   const exported = await loadModule(module);
@@ -38,13 +49,17 @@ export async function startHosted(module: string | undefined, options: AppOption
       if (logger) logRequest(logger, event);
       onRequest?.(event);
     }, Date.now);
-    const reports = { ...(logger && { logger: warningsOf(logger) }), onDecision: observer.decided.bind(observer) };
+    const onDecision: AuthenticateOptions['onDecision'] = (decision, request) => {
+      observer.decided(decision, request);
+      return given.gate?.onDecision?.(decision, request);
+    };
+    const reports = { ...(logger && { logger: warningsOf(logger) }), onDecision };
     const made = make
       ? await make({ ...given, ...(given.gate && { gate: { ...given.gate, ...reports } }) })
       : candidates(exported).find((one) => isApp(one) || isHosted(one));
-    if (isHosted(made)) return made as unknown as App;
+    if (isHosted(made)) return observed(made);
     if (!isApp(made)) throw wrong(module, make ? 'its function returns neither' : 'its exports are neither');
-    return asHosted(made as App['handler'], observer) as unknown as App;
+    return asHosted(observe(made as App['handler']), observer) as unknown as App;
   });
 }
 
@@ -89,7 +104,7 @@ function isHosted(value: unknown): value is HostedApp {
 }
 
 /** An app of whose gate nothing is known counts as ready. It does not log its requests: the observer does. */
-function asHosted(app: App['handler'], observer: RequestObserver): HostedApp {
+function asHosted(app: RequestListener, observer: RequestObserver): HostedApp {
   let draining = false;
   function handler(...[req, res]: Parameters<RequestObserver['handler']>): void {
     observer.handler(req, res, () => void app(req, res));

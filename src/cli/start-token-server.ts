@@ -10,6 +10,8 @@ import { ConfigurationError } from '../index';
 import type { GenerationSource } from '../generation/index';
 import type { Logger } from '../index';
 import type { Settings } from '../settings/settings';
+import type { Console } from '../console/console';
+import { openConsole } from './dev-console';
 import { embeddedAddress } from './settings';
 
 /** The embedded token server, listening. */
@@ -17,6 +19,8 @@ export interface RunningTokenServer {
   readonly auth: AuthServer;
   /** Every change of a client credential is here as soon as it is on disk. */
   readonly generations: GenerationSource;
+  /** Not with an admin token, which a page cannot send. */
+  readonly console: Console | undefined;
   close(): Promise<void>;
 }
 
@@ -61,9 +65,11 @@ export async function startTokenServer(
       browserOrigins: originsOf(settings.baseUrl),
     });
     const onUnreadable = logUnreadable.bind(undefined, logger);
-    const server = await startServer(auth.handler, { host, port, portVariable: 'TILLGATE_AUTH_PORT', onUnreadable });
-    const parts = { server, auth, generations };
-    return { auth, generations, close: () => closeAll(parts) };
+    const devConsole = settings.adminToken === undefined ? openConsole(settings, auth, generations, scopes) : undefined;
+    const handler = devConsole ? devConsole.serve(auth.handler) : auth.handler;
+    const server = await startServer(handler, { host, port, portVariable: 'TILLGATE_AUTH_PORT', onUnreadable });
+    const parts = { server, auth, generations, console: devConsole };
+    return { auth, generations, console: devConsole, close: () => closeAll(parts) };
   } catch (error) {
     await auth?.close();
     await generations.close?.();
@@ -82,11 +88,12 @@ interface Parts {
   readonly server: RunningServer;
   readonly auth: AuthServer;
   readonly generations: GenerationSource;
+  readonly console: Console | undefined;
 }
 
-async function closeAll({ server, auth, generations }: Parts): Promise<void> {
+async function closeAll({ server, auth, generations, console: devConsole }: Parts): Promise<void> {
   // Its event streams end only with the token server itself.
-  await Promise.all([server.close(), auth.close()]);
+  await Promise.all([server.close(), auth.close(), devConsole?.close()]);
   await generations.close?.();
 }
 

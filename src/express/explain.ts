@@ -37,6 +37,9 @@ const CHECKS: readonly ExplainedCheck['check'][] = [
   'scope',
 ];
 
+/** The checks of an accepted token. */
+export const PASSED: Explanation['checks'] = CHECKS.map((check) => ({ check, outcome: 'passed' }));
+
 /** The check that fails with each reason. */
 const FAILED_CHECK = {
   missing_token: 'structure',
@@ -100,7 +103,7 @@ export async function explain(
   try {
     auth = await verifierOf(gate).verify(token);
     if (requirement && !satisfies(auth.scopes, requirement)) throw new AuthError('insufficient_scope');
-    return { accepted: true, checks: CHECKS.map((check) => ({ check, outcome: 'passed' })), auth };
+    return { accepted: true, checks: PASSED, auth };
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     const checks = checksUntil(error, gate.status().issuers.length);
@@ -110,7 +113,8 @@ export async function explain(
   }
 }
 
-function checksUntil(error: AuthError, issuers: number): readonly ExplainedCheck[] {
+/** The checks of a gate with this many issuers, up to the one that failed with this error. */
+export function checksUntil(error: AuthError, issuers: number): Explanation['checks'] {
   const { reason, privateDetail, message } = error;
   // With several issuers `iss` selects the keys, before anything else is checked.
   const failed = CHECKS.indexOf(reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason]);

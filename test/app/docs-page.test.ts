@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
@@ -13,7 +13,9 @@ import { contract } from './commerce/commerce-app';
 
 const issuer = createTestIssuer();
 const CLIENT = { clientId: 'pos-terminal', clientSecret: 's3cret', scopes: ['orders:read'] };
-const FOLDER = mkdtempSync(join(tmpdir(), 'tillgate-docs-'));
+// As pnpm installs packages.
+const FOLDER = mkdtempSync(join(tmpdir(), '.pnpm-'));
+afterAll(() => rmSync(FOLDER, { recursive: true }));
 for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css']) writeFileSync(join(FOLDER, name), '/* Swagger UI */');
 
 const appFor = (options: object = {}, folder: string | undefined = FOLDER): express.Express => {

@@ -36,7 +36,7 @@ type SecuritySchemes = NonNullable<NonNullable<ContractDocument['components']>['
 /** Served by the authorization server. */
 const TOKEN_PATH = '/connect/token';
 const STATIC = join(__dirname, 'static');
-const MAX_AGE = 'public, max-age=3600';
+const MAX_AGE_MS = 3_600_000;
 
 /**
  * `GET /docs`: the contract in Swagger UI, from files of the package swagger-ui-dist, without an inline script and
@@ -68,7 +68,8 @@ export function docsPage(options: DocsPageOptions, locate = swaggerUi): Router {
     ['docs.css', STATIC],
   ] as const) {
     router.get(`/docs/${name}`, function serveFile(_req, res) {
-      res.set('Cache-Control', directory === STATIC ? 'no-cache' : MAX_AGE).sendFile(join(directory, name));
+      // With a root, because a folder of the path may begin with a dot: node_modules/.pnpm.
+      res.sendFile(name, { root: directory, maxAge: directory === STATIC ? 0 : MAX_AGE_MS });
     });
   }
   const document = documentForBrowser(contract, base, tokenUrl);

@@ -1,5 +1,5 @@
 import { REASON_ADVICE } from '../../core/reason-advice';
-import type { Explanation, Gate } from '../../index';
+import type { Explanation, Gate, Reason } from '../../index';
 import { explain } from '../../index';
 import type { Settings } from '../../settings/settings';
 import { configurationAdvice, scopeAdvice } from '../../token/advice';
@@ -20,7 +20,11 @@ const VARIABLES: Readonly<Record<AdvisedOption, string>> = {
 /** What to do about a refused token; `undefined` for an accepted one. */
 export function adviceFor({ checks }: Explanation, token: string, settings: Settings): string | undefined {
   const reason = checks.find(({ outcome }) => outcome === 'failed')?.reason;
-  if (!reason) return undefined;
+  return reason && adviceOn(reason, token, settings);
+}
+
+/** What to do about a token that is refused for a reason. */
+export function adviceOn(reason: Reason, token: string, settings: Settings): string {
   const { issuer = '', preset } = settings;
   const set = (option: AdvisedOption, value: string): string => `set ${VARIABLES[option]}=${value}`;
   const advice = configurationAdvice(reason, token, { issuer, preset: PRESETS[preset], set });

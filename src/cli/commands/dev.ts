@@ -35,7 +35,7 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
   const tokens = isEmbedded(settings) ? await startTokenServer(settings, logger, { scopes }) : undefined;
   let api: RunningApi | undefined;
   try {
-    api = await startHosted(options.app, apiOptions(context, settings, tokens, logger));
+    api = await startHosted(options.app, apiOptions(context, settings, tokens, logger), tokens?.console?.observe);
     const clients = tokens ? await registerDemoClients(tokens.auth, credentialStore(settings), scopes) : [];
     const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
     const { baseUrl, authUrl, issuer } = apiSettings(settings);
@@ -47,6 +47,8 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
       embedded: tokens !== undefined,
       data_dir: settings.dataDir,
       admin_url: api.adminUrl,
+      console_url: tokens?.console && `${authUrl}/console`,
+      docs_url: options.app === undefined && !settings.production ? `${baseUrl.replace(/\/+$/, '')}/docs` : undefined,
       clients,
       ready,
     };
@@ -71,7 +73,7 @@ function apiOptions(
   return {
     settings,
     logger,
-    gate: tokens ? { ...gate, generationSource: tokens.generations } : gate,
+    gate: tokens ? { ...gate, generationSource: tokens.generations, onDecision: tokens.console?.onDecision } : gate,
     connectToRedis: rateLimitRedis(settings),
     docs: tokens && { client: () => demoClient(given) },
   };

@@ -1,0 +1,151 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { ownValue } from '../core/objects';
+import { authenticate, explain } from '../index';
+import type { AuthenticateOptions, Decision, Gate } from '../index';
+import { describeRoutes } from '../openapi/describe-routes';
+import type { DescribedRoute } from '../openapi/describe-routes';
+import { consoleApp, summaryOf } from './app';
+import { timelines } from './clients';
+import type { ConsoleClient } from './clients';
+import { requestLog } from './request-log';
+import type { LoggedRequest } from './request-log';
+import { whyOf, whyOfToken } from './why';
+import type { Facts } from './why';
+
+/** Options of {@link createConsole}. */
+export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'advise'> {
+  /** `{base_url}`, for links. */
+  readonly baseUrl: string;
+  /** The clients of the token server. */
+  readonly clients: () => readonly ConsoleClient[];
+  /** Scopes that clients may have; `undefined`: any. */
+  readonly scopes: readonly string[] | undefined;
+  /** Options of the gate that the token inspector asks: those of the API. */
+  readonly gate: AuthenticateOptions;
+  /** Requests that are kept. Default 500. */
+  readonly capacity?: number;
+  /** Whether this is production, where the console refuses to start. Default: whether `NODE_ENV` is `production`. */
+  readonly production?: boolean;
+  readonly clock?: () => number;
+}
+
+/** The console for development: clients, requests and why they were refused, on one page of the token server. */
+export interface Console {
+  /** The token server with the console at `/console`. */
+  serve(tokenServer: RequestListener): RequestListener;
+  /** The API, whose requests the console shows. */
+  readonly observe: (api: RequestListener) => RequestListener;
+  /** For the gate of the API. */
+  readonly onDecision: (decision: Decision, request: IncomingMessage) => void;
+  /** Ends the event streams. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes the console of a token server and an API that run in this process.
+ *
+ * @throws TypeError in production
+ */
+export function createConsole(options: ConsoleOptions): Console {
+  const { clients, clock = Date.now, capacity = 500 } = options;
+  if (options.production ?? process.env['NODE_ENV'] === 'production') {
+    throw new TypeError('createConsole(): the console is for development and refuses NODE_ENV=production');
+  }
+  const client = (id: string): ConsoleClient | undefined => clients().find(({ client_id }) => client_id === id);
+  const facts: Facts = { ...options, client };
+  const changes = timelines(clients, clock);
+  const streams = new Set<ServerResponse>();
+  const isClient = (id: string): boolean => client(id) !== undefined;
+  const log = requestLog({ capacity, clock, isClient, onRequest });
+  let api: object | undefined;
+  let gate: Gate | undefined;
+
+  function onRequest(entry: LoggedRequest): void {
+    const { server, method, path, status } = entry;
+    if (server === 'tokens' && method !== 'GET' && status < 300 && path.startsWith('/clients')) {
+      changes.update();
+      publish('clients', {});
+    }
+    publish('request', summaryOf(entry));
+  }
+
+  function publish(event: string, data: object): void {
+    for (const stream of streams) stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  function state(): object {
+    changes.update();
+    const base = options.baseUrl.replace(/\/+$/, '');
+    const routes = routesOf(api);
+    return {
+      base_url: options.baseUrl,
+      auth_url: options.issuer,
+      docs_url: routes.some(({ path }) => path === '/docs') ? `${base}/docs` : null,
+      scopes: options.scopes ?? null,
+      routes: routes.filter(isProtected).map(({ method, path, requires }) => ({ method, path, requires })),
+      clients: clients().map((one) => ({ ...one, timeline: changes.of(one.client_id) })),
+    };
+  }
+
+  async function inspect(token: string): Promise<object> {
+    // Opened late: most consoles are never asked.
+    gate ??= authenticate({ ...options.gate, onDecision: undefined, logger: SILENT });
+    await gate.ready();
+    const explanation = await explain(token, { gate });
+    const scopes = explanation.auth?.scopes ?? [];
+    const routes = explanation.accepted
+      ? routesOf(api).filter((route) => isProtected(route) && isEnough(scopes, route.requires))
+      : [];
+    return {
+      ...whyOfToken(explanation, token, facts),
+      status: explanation.status ?? 200,
+      routes: routes.map(({ method, path }) => `${method} ${path}`),
+    };
+  }
+
+  const app = consoleApp({ log, state, inspect, streams });
+
+  return {
+    serve(tokenServer) {
+      const rest = log.observe('tokens', tokenServer);
+      changes.update();
+      return function serveConsole(req, res) {
+        if (/^\/console(?![^/?])/.test(req.url ?? '')) app(req, res);
+        else rest(req, res);
+      };
+    },
+    observe(handler) {
+      api = handler;
+      return log.observe('api', handler);
+    },
+    onDecision(decision, request) {
+      const why = whyOf(decision, request, facts);
+      // A superseded token is signed: its client is known.
+      const claimed = why.verified ? ownValue(why.claims, 'client_id') : undefined;
+      log.explain(request, why, decision.auth?.clientId ?? (typeof claimed === 'string' ? claimed : undefined));
+    },
+    async close() {
+      for (const stream of streams) stream.end();
+      await gate?.close();
+    },
+  };
+}
+
+const SILENT = { info() {}, warn() {}, error() {} };
+
+/** The routes of the API; none where they cannot be read. */
+function routesOf(api: object | undefined): readonly DescribedRoute[] {
+  try {
+    return api ? describeRoutes(api).routes : [];
+  } catch {
+    return [];
+  }
+}
+
+function isProtected({ gate, requires }: DescribedRoute): boolean {
+  return gate !== 'none' && requires.length > 0;
+}
+
+function isEnough(scopes: readonly string[], requires: DescribedRoute['requires']): boolean {
+  return requires.some((set) => set.every((scope) => scopes.includes(scope)));
+}

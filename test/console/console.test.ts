@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import { startDev } from './dev-scene';
+import type { DevScene } from './dev-scene';
+
+let dev: DevScene;
+beforeAll(async () => {
+  dev = await startDev();
+});
+afterAll(() => dev.stop());
+
+const lastDenied = async () => (await dev.call('get', '/console/api/requests/last-denied').expect(200)).body;
+const timelineOf = async (id: string) => {
+  const { body } = await dev.call('get', '/console/api/state');
+  return body.clients.find(({ client_id }: { client_id: string }) => client_id === id).timeline;
+};
+
+describe('why the last request was denied', () => {
+  it('names the missing scope, what the token has, and what to do', async () => {
+    const token = await dev.token(dev.kiosk, 'orders:read');
+    const { headers } = await dev.api('post', '/v1/orders', token).expect(403);
+    expect(await lastDenied()).toMatchObject({
+      server: 'api',
+      method: 'POST',
+      path: '/v1/orders',
+      status: 403,
+      client_id: 'kiosk',
+      reason: 'insufficient_scope',
+      request_id: headers['x-request-id'],
+      why: {
+        outcome: 'refused',
+        got: 'orders:read',
+        expected: 'orders:write',
+        fix: 'Add orders:write to the scopes of kiosk, if it should have this access, then request a new token.',
+        claims: { client_id: 'kiosk', scope: 'orders:read' },
+        verified: true,
+      },
+    });
+  });
+
+  it('says that the client only has to ask for a scope that it is registered with', async () => {
+    await dev.api('post', '/v1/orders', await dev.token(dev.till, 'orders:read')).expect(403);
+    expect((await lastDenied()).why.fix).toBe(
+      'Request the token with scope=orders:write: pos-terminal is registered with it.',
+    );
+  });
+
+  it('lists the checks in order up to the one that failed: a token discarded with the Description', async () => {
+    const client = await dev.register('till-7', 'orders:read', 'Front');
+    const token = await dev.token(client, 'orders:read');
+    await dev.api('get', '/v1/orders', token).expect(200);
+    await dev.call('patch', '/clients/till-7', { description: 'Back' }).expect(200);
+    await dev.api('get', '/v1/orders', token).expect(401);
+    const { client_id, reason, why } = await lastDenied();
+    expect({ client_id, reason, verified: why.verified }).toEqual({
+      client_id: 'till-7',
+      reason: 'superseded',
+      verified: true,
+    });
+    expect(why.checks.map(({ check, outcome }: Record<string, string>) => `${check} ${outcome}`)).toEqual([
+      'structure passed',
+      'header passed',
+      'key passed',
+      'signature passed',
+      'claims passed',
+      'generation failed',
+      'scope not reached',
+    ]);
+    const [{ generation }, before] = await timelineOf('till-7');
+    expect(why).toMatchObject({ got: String(before.generation), expected: `${generation} or later` });
+  });
+
+  it('explains a request without a token', async () => {
+    await dev.api('get', '/v1/items').expect(401);
+    expect((await lastDenied()).why).toMatchObject({
+      got: 'no Authorization header',
+      expected: 'Authorization: Bearer <ACCESS_TOKEN>',
+      verified: false,
+    });
+  });
+
+  it('shows what the token server said, and to whom', async () => {
+    const form = { grant_type: 'client_credentials', client_id: 'kiosk', client_secret: 'no', scope: 'orders:read' };
+    await dev.call('post', '/connect/token').type('form').send(form).expect(401);
+    expect(await lastDenied()).toMatchObject({ server: 'tokens', client_id: 'kiosk', reason: 'invalid_client' });
+  });
+});
+
+it('filters requests by server and status, newest first', async () => {
+  const list = async (query: string): Promise<{ id: number; server: string; status: number }[]> =>
+    (await dev.call('get', `/console/api/requests?${query}`)).body.requests;
+  await dev.api('get', '/v1/nothing', await dev.token(dev.till, 'orders:read'));
+  const all = await list('');
+  expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).sort((a, b) => b - a));
+  for (const { status } of await list('status=denied')) expect([401, 403]).toContain(status);
+  for (const { status } of await list('status=4xx')) expect(Math.floor(status / 100)).toBe(4);
+  expect((await list('status=404&server=api&limit=1')).map(({ status }) => status)).toEqual([404]);
+  expect(new Set((await list('server=tokens')).map(({ server }) => server))).toEqual(new Set(['tokens']));
+});
+
+it('keeps a timeline of generations with what began each', async () => {
+  await dev.register('till-8', 'orders:read items:read', 'Eight');
+  await dev.call('patch', '/clients/till-8', { scope: 'orders:read' }).expect(200);
+  await dev.call('post', '/clients/till-8/secrets', {}).expect(201);
+  await dev.call('post', '/clients/till-8/revoke').expect(200);
+  await dev.call('patch', '/clients/till-8', { disabled: true }).expect(200);
+  expect((await timelineOf('till-8')).map(({ cause }: { cause: string }) => cause)).toEqual([
+    'disabled',
+    'tokens revoked',
+    'secret rotated',
+    'scopes removed: items:read',
+    'registered',
+  ]);
+});
+
+describe('the token inspector', () => {
+  const inspect = (body: object | undefined) => dev.call('post', '/console/api/inspect', body);
+
+  it('says for which routes a token would be accepted', async () => {
+    const { body } = await inspect({ token: await dev.token(dev.till, 'orders:read menus:read') }).expect(200);
+    expect(body).toMatchObject({ outcome: 'authenticated', status: 200, claims: { client_id: 'pos-terminal' } });
+    expect(body.routes).toContain('GET /v1/orders/{id}');
+    expect(body.routes).toContain('GET /v1/menus');
+    expect(body.routes).not.toContain('POST /v1/orders');
+  });
+
+  it('says why a token is refused, and what to do', async () => {
+    const [header, payload] = (await dev.token(dev.till, 'orders:read')).split('.');
+    const { body } = await inspect({ token: `${header}.${payload}.${'A'.repeat(342)}` }).expect(200);
+    expect(body).toMatchObject({ outcome: 'refused', status: 401, verified: false, routes: [] });
+    expect(body.checks.find(({ outcome }: { outcome: string }) => outcome === 'failed').reason).toBe('bad_signature');
+    expect(body.fix).toMatch(/\w/);
+    const opaque = await inspect({ token: 'opaque' }).expect(200);
+    expect(opaque.body.fix).toContain('the token is opaque');
+  });
+
+  it.each([undefined, {}, { token: '' }, { token: 7 }, { token: ['a'] }])('refuses the body %j', async (body) => {
+    await inspect(body).expect(400);
+  });
+});
+
+it('tells open pages of each request and of changed clients', async () => {
+  const { response, text } = await dev.events();
+  expect(response.headers['content-type']).toMatch(/^text\/event-stream/);
+  await dev.register('till-6', 'orders:read');
+  while (!text().includes('event: request')) await once(response, 'data');
+  expect(text()).toContain('event: clients\ndata: {}\n\n');
+  expect(text()).toContain('"path":"/clients","status":201');
+  response.destroy();
+});
