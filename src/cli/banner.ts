@@ -10,8 +10,8 @@ export interface DevReport {
   readonly embedded: boolean;
   readonly data_dir: string;
   readonly admin_url: string | undefined;
-  readonly console_url: string | undefined;
-  readonly docs_url: string | undefined;
+  readonly console_url?: string | undefined;
+  readonly docs_url?: string | undefined;
   /** Clients that were registered by this start, with their secrets. */
   readonly clients: readonly ClientWithSecret[];
   /** Whether keys and generations have been read; `/readyz` says what is missing. */
