@@ -106,22 +106,22 @@ it('tells many floors in batches, and stops at the first that fails', async () =
       under.push(++open);
       await Promise.resolve();
       open--;
-      if (broken && clientId === 'client-120') throw new Error('refused');
+      if (broken && clientId === 'client-1200') throw new Error('refused');
     },
   };
-  const floors = Array.from({ length: 350 }, (_, n): [string, number] => [`client-${n}`, n + 1]);
+  const floors = Array.from({ length: 3_500 }, (_, n): [string, number] => [`client-${n}`, n + 1]);
   const publisher = createPublisher({ generationSource: source, schedule: time.schedule, logger: recordingLogger() });
   await publisher.publish(floors);
-  expect([asked.length, Math.max(...under)]).toEqual([200, 100]);
+  expect([asked.length, Math.max(...under)]).toEqual([2_000, 1_000]);
   const pending = (...ids: string[]): boolean[] => ids.map((id) => publisher.isPending(id));
-  expect(pending('client-99', 'client-120', 'client-349')).toEqual([false, true, true]);
+  expect(pending('client-999', 'client-1200', 'client-3499')).toEqual([false, true, true]);
 
   // What is refused does not stand in the way of the rest.
   await time.advance(30_000);
-  expect(pending('client-120', 'client-349')).toEqual([true, false]);
+  expect(pending('client-1200', 'client-3499')).toEqual([true, false]);
   broken = false;
   await time.advance(60_000);
-  expect(publisher.isPending('client-120')).toBe(false);
+  expect(publisher.isPending('client-1200')).toBe(false);
   expect(time.pending).toBe(0);
 });
 
