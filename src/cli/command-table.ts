@@ -150,7 +150,15 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
   {
     usage: 'token <client>',
     about: 'request an access token and print it',
-    options: [SCOPE, ...SECRET],
+    options: [
+      SCOPE,
+      ...SECRET,
+      ['--expired', 'for tests: make the token one that has expired'],
+      ['--superseded', 'for tests: make it one from before the last change of the client'],
+      ['--audience <audience>', 'for tests: make it one for another audience (expired, too)'],
+      ['--foreign-key', 'for tests: sign it with a key that the issuer does not have'],
+      ['--alg <alg>', 'for tests: none, so that the header says that it is not signed'],
+    ],
     run: (context, options, client) => load.token().token(context, options, client),
   },
   {

@@ -3,39 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { newDataDir } from './data-dir';
 import { cliScene } from './harness';
-import type { CliScene, Outcome } from './harness';
-
-interface Report {
-  readonly auth_url: string;
-  readonly audience: string;
-  readonly clients: readonly { readonly client_id: string; readonly scope: string }[];
-}
-
-/** Runs `dev` until it is ready, then `work` with a command line next to it, and stops. */
-async function whileDevRuns(
-  argv: readonly string[],
-  work: (run: CliScene['run'], report: Report) => Promise<void> = async () => {},
-  env: Record<string, string> = {},
-): Promise<Outcome & { report: Report }> {
-  const scene = cliScene({
-    dataDir: newDataDir(),
-    env: { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent', ...env },
-    fetch,
-    async untilStopped() {
-      const report = JSON.parse(scene.output()) as Report;
-      const port = new URL(report.auth_url).port;
-      const other = cliScene({ env: { TILLGATE_DATA_DIR: scene.dataDir, TILLGATE_AUTH_PORT: port }, fetch });
-      await work(other.run, report);
-      other.close();
-    },
-  });
-  const outcome = await scene.run('dev', '--json', ...argv);
-  const report = (outcome.exitCode === 0 ? JSON.parse(outcome.stdout) : undefined) as Report;
-  scene.close();
-  return { ...outcome, report };
-}
+import { whileDevRuns } from './while-dev-runs';
 
 async function freePort(): Promise<string> {
   const probe = createServer().listen(0, '127.0.0.1');

@@ -2,16 +2,26 @@ import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
 import { credentialStore, givenSecret } from '../credentials';
-import { CliError, EXIT, print } from '../command';
+import { CliError, EXIT, print, write } from '../command';
 import type { CliIo } from '../io';
 import { isEmbedded } from '../settings';
 import { tokenServer } from '../token-server';
 import type { TokenResponse } from '../token-server';
+import { spoilerOf } from './bad-token';
 
 /** `tillgate token <client>`: the token alone on stdout, so that `$(tillgate token pos-terminal)` works. */
 export async function token(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
-  const response = await obtainToken(context.io, readSettings(context.io.env), clientId, options);
-  print(context, response, response.access_token);
+  const { io } = context;
+  const settings = readSettings(io.env);
+  const spoil = spoilerOf(options, settings);
+  const response = await obtainToken(io, settings, clientId, options);
+  if (!spoil) {
+    print(context, response, response.access_token);
+    return EXIT.ok;
+  }
+  const bad = await spoil(response.access_token);
+  print(context, bad, bad.access_token);
+  if (io.stderr.isTTY) write(io.stderr, `tillgate: an API refuses this token with 401 ${bad.refused_as}`);
   return EXIT.ok;
 }
 
