@@ -5,6 +5,8 @@ import type { CommandEntry, CommandOptions } from './command';
 import { COMMANDS } from './command-table';
 import { CliError, EXIT, write } from './command';
 import type { CliIo } from './io';
+import { withProgress } from './progress';
+
 /**
  * Runs one command line and returns its exit code: 0 ok, 1 denied or failed, 2 usage, 78 configuration. Results go to
  * stdout, errors to stderr, as a JSON document with `--json`; nothing is thrown.
@@ -35,12 +37,22 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     })
     .exitOverride();
 
-  function add(parent: Command, { usage, about, options = [], needs = [], run: runCommand }: CommandEntry): void {
+  function add(
+    parent: Command,
+    { usage, about, options: declared = [], needs = [], run: runCommand }: CommandEntry,
+  ): void {
     const command = parent.command(usage).description(about).option('--json', 'print one JSON document');
-    for (const [flags, text] of options) command.option(flags, text);
+    for (const [flags, text] of declared) command.option(flags, text);
     command.action(async () => {
       requirePackages(`tillgate ${command.name()}`, needs);
-      finish(await runCommand({ io, json }, command.opts<CommandOptions>(), ...command.args));
+      const options = command.opts<CommandOptions>();
+      // Under --watch another process does the work.
+      const progress = options.watch ? { io, stop() {} } : withProgress(io, `${nameOf(parent)} ${command.name()}`);
+      try {
+        finish(await runCommand({ io: progress.io, json }, options, ...command.args));
+      } finally {
+        progress.stop();
+      }
     });
   }
 
@@ -53,6 +65,11 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     for (const command of entry.commands) add(group, command);
   }
   return program;
+}
+
+/** `tillgate`, or `tillgate clients`. */
+function nameOf(command: Command): string {
+  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
 }
 
 function report(error: unknown, { stderr }: CliIo, json: boolean): number {

@@ -17,7 +17,7 @@ export async function whileDevRuns(
   work: (run: CliScene['run'], report: DevReport) => Promise<void> = async () => {},
   env: Record<string, string> = {},
 ): Promise<Outcome & { report: DevReport }> {
-  let failure: unknown;
+  let failure: Error | undefined;
   const scene = cliScene({
     dataDir: newDataDir(),
     env: { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent', ...env },
@@ -30,7 +30,7 @@ export async function whileDevRuns(
       };
       const other = cliScene({ env: { TILLGATE_DATA_DIR: scene.dataDir, ...ports }, fetch });
       // The command would report it as a failure of its own.
-      await work(other.run, report).catch((error: unknown) => (failure = error));
+      await work(other.run, report).catch((error: unknown) => (failure = error as Error));
       other.close();
     },
   });
