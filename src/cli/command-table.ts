@@ -5,6 +5,7 @@ import type * as bridgeCommand from './commands/bridge';
 import type * as callCommand from './commands/call';
 import type * as checkCommand from './commands/check';
 import type * as clientsCommand from './commands/clients';
+import type * as completionCommand from './commands/completion';
 import type * as devCommand from './commands/dev';
 import type * as explainCommand from './commands/explain';
 import type * as generationsCommand from './commands/generations';
@@ -18,6 +19,7 @@ const load = {
   call: () => require('./commands/call') as typeof callCommand,
   check: () => require('./commands/check') as typeof checkCommand,
   clients: () => require('./commands/clients') as typeof clientsCommand,
+  completion: () => require('./commands/completion') as typeof completionCommand,
   dev: () => require('./commands/dev') as typeof devCommand,
   explain: () => require('./commands/explain') as typeof explainCommand,
   generations: () => require('./commands/generations') as typeof generationsCommand,
@@ -29,8 +31,8 @@ const load = {
 
 const APP = ['--app <module>', 'run the app that this module exports instead of the scaffold'] as const;
 const LOG = [
-  '--log <format>',
-  'pretty, lines for people, or json (default: pretty in a terminal, unless NODE_ENV is production)',
+  '--log <pretty|json>',
+  'log lines for people, or JSON (default: pretty in a terminal, unless NODE_ENV is production)',
 ] as const;
 const SCOPE = [
   '--scope <scopes>',
@@ -211,5 +213,10 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
     usage: 'init <directory>',
     about: 'write a small project to start from',
     run: (context, _options, directory) => load.init().init(context, directory),
+  },
+  {
+    usage: 'completion <bash|zsh|fish>',
+    about: 'print a script that completes commands and options in a shell',
+    run: (context, _options, shell) => load.completion().completion(context, COMMANDS, shell),
   },
 ];

@@ -1,0 +1,128 @@
+import type { CommandContext, CommandEntry, CommandGroup } from '../command';
+import { CliError, EXIT, print } from '../command';
+
+/** `tillgate completion <shell>`: the script that completes commands and options, from the table of commands. */
+export function completion(
+  context: CommandContext,
+  commands: readonly (CommandEntry | CommandGroup)[],
+  shell: string,
+): Promise<number> {
+  const write = Object.hasOwn(SHELLS, shell) ? SHELLS[shell as keyof typeof SHELLS] : undefined;
+  if (!write) throw new CliError(`expected bash, zsh or fish, got ${JSON.stringify(shell)}`, EXIT.usage);
+  const script = write(levelsOf(commands));
+  print(context, { shell, script }, script);
+  return Promise.resolve(EXIT.ok);
+}
+
+/** What can follow the commands that are complete: `clients add`, or nothing yet. */
+interface Level {
+  readonly at: string;
+  readonly words: readonly Word[];
+}
+
+interface Word {
+  readonly text: string;
+  readonly about: string;
+  /** The value that an option takes: `<file>`, `<pretty|json>`. */
+  readonly value?: string;
+}
+
+const FILE = /<(file|module)>/;
+const HELP: Word = { text: '--help', about: 'show the help' };
+
+function levelsOf(commands: readonly (CommandEntry | CommandGroup)[]): readonly Level[] {
+  const roots = commands.map((one) => ({ text: 'commands' in one ? one.name : nameOf(one), about: one.about }));
+  const below = commands.flatMap((one): readonly Level[] => {
+    if (!('commands' in one)) return [levelOf(one, nameOf(one))];
+    const words = one.commands.map((command) => ({ text: nameOf(command), about: command.about }));
+    return [
+      { at: one.name, words: [...words, HELP] },
+      ...one.commands.map((command) => levelOf(command, `${one.name} ${nameOf(command)}`)),
+    ];
+  });
+  return [{ at: '', words: [...roots, HELP, { text: '--version', about: 'show the version' }] }, ...below];
+}
+
+function nameOf({ usage }: CommandEntry): string {
+  return usage.replace(/ .*/, '');
+}
+
+function levelOf({ usage, options = [] }: CommandEntry, at: string): Level {
+  const choices = choicesOf(usage).map((text) => ({ text, about: '' }));
+  const words = options.map(([flags, about]): Word => {
+    const [text = '', value] = flags.split(' ');
+    return { text, about, ...(value !== undefined && { value }) };
+  });
+  return { at, words: [...choices, ...words, { text: '--json', about: 'print one JSON document' }, HELP] };
+}
+
+/** `pretty` and `json` of `<pretty|json>`. */
+function choicesOf(value: string): readonly string[] {
+  return /<([^>]*\|[^>]*)>/.exec(value)?.[1]?.split('|') ?? [];
+}
+
+/** Shell patterns of the words so far that, with a further one, are a command. */
+function patternsOf(levels: readonly Level[]): readonly string[] {
+  return levels.flatMap(({ at }) => (at === '' ? [] : [quoted(at.includes(' ') ? at : ` ${at}`)]));
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function bashScript(levels: readonly Level[]): string {
+  const complete = (words: readonly string[]): string =>
+    `COMPREPLY=($(compgen -W ${quoted(words.join(' '))} -- "$word"))`;
+  const options = levels.flatMap(({ words }) => words).filter(({ value }) => value !== undefined);
+  const cases = [...new Map(options.map(({ text, value = '' }) => [text, value]))].map(([text, value]) => {
+    const act = FILE.test(value) ? 'COMPREPLY=($(compgen -f -- "$word"))' : complete(choicesOf(value));
+    return `    ${text}) ${act}; return ;;`;
+  });
+  return [
+    '_tillgate() {',
+    '  local word="${COMP_WORDS[COMP_CWORD]}" at="" part',
+    '  for part in "${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do',
+    `    case "$at $part" in ${patternsOf(levels).join('|')}) at="\${at:+$at }$part" ;; esac`,
+    '  done',
+    '  case "${COMP_WORDS[COMP_CWORD-1]}" in',
+    ...cases,
+    '  esac',
+    '  case "$at" in',
+    ...levels.map(({ at, words }) => `    ${quoted(at)}) ${complete(words.map(({ text }) => text))} ;;`),
+    '  esac',
+    '}',
+    'complete -o default -F _tillgate tillgate',
+  ].join('\n');
+}
+
+function fishScript(levels: readonly Level[]): string {
+  const takes = (value: string): string =>
+    value === '' ? '' : FILE.test(value) ? ' -r -F' : ` -x -a ${quoted(choicesOf(value).join(' '))}`;
+  return [
+    'function __tillgate_at',
+    "  set -l at ''",
+    '  for part in (commandline -opc)[2..]',
+    '    switch "$at $part"',
+    `      case ${patternsOf(levels).join(' ')}`,
+    '        set at (string trim -- "$at $part")',
+    '    end',
+    '  end',
+    '  test "$at" = "$argv"',
+    'end',
+    'complete -c tillgate -f',
+    ...levels.flatMap(({ at, words }) =>
+      words.map(({ text, about, value = '' }) => {
+        const word = text.startsWith('--') ? `-l ${text.slice(2)}${takes(value)}` : `-a ${text}`;
+        return `complete -c tillgate -n ${quoted(`__tillgate_at ${at}`.trim())} ${word} -d ${quoted(about)}`;
+      }),
+    ),
+  ].join('\n');
+}
+
+const SHELLS = {
+  bash: bashScript,
+  // zsh runs completion functions of bash; without compinit it completes nothing.
+  zsh: (levels: readonly Level[]) =>
+    `(( $+functions[compdef] )) || { autoload -U compinit && compinit; }\nautoload -U bashcompinit && bashcompinit\n${bashScript(levels)}`,
+  fish: fishScript,
+};
