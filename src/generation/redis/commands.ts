@@ -100,7 +100,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   MISCONF: 'the server cannot write to its disk and refuses changes',
   MOVED: 'this is a cluster; use a single primary',
   NOAUTH: 'the URL or the client needs a password',
-  NOPERM: 'the user lacks a permission: ZSCAN, ZMSCORE, ZCARD, PING and SUBSCRIBE to read, ZADD and PUBLISH to publish',
+  NOPERM:
+    'the user lacks a permission: ZSCAN, ZRANGE, ZCOUNT, ZMSCORE, PING and SUBSCRIBE to read, ZADD and PUBLISH to publish, ' +
+    'with ZRANGE, ZMSCORE and ZREMRANGEBYSCORE to remove old floors',
   OOM: 'the server has no memory left',
   READONLY: 'this server is a replica; use the URL of the primary',
   WRONGPASS: 'user name or password is wrong',

@@ -8,7 +8,9 @@ import { RedisCommands } from './commands';
 import { connectToRedis, redisConnection } from './connection';
 import type { RedisClient, RedisConnection } from './connection';
 import { RedisSubscription } from './subscription';
-import { SENTINEL, readSentinel, redisReader } from './read';
+import { FloorSet, SENTINEL } from './floor-set';
+import { redisReader } from './read';
+import { RedisTrim } from './trim';
 import type { GenerationSentinel, PublishingSource } from '../source';
 import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
@@ -27,8 +29,17 @@ export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 's
   readonly key?: string | undefined;
   /** Longest time for one command, in ms. Default 5000. */
   readonly timeoutMs?: number | undefined;
-  /** Longest time between two reads of the whole set while a watch is open, in ms. Default 60000. */
+  /**
+   * Longest time until every member of the set has been read again, part by part, while a watch is open, in ms. It
+   * bounds how long a floor stays unknown whose writer forgot the PUBLISH; most are found within a minute. Default
+   * 86400000.
+   */
   readonly wholeEveryMs?: number | undefined;
+  /**
+   * Longest token age (`maxTokenAgeSeconds`) of all processes that read the set, in ms. `publish()` removes floors that
+   * are an hour older still; a process with a longer limit refuses all tokens. Default 86400000.
+   */
+  readonly maxTokenAgeMs?: number | undefined;
   /**
    * Refuses all tokens after a start until the publisher's sentinel shows that the set is complete; see
    * `GenerationSentinel`. `false` for publishers that write none. Default `true`.
@@ -38,7 +49,19 @@ export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 's
 
 export const DEFAULT_KEY = 'tillgate:generations';
 
-const OPTIONS = ['client', 'key', 'timeoutMs', 'wholeEveryMs', 'sentinel', 'clock', 'schedule', 'logger'] as const;
+const DAY_MS = 86_400_000;
+
+const OPTIONS = [
+  'client',
+  'key',
+  'timeoutMs',
+  'wholeEveryMs',
+  'maxTokenAgeMs',
+  'sentinel',
+  'clock',
+  'schedule',
+  'logger',
+] as const;
 
 /**
  * Floors in a sorted set of Redis (6.2 or later), for reading and for publishing; its pub/sub channel is the hint. The
@@ -67,10 +90,10 @@ export function redisGenerations(options: RedisGenerationsOptions): PublishingSo
  * @throws TypeError when the URL is wrong or neither is installed; the message does not repeat the URL.
  */
 export function sourceFromUrl(url: string, dependencies: SourceDependencies): PublishingSource {
-  const { clock, schedule, logger, load = loadPackage } = dependencies;
+  const { clock, schedule, logger, maxTokenAgeMs, load = loadPackage } = dependencies;
   const { place, sentinel } = readStoreUrl(url, 'redis', 'key');
   const connection = connectToRedis(url, { name: 'tillgate', needs: 'generations: a redis: URL needs', load });
-  return openSource(connection, true, { key: place || undefined, sentinel, clock, schedule, logger });
+  return openSource(connection, true, { key: place || undefined, sentinel, maxTokenAgeMs, clock, schedule, logger });
 }
 
 /** @param owned - whether the connection is closed with the source */
@@ -82,15 +105,19 @@ function openSource(
   const given = readOptions('redisGenerations', options, OPTIONS);
   const key = given.string('key') ?? DEFAULT_KEY;
   const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
-  const wholeEveryMs = given.number('wholeEveryMs', 60_000, { unit: 'ms', min: 1_000, max: 86_400_000 });
+  const wholeEveryMs = given.number('wholeEveryMs', DAY_MS, { unit: 'ms', min: 1_000, max: DAY_MS });
+  const maxTokenAgeMs = given.number('maxTokenAgeMs', DAY_MS, { unit: 'ms', min: 1_000 });
   const withSentinel = given.boolean('sentinel', true);
-  const now = strictlyIncreasing(given.callable('clock', systemClock));
+  const clock = given.callable('clock', systemClock);
+  const now = strictlyIncreasing(clock);
   const schedule = given.callable('schedule', systemSchedule);
   const logger = options.logger ?? consoleLogger;
   const subscriptions = new Set<RedisSubscription>();
   // After a failover the commands go to another server than the subscription's.
   const onBreak = (error: unknown): void => subscriptions.forEach((subscription) => subscription.end(error));
   const commands = new RedisCommands({ connection, owned, timeoutMs, schedule, onBreak });
+  const set = new FloorSet(commands, key);
+  const trim = new RedisTrim({ commands, set, maxTokenAgeMs, clock, schedule, logger });
 
   async function watch(wake: () => void, lost?: (error: unknown) => void): Promise<() => void> {
     const subscription: RedisSubscription = new RedisSubscription({
@@ -117,7 +144,7 @@ function openSource(
   }
 
   const sentinel: GenerationSentinel = {
-    read: () => readSentinel(commands, key),
+    read: async () => (await set.marks()).sentinel,
     async write(generation) {
       await commands.run('ZADD', key, 'GT', String(generation), SENTINEL);
     },
@@ -125,7 +152,7 @@ function openSource(
 
   return {
     ...(withSentinel && { sentinel }),
-    read: redisReader({ commands, key, subscriptions, now, wholeEveryMs, logger }),
+    read: redisReader({ set, subscriptions, now, wholeEveryMs, logger }),
     watch,
     async publish(clientId, generation) {
       requirePublishable(clientId, generation);
@@ -134,12 +161,13 @@ function openSource(
         commands.run('ZADD', key, 'GT', String(generation), clientId),
         commands.run('PUBLISH', key, clientId),
       ]);
+      trim.request();
     },
-    close() {
+    async close() {
       for (const subscription of subscriptions) subscription.stop();
       subscriptions.clear();
+      await trim.close();
       commands.close();
-      return Promise.resolve();
     },
   };
 }

@@ -18,8 +18,8 @@ export interface RedisSubscriptionOptions {
   readonly lost: (error: unknown) => void;
 }
 
-/** After more changed clients than this, the whole set is read. */
-const MAX_CHANGED = 100_000;
+/** Messages that are remembered: a read from before the oldest one reads the whole set. */
+const MAX_MESSAGES = 100_000;
 /** A healthy server responds within one round trip; after this the whole set is read instead. */
 const PING_TIMEOUT_MS = 1_000;
 
@@ -29,8 +29,9 @@ const PING_TIMEOUT_MS = 1_000;
  */
 export class RedisSubscription {
   readonly #options: RedisSubscriptionOptions;
-  /** When each client was last published, by the source's clock. */
-  readonly #changed = new Map<string, number>();
+  /** The clients of the last messages, and when each message came by the source's clock, which orders them. */
+  #clientIds: string[] = [];
+  #timesMs: number[] = [];
   #sinceMs = Infinity;
   #ended = false;
 
@@ -58,17 +59,6 @@ export class RedisSubscription {
     return !this.#ended && sinceMs >= this.#sinceMs;
   }
 
-  /** Start of the coverage, by the source's clock. */
-  get coveredSinceMs(): number {
-    return this.#sinceMs;
-  }
-
-  /** Restarts the coverage: a read from an earlier time reads the whole set. */
-  restart(nowMs: number): void {
-    this.#sinceMs = nowMs;
-    this.#changed.clear();
-  }
-
   /**
    * Returns the clients that were published between a time and this call: the response to a PING arrives after every
    * earlier message.
@@ -82,7 +72,7 @@ export class RedisSubscription {
     } catch (error) {
       throw redisFailure('PING', error);
     }
-    return [...this.#changed].filter(([, changedMs]) => changedMs >= sinceMs).map(([clientId]) => clientId);
+    return [...new Set(this.#clientIds.slice(firstFrom(this.#timesMs, sinceMs)))];
   }
 
   /** Ends a broken subscription; `lost` makes the caller watch again. */
@@ -96,15 +86,34 @@ export class RedisSubscription {
   stop(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#changed.clear();
+    this.#clientIds = [];
+    this.#timesMs = [];
     this.#options.connection.close();
   }
 
   #take(clientId: string): void {
     if (this.#ended) return;
     const { now, wake } = this.#options;
-    if (this.#changed.size >= MAX_CHANGED) this.restart(now());
-    this.#changed.set(clientId, now());
+    if (this.#timesMs.length >= MAX_MESSAGES) this.#forgetHalf();
+    this.#clientIds.push(clientId);
+    this.#timesMs.push(now());
     wake();
   }
+
+  #forgetHalf(): void {
+    this.#clientIds = this.#clientIds.slice(MAX_MESSAGES / 2);
+    this.#timesMs = this.#timesMs.slice(MAX_MESSAGES / 2);
+    this.#sinceMs = this.#timesMs[0] as number;
+  }
+}
+
+/** Index of the first of the ascending times that is not before another, by halving. */
+function firstFrom(timesMs: readonly number[], sinceMs: number): number {
+  let [low, high] = [0, timesMs.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((timesMs[middle] as number) < sinceMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

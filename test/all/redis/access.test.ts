@@ -16,9 +16,11 @@ let redis: RedisServer;
 beforeAll(async () => {
   redis = await startRedis();
   const connecting = ['+client', '+hello', '+info', '+ping', '+select'];
-  const reading = ['+zscan', '+zmscore', '+zcard', '+subscribe', '+unsubscribe'];
+  const reading = ['+zscan', '+zrange', '+zcount', '+zmscore', '+subscribe', '+unsubscribe'];
   await acl('reader', `~${KEY}`, `&${KEY}`, ...connecting, ...reading);
   await acl('writer', `~${KEY}`, `&${KEY}`, ...connecting, '+zadd', '+publish');
+  const trimming = ['+zrange', '+zmscore', '+zremrangebyscore'];
+  await acl('trimmer', `~${KEY}`, `&${KEY}`, ...connecting, '+zadd', '+publish', ...trimming);
 });
 
 afterAll(() => redis.stop());
@@ -41,7 +43,9 @@ describe.each([
   ],
 ])('a redis: address with credentials, by %s', (_, load) => {
   it('reads and publishes with no more permissions than are named', async () => {
-    const reader = redisFromUrl(urlOf('reader'), { load, logger });
+    let aheadMs = 0;
+    const clock = (): number => Date.now() + aheadMs;
+    const reader = redisFromUrl(urlOf('reader'), { load, logger, clock });
     const writer = redisFromUrl(urlOf('writer'), { load, logger });
     const wake = jest.fn();
     await reader.watch?.(wake);
@@ -49,10 +53,31 @@ describe.each([
     await writer.publish?.('pos', 5);
     expect([...(await reader.read(nowMs)).floors]).toEqual([['pos', 5]]);
     expect(wake).toHaveBeenCalledTimes(1);
+    aheadMs = 120_000;
+    const compared = await reader.read(nowMs);
+    expect([...compared.floors].length).toBeGreaterThan(1);
     await expect(reader.publish?.('pos', 6)).rejects.toThrow(/^Redis: ZADD: the user lacks a permission/);
     await expect(writer.read(0)).rejects.toThrow(/the user lacks a permission/);
     await reader.close?.();
     await writer.close?.();
+    await redis.command('DEL', KEY);
+  });
+
+  it('removes old floors with no more permissions than are named, and publishes without those', async () => {
+    const log = recordingLogger();
+    await redis.command('ZADD', KEY, '1600000000000', 'old');
+    for (const [user, left] of [
+      ['writer', 2],
+      ['trimmer', 2],
+    ] as const) {
+      const source = redisFromUrl(urlOf(user), { load, logger: log });
+      await source.publish?.('pos', Date.now());
+      await source.close?.();
+      // Either the old floor or the horizon.
+      expect(await redis.command('ZCARD', KEY)).toBe(left);
+    }
+    expect(await redis.command('ZSCORE', KEY, 'old')).toBeNull();
+    expect(log.at('warn').map(({ message }) => message)).toEqual(['old floors cannot be removed from Redis']);
     await redis.command('DEL', KEY);
   });
 

@@ -6,7 +6,10 @@ export class FakeRedis {
   readonly scores = new Map<string, string>();
   readonly asked: string[] = [];
   readonly clients: FakeClient[] = [];
+  #sorted: (readonly [member: string, score: string])[] | undefined;
   role = 'master';
+  /** Clock of the server. */
+  timeMs = (): number => Infinity;
   whenAsked: (command: string) => void = () => undefined;
   /** Command names that fail with this error. */
   readonly refused = new Map<string, Error>();
@@ -21,8 +24,13 @@ export class FakeRedis {
 
   /** The record as any program writes it. */
   write(clientId: string, generation: number, channel = 'tillgate:generations'): void {
-    this.scores.set(clientId, String(Math.max(generation, Number(this.scores.get(clientId) ?? 0))));
+    this.raise(clientId, generation);
     this.say(channel, clientId);
+  }
+
+  /** ZADD GT without the PUBLISH. */
+  raise(clientId: string, generation: number): void {
+    this.scores.set(clientId, String(Math.max(generation, Number(this.scores.get(clientId) ?? 0))));
   }
 
   say(channel: string, message: string): void {
@@ -34,20 +42,65 @@ export class FakeRedis {
     return this.asked.splice(0).join(' ');
   }
 
+  /** In ascending order, as the set is; kept for the commands that are sent together. */
+  #ascending(): (readonly [member: string, score: string])[] {
+    if (!this.#sorted) queueMicrotask(() => (this.#sorted = undefined));
+    return (this.#sorted ??= [...this.scores].sort(
+      ([a, first], [b, second]) => Number(first) - Number(second) || (a < b ? -1 : 1),
+    ));
+  }
+
+  #between(from = '-inf', to = '+inf'): (readonly [member: string, score: string])[] {
+    const [low, high] = [from, to].map((bound) => Number(bound.replace('(', '').replace('inf', 'Infinity')));
+    return this.#ascending().filter(([, score]) => {
+      return (
+        Number(score) >= Number(low) &&
+        (to.startsWith('(') ? Number(score) < Number(high) : Number(score) <= Number(high))
+      );
+    });
+  }
+
+  #range([, from = '', to = '', ...options]: readonly string[]): string[] {
+    const ascending = this.#ascending();
+    if (options[0] === 'REV') {
+      const { length } = ascending;
+      return ascending
+        .slice(Math.max(0, length - 1 - Number(to)), Math.max(0, length - Number(from)))
+        .reverse()
+        .flat();
+    }
+    const [offset, count] = options.slice(2, 4).map(Number) as [number, number];
+    return this.#between(from, to)
+      .slice(offset, offset + count)
+      .flat();
+  }
+
+  /** A member keeps its place when its score rises. */
+  #scan(from: number, count: number): [cursor: string, members: string[]] {
+    const to = from + count;
+    return [to < this.scores.size ? String(to) : '0', [...this.scores].slice(from, to).flat()];
+  }
+
   reply(command: string, args: readonly string[]): unknown {
     switch (command) {
       case 'PING':
         return 'PONG';
       case 'ROLE':
         return [this.role, 0, []];
-      case 'ZCARD':
-        return this.scores.size;
+      case 'TIME':
+        return [String(Math.floor(this.timeMs() / 1_000)), '0'];
+      case 'ZCOUNT':
+        return this.#between(args[1], args[2]).length;
+      case 'ZRANGE':
+        return this.#range(args);
+      case 'ZREMRANGEBYSCORE':
+        return this.#between(args[1], args[2]).filter(([member]) => this.scores.delete(member)).length;
       case 'ZSCAN':
-        return ['0', [...this.scores].flat()];
+        return this.#scan(Number(args[1]), Number(args[3]));
       case 'ZMSCORE':
         return args.slice(1).map((clientId) => this.scores.get(clientId) ?? null);
       case 'ZADD':
-        return void this.scores.set(String(args[3]), String(args[2]));
+        return this.raise(String(args[3]), Number(args[2]));
       case 'PUBLISH':
         return void this.say(String(args[0]), String(args[1]));
       default:

@@ -21,7 +21,7 @@ describe('a subscription', () => {
     expect(lost).toHaveBeenCalledTimes(1);
     redis.take();
     await source.read(nowMs);
-    expect(redis.take()).toBe('ROLE ZCARD ZSCAN');
+    expect(redis.take()).toBe('ROLE ZSCAN ZMSCORE ZCOUNT');
   });
 
   it('is lost when the server does not respond on it for a second; the read goes on with the whole set', async () => {
@@ -159,7 +159,7 @@ describe('a command', () => {
     client.emit('end', null);
     expect(String(lost.mock.calls)).toBe('SourceError: Redis: disconnected');
     client.status = 'end';
-    await expect(source.read(0)).rejects.toThrow('Redis: ZCARD: Error');
+    await expect(source.read(0)).rejects.toThrow('Redis: ZSCAN: Error');
   });
 
   it('reaches Redis as any program can send it', async () => {
@@ -176,10 +176,11 @@ describe('a command', () => {
       ['ZADD', key, 'GT', '5', 'pos'],
       ['PUBLISH', key, 'pos'],
       ['ZADD', key, 'GT', '6', ''],
-      ['ZMSCORE', key, ''],
+      ['ZMSCORE', key, '', '\0horizon'],
       ['ROLE'],
-      ['ZCARD', key],
-      ['ZSCAN', key, '0', 'COUNT', '5000'],
+      ['ZSCAN', key, '0', 'COUNT', '1000'],
+      ['ZMSCORE', key, '', '\0horizon'],
+      ['ZCOUNT', key, '-inf', '+inf'],
     ]);
   });
 });

@@ -1,0 +1,181 @@
+import { FloorList } from '../floors';
+import { FIRST_TIME_MS, isGeneration } from '../generation';
+import type { RedisCommands } from './commands';
+import type { TakePage } from '../source';
+import { SourceError } from '../source-error';
+
+/** Members per command: 1 or 2 ms of the server's time and of ours. */
+export const PAGE = 1_000;
+
+/** For members that have come in since they were counted. */
+const SPARE = 10;
+
+/** Member of the sentinel: no client id is empty, and it is lost together with the set. */
+export const SENTINEL = '';
+
+/** Member of the horizon: the set is complete from its score on. No client id contains U+0000. */
+export const HORIZON = '\0horizon';
+
+/** Scores of the two members that are not floors; `undefined` if the set has none. */
+export interface Marks {
+  readonly sentinel: number | undefined;
+  readonly horizon: number | undefined;
+}
+
+/** One page of a larger read. */
+interface Page {
+  readonly floors: FloorList;
+  /** Members of the page, marks included. */
+  readonly size: number;
+  /** Score of the last member. */
+  readonly lastScore: number;
+}
+
+/** Reads the sorted set of one source; every failure is a `SourceError`. */
+export class FloorSet {
+  readonly #commands: RedisCommands;
+  readonly key: string;
+
+  constructor(commands: RedisCommands, key: string) {
+    this.#commands = commands;
+    this.key = key;
+  }
+
+  /** Breaks of the connection so far: a read of several commands is complete only if none came in between. */
+  get breaks(): number {
+    return this.#commands.breaks;
+  }
+
+  /**
+   * Refuses a replica: a read of it would count as fresh, however far it lags. Does nothing where ROLE is not permitted.
+   */
+  async requirePrimary(): Promise<void> {
+    const reply = await this.#commands.run('ROLE').catch(() => undefined);
+    const [role] = Array.isArray(reply) ? (reply as unknown[]) : [];
+    if (String(role) !== 'slave') return;
+    throw new SourceError('Redis: this server is a replica; use the URL of the primary');
+  }
+
+  /** Counts the members with `from <= score < below`. */
+  async count(from = -Infinity, below = Infinity): Promise<number> {
+    const upTo = below === Infinity ? '+inf' : `(${below}`;
+    const reply = await this.#commands.run('ZCOUNT', this.key, from === -Infinity ? '-inf' : String(from), upTo);
+    const count = Number(reply);
+    if (!Number.isSafeInteger(count)) throw new SourceError('Redis: ZCOUNT: the reply is not a number');
+    return count;
+  }
+
+  async marks(): Promise<Marks> {
+    return this.floorsOf([], () => Promise.resolve());
+  }
+
+  /** Hands over the floors of some clients, and returns the marks as of the last of them. */
+  async floorsOf(clientIds: readonly string[], take: TakePage): Promise<Marks> {
+    const members = [...clientIds, SENTINEL, HORIZON];
+    const marks = new Map<string, number>();
+    for (let at = 0; at < members.length; at += PAGE) {
+      const some = members.slice(at, at + PAGE);
+      const scores = await this.#commands.run('ZMSCORE', this.key, ...some);
+      if (!Array.isArray(scores) || scores.length !== some.length) {
+        throw new SourceError('Redis: ZMSCORE: the reply has another number of scores than requested');
+      }
+      const floors = new FloorList();
+      some.forEach((member, index) => {
+        const score: unknown = scores[index];
+        if (score === null) return;
+        if (isMark(member)) marks.set(member, requireScore(score));
+        else floors.add(member, requireScore(score));
+      });
+      if (floors.length > 0) await take(floors);
+    }
+    return { sentinel: marks.get(SENTINEL), horizon: marks.get(HORIZON) };
+  }
+
+  /**
+   * Hands over the whole set. ZSCAN returns every member that is in the set from its start to its end; its cursor is not
+   * valid on another server.
+   */
+  async scan(take: TakePage): Promise<void> {
+    let page = this.scanPage('0');
+    for (;;) {
+      const { floors, cursor } = await page;
+      if (cursor === '0') return take(floors);
+      // On its way while this page is merged.
+      page = this.scanPage(cursor);
+      page.catch(() => undefined);
+      await take(floors);
+    }
+  }
+
+  async scanPage(from: string): Promise<Page & { readonly cursor: string }> {
+    const reply = await this.#commands.run('ZSCAN', this.key, from, 'COUNT', String(PAGE));
+    const [cursor, members] = Array.isArray(reply) ? (reply as unknown[]) : [];
+    if (!Array.isArray(members)) throw new SourceError('Redis: ZSCAN: the reply is not a page');
+    return { cursor: String(cursor), ...pageOf(members) };
+  }
+
+  /** The score at a rank, counted from the highest one; `undefined` beyond the last. */
+  async scoreAt(rank: number): Promise<number | undefined> {
+    const { size, lastScore } = await this.#rankPage(rank, 1);
+    return size === 0 ? undefined : lastScore;
+  }
+
+  /**
+   * Hands over the members from a rank on, in descending order, down to a score. Floors only rise and the oldest are
+   * removed first, so the rank of a member that is still to come never falls: none is skipped.
+   *
+   * @param expected - how many there were a moment ago
+   */
+  async descend(fromRank: number, downTo: number, expected: number, take: TakePage): Promise<void> {
+    let rank = fromRank;
+    for (;;) {
+      const left = Math.max(0, fromRank + expected - rank);
+      const length = Math.min(PAGE, left + SPARE);
+      const { floors, size, lastScore } = await this.#rankPage(rank, length);
+      if (floors.length > 0) await take(floors);
+      if (size < length || lastScore < downTo) return;
+      rank += length;
+    }
+  }
+
+  /** The score of the `nth` oldest floor that is a time and lies below another; `undefined` if there are fewer. */
+  async oldestBelow(below: number, nth: number): Promise<number | undefined> {
+    // One more, as the horizon is among them.
+    const range = [String(FIRST_TIME_MS), `(${below}`, 'BYSCORE', 'LIMIT', String(nth - 1), '2', 'WITHSCORES'];
+    const [floor] = (await this.#range(...range)).floors;
+    return floor?.[1];
+  }
+
+  async #rankPage(rank: number, length: number): Promise<Page> {
+    const [first, last] = [rank, rank + length - 1].map(String) as [string, string];
+    return this.#range(first, last, 'REV', 'WITHSCORES');
+  }
+
+  async #range(...args: readonly string[]): Promise<Page> {
+    const reply = await this.#commands.run('ZRANGE', this.key, ...args);
+    if (!Array.isArray(reply)) throw new SourceError('Redis: ZRANGE: the reply is not a page');
+    // RESP3 has pairs, RESP2 a flat list.
+    return pageOf((reply as unknown[]).flat());
+  }
+}
+
+function pageOf(members: readonly unknown[]): Page {
+  const floors = new FloorList();
+  let lastScore = 0;
+  for (let at = 0; at < members.length; at += 2) {
+    const member = String(members[at]);
+    lastScore = requireScore(members[at + 1]);
+    if (!isMark(member)) floors.add(member, lastScore);
+  }
+  return { floors, size: members.length / 2, lastScore };
+}
+
+function isMark(member: string): boolean {
+  return member === SENTINEL || member === HORIZON;
+}
+
+function requireScore(score: unknown): number {
+  const generation = Number(score);
+  if (!isGeneration(generation)) throw new SourceError('Redis: the set has a member whose score is not a generation');
+  return generation;
+}
