@@ -92,8 +92,8 @@ describe('a floor that is written without a message', () => {
 describe('a comparison', () => {
   it('reads one page of a large set in which nothing moved, once a minute', async () => {
     const { redis, read, compare } = await openFull();
-    for (let poll = 0; poll < 1_000; poll++) await read();
-    expect(redis.take()).toBe(Array.from({ length: 1_000 }, () => 'PING ZMSCORE ZCOUNT').join(' '));
+    for (let poll = 0; poll < 100; poll++) await read();
+    expect(redis.take()).toBe(Array.from({ length: 100 }, () => 'PING ZMSCORE ZCOUNT').join(' '));
     expect((await compare()).size).toBe(1_010);
     expect(redis.take()).toBe('PING ZMSCORE ZCOUNT ZCOUNT ZCOUNT ZCOUNT ZCOUNT ZCOUNT ZRANGE ZSCAN');
   });

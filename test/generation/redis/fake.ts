@@ -42,27 +42,26 @@ export class FakeRedis {
     return this.asked.splice(0).join(' ');
   }
 
-  /** In ascending order, as the set is; kept for the commands that are sent together. */
-  #ascending(): (readonly [member: string, score: string])[] {
-    if (!this.#sorted) queueMicrotask(() => (this.#sorted = undefined));
-    return (this.#sorted ??= [...this.scores].sort(
-      ([a, first], [b, second]) => Number(first) - Number(second) || (a < b ? -1 : 1),
-    ));
-  }
-
   #between(from = '-inf', to = '+inf'): (readonly [member: string, score: string])[] {
-    const [low, high] = [from, to].map((bound) => Number(bound.replace('(', '').replace('inf', 'Infinity')));
-    return this.#ascending().filter(([, score]) => {
-      return (
-        Number(score) >= Number(low) &&
-        (to.startsWith('(') ? Number(score) < Number(high) : Number(score) <= Number(high))
-      );
+    const [low = NaN, high = NaN] = [from, to].map((bound) =>
+      Number(bound.replace('(', '').replace('inf', 'Infinity')),
+    );
+    const isOpen = to.startsWith('(');
+    return [...this.scores].filter(([, text]) => {
+      const score = Number(text);
+      return score >= low && (isOpen ? score < high : score <= high);
     });
   }
 
+  /** In the order of the set; kept for the commands that are sent together. */
+  #ascending(): (readonly [member: string, score: string])[] {
+    if (!this.#sorted) queueMicrotask(() => (this.#sorted = undefined));
+    return (this.#sorted ??= [...this.scores].sort(inOrder));
+  }
+
   #range([, from = '', to = '', ...options]: readonly string[]): string[] {
-    const ascending = this.#ascending();
     if (options[0] === 'REV') {
+      const ascending = this.#ascending();
       const { length } = ascending;
       return ascending
         .slice(Math.max(0, length - 1 - Number(to)), Math.max(0, length - Number(from)))
@@ -71,6 +70,7 @@ export class FakeRedis {
     }
     const [offset, count] = options.slice(2, 4).map(Number) as [number, number];
     return this.#between(from, to)
+      .sort(inOrder)
       .slice(offset, offset + count)
       .flat();
   }
@@ -107,6 +107,10 @@ export class FakeRedis {
         throw new Error(`ERR unknown command '${command}'`);
     }
   }
+}
+
+function inOrder([a, first]: readonly [string, string], [b, second]: readonly [string, string]): number {
+  return Number(first) - Number(second) || (a < b ? -1 : 1);
 }
 
 /** One connection, shaped as ioredis is. */
