@@ -131,7 +131,7 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
     needs: [...APP_PACKAGES, ...AUTH_SERVER_PACKAGES],
     options: [
       APP,
-      ['--watch', 'start again when a file changes that was loaded, such as the module of --app'],
+      ['--watch', 'start again when a source file below the current directory changes'],
       ['--token-server', 'start the token server alone, for an API that runs elsewhere'],
       [
         '--scopes <scopes>',

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { AppOptions, DocsClient, RunningApi } from '../../app/index';
 import { authenticateOptions } from '../../settings/authenticate-options';
 import type { Logger } from '../../index';
@@ -16,6 +14,7 @@ import { rateLimitRedis } from '../rate-limit-redis';
 import { apiSettings, isEmbedded, withFreePorts } from '../settings';
 import { startTokenServer } from '../start-token-server';
 import type { RunningTokenServer } from '../start-token-server';
+import { runWatched } from '../watch';
 import { devTokenServer } from './dev-token-server';
 
 /** How long the report waits for keys and generations of an authorization server elsewhere. */
@@ -23,7 +22,7 @@ const PATIENCE_MS = 3_000;
 
 /** `tillgate dev`: the API and, unless an authorization server is configured, the embedded token server. */
 export async function dev(context: CommandContext, options: CommandOptions): Promise<number> {
-  if (options.watch) return runWatched();
+  if (options.watch) return runWatched(context.io);
   return options.tokenServer ? devTokenServer(context, options) : devBoth(context, options);
 }
 
@@ -99,14 +98,4 @@ async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Runs this command line under `node --watch`, which starts it again when a file that it has loaded changes. */
-async function runWatched(): Promise<number> {
-  const [node, script, ...args] = process.argv;
-  const watched = ['--watch', '--watch-preserve-output', String(script), ...args.filter((arg) => arg !== '--watch')];
-  const child = spawn(String(node), [...process.execArgv, ...watched], { stdio: 'inherit' });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return code ?? EXIT.ok;
 }
