@@ -20,6 +20,8 @@ export interface Fleet {
   accept(round: number, token: string): Promise<void>;
   /** Resolves with the time at which the last server refused it. */
   refused(round: number): Promise<number>;
+  /** Resolves with the time at which the last server received the bare message of the round. Call it before it is sent. */
+  received(round: number): Promise<number>;
   stop(): void;
 }
 
@@ -46,10 +48,15 @@ export async function startFleet({ servers, url, hints, pollMs, gate }: FleetOpt
     async refused(round) {
       const responses = (await pending.get(round)) ?? [];
       pending.delete(round);
-      return Math.max(...responses.map((response) => (response.kind === 'refused' ? response.at : NaN)));
+      return latest(responses);
     },
+    received: async (round) => latest(await each(round, 'bare')),
     stop,
   };
+}
+
+function latest(responses: readonly FromServer[]): number {
+  return Math.max(...responses.map((response) => ('at' in response ? response.at : NaN)));
 }
 
 function next(child: ChildProcess, fits: (message: FromServer) => boolean): Promise<FromServer> {

@@ -7,7 +7,24 @@ export type FromServer =
   | { readonly kind: 'accepted'; readonly round: number }
   /** The token is refused as superseded. */
   | { readonly kind: 'refused'; readonly round: number; readonly at: number }
+  /** The bare message of the round has arrived. */
+  | { readonly kind: 'bare'; readonly round: number; readonly at: number }
   | { readonly kind: 'failed'; readonly message: string };
+
+/** What a feed's process reports: its URL when it listens, and on request what it has done so far. */
+export interface FromFeed {
+  readonly base?: string;
+  readonly requests?: number;
+  readonly connections?: number;
+  readonly bytes?: number;
+}
+
+/** The coordinator tells a process of many readers which change to wait for, and gets the time of the last that refused. */
+export type ToReaders = { readonly round: number; readonly clientId: string; readonly generation: number };
+export type FromReaders = { readonly ready: true } | { readonly round: number; readonly at: number };
+
+/** Name of the channel of bare messages. */
+export const BARE = 'bare';
 
 /** The same clock in every process of one machine. */
 export function preciseNow(): number {
