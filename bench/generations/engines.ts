@@ -1,5 +1,4 @@
 import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
@@ -91,7 +90,8 @@ async function publishing(name: string, url: string): Promise<Pick<Engine, 'name
 /** The embedded token server: a change is a revocation, confirmed once it is on disk. */
 async function tokenServerEngine(floors: number): Promise<Engine> {
   const feed = await startFeed('token-server');
-  const register = async (ids: readonly string[]): Promise<number> => (await feed.post('/bench/register', ids)) as number;
+  const register = async (ids: readonly string[]): Promise<number> =>
+    (await feed.post('/bench/register', ids)) as number;
   await register(Array.from({ length: floors }, (_, index) => `client-${index}`));
   return {
     ...feed,
@@ -103,10 +103,17 @@ async function tokenServerEngine(floors: number): Promise<Engine> {
 
 /** A relay that follows Redis; measured is the process of the relay, and changes go to Redis. */
 async function relayEngine(floors: number): Promise<Engine> {
-  const { url, register, change, stop } = await redisEngine(floors);
-  const feed = await startFeed(url);
-  const name = 'relay';
-  return { ...feed, name, register, change, stop: () => feed.stop().then(stop) };
+  const redis = await redisEngine(floors);
+  const feed = await startFeed(redis.url);
+  return {
+    ...redis,
+    ...feed,
+    name: 'relay',
+    async stop() {
+      await feed.stop();
+      await redis.stop();
+    },
+  };
 }
 
 interface Feed extends Pick<Engine, 'url' | 'meter' | 'send' | 'stop'> {
@@ -116,7 +123,7 @@ interface Feed extends Pick<Engine, 'url' | 'meter' | 'send' | 'stop'> {
 async function startFeed(what: string): Promise<Feed> {
   const child = fork(join(__dirname, 'feed-process.ts'), [what], { execArgv: ['--import', 'tsx'] });
   const kill = (): void => void child.kill();
-  process.once('exit', kill);
+  process.setMaxListeners(0).once('exit', kill);
   const base = await new Promise<string>((resolve, reject) => {
     child.once('message', (message: FromFeed) => resolve(message.base ?? ''));
     child.once('exit', (code) => reject(new Error(`the feed ended with ${code}`)));

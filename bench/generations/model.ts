@@ -58,9 +58,11 @@ const PASSES = 400;
 
 /** Coordinate descent: each cost in turn becomes the best one that is not negative. */
 function fit(terms: readonly (readonly number[])[], values: readonly number[]): { costs: number[]; error: number } {
-  const rows = terms.map((row, index) => row.map((term) => term / (values[index] as number)));
+  // A point of next to nothing must not outweigh the others.
+  const weights = values.map((value) => 1 / (value + Math.max(...values) / 200));
+  const rows = terms.map((row, index) => row.map((term) => term * (weights[index] as number)));
   const costs = (rows[0] ?? []).map(() => 0);
-  const left = rows.map(() => 1);
+  const left = values.map((value, index) => value * (weights[index] as number));
   for (let pass = 0; pass < PASSES; pass++) {
     for (const [at, old] of costs.entries()) {
       const squares = rows.reduce((sum, row) => sum + (row[at] as number) ** 2, 0);
@@ -102,7 +104,7 @@ function measuredTable(points: readonly Point[], model: Model): string {
     const said = predict(model, point.processes, point.changes);
     const cell = (quantity: Quantity, shown: string): string => {
       const deviation = Math.round((said[quantity] / point[quantity] - 1) * 100);
-      return `${shown} (${deviation > 0 ? '+' : ''}${deviation}%)`;
+      return Number.isFinite(deviation) ? `${shown} (${deviation > 0 ? '+' : ''}${deviation}%)` : shown;
     };
     const cells = [
       cell('commands', short(point.commands)),

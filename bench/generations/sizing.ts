@@ -156,7 +156,7 @@ async function startReaders(url: string, count: number): Promise<Readers> {
   const path = join(__dirname, 'sized-readers.ts');
   const children = shares.map((share) => fork(path, [url, String(share)], { execArgv: ['--import', 'tsx'] }));
   const stop = (): void => children.forEach((child) => child.kill());
-  process.once('exit', stop);
+  process.setMaxListeners(0).once('exit', stop);
   await Promise.all(children.map((child) => once(child, 'message')));
   return {
     count,
