@@ -78,15 +78,11 @@ export function generationVerifier(options: GenerationVerifierOptions): Generati
   let starting: Promise<void> | undefined = sync?.start().finally(() => (starting = undefined));
   let warned = false;
 
-  function floorOf(clientId: string): number | undefined {
-    const known = floors.get(clientId);
-    const current = live?.floorOf(clientId);
-    return current === undefined || (known !== undefined && known > current) ? known : current;
-  }
-
   /** Returns the known floor, which holds even while the floors are stale. */
   function refuseSuperseded(clientId: string, generation: number): number | undefined {
-    const floor = floorOf(clientId);
+    const known = floors.get(clientId);
+    const current = live?.floorOf(clientId);
+    const floor = current === undefined || (known !== undefined && known > current) ? known : current;
     if (floor === undefined || generation >= floor) return floor;
     throw new AuthError('superseded', { privateDetail: `generation ${generation} is below the floor ${floor}` });
   }
