@@ -1,7 +1,7 @@
 import { memoryGenerations } from '../../src/generation/memory';
 import { generationSourceCases } from '../../src/testing/index';
 import type { GenerationSourceCasesOptions, GenerationSourceFixture } from '../../src/testing/index';
-import { overHttp } from './feed-fixture';
+import { overHttp, overRelay } from './feed-fixture';
 
 function overMemory(): Promise<GenerationSourceFixture> {
   const source = memoryGenerations();
@@ -14,6 +14,10 @@ describe('memoryGenerations', () => {
 
 describe('httpGenerations at the feed of the embedded token server', () => {
   it.each(generationSourceCases({ create: overHttp }))('$name', ({ run }) => run());
+});
+
+describe('httpGenerations at a relay', () => {
+  it.each(generationSourceCases({ create: overRelay }))('$name', ({ run }) => run());
 });
 
 describe('generationSourceCases()', () => {

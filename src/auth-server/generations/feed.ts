@@ -13,6 +13,7 @@ export function feedOf(store: Store): Feed {
     },
     via: [],
     retryAfterSeconds: 1,
+    interruptions: 0,
     view() {
       // Read together: every later change has a revision of `nowMs` or more.
       const { state } = store;

@@ -22,6 +22,8 @@ export interface Feed {
   /** Names of the relays that the floors came through, this one last (RFC 9110 section 7.6.3). */
   readonly via: readonly string[];
   readonly retryAfterSeconds: number;
+  /** How often it could serve again after it could not. */
+  readonly interruptions: number;
   /** `undefined` while no response could be complete. */
   view(): FeedView | undefined;
   /** Calls `listener` after each move, when a view is available again, and at the end. */

@@ -69,6 +69,11 @@ export class FloorLog {
     return this.#horizonMs;
   }
 
+  /** Moves in memory: those of current floors, and of replaced ones that are not removed yet. */
+  get kept(): number {
+    return this.#chunks.reduce((sum, { clientIds }) => sum + clientIds.length, 0);
+  }
+
   /** A time in ms: every later move gets a later one. Never steps back. */
   nowMs(): number {
     this.#isTold = true;

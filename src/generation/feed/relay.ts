@@ -111,6 +111,8 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
   const listeners = new Set<() => void>();
   let closed = false;
   let isNotifying = false;
+  let interruptions = 0;
+  let staleFromMs = Infinity;
 
   /** Once for the many moves of one page. */
   function notify(): void {
@@ -122,6 +124,12 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
     });
   }
   floors.onMove = notify;
+
+  function onRead(): void {
+    if (clock() > staleFromMs) interruptions++;
+    staleFromMs = clock() - (freshness.ageMs ?? 0) + maxStalenessMs;
+    notify();
+  }
 
   const followed = follow({ source, name, onWholeRead: () => floors.startOver(clock()), logger });
   const sync = new SourceSync({
@@ -142,7 +150,7 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
     schedule,
     random: given.callable('random', Math.random),
     logger,
-    onRead: notify,
+    onRead,
   });
 
   function view(): FeedView | undefined {
@@ -168,6 +176,9 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
       },
       get via() {
         return [...followed.via, name];
+      },
+      get interruptions() {
+        return interruptions;
       },
       retryAfterSeconds: Math.min(30, Math.max(1, Math.ceil(pollMs / 1000))),
       view,

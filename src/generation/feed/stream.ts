@@ -21,7 +21,7 @@ export async function* changesOf(
   res: ServerResponse,
 ): AsyncGenerator<string, void, undefined> {
   let nextMs = fromMs;
-  let wasInterrupted = false;
+  let { interruptions } = feed;
   let wake = (): void => {};
   const unsubscribe = feed.subscribe(() => wake());
   res.once('close', () => wake());
@@ -31,8 +31,8 @@ export async function* changesOf(
       const woken = new Promise<void>((resolve) => (wake = resolve));
       const view = feed.view();
       // Readers that were refused meanwhile ask again.
-      if (view && wasInterrupted) yield 'event: resumed\ndata: {}\n\n';
-      wasInterrupted = !view;
+      if (feed.interruptions > interruptions) yield 'event: resumed\ndata: {}\n\n';
+      ({ interruptions } = feed);
       const moved = await view?.movedSince(nextMs, true);
       let events = '';
       let count = 0;

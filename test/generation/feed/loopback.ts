@@ -66,7 +66,7 @@ export interface Link {
   readonly fetch: Fetch;
   /** Requests so far, without those for streams. */
   readonly requests: IncomingMessage[];
-  /** Status, `Age` and entity tag of each response. */
+  /** Status and `Age` of each response. */
   readonly responses: string[];
   /** Ends what is open, as the death of the feed's process does. */
   cut(): void;
