@@ -106,7 +106,7 @@ function openSource(
   const key = given.string('key') ?? DEFAULT_KEY;
   const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
   const wholeEveryMs = given.number('wholeEveryMs', DAY_MS, { unit: 'ms', min: 1_000, max: DAY_MS });
-  const maxTokenAgeMs = given.number('maxTokenAgeMs', DAY_MS, { unit: 'ms', min: 1_000 });
+  const maxTokenAgeMs = given.number('maxTokenAgeMs', DAY_MS, { unit: 'ms', min: 1_000, integer: true });
   const withSentinel = given.boolean('sentinel', true);
   const clock = given.callable('clock', systemClock);
   const now = strictlyIncreasing(clock);
