@@ -108,7 +108,7 @@ function headOf(path: string): string {
 <script defer src="${path}/docs.js"></script>`;
 }
 
-const BODY = `<main id="docs"><noscript>This page needs JavaScript.</noscript></main>`;
+const BODY = `<div id="docs"><noscript>This page needs JavaScript.</noscript></div>`;
 
 function instruction(base: string): string {
   return `<p>This page shows the contract in Swagger UI, which is not installed:</p>

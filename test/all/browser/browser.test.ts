@@ -1,0 +1,161 @@
+import type { Page, Response } from 'playwright-core';
+import { missingForBrowser, show, startBrowser, VIEWS, violationsOf } from './browser';
+import type { BrowserScene } from './browser';
+
+const missing = missingForBrowser();
+if (missing !== undefined) console.warn(missing);
+
+const MARKUP = '<img src=x onerror=alert(1)> back door';
+
+(missing === undefined ? describe : describe.skip)('in a browser', () => {
+  let scene: BrowserScene;
+  let console: Page;
+  let docs: Page;
+  let secret: string;
+  let token: string;
+
+  beforeAll(async () => {
+    scene = await startBrowser();
+    console = await scene.open(`${scene.auth}/console`);
+    docs = await scene.open(`${scene.base}/docs`);
+  });
+  afterAll(() => scene?.stop());
+
+  /** Executes an operation of the documentation page. */
+  async function execute(id: string): Promise<Response> {
+    const operation = docs.locator(`#operations-${id}`);
+    const [tag = ''] = id.split('-');
+    if (!(await operation.isVisible())) await docs.locator(`#operations-tag-${tag}`).click();
+    if (!(await operation.locator('button.execute').isVisible())) {
+      await operation.locator('.opblock-summary-control').click();
+    }
+    const responded = docs.waitForResponse((response) => response.request().method() !== 'OPTIONS');
+    await operation.locator('button.execute').click();
+    return responded;
+  }
+
+  const requestsOf = (text: string) => console.locator('#requests button', { hasText: text });
+
+  it.each(VIEWS)('the documentation page is accessible, %i pixels wide, %s', async (...view) => {
+    await show(docs, view);
+    await docs.locator('.opblock-tag').first().waitFor();
+    // Swagger UI's own markup: headings of level 3 follow one of level 1, and its introduction is outside its main.
+    expect(await violationsOf(docs, ['heading-order', 'region'])).toEqual([]);
+    expect(await docs.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(view[0]);
+  });
+
+  it('registers a client in the console, which shows its secret once', async () => {
+    await console.getByRole('button', { name: 'Register' }).click();
+    await console.getByLabel('Client id').fill('till-9');
+    await console.locator('#new-description').fill(MARKUP);
+    await console.locator('#registration').getByLabel('orders:read').check();
+    await console.locator('#registration').getByRole('button', { name: 'Register' }).click();
+    secret = await console.locator('#secret[open] code').innerText();
+    expect(secret).toMatch(/^[\w-]{43}$/);
+    await console.getByRole('button', { name: 'Done' }).click();
+    expect(await console.content()).not.toContain(secret);
+  });
+
+  it('shows a Description as text', async () => {
+    await console.locator('#clients button', { hasText: 'till-9' }).waitFor();
+    expect(await console.locator('#clients li', { hasText: 'till-9' }).locator('span').innerText()).toBe(MARKUP);
+    expect(await console.locator('img').count()).toBe(0);
+  });
+
+  it('fills Authorize in with the demo client, and takes another one', async () => {
+    await docs.locator('.scheme-container button.authorize').click();
+    const form = docs.locator('.auth-container', { hasText: 'clientCredentials' });
+    expect(await form.locator('input[id^=client_id]').inputValue()).toBe('pos-terminal');
+    expect(await form.locator('input[id^=client_secret]').inputValue()).toMatch(/^[\w-]{43}$/);
+    await form.locator('input[id^=client_id]').fill('till-9');
+    await form.locator('input[id^=client_secret]').fill(secret);
+    await form.getByText('select none').click();
+    await form.locator('label[for^="orders:read"]').click();
+    const issued = docs.waitForResponse((response) => response.request().method() === 'POST');
+    await form.locator('button.authorize').click();
+    const response = await issued;
+    expect(response.url()).toBe(`${scene.auth}/connect/token`);
+    expect(response.status()).toBe(200);
+    token = ((await response.json()) as { access_token: string }).access_token;
+    await docs.locator('.modal-ux .close-modal').click();
+  });
+
+  it('calls a route from the documentation page, and the console shows the request', async () => {
+    expect((await execute('Orders-listOrders')).status()).toBe(200);
+    const row = requestsOf('/v1/orders').first();
+    await row.filter({ hasText: 'till-9' }).waitFor();
+    expect(await row.innerText()).toMatch(/^200\s+GET \/v1\/orders/);
+  });
+
+  it('says why a request was denied', async () => {
+    expect((await execute('Orders-createOrder')).status()).toBe(403);
+    await requestsOf('insufficient_scope').first().click();
+    const why = console.locator('#why');
+    await why.getByText('Add orders:write to the scopes of till-9').waitFor();
+    expect(await why.locator('.compare').innerText()).toMatch(/orders:read[^]*orders:write/);
+    expect(await why.locator('.checks .failed').innerText()).toContain('scope');
+    expect(await why.locator('.claims').innerText()).toContain('till-9');
+    expect(await console.content()).not.toContain(token.slice(-40));
+  });
+
+  it('refuses the token once the Description has changed', async () => {
+    await console.locator('#clients button', { hasText: 'till-9' }).click();
+    await console.locator('#description').fill('Front door');
+    await console.getByRole('button', { name: 'Save' }).click();
+    await console.locator('.timeline', { hasText: 'Description changed' }).waitFor();
+    expect((await execute('Orders-listOrders')).status()).toBe(401);
+    await requestsOf('superseded').first().click();
+    await console.locator('#why').getByText('Request a new token for till-9.').waitFor();
+  });
+
+  it('inspects a token', async () => {
+    await console.getByRole('tab', { name: 'Token' }).click();
+    await console.getByLabel('Access token').fill(token);
+    await console.getByRole('button', { name: 'Inspect' }).click();
+    await console.getByText('The API refuses this token').waitFor();
+    await console.locator('#inspected').fill('');
+  });
+
+  it('is used by keyboard alone', async () => {
+    await console.getByRole('tab', { name: 'Token' }).focus();
+    await console.keyboard.press('ArrowLeft');
+    expect(await console.getByRole('tab', { selected: true }).innerText()).toBe('Client');
+    await console.locator('#statuses button', { hasText: '403' }).focus();
+    await console.keyboard.press('Enter');
+    expect(await console.locator('#requests .pill').allInnerTexts()).toEqual(['403']);
+    await console.locator('#requests button').focus();
+    await console.keyboard.press('Enter');
+    await console.locator('#why .fix').waitFor();
+    await console.getByRole('button', { name: 'All' }).click();
+  });
+
+  it('calls every kind of operation from the documentation page', async () => {
+    for (const operation of ['Service-getReadiness', 'Token-requestToken']) {
+      // The example of the token request has no real secret.
+      expect((await execute(operation)).status()).toBe(operation.startsWith('Token') ? 401 : 200);
+    }
+    const document = (await (await fetch(`${scene.base}/docs/openapi.json`)).json()) as {
+      servers: { url: string }[];
+      paths: Record<string, { servers?: { url: string }[] }>;
+    };
+    const servers = Object.values(document.paths).flatMap((path) => path.servers ?? document.servers);
+    expect(new Set(servers.map(({ url }) => new URL(url, scene.base).origin))).toEqual(
+      new Set([scene.base, scene.auth]),
+    );
+  });
+
+  it.each(VIEWS)('the console is accessible, %i pixels wide, %s', async (...view) => {
+    await show(console, view);
+    await requestsOf('insufficient_scope').first().click();
+    await console.locator('#why .fix').waitFor();
+    expect(await violationsOf(console)).toEqual([]);
+    await console.locator('#clients button', { hasText: 'till-9' }).click();
+    await console.locator('#client .matrix').waitFor();
+    expect(await violationsOf(console)).toEqual([]);
+    expect(await console.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(view[0]);
+  });
+
+  it('breaks no policy and reports no error', () => {
+    expect(scene.errors).toEqual([]);
+  });
+});

@@ -1,0 +1,95 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { source as axeSource } from 'axe-core';
+import type { AxeResults } from 'axe-core';
+import { chromium } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { startTillgate } from '../setup/tillgate';
+import type { DevReport } from '../setup/tillgate';
+
+const CHROMIUM = 'chromium';
+
+/** What this machine lacks to run a browser, as one line; `undefined` when nothing. */
+export function missingForBrowser(): string | undefined {
+  if (!spawnSync(CHROMIUM, ['--version']).error) return undefined;
+  return `the browser suite is skipped: ${CHROMIUM} not found (apt-get install chromium)`;
+}
+
+/** `tillgate dev` and a browser. */
+export interface BrowserScene {
+  readonly base: string;
+  readonly auth: string;
+  /** Opens a page. Whatever it reports to its console as an error, violations of its policy included, is in `errors`. */
+  open(url: string): Promise<Page>;
+  readonly errors: string[];
+  stop(): Promise<void>;
+}
+
+/** Widths and themes in which pages are looked at. */
+export const VIEWS = [
+  [1280, 'light'],
+  [1280, 'dark'],
+  [400, 'light'],
+  [400, 'dark'],
+] as const;
+
+/** Shows a page in another width and theme. */
+export async function show(page: Page, [width, colorScheme]: (typeof VIEWS)[number]): Promise<void> {
+  await page.setViewportSize({ width, height: 900 });
+  await page.emulateMedia({ colorScheme });
+}
+
+export async function startBrowser(): Promise<BrowserScene> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'tillgate-browser-'));
+  const variables = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_DATA_DIR: dataDir } as const;
+  const executable = spawnSync('which', [CHROMIUM], { encoding: 'utf8' }).stdout.trim();
+  // Chromium's sandbox does not run as root.
+  const launched = chromium.launch({ executablePath: executable, args: ['--no-sandbox'] });
+  const [tillgate, browser] = await Promise.all([startTillgate<DevReport>('dev', variables), launched]);
+  const errors: string[] = [];
+  return {
+    base: tillgate.report.base_url,
+    auth: tillgate.report.auth_url,
+    errors,
+    open: (url) => openPage(browser, url, errors),
+    async stop() {
+      await browser.close();
+      await tillgate.stop();
+      await rm(dataDir, { recursive: true });
+    },
+  };
+}
+
+async function openPage(browser: Browser, url: string, errors: string[]): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(20_000);
+  // Chromium reports a response of 400 or above as well.
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      errors.push(message.text());
+  });
+  page.on('pageerror', ({ message }) => errors.push(message));
+  page.on('dialog', (dialog) => {
+    errors.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(url);
+  return page;
+}
+
+/**
+ * The rules of WCAG and best practices that a page breaks, with the elements that do.
+ *
+ * @param theirs - rules that markup of a library breaks
+ */
+export async function violationsOf(page: Page, theirs: readonly string[] = []): Promise<string[]> {
+  await page.evaluate(axeSource);
+  const rules = Object.fromEntries(theirs.map((rule) => [rule, { enabled: false }]));
+  const { violations } = await page.evaluate(
+    (options) => (globalThis as unknown as { axe: { run(o: object): Promise<AxeResults> } }).axe.run(options),
+    { rules, resultTypes: ['violations'] },
+  );
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
+}
