@@ -1,3 +1,4 @@
+import { escapeUnsafe } from '../core/logger';
 import { table } from './command';
 import type { ClientWithSecret } from './token-server';
 
@@ -47,9 +48,8 @@ export interface TokenServerReport extends Pick<DevReport, 'ready_ms' | 'auth_ur
 /** The report as text, with the variables of an API that trusts this token server. */
 export function tokenServerBanner(report: TokenServerReport, programName: string): string {
   const { ready_ms, auth_url, data_dir, clients, audience, scopes } = report;
-  const some = scopes?.slice(0, 2).join(' ') ?? 'orders:read';
   const rows = [
-    ['token server', auth_url, `{auth_url}, clients and keys in ${data_dir}`],
+    ['token server', auth_url, `{auth_url}, data in ${data_dir}`],
     ['audience', audience, 'aud of its tokens (TILLGATE_AUDIENCE)'],
   ];
   const variables = {
@@ -59,14 +59,15 @@ export function tokenServerBanner(report: TokenServerReport, programName: string
   };
   const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   const commands = [
-    [`${programName} clients add till-9 --scope "${some}"`, 'registers a client'],
+    [`${programName} clients add till-9 --scope "${scopes?.[0] ?? 'orders:read'}"`, 'registers a client'],
     [`${programName} token pos-terminal`, 'a token'],
-    [`${programName} token pos-terminal --expired`, 'one that your API must refuse'],
+    [`${programName} token pos-terminal --expired`, 'a bad one, for a 401'],
   ];
   const parts = [
     `The token server is ready in ${ready_ms} ms`,
     indent(table(rows)),
-    `Scopes that clients may have: ${scopes?.join(' ') ?? 'any; --scopes and --openapi name those of your API'}`,
+    'Scopes that clients may have:',
+    indent(wrapped(scopes?.join(' ') ?? 'any; --scopes and --openapi name those of your API', COLUMNS).join('\n')),
     ...(clients.length > 0 ? [secrets(clients)] : []),
     'Your API trusts it with these variables:',
     indent(lines.join('\n')),
@@ -81,21 +82,29 @@ function addresses({ base_url, auth_url, embedded, data_dir, admin_url, console_
   return indent(
     table([
       ['API', base_url, '{base_url}'],
-      [
-        embedded ? 'token server' : 'issuer',
-        auth_url,
-        embedded ? `{auth_url}, clients and keys in ${data_dir}` : '{auth_url}',
-      ],
+      [embedded ? 'token server' : 'issuer', auth_url, embedded ? `{auth_url}, data in ${data_dir}` : '{auth_url}'],
       ...(docs_url === undefined ? [] : [['docs', docs_url, 'the contract, to try out']]),
-      ...(console_url === undefined ? [] : [['console', console_url, 'clients, requests, and why they are refused']]),
+      ...(console_url === undefined ? [] : [['console', console_url, 'clients and live requests']]),
       ...(admin_url === undefined ? [] : [['admin', admin_url, '/metrics, /livez, /readyz']]),
     ]),
   );
 }
 
 function secrets(clients: readonly ClientWithSecret[]): string {
-  const rows = clients.map(({ client_id, client_secret, scope }) => [client_id, client_secret, scope]);
-  return `Registered for you; the secrets are shown only now:\n\n${indent(table(rows))}`;
+  const width = Math.max(...clients.map(({ client_id }) => escapeUnsafe(client_id).length)) + 2;
+  const lines = clients.flatMap(({ client_id, client_secret, scope }) => [
+    escapeUnsafe(client_id).padEnd(width) + client_secret,
+    ...wrapped(scope, COLUMNS - width).map((line) => ' '.repeat(width) + line),
+  ]);
+  return `Registered for you; the secrets are shown only now:\n\n${indent(lines.join('\n'))}`;
+}
+
+/** Width of a common terminal, without the indentation. */
+const COLUMNS = 76;
+
+/** The words of a text in lines of at most so many characters. */
+function wrapped(text: string, columns: number): readonly string[] {
+  return text.match(new RegExp(`\\S.{0,${columns - 1}}(?= |$)|\\S+`, 'g')) ?? [];
 }
 
 /** One line of plain shell that works when pasted: token, then call. */
@@ -112,9 +121,9 @@ function goOn(programName: string, app: string | undefined): string {
   const rows = [
     [`${programName} call GET /v1/orders --as pos-terminal`, app === undefined ? '200' : 'or a path of your app'],
     ...(app === undefined
-      ? [[`${programName} call POST /v1/orders --as kiosk --data '{}'`, '403: it may only read']]
+      ? [[`${programName} call POST /v1/orders --as kiosk --data '{}'`, '403: it only reads']]
       : []),
-    [`${programName} clients describe pos-terminal "Till 2"`, 'its earlier tokens are refused from here on'],
+    [`${programName} clients describe pos-terminal "Till 2"`, 'discards its tokens'],
     [`${programName} --help`, 'all commands'],
   ];
   return `Go on:\n\n${indent(table(rows))}`;

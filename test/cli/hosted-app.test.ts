@@ -105,7 +105,7 @@ describe('dev --app', () => {
       ...{ ready_ms: 1, base_url: 'http://127.0.0.1:3000', auth_url: 'http://127.0.0.1:4000', data_dir: '.tillgate' },
       ...{ embedded: true, admin_url: undefined, clients: [], ready: true },
     };
-    expect(banner(report, 'npx tillgate', undefined)).toContain('403: it may only read');
+    expect(banner(report, 'npx tillgate', undefined)).toContain('403: it only reads');
     expect(banner(report, 'npx tillgate', './app.js')).not.toContain('403');
   });
 

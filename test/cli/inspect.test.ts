@@ -188,6 +188,11 @@ describe('init', () => {
       name: 'my-shop',
       private: true,
       dependencies: { tillgate: '^0.1.0' },
+      scripts: {
+        dev: 'tillgate dev --watch --app ./app.js',
+        'token-server': 'tillgate dev --token-server',
+        start: 'node --env-file=.env server.js',
+      },
     });
   });
 

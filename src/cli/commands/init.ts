@@ -17,7 +17,17 @@ export async function init(context: CommandContext, directory: string): Promise<
   print(
     context,
     { directory: root, files: names },
-    `wrote ${names.join(', ')}\n\nGo on:\n\n  cd ${directory}\n  npm install\n  npm test\n  npm run dev            # with a token server for development\n  cp .env.example .env   # say which authorization server\n  npm start`,
+    [
+      `wrote ${names.join(', ')}\n\nGo on:\n`,
+      `  cd ${directory}`,
+      '  npm install',
+      '  npm test',
+      '  npm run dev            # with a token server; starts again when a file changes\n',
+      'Or the token server and the API, each in a terminal of its own:\n',
+      '  npm run token-server',
+      '  cp .env.example .env   # names the authorization server',
+      '  npm start',
+    ].join('\n'),
   );
   return EXIT.ok;
 }
@@ -63,7 +73,12 @@ function packageJson(name: string): string {
     private: true,
     type: 'module',
     engines: { node: '^20.19.0 || ^22.12.0 || >=24.0.0' },
-    scripts: { dev: 'tillgate dev --app ./app.js', start: 'node --env-file=.env server.js', test: 'node --test' },
+    scripts: {
+      dev: 'tillgate dev --watch --app ./app.js',
+      'token-server': 'tillgate dev --token-server',
+      start: 'node --env-file=.env server.js',
+      test: 'node --test',
+    },
     dependencies: { express: '^5.3.0', tillgate: `^${version}` },
     // What `tillgate dev` needs: nothing that the API itself loads.
     devDependencies: {
@@ -133,7 +148,7 @@ test('refuses a client without the scope', async () => {
 });
 `;
 
-const ENVIRONMENT = `# {auth_url}: your authorization server. For development: npm run dev brings one, at http://127.0.0.1:4000
+const ENVIRONMENT = `# {auth_url}: your authorization server. For development: npm run token-server starts one, at http://127.0.0.1:4000
 TILLGATE_AUTH_URL=http://127.0.0.1:4000
 # The aud that your access tokens carry.
 TILLGATE_AUDIENCE=http://127.0.0.1:3000
