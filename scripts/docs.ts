@@ -134,6 +134,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   keys: 'JWK Set',
   preset: '[preset](issuers.md)',
   scopes: '[`ScopeOptions`](#scopes)',
+  introspection: '[`IntrospectionOptions`](#opaque-tokens)',
 };
 
 function optionTable(names: readonly string[]): string {

@@ -21,4 +21,5 @@ export { sendProblem } from './express/respond';
 export type { ProblemResponse } from './express/respond';
 export type { SignalsReceiverOptions } from './express/signals-options';
 export { signalsReceiver } from './express/signals-receiver';
+export type { IntrospectionOptions } from './token/introspection/introspection-options';
 export type { ScopeOptions } from './token/scope-options';

@@ -122,6 +122,12 @@ export const REASON_ADVICE = {
     caller: REQUEST_NEW_TOKEN,
     operator: 'Nothing: tokens that were issued before such a change are meant to be refused.',
   },
+  inactive: {
+    cause:
+      'The authorization server says that the opaque access token is not active: expired, revoked or never issued.',
+    caller: REQUEST_NEW_TOKEN,
+    operator: 'If new tokens are refused, check that the option `introspection` names the server that issues them.',
+  },
   insufficient_scope: {
     cause: 'The access token lacks a scope that this operation requires.',
     caller: 'Request a token with the scopes in required_scopes. Write scopes do not include read scopes.',
@@ -141,5 +147,11 @@ export const REASON_ADVICE = {
     cause: 'The API cannot check the generation of tokens at the moment, because their source is not available.',
     caller: 'Keep the token and repeat the request after Retry-After.',
     operator: 'Check the source in TILLGATE_GENERATIONS: `tillgate check`.',
+  },
+  introspection_unavailable: {
+    cause: 'The API cannot verify opaque tokens at the moment, because the introspection endpoint is not available.',
+    caller: 'Keep the token and repeat the request after Retry-After.',
+    operator:
+      'The log says why: the endpoint does not respond, or it refuses `clientId` and `clientSecret` of the option `introspection`.',
   },
 } as const satisfies Record<Reason | 'invalid_token', Advice>;

@@ -20,10 +20,12 @@ export type Reason =
   | 'generation_missing'
   | 'generation_invalid'
   | 'superseded'
+  | 'inactive'
   | 'insufficient_scope'
   | 'claim_refused'
   | 'keys_unavailable'
-  | 'generations_unavailable';
+  | 'generations_unavailable'
+  | 'introspection_unavailable';
 
 /** The `error` codes a challenge can carry (RFC 6750 section 3.1; `access_denied` from RFC 6749 section 4.1.2.1). */
 export type ChallengeError = 'invalid_request' | 'invalid_token' | 'insufficient_scope' | 'access_denied';
@@ -81,6 +83,7 @@ export const REASONS = {
   generation_missing: invalidToken('The access token carries no generation of its client credential.'),
   generation_invalid: invalidToken('The generation in the access token is not valid.'),
   superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),
+  inactive: invalidToken('The access token is not active: it has expired, was revoked, or was never issued.'),
   insufficient_scope: {
     status: 403,
     error: 'insufficient_scope',
@@ -102,6 +105,11 @@ export const REASONS = {
     status: 503,
     title: 'Generations unavailable',
     detail: 'The access token cannot be verified at the moment: its generation cannot be checked.',
+  },
+  introspection_unavailable: {
+    status: 503,
+    title: 'Introspection unavailable',
+    detail: 'The access token cannot be verified at the moment: its issuer cannot be asked about it.',
   },
 } as const satisfies Record<Reason, ReasonRow>;
 

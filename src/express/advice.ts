@@ -18,7 +18,7 @@ const OF_CONFIGURATION: ReadonlySet<Reason> = new Set<Reason>([
 
 /** What the log of a gate says about its options. */
 interface AdvisedGate {
-  readonly issuers: readonly Pick<AdviceContext, 'issuer' | 'preset'>[];
+  readonly issuers: readonly Pick<AdviceContext, 'issuer' | 'preset' | 'introspection'>[];
   readonly logger: Logger;
 }
 

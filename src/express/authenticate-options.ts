@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Dependencies } from '../core/dependencies';
 import type { PresetName } from '../core/preset-names';
 import type { GenerationSource } from '../generation/source';
+import type { IntrospectionOptions } from '../token/introspection/introspection-options';
 import type { ScopeOptions } from '../token/scope-options';
 import type { Decision } from './decision';
 
@@ -37,6 +38,11 @@ export type IssuerOptions = {
   readonly pollMs?: number | undefined;
   /** Longest time in ms for one response of the source, or for one page of a large one. Default 5000. */
   readonly readTimeoutMs?: number | undefined;
+  /**
+   * Accepts opaque tokens too: the issuer's introspection endpoint is asked about them (RFC 7662). At most one issuer of a
+   * gate has it, because an opaque token does not name its issuer. Default: none, opaque tokens are refused.
+   */
+  readonly introspection?: IntrospectionOptions | undefined;
   /** Age in ms at which the key set is refreshed at the latest. Default 600000. */
   readonly keysMaxAgeMs?: number | undefined;
   /** How much longer in ms the last good key set serves while the issuer is down; 0: not at all. Default 3600000. */

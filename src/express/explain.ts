@@ -14,7 +14,7 @@ export interface Explanation {
   readonly status?: number;
   /** All checks in order; those after the first that failed are not made. */
   readonly checks: readonly {
-    readonly check: 'structure' | 'header' | 'key' | 'signature' | 'claims' | 'generation' | 'scope';
+    readonly check: 'structure' | 'header' | 'key' | 'signature' | 'introspection' | 'claims' | 'generation' | 'scope';
     readonly outcome: 'passed' | 'failed' | 'not reached';
     /** Present when failed. */
     readonly reason?: Reason;
@@ -27,18 +27,14 @@ export interface Explanation {
 
 type ExplainedCheck = Explanation['checks'][number];
 
-const CHECKS: readonly ExplainedCheck['check'][] = [
-  'structure',
-  'header',
-  'key',
-  'signature',
-  'claims',
-  'generation',
-  'scope',
-];
+type Check = ExplainedCheck['check'];
+
+const CHECKS: readonly Check[] = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'];
+/** Those of an opaque token. */
+const OPAQUE_CHECKS: readonly Check[] = ['structure', 'introspection', 'claims', 'generation', 'scope'];
 
 /** The checks of an accepted token. */
-export const PASSED: Explanation['checks'] = CHECKS.map((check) => ({ check, outcome: 'passed' }));
+export const PASSED = passed(CHECKS);
 
 /** The check that fails with each reason. */
 const FAILED_CHECK = {
@@ -64,9 +60,11 @@ const FAILED_CHECK = {
   generation_invalid: 'generation',
   generations_unavailable: 'generation',
   superseded: 'generation',
+  inactive: 'introspection',
+  introspection_unavailable: 'introspection',
   insufficient_scope: 'scope',
   claim_refused: 'scope',
-} as const satisfies Record<Reason, ExplainedCheck['check']>;
+} as const satisfies Record<Reason, Check>;
 
 /**
  * Explains how a gate decides about a token: every check in order, and the first that failed. For developers and
@@ -99,27 +97,39 @@ export async function explain(
   const given = ownMembers(need);
   const requirement = given.scopes && readRequirement([given.scopes]);
   const gate = given.gate ?? authenticate();
+  const verifier = verifierOf(gate);
+  const all = verifier.isIntrospected(token) ? OPAQUE_CHECKS : CHECKS;
   let auth: Auth | undefined;
   try {
-    auth = await verifierOf(gate).verify(token);
+    auth = await verifier.verify(token);
     if (requirement && !satisfies(auth.scopes, requirement)) throw new AuthError('insufficient_scope');
-    return { accepted: true, checks: PASSED, auth };
+    return { accepted: true, checks: all === CHECKS ? PASSED : passed(all), auth };
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    const checks = checksUntil(error, gate.status().issuers.length);
+    const checks = checksUntil(error, gate.status().issuers.length, all);
     return { accepted: false, status: error.status, checks, ...(auth && { auth }) };
   } finally {
     if (!given.gate) await gate.close();
   }
 }
 
+function passed(checks: readonly Check[]): Explanation['checks'] {
+  return checks.map((check) => ({ check, outcome: 'passed' }));
+}
+
 /** The checks of a gate with this many issuers, up to the one that failed with this error. */
-export function checksUntil(error: AuthError, issuers: number): Explanation['checks'] {
+export function checksUntil(error: AuthError, issuers: number, all = CHECKS): Explanation['checks'] {
   const { reason, privateDetail, message } = error;
-  // With several issuers `iss` selects the keys, before anything else is checked.
-  const failed = CHECKS.indexOf(reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason]);
-  return CHECKS.map((check, index) => {
+  const failed = all.indexOf(failedCheck(reason, all, issuers));
+  return all.map((check, index) => {
     if (index === failed) return { check, outcome: 'failed', reason, detail: privateDetail ?? message };
     return { check, outcome: index < failed ? 'passed' : 'not reached' };
   });
+}
+
+function failedCheck(reason: Reason, all: readonly Check[], issuers: number): Check {
+  // An opaque token has no header: its type is among the claims.
+  if (all === OPAQUE_CHECKS) return reason === 'wrong_type' ? 'claims' : FAILED_CHECK[reason];
+  // With several issuers `iss` selects the keys, before anything else is checked.
+  return reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason];
 }

@@ -8,25 +8,39 @@ import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
 import type { ScopeReader } from '../token/scopes';
+import { introspectionEndpoint } from '../token/introspection/endpoint';
+import { introspectedClaimsVerifier } from '../token/introspection/introspected-claims';
+import { introspector } from '../token/introspection/introspector';
+import type { Introspector } from '../token/introspection/introspector';
 import type { SignatureQueue } from '../token/signature-queue';
 import { tokenVerifier } from '../token/verify';
-import type { TokenVerifier } from '../token/verify';
+import type { ClaimsVerifier, TokenVerifier } from '../token/verify';
 import type { IssuerSettings } from './read-issuer-options';
 import type { GateDependencies } from './read-options';
+
+/** How the claims of one kind of token are read. */
+export interface ClaimsReader {
+  readonly verifyClaims: ClaimsVerifier;
+  /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
+  readonly readScopes: ScopeReader;
+}
 
 /** Everything that decides about the tokens of one issuer. */
 export interface IssuerContext {
   readonly issuer: string;
   readonly keys: KeySource;
-  readonly verifier: TokenVerifier;
-  /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
-  readonly readScopes: ScopeReader;
+  /** For signed tokens. */
+  readonly verifier: TokenVerifier & ClaimsReader;
+  /** For opaque tokens; absent where they are refused. */
+  readonly introspection: (Introspector & ClaimsReader) | undefined;
   /** Absent where the generation check is switched off. */
   readonly generations: GenerationVerifier | undefined;
 }
 
 const FETCH_TIMEOUT_MS = 5_000;
 const MAX_DOCUMENT_BYTES = 1_048_576;
+/** Responses are kept: 5,000 of them at most. Metadata is within this too. */
+const MAX_INTROSPECTION_BYTES = 65_536;
 
 /** Opens the keys and generations of one issuer. Never waits, and never fails because of an outage. */
 export function openIssuer(
@@ -38,7 +52,9 @@ export function openIssuer(
   const keys = openKeys(settings, dependencies);
   const generations = openGenerations(settings, dependencies);
   const verifier = tokenVerifier({ rules: settings, algorithms, keys, signatures, clock: dependencies.clock });
-  return { issuer, keys, verifier, readScopes: scopeReader(preset.scopeClaims, scopes), generations };
+  const readScopes = scopeReader(preset.scopeClaims, scopes);
+  const introspection = openIntrospection(settings, dependencies);
+  return { issuer, keys, verifier: { ...verifier, readScopes }, introspection, generations };
 }
 
 /** State of an issuer, for operators. */
@@ -59,6 +75,20 @@ export function openKeys(settings: KeySettings, dependencies: GateDependencies):
   const document = { issuer, authUrl, jwksUri, checkUrl, maxBytes: MAX_DOCUMENT_BYTES };
   const fetchKeys = keyFetcher({ ...dependencies, ...document });
   return remoteKeys({ ...dependencies, issuer, fetchKeys, timeoutMs: FETCH_TIMEOUT_MS, maxAgeMs, staleMs });
+}
+
+function openIntrospection(settings: IssuerSettings, dependencies: GateDependencies): IssuerContext['introspection'] {
+  const { issuer, authUrl, introspection, checkUrl, preset, scopes } = settings;
+  if (!introspection) return undefined;
+  const document = { issuer, authUrl, checkUrl, maxBytes: MAX_INTROSPECTION_BYTES };
+  const askAbout = introspectionEndpoint({ ...dependencies, ...document, ...introspection });
+  const { cacheMs } = introspection;
+  return {
+    ...introspector({ ...dependencies, issuer, askAbout, cacheMs }),
+    verifyClaims: introspectedClaimsVerifier(settings, dependencies.clock),
+    // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
+    readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
+  };
 }
 
 function openGenerations(settings: IssuerSettings, dependencies: GateDependencies): GenerationVerifier | undefined {

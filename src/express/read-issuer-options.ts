@@ -10,6 +10,8 @@ import { PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
 import { readScopeRule } from '../token/scope-options';
 import type { ScopeRule } from '../token/scopes';
+import { readIntrospection } from '../token/introspection/introspection-options';
+import type { IntrospectionSettings } from '../token/introspection/introspection-options';
 import type { Jwks } from '../token/keys/key-set';
 import type { IssuerOptions } from './authenticate-options';
 
@@ -32,6 +34,8 @@ export interface IssuerSettings {
   readonly onStale: 'reject' | 'accept';
   readonly pollMs: number;
   readonly readTimeoutMs: number;
+  /** `undefined`: opaque tokens are refused. */
+  readonly introspection: IntrospectionSettings | undefined;
   readonly keysMaxAgeMs: number;
   readonly keysStaleMs: number;
   readonly clockToleranceMs: number;
@@ -58,6 +62,7 @@ export const ISSUER_KEYS = [
   'onStale',
   'pollMs',
   'readTimeoutMs',
+  'introspection',
   'keysMaxAgeMs',
   'keysStaleMs',
   'clockToleranceSeconds',
@@ -91,6 +96,9 @@ export function readIssuer(
   // With given keys nothing is fetched from the issuer, so its name need not be a URL.
   if (!options.keys && jwksUri === undefined) checkUrl(authUrl, options.authUrl === undefined ? 'issuer' : 'authUrl');
   if (jwksUri !== undefined) checkUrl(jwksUri, 'jwksUri');
+  const introspection =
+    options.introspection === undefined ? undefined : readIntrospection(options.introspection, checkUrl);
+  if (introspection && !introspection.url) checkUrl(authUrl, options.authUrl === undefined ? 'issuer' : 'authUrl');
   // Schemes have no case (RFC 3986 section 3.1): "HTTP:" does not bypass the check.
   if (typeof options.generationSource === 'string' && /^https?:/i.test(options.generationSource)) {
     checkUrl(options.generationSource, 'generationSource');
@@ -113,6 +121,7 @@ export function readIssuer(
     onStale: read.oneOf('onStale', ['reject', 'accept'], 'reject'),
     pollMs: read.number('pollMs', 5_000, { unit: 'milliseconds', min: 10 }),
     readTimeoutMs: read.number('readTimeoutMs', 5_000, { unit: 'milliseconds', min: 1, max: 600_000 }),
+    introspection,
     keysMaxAgeMs: read.number('keysMaxAgeMs', 600_000, { unit: 'milliseconds', min: 1_000 }),
     keysStaleMs: read.number('keysStaleMs', 3_600_000, { unit: 'milliseconds', min: 0 }),
     clockToleranceMs: 1000 * read.number('clockToleranceSeconds', 10, { unit: 'seconds', min: 0, max: 300 }),

@@ -114,6 +114,10 @@ function readIssuers(
   if (new Set(issuers.map(({ issuer }) => issuer)).size < issuers.length) {
     throw new TypeError('authenticate(): option "issuers" names one issuer twice');
   }
+  // An opaque token does not say who issued it, and the issuers must not get each other's tokens.
+  if (issuers.filter(({ introspection }) => introspection).length > 1) {
+    throw new TypeError('authenticate(): option "introspection" is accepted for one of the "issuers" only');
+  }
   return issuers;
 }
 

@@ -2,13 +2,14 @@ import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
 import { NO_OPTIONS, ownValue } from '../core/objects';
-import { parseToken } from '../token/jws';
+import { isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
 import { signatureQueue } from '../token/signature-queue';
-import type { SignedToken, VerifiedToken } from '../token/verify';
+import type { VerifiedToken } from '../token/verify';
+import type { VerificationKey } from '../token/keys/jwk';
 import type { Auth } from './request';
 import { openIssuer, statusOf } from './issuer-context';
-import type { IssuerContext } from './issuer-context';
+import type { ClaimsReader, IssuerContext } from './issuer-context';
 import type { GateSettings } from './read-options';
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
@@ -21,20 +22,33 @@ export interface Verifier {
    */
   verifyCached(token: string): Auth | undefined;
   /**
-   * Verifies a token: structure, header, key, signature, claims, generation. Rejects with the AuthError of the first
-   * check that fails.
+   * Verifies a token: structure, header, key, signature, claims, generation; an opaque one by introspection instead of
+   * its signature. Rejects with the AuthError of the first check that fails.
    */
   readonly verify: (token: string) => Promise<Auth>;
+  /** Whether the issuer is asked about this token. */
+  isIntrospected(token: string): boolean;
   ready(): Promise<void>;
   status(): GateStatus;
   close(): Promise<void>;
 }
 
-/** A token with a good signature. `accepted` is absent while its claims are refused. */
+/** Claims that a signature or the issuer's response vouches for. `accepted` is absent while they are refused. */
 interface CachedToken {
   readonly context: IssuerContext;
-  readonly signed: SignedToken;
+  readonly reader: ClaimsReader;
+  readonly claims: Readonly<Record<string, unknown>>;
   accepted?: { readonly verified: VerifiedToken; readonly auth: Auth };
+}
+
+interface CachedJws extends CachedToken {
+  readonly key: VerificationKey;
+}
+
+/** The issuer that is asked about opaque tokens. */
+interface OpaqueIssuer {
+  readonly context: IssuerContext;
+  readonly reader: NonNullable<IssuerContext['introspection']>;
 }
 
 /** Opens the issuers of a gate. */
@@ -43,7 +57,11 @@ export function openVerifier(settings: GateSettings): Verifier {
   const signatures = signatureQueue();
   const contexts = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
   const byIssuer = new Map(contexts.map((context) => [context.issuer as unknown, context]));
-  const cache = verifiedTokens > 0 ? tokenCache<CachedToken>(verifiedTokens) : undefined;
+  const cache = verifiedTokens > 0 ? tokenCache<CachedJws>(verifiedTokens) : undefined;
+  const [opaque] = contexts.flatMap((context): OpaqueIssuer[] => {
+    return context.introspection ? [{ context, reader: context.introspection }] : [];
+  });
+  const introspected = new WeakMap<object, CachedToken>();
 
   /** With one issuer its keys decide, so that the signature is checked before any claim; with several, `iss` selects. */
   function contextFor({ claims }: UnverifiedToken): IssuerContext {
@@ -53,25 +71,51 @@ export function openVerifier(settings: GateSettings): Verifier {
   }
 
   async function verify(token: string): Promise<Auth> {
-    const unverified = parseToken(token);
+    const trusted =
+      opaque && isIntrospected(token)
+        ? introspectedToken(opaque, await opaque.reader.introspect(token))
+        : await verifyJws(parseToken(token));
+    // Before the first read of the generations has ended, a token waits for it.
+    await trusted.context.generations?.settled();
+    return accept(trusted);
+  }
+
+  async function verifyJws(unverified: UnverifiedToken): Promise<CachedToken> {
     const context = contextFor(unverified);
-    const signed = await context.verifier.verifySignature(unverified);
-    const verified: CachedToken = { context, signed };
+    const { verifier: reader } = context;
+    const verified = { context, reader, ...(await reader.verifySignature(unverified)) };
     // Refused claims are cached too: repeating an expired token costs no signature check each time.
     cache?.set(unverified, verified);
-    // Before the first read of the generations has ended, a token waits for it.
-    await context.generations?.settled();
-    return accept(verified);
+    return verified;
+  }
+
+  /** Three parts are always verified as a JWS: no spelling of one is decided by introspection. */
+  function isIntrospected(token: string): boolean {
+    return opaque !== undefined && !isJwsShaped(token);
+  }
+
+  /** What is known about an opaque token, from its issuer's response: the same as long as the response is cached. */
+  function introspectedToken(issuer: OpaqueIssuer, claims: CachedToken['claims']): CachedToken {
+    const known = introspected.get(claims) ?? { ...issuer, claims };
+    introspected.set(claims, known);
+    return known;
+  }
+
+  function cachedToken(token: string): CachedToken | undefined {
+    if (opaque && isIntrospected(token)) {
+      const claims = opaque.reader.get(token);
+      return claims && introspectedToken(opaque, claims);
+    }
+    const cached = cache?.get(token);
+    if (!cached || cached.context.keys.has(cached.key)) return cached;
+    cache?.delete(token);
+    return undefined;
   }
 
   function verifyCached(token: string): Auth | undefined {
-    const cached = cache?.get(token);
+    const cached = cachedToken(token);
     if (!cached) return undefined;
-    const { context, signed, accepted } = cached;
-    if (!context.keys.has(signed.key)) {
-      cache?.delete(token);
-      return undefined;
-    }
+    const { context, accepted } = cached;
     if (!accepted || !isCurrent(accepted.verified, clock())) {
       return context.generations?.settled() ? undefined : accept(cached);
     }
@@ -83,6 +127,7 @@ export function openVerifier(settings: GateSettings): Verifier {
   return {
     verify,
     verifyCached,
+    isIntrospected,
     async ready() {
       const sources = contexts.flatMap(({ keys, generations }) => (generations ? [keys, generations] : [keys]));
       await Promise.all(sources.map((source) => source.ready()));
@@ -93,6 +138,7 @@ export function openVerifier(settings: GateSettings): Verifier {
     },
     async close() {
       for (const { keys } of contexts) keys.close();
+      opaque?.reader.close();
       for (const { generations } of contexts) await generations?.close();
     },
   };
@@ -100,11 +146,11 @@ export function openVerifier(settings: GateSettings): Verifier {
 
 /** Checks the claims, then the generation: only a token that passed every other check may raise a floor. Then reads the scopes. */
 function accept(cached: CachedToken): Auth {
-  const { context, signed } = cached;
-  const verified = context.verifier.verifyClaims(signed);
+  const { context, reader } = cached;
+  const verified = reader.verifyClaims(cached);
   const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
   const generation = context.generations?.verify(clientId, claims);
-  const scopes = Object.freeze(context.readScopes(claims));
+  const scopes = Object.freeze(reader.readScopes(claims));
   const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
   cached.accepted = { verified, auth };
   return auth;

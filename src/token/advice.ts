@@ -1,7 +1,7 @@
 import { isObject, ownValue } from '../core/objects';
 import { describe } from '../core/options';
 import type { Reason } from '../core/reasons';
-import { parseToken } from './jws';
+import { isJwsShaped, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
 import { namesAt } from './scopes';
 import { PRESETS } from './presets';
@@ -12,6 +12,8 @@ import { recognizeToken } from './recognize';
 export interface AdviceContext {
   readonly issuer: string;
   readonly preset: Preset;
+  /** Present where opaque tokens are introspected. */
+  readonly introspection?: object | undefined;
   /** Says how to set an option: `set TILLGATE_PRESET=keycloak`. */
   readonly set: (option: AdvisedOption, value: string) => string;
 }
@@ -25,7 +27,7 @@ export type AdvisedOption = 'issuer' | 'audience' | 'preset' | 'generationClaim'
  */
 export function configurationAdvice(reason: Reason, raw: string, context: AdviceContext): string | undefined {
   const token = parsed(raw);
-  if (!token) return adviceForText(raw);
+  if (!token) return context.introspection && !isJwsShaped(raw) ? undefined : adviceForText(raw);
   const { set } = context;
   const recognized = recognizeToken(token);
   if (recognized && PRESETS[recognized.preset] !== context.preset && DEPENDS_ON_PRESET.has(reason)) {
@@ -98,7 +100,9 @@ function parsed(raw: string): UnverifiedToken | undefined {
 function adviceForText(raw: string): string {
   const parts = raw.split('.').length;
   if (parts === 5) return 'the token is encrypted (JWE, five parts): let the issuer make signed access tokens (JWS)';
-  if (parts === 1) return 'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API';
+  if (parts === 1) {
+    return 'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones with the option introspection of authenticate()';
+  }
   return 'the token is not a JSON Web Token: compare it with what the token endpoint returned';
 }
 

@@ -21,8 +21,16 @@ export interface UnverifiedHeader {
   readonly keyId: string | undefined;
 }
 
-const MAX_TOKEN_LENGTH = 16_384;
+/** Longest accepted token, in characters. */
+export const MAX_TOKEN_LENGTH = 16_384;
 const MAX_KEY_ID_LENGTH = 1_024;
+
+/** Whether a token is meant to be a JWS: three parts, of whatever characters. Any other one can only be opaque. */
+export function isJwsShaped(raw: string): boolean {
+  const first = raw.indexOf('.');
+  const second = first < 0 ? -1 : raw.indexOf('.', first + 1);
+  return second >= 0 && raw.indexOf('.', second + 1) < 0;
+}
 
 /**
  * Takes a token apart: three parts of canonical base64url (RFC 7515 section 2), header and payload each one strict

@@ -40,13 +40,34 @@ export interface TokenVerifier {
    * @throws AuthError `invalid_claims`, `wrong_issuer`, `wrong_audience`, `expired`, `not_yet_valid`,
    * `lifetime_too_long` or `sender_constrained`
    */
-  verifyClaims(token: SignedToken): VerifiedToken;
+  readonly verifyClaims: ClaimsVerifier;
+}
+
+/** Checks the claims of a token, whether they were signed or returned by an introspection endpoint. */
+export type ClaimsVerifier = (token: Pick<SignedToken, 'claims'>) => VerifiedToken;
+
+/** Makes the check of the claims of one issuer's tokens. */
+export function claimsVerifier(rules: ClaimRules, clock: Clock): ClaimsVerifier {
+  const { issuer } = rules;
+  return function verifyClaims({ claims }) {
+    // Member by member: a spread takes as long as all checks of the claims together.
+    const checked = checkClaims(claims, rules, clock());
+    return {
+      issuer,
+      clientId: checked.clientId,
+      subject: checked.subject,
+      tokenId: checked.tokenId,
+      expiresAtMs: checked.expiresAtMs,
+      acceptedFromMs: checked.acceptedFromMs,
+      acceptedUntilMs: checked.acceptedUntilMs,
+      claims: freezeDeep(claims),
+    };
+  };
 }
 
 /** Makes the verifier of one issuer. */
 export function tokenVerifier({ rules, algorithms, keys, signatures, clock }: VerifierOptions): TokenVerifier {
-  const { preset, issuer } = rules;
-  const accepted = { algorithms: new Set(algorithms), types: new Set(preset.types) };
+  const accepted = { algorithms: new Set(algorithms), types: new Set(rules.preset.types) };
   return {
     async verifySignature(token) {
       const header = checkHeader(token.header, accepted);
@@ -54,19 +75,6 @@ export function tokenVerifier({ rules, algorithms, keys, signatures, clock }: Ve
       await signatures.verify(token, key, header.algorithm);
       return { claims: token.claims, key };
     },
-    verifyClaims(token) {
-      // Member by member: a spread takes as long as all checks of the claims together.
-      const checked = checkClaims(token.claims, rules, clock());
-      return {
-        issuer,
-        clientId: checked.clientId,
-        subject: checked.subject,
-        tokenId: checked.tokenId,
-        expiresAtMs: checked.expiresAtMs,
-        acceptedFromMs: checked.acceptedFromMs,
-        acceptedUntilMs: checked.acceptedUntilMs,
-        claims: freezeDeep(token.claims),
-      };
-    },
+    verifyClaims: claimsVerifier(rules, clock),
   };
 }

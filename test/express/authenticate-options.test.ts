@@ -6,6 +6,7 @@ import { jwks, testKey } from '../support/keys';
 const KEYS = jwks(testKey());
 const good = { issuer: ISSUER, audience: AUDIENCE, keys: KEYS };
 const make = (options: unknown): unknown => authenticate(options as AuthenticateOptions);
+const INTROSPECTION = { url: 'https://login.test/introspect', clientId: 'api', clientSecret: 'secret' };
 const ALGORITHMS = 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA';
 const PRESETS = 'rfc9068, identityserver, keycloak, auth0, okta, entra, cognito, hydra, openiddict, ping';
 const onlyTls = 'must be https: (http: is accepted on loopback only, or with allowHttp: true), got';
@@ -61,6 +62,39 @@ describe('authenticate(): wrong options throw at construction', () => {
     [{ algorithms: 'RS256' }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got "RS256"`],
     [{ scopes: { form: ['roles'] } }, 'unknown option "scopes.form"; did you mean "from"?'],
     [{ scopes: null }, 'option "scopes" must be an object, got null'],
+    [{ introspection: true }, 'option "introspection" must be an object, got true'],
+    [
+      { introspection: { ...INTROSPECTION, clientID: 'a' } },
+      'unknown option "introspection.clientID"; did you mean "clientId"?',
+    ],
+    [
+      { introspection: { ...INTROSPECTION, clientId: undefined } },
+      'option "introspection.clientId" must be the id of a client of the authorization server, got undefined',
+    ],
+    ...[undefined, '', 4711, ['secret']].map((clientSecret): [Record<string, unknown>, string] => [
+      { introspection: { ...INTROSPECTION, clientSecret } },
+      'option "introspection.clientSecret" must be a non-empty string',
+    ]),
+    [
+      { introspection: { ...INTROSPECTION, url: 'http://login.test/i' } },
+      `option "introspection.url" ${onlyTls} "http://login.test/i"`,
+    ],
+    [
+      { introspection: { ...INTROSPECTION, url: 'https://api:secret@login.test/i' } },
+      'option "introspection.url" must be a URL without user name and password, got "https://login.test/i"',
+    ],
+    [
+      { introspection: { ...INTROSPECTION, url: undefined }, issuer: 'till-17' },
+      'option "issuer" must be an absolute https: URL, got "till-17"',
+    ],
+    [
+      { introspection: { ...INTROSPECTION, cacheMs: 300_001 } },
+      'option "introspection.cacheMs" must be a number of milliseconds from 0 to 300000, got 300001',
+    ],
+    [
+      { introspection: { ...INTROSPECTION, cacheMs: NaN } },
+      'option "introspection.cacheMs" must be a number of milliseconds from 0 to 300000, got NaN',
+    ],
     [{ generationClaim: true }, `option "generationClaim" must be ${CLAIM}, got true`],
     [{ generationClaim: '' }, `option "generationClaim" must be ${CLAIM}, got ""`],
     [{ generationClaim: { claim: 'iat' } }, `option "generationClaim" must be ${CLAIM}, got an object`],

@@ -36,6 +36,7 @@ describe('options that are left out', () => {
         maxStalenessMs: 60_000,
         onStale: 'reject',
         pollMs: 5_000,
+        introspection: undefined,
         keysMaxAgeMs: 600_000,
         keysStaleMs: 3_600_000,
         clockToleranceMs: 10_000,

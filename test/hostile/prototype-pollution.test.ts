@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { authenticate, problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../src';
 import type { AuthenticateOptions, Gate } from '../../src';
 import { amount } from '../support/amount';
-import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
+import { AUDIENCE, goodClaims, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
 import { memberNames, pollute, prepareRequest } from './support/pollution';
@@ -58,6 +58,9 @@ const TOKENS: readonly (string | undefined)[] = [
   token({ header: { typ: undefined } }),
   token({ header: { alg: 'none' } }),
   token({ key: newKey('ES256', testKey().kid) }),
+  'opaque-active',
+  'opaque-bound',
+  'opaque-unknown',
 ];
 const REQUESTS: readonly (readonly [string, string | undefined])[] = [
   ...TOKENS.map((raw) => ['/scope', raw] as const),
@@ -69,6 +72,21 @@ const remote = (): object => ({
   jwksUri: `${ISSUER}/jwks`,
   fetch: () => Promise.resolve(new Response(JSON.stringify(jwks(testKey())))),
   generationSource: { read: () => Promise.resolve({ floors: [['pos-18', NOW_MS]], nowMs: NOW_MS }) },
+  schedule: () => ({ cancel() {} }),
+});
+
+/** A gate that introspects opaque tokens. */
+const INTROSPECTED: readonly [string, string][] = [
+  ['opaque-active', JSON.stringify({ active: true, ...goodClaims() })],
+  ['opaque-bound', JSON.stringify({ active: true, ...goodClaims(), cnf: { jkt: 'x' } })],
+];
+const introspecting = (): object => ({
+  keys: jwks(testKey()),
+  introspection: { url: `${ISSUER}/introspect`, clientId: 'api', clientSecret: 'secret', cacheMs: 0 },
+  fetch: (_url: string, init: RequestInit) => {
+    const [, text = '{"active":false}'] = INTROSPECTED.find(([raw]) => (init.body as string).includes(raw)) ?? [];
+    return Promise.resolve(new Response(text));
+  },
   schedule: () => ({ cancel() {} }),
 });
 
@@ -87,6 +105,7 @@ const GATES: readonly [string, () => object][] = [
   ],
   ['an optional gate', () => ({ keys: jwks(testKey()), optional: true })],
   ['a remote key set and a generation source', remote],
+  ['introspection', introspecting],
 ];
 
 /** The responses of an app to each request while `names` are polluted. */

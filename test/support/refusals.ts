@@ -59,6 +59,7 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
   generation_missing: invalidToken('The access token carries no generation of its client credential.'),
   generation_invalid: invalidToken('The generation in the access token is not valid.'),
   superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),
+  inactive: invalidToken('The access token is not active: it has expired, was revoked, or was never issued.'),
   insufficient_scope: {
     status: 403,
     error: 'insufficient_scope',
@@ -80,6 +81,11 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
     status: 503,
     title: 'Generations unavailable',
     detail: 'The access token cannot be verified at the moment: its generation cannot be checked.',
+  },
+  introspection_unavailable: {
+    status: 503,
+    title: 'Introspection unavailable',
+    detail: 'The access token cannot be verified at the moment: its issuer cannot be asked about it.',
   },
 };
 

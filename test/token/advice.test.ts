@@ -20,7 +20,11 @@ it.each<[string, string, string]>([
     'a.b.c.d.e',
     'the token is encrypted (JWE, five parts): let the issuer make signed access tokens (JWS)',
   ],
-  ['an opaque one', 'c0ffee', 'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API'],
+  [
+    'an opaque one',
+    'c0ffee',
+    'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones with the option introspection of authenticate()',
+  ],
   ['a damaged one', 'a.b.c', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
   ['half of one', 'a.b', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
 ])('advises by the form of a token that is no JWT: %s', (_what, raw, advice) => {

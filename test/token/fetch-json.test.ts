@@ -1,4 +1,4 @@
-import { discoverJwksUri } from '../../src/token/keys/discovery';
+import { discoverEndpoint } from '../../src/token/keys/discovery';
 import { FetchError, fetchJson } from '../../src/token/keys/fetch-json';
 import type { Fetch } from '../../src/token/keys/fetch-json';
 
@@ -84,7 +84,7 @@ describe('fetchJson()', () => {
   });
 });
 
-describe('discoverJwksUri()', () => {
+describe('discoverEndpoint()', () => {
   const ISSUER = 'https://login.test/tenant';
   const OIDC = `${ISSUER}/.well-known/openid-configuration`;
   const OAUTH = 'https://login.test/.well-known/oauth-authorization-server/tenant';
@@ -112,7 +112,7 @@ describe('discoverJwksUri()', () => {
       authUrl,
       checkUrl,
     };
-    const result = await discoverJwksUri(options).catch((error: Error) => error.message);
+    const result = await discoverEndpoint('jwks_uri', options).catch((error: Error) => error.message);
     return { result, asked, checked };
   }
 

@@ -1,7 +1,7 @@
 import { isSecureUrl } from '../../core/urls';
 import type { Gate, GateStatus } from '../../index';
 import type { Settings } from '../../settings/settings';
-import { discoverJwksUri } from '../../token/keys/discovery';
+import { discoverEndpoint } from '../../token/keys/discovery';
 import { PRESETS } from '../../token/presets';
 import { recognizeIssuer } from '../../token/recognize';
 import { openGate } from '../gate';
@@ -73,7 +73,7 @@ async function metadataFinding({ fetch, programName }: CliIo, settings: Settings
   const { issuer = '', authUrl = issuer, jwksUri, allowHttp } = settings;
   if (jwksUri !== undefined) return passed('issuer', `${issuer}, keys from ${jwksUri} without discovery`);
   try {
-    const found = await discoverJwksUri({
+    const found = await discoverEndpoint('jwks_uri', {
       issuer,
       authUrl,
       fetch,

@@ -1,3 +1,4 @@
+import { ownValue } from '../../core/objects';
 import { loggableUrl } from '../../core/urls';
 import { fetchJson, FetchError } from './fetch-json';
 import type { FetchJsonOptions } from './fetch-json';
@@ -12,20 +13,23 @@ export interface DiscoveryOptions extends FetchJsonOptions {
   readonly checkUrl: (url: string, what: string) => void;
 }
 
+/** The URLs that are read from an issuer's metadata. */
+export type MetadataMember = 'jwks_uri' | 'introspection_endpoint';
+
 /**
- * Finds an issuer's `jwks_uri`: OpenID Connect Discovery 1.0 section 4 first, then RFC 8414 section 3.
+ * Finds a URL in an issuer's metadata: OpenID Connect Discovery 1.0 section 4 first, then RFC 8414 section 3.
  *
  * @throws FetchError when neither document exists, or one exists and cannot be trusted.
  */
-export async function discoverJwksUri(options: DiscoveryOptions): Promise<string> {
+export async function discoverEndpoint(member: MetadataMember, options: DiscoveryOptions): Promise<string> {
   const [oidc, oauth] = wellKnownUrls(options.authUrl);
   try {
-    return await jwksUriAt(oidc, options);
+    return await urlAt(oidc, member, options);
   } catch (error) {
     // Only a missing document leads to the other form: one that cannot be trusted must not.
     if (!(error instanceof FetchError) || error.status === undefined || error.status < 400) throw error;
   }
-  return jwksUriAt(oauth, options);
+  return urlAt(oauth, member, options);
 }
 
 /** Both well-known URLs of an issuer: OIDC appends to the path, RFC 8414 section 3.1 inserts before it. */
@@ -38,18 +42,23 @@ export function wellKnownUrls(issuer: string): readonly [oidc: string, oauth: st
   ];
 }
 
-async function jwksUriAt(url: string, options: DiscoveryOptions): Promise<string> {
-  const { issuer, jwks_uri: jwksUri } = await fetchJson(url, options);
-  const name = loggableUrl(url);
+async function urlAt(document: string, member: MetadataMember, options: DiscoveryOptions): Promise<string> {
+  const metadata = await fetchJson(document, options);
+  const { issuer } = metadata;
+  const url = ownValue(metadata, member);
+  const name = loggableUrl(document);
   if (issuer !== options.issuer) {
     const named = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'none';
     throw new FetchError(`${name} names another issuer: expected ${JSON.stringify(options.issuer)}, got ${named}`);
   }
-  if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) throw new FetchError(`${name} has no usable jwks_uri`);
+  if (typeof url !== 'string' || !URL.canParse(url)) throw new FetchError(`${name} has no usable ${member}`);
   try {
-    options.checkUrl(jwksUri, 'jwks_uri');
+    options.checkUrl(url, member);
   } catch {
-    throw new FetchError(`${name} names a jwks_uri that is neither https: nor on loopback, or that has user info`);
+    const article = member === 'jwks_uri' ? 'a' : 'an';
+    throw new FetchError(
+      `${name} names ${article} ${member} that is neither https: nor on loopback, or that has user info`,
+    );
   }
-  return jwksUri;
+  return url;
 }

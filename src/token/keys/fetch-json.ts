@@ -1,4 +1,4 @@
-import { isObject } from '../../core/objects';
+import { isObject, ownMembers } from '../../core/objects';
 import { readBody } from '../../core/read-body';
 import { loggableUrl } from '../../core/urls';
 
@@ -12,6 +12,10 @@ export interface FetchJsonOptions {
   readonly signal: AbortSignal;
   /** Largest accepted body, in bytes. */
   readonly maxBytes: number;
+  /** A form to send with POST. Default: GET. */
+  readonly form?: { readonly body: string; readonly authorization: string } | undefined;
+  /** Parses the body; what it throws is not looked at. Default: `JSON.parse`. */
+  readonly parse?: ((body: Buffer) => unknown) | undefined;
 }
 
 /** A document that could not be fetched. The message is our own; `status` is set when the server responded. */
@@ -27,7 +31,7 @@ export class FetchError extends Error {
 
 /**
  * Fetches a JSON object, bounded in time and size. Redirects are refused, because an issuer's documents decide which
- * keys are trusted and must come from the configured URL.
+ * keys and tokens are trusted and must come from the configured URL.
  *
  * @throws FetchError
  */
@@ -43,19 +47,19 @@ export async function fetchJson(url: string, options: FetchJsonOptions): Promise
 }
 
 async function download(url: string, options: FetchJsonOptions): Promise<Readonly<Record<string, unknown>>> {
-  const { fetch, maxBytes, signal } = options;
+  const { fetch, maxBytes, signal, parse = parseText } = ownMembers(options);
   signal.throwIfAborted();
-  const response = await fetch(url, { redirect: 'manual', signal, headers: { accept: 'application/json' } });
+  const response = await fetch(url, requestOf(options));
   const { status } = response;
   if (status !== 200) {
     await response.body?.cancel();
     throw new FetchError(`${loggableUrl(url)} responded with ${status}`, { status });
   }
-  const body = response.body ? await readBody(response.body, maxBytes) : '';
+  const body = response.body ? await readBody(response.body, maxBytes) : Buffer.alloc(0);
   if (body === undefined) {
     throw new FetchError(`${loggableUrl(url)} responded with more than ${maxBytes} bytes`, { status });
   }
-  const document = parse(body.toString());
+  const document = attempt(() => parse(body));
   if (!isObject(document)) throw new FetchError(`${loggableUrl(url)} did not respond with a JSON object`, { status });
   return document;
 }
@@ -68,9 +72,23 @@ function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promis
   return Promise.race([work, aborted]);
 }
 
-function parse(text: string): unknown {
+function requestOf(options: FetchJsonOptions): RequestInit {
+  const { signal, form } = ownMembers(options);
+  const request = { redirect: 'manual', signal } as const;
+  const accept = 'application/json';
+  if (!form) return { ...request, headers: { accept } };
+  const { body, authorization } = form;
+  const headers = { accept, authorization, 'content-type': 'application/x-www-form-urlencoded' };
+  return { ...request, method: 'POST', headers, body };
+}
+
+function parseText(body: Buffer): unknown {
+  return JSON.parse(body.toString());
+}
+
+function attempt(parse: () => unknown): unknown {
   try {
-    return JSON.parse(text);
+    return parse();
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { Logger } from '../../core/logger';
 import { loggableUrl } from '../../core/urls';
-import { discoverJwksUri } from './discovery';
+import { discoverEndpoint } from './discovery';
 import type { DiscoveryOptions } from './discovery';
 import { fetchJson, FetchError } from './fetch-json';
 import type { FetchJsonOptions } from './fetch-json';
@@ -47,7 +47,7 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
 
   return async function fetchKeys(signal) {
     const bounds = { ...options, signal };
-    const jwksUri = options.jwksUri ?? (await discoverJwksUri(bounds));
+    const jwksUri = options.jwksUri ?? (await discoverEndpoint('jwks_uri', bounds));
     const { suitable, parsed } = await parseKeys(jwksUri, async () =>
       (await fetchJwks(jwksUri, bounds)).filter(isSuitable),
     );

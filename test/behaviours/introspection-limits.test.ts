@@ -1,0 +1,133 @@
+import { explain } from '../../src';
+import type { Reason } from '../../src';
+import { gateApp } from '../support/gate-app';
+import { active, ENDPOINT, introspectingGate, SECRET } from '../support/introspection';
+import { AUDIENCE, goodClaims, ISSUER, token } from '../support/issuer';
+import { eventually } from '../support/key-server';
+import { jwks, testKey } from '../support/keys';
+import { expectNoTokenLeak, expectRefusal } from '../support/refusals';
+
+const OPAQUE = 'mF_9.B5f-4.1JqM.opaque-and-long';
+const scopes = ['orders:read'];
+
+describe('an introspection endpoint that cannot tell', () => {
+  it.each<[string, object | Response | Error]>([
+    ['is down', new Error('connect ECONNREFUSED')],
+    ['fails', new Response(`token ${OPAQUE}`, { status: 500 })],
+    ['refuses our credentials', new Response(SECRET, { status: 401 })],
+    ['responds with something else', new Response('true')],
+    ['says no word about active', { client_id: 'pos-17' }],
+    ['says active: "true"', active({ active: 'true' })],
+  ])('is an outage, 503, where it %s: never a bad token', async (_what, answer) => {
+    const through = introspectingGate();
+    through.endpoint.down = answer;
+    const response = await through.get(OPAQUE);
+    expectRefusal(response, 'introspection_unavailable', through);
+    const output = JSON.stringify([response.headers, response.text, through.log.entries]);
+    expect(output).not.toContain('a secret');
+    expect(output).not.toContain('ECONNREFUSED');
+    await through.get(token()).expect(200);
+  });
+
+  it('gets 5 s', async () => {
+    const through = introspectingGate();
+    through.endpoint.hold();
+    const asking = through.get(OPAQUE).then((response) => response);
+    await eventually(() => through.endpoint.sent.length === 1);
+    await through.time.advance(5_000);
+    expectRefusal(await asking, 'introspection_unavailable', through);
+  });
+});
+
+describe('a token with three parts', () => {
+  it.each<[string, string, Reason]>([
+    ['no JWT', 'a.b.c', 'malformed_token'],
+    ['an unsigned one', token({ header: { alg: 'none' } }).replace(/[^.]+$/, ''), 'malformed_token'],
+    ['characters beyond base64url', `${token()}==`, 'malformed_token'],
+    ['another alphabet', token().replace(/^./, '+'), 'malformed_token'],
+    ['an ID token', token({ header: { typ: 'JWT' } }), 'wrong_type'],
+    ['an expired one', token({ claims: { exp: 1 } }), 'expired'],
+  ])('is never decided by introspection: %s', async (_what, raw, reason) => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(raw, active());
+    expectRefusal(await through.get(raw), reason, through);
+    expect(through.endpoint.sent).toEqual([]);
+  });
+
+  it('works next to opaque ones', async () => {
+    const through = introspectingGate();
+    await through.get(token()).expect(200);
+    await through.get('good').expect(200);
+    expect(through.endpoint.sent).toHaveLength(1);
+  });
+});
+
+describe('introspection and the rest of a gate', () => {
+  it('explains each check of an opaque token', async () => {
+    const { gate, endpoint } = introspectingGate();
+    const { accepted, checks } = await explain('good', { gate, scopes });
+    const names = ['structure', 'introspection', 'claims', 'generation', 'scope'];
+    expect([accepted, checks]).toEqual([true, names.map((check) => ({ check, outcome: 'passed' }))]);
+    const failedCheck = async (raw: string): Promise<unknown> =>
+      (await explain(raw, { gate, scopes: ['x'] })).checks.find(({ outcome }) => outcome === 'failed')?.check;
+    endpoint.tokens.set('typ', active({ typ: 'ID' }));
+    endpoint.tokens.set('iss', active({ iss: 'x' }));
+    endpoint.tokens.set('old', active({ generation: 1 }));
+    const failed = [];
+    for (const raw of ['unknown', 'typ', 'iss', 'old', 'good', 'x'.repeat(16_385)]) failed.push(await failedCheck(raw));
+    expect(failed).toEqual(['introspection', 'claims', 'claims', 'generation', 'scope', 'structure']);
+  });
+
+  it('asks only the issuer that has the option, and only one may', async () => {
+    const common = { audience: AUDIENCE, keys: jwks(testKey()) };
+    const introspection = { url: ENDPOINT, clientId: 'api', clientSecret: SECRET };
+    const other = { ...common, issuer: 'https://other.test' };
+    const through = introspectingGate({
+      issuers: [other, { ...common, issuer: ISSUER, introspection }],
+    });
+    expect((await through.get('good').expect(200)).body.auth.issuer).toBe(ISSUER);
+    const both = {
+      issuers: [
+        { ...other, introspection },
+        { ...common, issuer: ISSUER, introspection },
+      ],
+    };
+    expect(() => gateApp(both)).toThrow(
+      new TypeError('authenticate(): option "introspection" is accepted for one of the "issuers" only'),
+    );
+  });
+
+  it('gives no advice that an opaque token be a JWT', async () => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(OPAQUE, active({ aud: 'https://other.test' }));
+    await through.get(OPAQUE).expect(401);
+    expect(through.log.at('warn')).toEqual([]);
+  });
+
+  it('keeps tokens and secret out of log and responses', async () => {
+    const through = introspectingGate();
+    through.endpoint.down = new Response('', { status: 403 });
+    const response = await through.get(OPAQUE.padEnd(64, 'x'));
+    expectNoTokenLeak(response, through);
+    const secrets = [SECRET, Buffer.from(SECRET).toString('base64'), 'a+secret'];
+    const output = JSON.stringify([response.text, through.log.entries, through.gate.status()]);
+    expect(secrets.filter((secret) => output.includes(secret))).toEqual([]);
+  });
+
+  it('ends with the gate', async () => {
+    const through = introspectingGate();
+    await through.get('good').expect(200);
+    await through.gate.close();
+    await through.get('good').expect(200);
+    through.reached.length = 0;
+    expectRefusal(await through.get(OPAQUE), 'introspection_unavailable', through);
+  });
+
+  it('hands the claims over as they came, frozen', async () => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(OPAQUE, new Response(JSON.stringify(active()).replace('{', '{"__proto__":{"a":1},')));
+    const { auth } = await explain(OPAQUE, { gate: through.gate });
+    expect(Object.keys(auth?.claims ?? {})[0]).toBe('__proto__');
+    expect([Object.isFrozen(auth?.claims), goodClaims()]).toEqual([true, expect.objectContaining({ iss: ISSUER })]);
+  });
+});

@@ -1,0 +1,167 @@
+import type { Reason } from '../../src';
+import { memoryGenerations } from '../../src/generation';
+import { settle } from '../support/fake-time';
+import { gateApp, remember } from '../support/gate-app';
+import { active, ENDPOINT, introspectingGate } from '../support/introspection';
+import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../support/issuer';
+import { expectRefusal } from '../support/refusals';
+
+const OPAQUE = 'mF_9.B5f-4.1JqM.opaque-and-long';
+const scopes = ['orders:read'];
+
+describe('opaque tokens (RFC 7662)', () => {
+  it('are accepted when their issuer says that they are active, and reach the handler', async () => {
+    const through = introspectingGate();
+    const { body } = await through.get('good').expect(200);
+    expect(body.auth).toEqual({
+      issuer: ISSUER,
+      clientId: 'pos-17',
+      subject: 'pos-17',
+      tokenId: 'c0ffee',
+      scopes: ['orders:read', 'orders:write'],
+      generation: GENERATION,
+      expiresAtMs: NOW_MS + 3_540_000,
+      claims: active(),
+    });
+    expect(through.endpoint.sent.map(({ url }) => url)).toEqual([ENDPOINT]);
+  });
+
+  it('are refused as before where introspection is not configured, without a call', async () => {
+    const through = gateApp({ fetch: () => Promise.reject(new Error('no call is expected')) });
+    expectRefusal(await through.get(OPAQUE), 'malformed_token', through);
+  });
+
+  it('are refused when they are not active', async () => {
+    const through = introspectingGate();
+    expectRefusal(await through.get(OPAQUE), 'inactive', through);
+  });
+
+  it.each<[string, object, Reason]>([
+    ['another issuer', { iss: 'https://login.test/' }, 'wrong_issuer'],
+    ['an issuer that is null', { iss: null }, 'invalid_claims'],
+    ['another audience', { aud: 'https://other.test' }, 'wrong_audience'],
+    ['no audience', { aud: undefined }, 'wrong_audience'],
+    ['an audience of another type', { aud: { 0: AUDIENCE } }, 'invalid_claims'],
+    ['an exp that is over', { exp: NOW - 10 }, 'expired'],
+    ['no exp', { exp: undefined }, 'invalid_claims'],
+    ['an exp as a string', { exp: String(NOW + 3_540) }, 'invalid_claims'],
+    ['an nbf to come', { nbf: NOW + 11 }, 'not_yet_valid'],
+    ['no iat', { iat: undefined }, 'invalid_claims'],
+    ['an iat to come', { iat: NOW + 11 }, 'not_yet_valid'],
+    ['a lifetime of more than a day', { iat: NOW - 60, exp: NOW + 86_341 }, 'lifetime_too_long'],
+    ['no client id', { client_id: undefined }, 'invalid_claims'],
+    ['an empty client id', { client_id: '' }, 'invalid_claims'],
+    ['a client id of another type', { client_id: ['pos-17'] }, 'invalid_claims'],
+    ['a bound key', { cnf: { jkt: 'x' } }, 'sender_constrained'],
+    ['a confirmation of another type', { cnf: 'x' }, 'invalid_claims'],
+    ['token_type DPoP', { token_type: 'DPoP' }, 'sender_constrained'],
+    ['another token_type', { token_type: 'refresh_token' }, 'wrong_type'],
+    ['a token_type of another type', { token_type: ['Bearer'] }, 'wrong_type'],
+    ['a token_type that is null', { token_type: null }, 'wrong_type'],
+    ['a refresh token of Hydra', { token_use: 'refresh_token' }, 'wrong_type'],
+    ['a refresh token of Keycloak', { typ: 'Refresh' }, 'wrong_type'],
+    ['no generation', { generation: undefined }, 'generation_missing'],
+    ['a generation as a string', { generation: String(GENERATION) }, 'generation_invalid'],
+    ['a generation to come', { generation: NOW_MS + 10_001 }, 'generation_invalid'],
+  ])('are refused like a JWT with these claims: %s', async (_what, changes, reason) => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(OPAQUE, active(changes));
+    for (let use = 0; use < 3; use++) expectRefusal(await through.get(OPAQUE), reason, through);
+    expect(through.endpoint.sent).toHaveLength(1);
+  });
+
+  it.each<[string, object]>([
+    ['only what the check needs', { iss: undefined, sub: undefined, jti: undefined, token_type: undefined, nbf: NOW }],
+    ['token_type in another case', { token_type: 'bearer', token_use: 'access_token' }],
+    ['several audiences', { aud: ['https://other.test', AUDIENCE] }],
+  ])('are accepted with %s', async (_what, changes) => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(OPAQUE, active(changes));
+    await through.get(OPAQUE).expect(200);
+  });
+
+  it('read client id and scopes where the preset does, else from client_id and scope', async () => {
+    const through = introspectingGate({ preset: 'okta' });
+    const common = { client_id: undefined, scope: undefined, generation: undefined };
+    through.endpoint.tokens.set('own', active({ ...common, cid: 'a', scp: ['orders:read'] }));
+    through.endpoint.tokens.set('rfc', active({ ...common, client_id: 'b', scope: 'orders:read' }));
+    expect((await through.get('own').expect(200)).body.auth).toMatchObject({ clientId: 'a', scopes });
+    expect((await through.get('rfc').expect(200)).body.auth).toMatchObject({ clientId: 'b', scopes });
+  });
+
+  it('have the scopes of the option scopes', async () => {
+    const through = introspectingGate({ scopes: { from: ['roles'], map: { till: 'orders:read' } } });
+    through.endpoint.tokens.set(OPAQUE, active({ roles: ['till', 'orders:write'] }));
+    expect((await through.get(OPAQUE).expect(200)).body.auth.scopes).toEqual(scopes);
+    expectRefusal(
+      await through.post('good'),
+      'insufficient_scope',
+      { ...through, reached: [] },
+      { scopes: ['orders:write'] },
+    );
+  });
+
+  it('with a cnf are accepted where something else checks the proof', async () => {
+    const through = introspectingGate({ acceptSenderConstrained: true });
+    through.endpoint.tokens.set(OPAQUE, active({ cnf: { jkt: 'x' }, token_type: 'DPoP' }));
+    await through.get(OPAQUE).expect(200);
+  });
+});
+
+describe('opaque tokens, used again', () => {
+  it('cost one call in cacheMs, and share req.auth', async () => {
+    const through = introspectingGate();
+    await remember(through, 'good');
+    await through.time.advance(29_999);
+    await through.get('good').expect(200);
+    expect(through.endpoint.sent).toHaveLength(1);
+    through.endpoint.tokens.delete('good');
+    await through.time.advance(1);
+    through.reached.length = 0;
+    expectRefusal(await through.get('good'), 'inactive', through);
+  });
+
+  it('die at their exp, cached or not', async () => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(OPAQUE, active({ exp: NOW + 5 }));
+    await remember(through, OPAQUE);
+    await through.time.advance(14_999);
+    await through.get(OPAQUE).expect(200);
+    await through.time.advance(1);
+    through.reached.length = 0;
+    expectRefusal(await through.get(OPAQUE), 'expired', through);
+    expect(through.endpoint.sent).toHaveLength(1);
+  });
+
+  it('die with the next floor, cached or not', async () => {
+    const generationSource = memoryGenerations();
+    const through = introspectingGate({ generationSource });
+    await remember(through, 'good');
+    await generationSource.publish('pos-17', GENERATION + 1);
+    await settle();
+    through.reached.length = 0;
+    expectRefusal(await through.get('good'), 'superseded', through);
+    expect(through.endpoint.sent).toHaveLength(1);
+  });
+
+  it('raise the floor for JWTs of the same client, and the other way round', async () => {
+    const through = introspectingGate();
+    await through.get(token()).expect(200);
+    through.endpoint.tokens.set(OPAQUE, active({ generation: GENERATION + 2 }));
+    await through.get(OPAQUE).expect(200);
+    await through.get(token()).expect(401);
+    await through.get('good').expect(401);
+    await through.get(token({ claims: { generation: GENERATION + 3 } })).expect(200);
+    await through.get(OPAQUE).expect(401);
+  });
+
+  it('raise no floor while they are refused', async () => {
+    const through = introspectingGate();
+    const newer = { generation: GENERATION + 9 };
+    through.endpoint.tokens.set('a', { ...active(newer), active: false });
+    through.endpoint.tokens.set('b', active({ ...newer, aud: 'https://other.test' }));
+    through.endpoint.tokens.set('c', active({ ...newer, token_type: 'refresh_token' }));
+    for (const raw of ['a', 'b', 'c']) await through.get(raw).expect(401);
+    await through.get('good').expect(200);
+  });
+});

@@ -1,0 +1,57 @@
+import { introspector } from '../../src/token/introspection/introspector';
+import type { Introspector } from '../../src/token/introspection/introspector';
+import { FetchError } from '../../src/token/keys/fetch-json';
+import { fakeTime } from './fake-time';
+import type { FakeTime } from './fake-time';
+import { recordingLogger } from './log';
+import type { RecordingLogger } from './log';
+
+/** An introspector without HTTP. */
+export interface IntrospectorScene extends Introspector {
+  readonly asked: string[];
+  readonly time: FakeTime;
+  readonly log: RecordingLogger;
+  /** What is said about a token: its claims, inactive, or an error. Default: inactive. */
+  readonly answers: Map<string, object | Error | undefined>;
+  /** Calls wait for `release()`, or for ever. */
+  readonly hold: () => void;
+  readonly release: () => void;
+  /** The claims, or the refusal. */
+  readonly result: (token: string) => Promise<unknown>;
+}
+
+/** Makes an introspector whose responses a test fills. */
+export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
+  const time = fakeTime();
+  const log = recordingLogger();
+  const asked: string[] = [];
+  const answers = new Map<string, object | Error | undefined>();
+  let held: (() => void)[] | undefined;
+  async function askAbout(token: string, signal: AbortSignal) {
+    asked.push(token);
+    if (held) {
+      await new Promise<void>((resolve, reject) => {
+        held?.push(resolve);
+        signal.addEventListener('abort', () => reject(new FetchError(`it ${String(signal.reason)}`)));
+      });
+    }
+    const answer = answers.get(token) ?? answers.get('*');
+    if (answer instanceof Error) throw answer;
+    return answer as Readonly<Record<string, unknown>> | undefined;
+  }
+  const { clock, schedule } = time;
+  const made = introspector({
+    ...{ issuer: 'https://login.test', askAbout, cacheMs, clock, schedule, logger: log, random: () => 0 },
+  });
+  return {
+    ...made,
+    ...{ asked, time, log, answers },
+    hold: () => (held = []),
+    release() {
+      const waiting = held ?? [];
+      held = undefined;
+      for (const go of waiting) go();
+    },
+    result: (token) => made.introspect(token).catch((error: unknown) => error),
+  };
+}

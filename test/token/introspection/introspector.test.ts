@@ -1,0 +1,173 @@
+import { AuthError } from '../../../src';
+import { settle } from '../../support/fake-time';
+import { introspectorScene as scene } from '../../support/introspector-scene';
+
+const reasonOf = (result: unknown): unknown => (result instanceof AuthError ? result.reason : result);
+const many = (count: number, name: string): string[] => Array.from({ length: count }, (_, index) => `${name}${index}`);
+
+describe('introspector(): an active token', () => {
+  it('is asked about once within cacheMs, and again after it', async () => {
+    const { answers, asked, time, result, get } = scene();
+    const claims = { sub: 'a' };
+    answers.set('t', claims);
+    expect(get('t')).toBeUndefined();
+    expect(await result('t')).toBe(claims);
+    await time.advance(29_999);
+    expect([get('t'), await result('t')]).toEqual([claims, claims]);
+    expect(Object.isFrozen(claims)).toBe(true);
+    expect(asked).toEqual(['t']);
+    await time.advance(1);
+    expect(get('t')).toBeUndefined();
+    await result('t');
+    expect(asked).toEqual(['t', 't']);
+  });
+
+  it('counts from the request, not from the response', async () => {
+    const { answers, time, get, introspect, hold, release } = scene();
+    answers.set('t', {});
+    hold();
+    const asking = introspect('t');
+    await time.advance(4_000);
+    release();
+    await asking;
+    await time.advance(25_999);
+    expect(get('t')).toEqual({});
+    await time.advance(1);
+    expect(get('t')).toBeUndefined();
+  });
+
+  it('is asked about again after the clock has stepped back', async () => {
+    const { answers, time, get, result } = scene();
+    answers.set('t', {});
+    await result('t');
+    time.step(-1);
+    expect(get('t')).toBeUndefined();
+  });
+
+  it('is asked about each time with cacheMs 0', async () => {
+    const { answers, asked, get, result } = scene(0);
+    answers.set('t', {});
+    await result('t');
+    expect(get('t')).toBeUndefined();
+    await result('t');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is told from tokens that differ in one character', async () => {
+    const { answers, get, result } = scene();
+    answers.set('token-a', {});
+    await result('token-a');
+    expect([get('token-b'), get('token-a '), get('TOKEN-A')]).toEqual([undefined, undefined, undefined]);
+    expect(reasonOf(await result('token-b'))).toBe('inactive');
+  });
+
+  it('that is inactive later is forgotten immediately', async () => {
+    const { answers, asked, time, get, result } = scene();
+    answers.set('t', {});
+    await result('t');
+    answers.delete('t');
+    await time.advance(30_000);
+    expect(reasonOf(await result('t'))).toBe('inactive');
+    expect(get('t')).toBeUndefined();
+    expect(reasonOf(await result('t'))).toBe('inactive');
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe('introspector(): what is not active', () => {
+  it('is remembered for 5 s, however long active ones are', async () => {
+    const { answers, asked, time, result } = scene(300_000);
+    await result('t');
+    await time.advance(4_999);
+    expect(reasonOf(await result('t'))).toBe('inactive');
+    expect(asked).toHaveLength(1);
+    answers.set('t', {});
+    await time.advance(1);
+    expect(await result('t')).toEqual({});
+  });
+
+  it('never pushes out what is active', async () => {
+    const { answers, get, result } = scene();
+    answers.set('t', {});
+    await result('t');
+    for (const token of many(12_000, 'garbage')) await result(token);
+    expect(get('t')).toEqual({});
+  });
+
+  it('is refused without a call when it is too long to be a token', async () => {
+    const { asked, result } = scene();
+    expect(reasonOf(await result('x'.repeat(16_384)))).toBe('inactive');
+    expect(reasonOf(await result('x'.repeat(16_385)))).toBe('malformed_token');
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe('introspector(): calls', () => {
+  it('are one per token at a time', async () => {
+    const { answers, asked, introspect, hold, release } = scene(0);
+    answers.set('t', {});
+    hold();
+    const asking = many(50, '').map(() => introspect('t'));
+    release();
+    const results = await Promise.all(asking);
+    expect(asked).toEqual(['t']);
+    expect(new Set(results).size).toBe(1);
+    await introspect('t');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('are 16 at a time; 256 tokens wait in their order, the others get 503 immediately', async () => {
+    const { asked, result, hold, release, log } = scene();
+    hold();
+    const results = many(300, 'g').map(result);
+    await settle();
+    expect(asked).toHaveLength(16);
+    const turnedAway = (await Promise.all(results.slice(272))) as AuthError[];
+    expect(turnedAway.map(reasonOf)).toEqual(turnedAway.map(() => 'introspection_unavailable'));
+    expect(turnedAway[0]?.retryAfterSeconds).toBe(1);
+    release();
+    expect((await Promise.all(results.slice(0, 272))).map(reasonOf)).toEqual(many(272, '').map(() => 'inactive'));
+    expect(asked).toEqual(many(272, 'g'));
+    expect(log.entries).toEqual([]);
+  });
+
+  it('about a token that was active go before a flood of made-up ones', async () => {
+    const { answers, asked, time, result, hold, release } = scene();
+    answers.set('t', {});
+    await result('t');
+    await time.advance(30_000);
+    hold();
+    const flood = many(400, 'g').map(result);
+    const known = result('t');
+    await settle();
+    release();
+    expect(await known).toEqual({});
+    expect(asked.indexOf('t', 1)).toBe(17);
+    await Promise.all(flood);
+  });
+
+  it('and the wait for them end after 5 s with 503', async () => {
+    const { asked, time, result, hold } = scene();
+    hold();
+    const results = many(20, 'g').map(result);
+    await time.advance(4_999);
+    expect(asked).toHaveLength(16);
+    await time.advance(1);
+    const refused = (await Promise.all(results)) as AuthError[];
+    expect(new Set(refused.map(reasonOf))).toEqual(new Set(['introspection_unavailable']));
+    expect(refused[0]?.privateDetail).toBe('it did not respond within 5000 ms');
+    expect(asked).toHaveLength(16);
+    expect(time.pending).toBe(0);
+  });
+
+  it('end when the gate is closed, and start no more', async () => {
+    const { asked, result, hold, close, log } = scene();
+    hold();
+    const asking = result('t');
+    await settle();
+    close();
+    expect(reasonOf(await asking)).toBe('introspection_unavailable');
+    expect(reasonOf(await result('u'))).toBe('introspection_unavailable');
+    expect([asked, log.entries]).toEqual([['t'], []]);
+  });
+});
