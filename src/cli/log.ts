@@ -77,12 +77,18 @@ function requestParts(fields: Readonly<Record<string, unknown>>): readonly Part[
   ];
 }
 
-/** `warn  generations cannot be read detail="fetch failed" ageMs=1200` */
-function messageParts(level: string, message: unknown, fields: Readonly<Record<string, unknown>>): readonly Part[] {
+/** `warn  generations cannot be read: fetch failed ageMs=1200` */
+function messageParts(
+  level: string,
+  message: unknown,
+  { detail, ...fields }: Readonly<Record<string, unknown>>,
+): readonly Part[] {
   const shown = Object.entries(fields).filter(([, value]) => !isStack(value));
+  const hasDetail = detail !== undefined && !isStack(detail);
   return [
     [level.padEnd(5), LEVEL_COLORS[level] ?? 'dim'],
-    [message],
+    [hasDetail ? `${textOf(message)}:` : message],
+    [hasDetail && detail],
     ...shown.map(([name, value]): Part => [`${name}=${valueText(value)}`, 'dim']),
   ];
 }

@@ -55,7 +55,7 @@ describe('the log for people', () => {
   it('shows level, message and fields of everything else, and a stack on lines of its own', () => {
     const fields = { issuer: 'https://login.test', detail: 'fetch failed', ageMs: 12, keys: ['a'] };
     expect(pretty({ level: 'warn', msg: 'the key set cannot be read', ...fields })).toBe(
-      'CLOCK warn  the key set cannot be read issuer=https://login.test detail="fetch failed" ageMs=12 keys=["a"]\n',
+      'CLOCK warn  the key set cannot be read: fetch failed issuer=https://login.test ageMs=12 keys=["a"]\n',
     );
     expect(pretty({ msg: 'the feed ended', status: 502 })).toBe('CLOCK info  the feed ended status=502\n');
     expect(pretty({ level: 'error', msg: 'unexpected error', error: 'Error: no\n    at list' })).toBe(
@@ -67,7 +67,11 @@ describe('the log for people', () => {
     const attack = '\u001b[2J\u202e\r';
     const texts = [
       pretty({ ...REFUSED, path: attack, client_id: attack, detail: attack }, 80, true),
-      pretty({ msg: attack, [attack]: attack, error: `a\n${attack}`, nested: { deep: attack } }, 80, true),
+      pretty(
+        { msg: attack, [attack]: attack, detail: attack, error: `a\n${attack}`, nested: { deep: attack } },
+        80,
+        true,
+      ),
     ];
     for (const text of texts) {
       // eslint-disable-next-line no-control-regex -- the colours of this log
