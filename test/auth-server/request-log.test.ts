@@ -49,6 +49,7 @@ describe('the log of the token server', () => {
     const token = await server.accessToken(client);
     const { client_secret: secret } = client;
     await server.token(client, { client_id: secret });
+    await server.token(client, { client_id: secret, grant_type: 'password' });
     await server.token(client, { scope: secret });
     await server.token(client, { [secret]: 'x' });
     await server.get(`/clients/${secret}`);
@@ -56,7 +57,7 @@ describe('the log of the token server', () => {
     await server.post('/clients', { client_id: secret, scope: secret });
     await server.introspect(client, token);
 
-    expect(logged(server)).toHaveLength(8);
+    expect(logged(server)).toHaveLength(9);
     const text = JSON.stringify(server.log.entries);
     expect(text).not.toContain(secret);
     expect(text).not.toContain(token.split('.')[1]);
