@@ -100,7 +100,7 @@ export class Comparison {
     const members = Math.max(PAGE, (total * this.#intervalMs) / (this.#wholeEveryMs / 2));
     let cursor = this.#cursor;
     for (let scanned = 0; scanned < members; scanned += PAGE) {
-      const page = await this.#set.scanPage(cursor);
+      const page = await this.#set.scanPage(cursor, PAGE);
       await take(page.floors);
       cursor = page.cursor;
       if (cursor === '0') break;

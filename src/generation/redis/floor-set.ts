@@ -7,6 +7,9 @@ import { SourceError } from '../source-error';
 /** Members per command: 1 or 2 ms of the server's time and of ours. */
 export const PAGE = 1_000;
 
+/** Members per command of a whole read: twice as many, for half of the round trips. */
+const SCAN_PAGE = 2_000;
+
 /** For members that have come in since they were counted. */
 const SPARE = 10;
 
@@ -96,19 +99,19 @@ export class FloorSet {
    * valid on another server.
    */
   async scan(take: TakePage): Promise<void> {
-    let page = this.scanPage('0');
+    let page = this.scanPage('0', SCAN_PAGE);
     for (;;) {
       const { floors, cursor } = await page;
       if (cursor === '0') return take(floors);
       // On its way while this page is merged.
-      page = this.scanPage(cursor);
+      page = this.scanPage(cursor, SCAN_PAGE);
       page.catch(() => undefined);
       await take(floors);
     }
   }
 
-  async scanPage(from: string): Promise<Page & { readonly cursor: string }> {
-    const reply = await this.#commands.run('ZSCAN', this.key, from, 'COUNT', String(PAGE));
+  async scanPage(from: string, count: number): Promise<Page & { readonly cursor: string }> {
+    const reply = await this.#commands.run('ZSCAN', this.key, from, 'COUNT', String(count));
     const [cursor, members] = Array.isArray(reply) ? (reply as unknown[]) : [];
     if (!Array.isArray(members)) throw new SourceError('Redis: ZSCAN: the reply is not a page');
     return { cursor: String(cursor), ...pageOf(members) };
