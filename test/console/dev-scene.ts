@@ -28,7 +28,7 @@ export interface DevScene {
   stop(): Promise<void>;
 }
 
-export async function startDev(env: Record<string, string> = {}): Promise<DevScene> {
+export async function startDev(env: Record<string, string> = {}, argv: readonly string[] = []): Promise<DevScene> {
   let stop: () => void = () => {};
   const stopped = new Promise<void>((resolve) => (stop = resolve));
   let isReady: () => void = () => {};
@@ -39,7 +39,7 @@ export async function startDev(env: Record<string, string> = {}): Promise<DevSce
     return stopped;
   };
   const scene = cliScene({ env: { ...ports, ...env }, fetch, untilStopped });
-  const outcome = scene.run('dev', '--json');
+  const outcome = scene.run('dev', '--json', ...argv);
   const early = await Promise.race([ready, outcome]);
   if (early) throw new Error(`dev ended: ${early.stderr}`);
   const report = JSON.parse(scene.output()) as { base_url: string; auth_url: string; clients: [DevClient, DevClient] };

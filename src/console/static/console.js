@@ -133,7 +133,10 @@ function explanation({ reason, detail, why = { checks: [] } }) {
     fix && el('p', { className: 'fix' }, el('b', {}, 'What to do'), el('span', {}, fix)),
     !reason && !checks.length && el('p', { className: 'hint' }, 'No token was needed here, or none was checked.'),
     ...(checks.length > 0
-      ? [el('h4', {}, 'Checks, in order'), el('ol', { className: 'checks' }, ...checks.map(checkRow))]
+      ? [
+          el('h4', {}, 'Checks, in order'),
+          el('ol', { className: 'checks' }, ...checks.map((check) => checkRow(check, detail))),
+        ]
       : []),
     ...(claims ? [el('h4', {}, verified ? 'Claims' : 'Claims, not verified'), claimTable(claims)] : []),
   ].filter(Boolean);
@@ -141,8 +144,14 @@ function explanation({ reason, detail, why = { checks: [] } }) {
 
 const pair = (name, value) => [el('dl', {}, el('dt', {}, name), el('dd', {}, el('code', {}, value)))];
 
-function checkRow({ check, outcome, detail }) {
-  return el('li', { className: outcome.replace(' ', '-') }, el('b', {}, check), el('span', {}, detail ?? outcome));
+/** What the response has said is not repeated. */
+function checkRow({ check, outcome, detail }, said) {
+  return el(
+    'li',
+    { className: outcome.replace(' ', '-') },
+    el('b', {}, check),
+    el('span', {}, detail === undefined || detail === said ? outcome : detail),
+  );
 }
 
 function facts(members) {
@@ -325,7 +334,8 @@ function scopeFields(granted) {
     const input = el('input', { value: granted.join(' '), autocomplete: 'off', required: true });
     return { element: el('label', {}, 'Scopes, separated by spaces', input), read: () => input.value.trim() };
   }
-  const boxes = state.scopes.map((scope) =>
+  const ordered = [...granted, ...state.scopes.filter((scope) => !granted.includes(scope))];
+  const boxes = ordered.map((scope) =>
     el('input', { type: 'checkbox', value: scope, checked: granted.includes(scope) }),
   );
   const labels = boxes.map((box) => el('label', {}, box, box.value));
@@ -429,12 +439,17 @@ for (const group of document.querySelectorAll('.filter')) {
   });
 }
 
+function setConnection(text) {
+  $('#connection').textContent = text;
+  $('#connection').classList.toggle('live', text === 'Live');
+}
+
 const events = new EventSource('/console/api/events');
 events.addEventListener('open', () => {
-  $('#connection').textContent = 'Live';
+  setConnection('Live');
   void load();
 });
-events.addEventListener('error', () => ($('#connection').textContent = 'Disconnected: is tillgate dev running?'));
+events.addEventListener('error', () => setConnection('Disconnected: is tillgate dev running?'));
 events.addEventListener('clients', () => void load());
 events.addEventListener('request', ({ data }) => {
   const request = JSON.parse(data);
