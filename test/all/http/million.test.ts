@@ -20,7 +20,7 @@ it('a million floors reach a resource server over HTTP, each of them', async () 
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const logger = recordingLogger();
-  const feed = httpGenerations({ url, timeoutMs: 60_000, logger });
+  const feed = httpGenerations({ url, logger });
   const started = performance.now();
   delay.enable();
   const verifier = generationVerifier({
@@ -28,11 +28,10 @@ it('a million floors reach a resource server over HTTP, each of them', async () 
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
     // Without the stream: there is nothing to hint at.
-    source: { read: (sinceMs) => feed.read(sinceMs) },
+    source: { read: (sinceMs, takePage) => feed.read(sinceMs, takePage) },
     maxTokenAgeMs: 86_400_000,
     skewMs: 10_000,
     maxStalenessMs: 60_000,
-    readTimeoutMs: 60_000,
     onStale: 'reject',
     clock: systemClock,
     schedule: systemSchedule,
