@@ -100,5 +100,7 @@ describe('FloorLog', () => {
     expect([count, log.size, log.revision]).toEqual([3_001, 3_001, 303_000]);
     expect(pairsOf(floors).at(-1)).toEqual(['hot', 299_999]);
     expect(log.kept).toBeLessThan(3_001 + 1_024);
+    for (let n = 0; n < 3_000; n++) log.raise(`client-${n}`, 2);
+    expect(log.kept).toBeLessThan(3_001 + 1_024);
   });
 });
