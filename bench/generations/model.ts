@@ -33,10 +33,7 @@ export function fitModel(points: readonly Point[]): Model {
       const spacings = { readSpacing, writeSpacing };
       const terms = points.map(({ processes, changes }) => termsOf(processes, changes, spacings));
       const fits = QUANTITIES.map((quantity) => {
-        return fit(
-          terms,
-          points.map((point) => point[quantity]),
-        );
+        return fit(terms, points, quantity);
       });
       const error = fits.reduce((sum, each) => sum + each.error, 0);
       const [commands = [], bytes = [], cpu = []] = fits.map(({ costs }) => costs);
@@ -55,11 +52,18 @@ export function predict(model: Model, processes: number, changes: number): Recor
 }
 
 const PASSES = 400;
+const IDLE_WEIGHT = 10;
 
 /** Coordinate descent: each cost in turn becomes the best one that is not negative. */
-function fit(terms: readonly (readonly number[])[], values: readonly number[]): { costs: number[]; error: number } {
-  // A point of next to nothing must not outweigh the others.
-  const weights = values.map((value) => 1 / (value + Math.max(...values) / 200));
+function fit(
+  terms: readonly (readonly number[])[],
+  points: readonly Point[],
+  quantity: Quantity,
+): { costs: number[]; error: number } {
+  const values = points.map((point) => point[quantity]);
+  // A point of next to nothing must not outweigh the others; the idle one is long, and alone sees what is rare.
+  const least = Math.max(...values) / 200;
+  const weights = points.map((point) => (point.changes === 0 ? IDLE_WEIGHT : 1) / (point[quantity] + least));
   const rows = terms.map((row, index) => row.map((term) => term * (weights[index] as number)));
   const costs = (rows[0] ?? []).map(() => 0);
   const left = values.map((value, index) => value * (weights[index] as number));

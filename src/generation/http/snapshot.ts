@@ -13,15 +13,40 @@ interface Cached {
   readonly floors: Iterable<Floor>;
 }
 
+interface Received extends GenerationSnapshot {
+  /** The relay that responded, which has its name in the entity tag too. */
+  readonly relay: string | undefined;
+}
+
 /** Lines are read while they arrive, a document only as a whole. */
 const ACCEPT = 'application/x-ndjson, application/json;q=0.9';
 const RESPONSE_TYPE = /^application\/(x-ndjson|json)\s*(;|$)/i;
 
+/** How much earlier one relay may have learned of a change than another one. */
+const OVERLAP_MS = 60_000;
+
 /** Makes the `read` of a feed: `GET /generations?since=`, with conditional requests (RFC 9110 section 13.1.2). */
 export function snapshotReader(client: HttpClient, url: URL): GenerationSource['read'] {
+  const relays = new Relays();
   let cached: Cached | undefined;
 
   async function read(wantedMs: number, takePage?: TakePage): Promise<GenerationSnapshot> {
+    const expected = relays.of(wantedMs);
+    let askedMs = wantedMs;
+    let received = await request(askedMs, takePage);
+    if (expected !== undefined && received.relay !== expected) {
+      // A load balancer has chosen another relay, which has learned of each change at another time.
+      askedMs = Math.max(1, wantedMs - OVERLAP_MS);
+      received = await request(askedMs, takePage);
+    }
+    const { relay, ...snapshot } = received;
+    const resumeMs = relays.resume(relay, snapshot.nowMs);
+    // Not earlier than the request, unless the clock of the feed has stepped back.
+    const nowMs = snapshot.nowMs >= Math.floor(askedMs) ? Math.max(snapshot.nowMs, wantedMs) : snapshot.nowMs;
+    return { ...snapshot, nowMs, ...(resumeMs !== undefined && { resumeMs }) };
+  }
+
+  async function request(wantedMs: number, takePage?: TakePage): Promise<Received> {
     const known = cached && covers(cached, wantedMs) ? cached : undefined;
     const sinceMs = known?.sinceMs ?? Math.max(0, Math.floor(wantedMs));
     const exchange = client.acquire();
@@ -32,17 +57,18 @@ export function snapshotReader(client: HttpClient, url: URL): GenerationSource['
           ...(known && { 'if-none-match': known.etag }),
         });
         const via = relaysOf(response);
+        const etag = response.headers.get('etag');
+        const relay = via.via?.find((name) => etag?.startsWith(`"${name}.`));
         if (response.status === 304 && known) {
-          return { ...known.head, floors: known.floors, ...ageOf(response), ...via };
+          return { ...known.head, floors: known.floors, ...ageOf(response), ...via, relay };
         }
         requireOk(response, RESPONSE_TYPE, 'application/x-ndjson or application/json', via.via);
         const pages = new Pages(takePage, progress);
         const head = await readBody(response, pages);
-        const etag = response.headers.get('etag');
         const floors = pages.kept;
         // After a change `since` moves on, so that the responses stay small.
         cached = etag !== null && !known && floors ? { sinceMs, etag, head, floors } : undefined;
-        return { ...head, floors: takePage ? [] : (floors ?? []), ...ageOf(response), ...via };
+        return { ...head, floors: takePage ? [] : (floors ?? []), ...ageOf(response), ...via, relay };
       });
     } finally {
       client.release(exchange);
@@ -50,6 +76,28 @@ export function snapshotReader(client: HttpClient, url: URL): GenerationSource['
   }
 
   return read;
+}
+
+const MAX_RELAYS_KNOWN = 1_000;
+
+/**
+ * The times from which reads go on at a relay. What moves there later has a later time, so no overlap is needed, as long
+ * as the next response comes from the same relay: its number is the fraction of the ms.
+ */
+class Relays {
+  readonly #names: string[] = [];
+
+  resume(relay: string | undefined, nowMs: number): number | undefined {
+    if (relay === undefined) return undefined;
+    const known = this.#names.indexOf(relay) + 1;
+    if (known === 0 && this.#names.length >= MAX_RELAYS_KNOWN) return undefined;
+    return nowMs + (known || this.#names.push(relay)) / 1_024;
+  }
+
+  /** The relay at which a read goes on. */
+  of(resumeMs: number): string | undefined {
+    return this.#names[(resumeMs % 1) * 1_024 - 1];
+  }
 }
 
 /**
