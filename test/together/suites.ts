@@ -7,7 +7,7 @@ const TEST = join(__dirname, '..');
 const EXCLUDED: readonly string[] = ['all', 'together'];
 
 /** Suites that Jest runs as files of their own, because they change what all others share. */
-export const ALONE: readonly string[] = ['hostile/prototype-pollution.test.ts'];
+export const ALONE: readonly string[] = ['cli/store-token-age.test.ts', 'hostile/prototype-pollution.test.ts'];
 
 /**
  * Declares the suites of some folders below `test/` in one Jest file. Jest loads every module anew for each file, which
