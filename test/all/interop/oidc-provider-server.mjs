@@ -3,8 +3,9 @@ import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 import { replyToParent } from '../setup/reply-to-parent.mjs';
 
-// An authorization server of other authors. Its first argument: { audiences: string[], clients: [{ client_id, ... }] }.
-const { audiences, clients } = JSON.parse(process.argv[2]);
+// An authorization server of other authors. Its first argument: { audiences: string[], opaque: string[] of them whose
+// tokens are opaque, clients: [{ client_id, ... }] }.
+const { audiences, opaque, clients } = JSON.parse(process.argv[2]);
 
 /** What each client's tokens carry as `generation`; a client that is not in here gets none. */
 const generations = new Map();
@@ -43,12 +44,14 @@ function provider(issuer) {
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
+      introspection: { enabled: true },
+      revocation: { enabled: true },
       resourceIndicators: {
         defaultResource: () => audiences[0],
         getResourceServerInfo: (_ctx, resource) => ({
           audience: audiences.find((audience) => audience === resource),
           scope,
-          accessTokenFormat: 'jwt',
+          accessTokenFormat: opaque.includes(resource) ? 'opaque' : 'jwt',
           jwt: { sign: { alg: algorithm } },
         }),
       },

@@ -24,6 +24,8 @@ export interface OidcProvider {
 /** Starts an authorization server; the first of the audiences is the default one. */
 export async function startOidcProvider(options: {
   readonly audiences: readonly string[];
+  /** Those of them whose tokens are opaque. */
+  readonly opaque: readonly string[];
   readonly clients: readonly ProviderClient[];
 }): Promise<OidcProvider> {
   requirePackage('oidc-provider', 9);

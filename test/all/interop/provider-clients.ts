@@ -5,14 +5,17 @@ import type { OidcProvider } from './oidc-provider';
 
 /** Another API that trusts the same authorization server. */
 export const OTHER_API = 'https://other.test';
+/** One whose tokens are opaque. */
+export const OPAQUE_API = 'https://opaque.test';
 /** A secret that comes apart wherever somebody forgets to encode or to decode it. */
-const SECRET = 'p+s %25:"&=secret';
+export const SECRET = 'p+s %25:"&=secret';
 const SCOPE = 'orders:read orders:write orders:cancel';
 
 /** oidc-provider with one client for each way of authentication. */
 export function startProviderWithClients(): Promise<OidcProvider> {
   return startOidcProvider({
-    audiences: [API, OTHER_API],
+    audiences: [API, OTHER_API, OPAQUE_API],
+    opaque: [OPAQUE_API],
     clients: [
       client(clientId('basic'), 'client_secret_basic'),
       client(clientId('body'), 'client_secret_post'),
