@@ -6,9 +6,11 @@ export const ROOT = join(__dirname, '../..');
 /** README and the pages that have examples in JavaScript or TypeScript. */
 export const PAGES_WITH_CODE = [
   'README.md',
-  ...readdirSync(join(ROOT, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+  ...['docs', 'docs/issuers'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
+  ),
 ].filter((page) => blocksOf(page).length > 0);
 
 /** One fenced block of a page. */

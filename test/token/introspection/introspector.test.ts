@@ -71,6 +71,9 @@ describe('introspector(): an active token', () => {
     expect(get('t')).toBeUndefined();
     expect(reasonOf(await result('t'))).toBe('inactive');
     expect(asked).toHaveLength(2);
+    // The time at which it was active is recent again.
+    time.step(-10_000);
+    expect(get('t')).toBeUndefined();
   });
 });
 
@@ -158,6 +161,20 @@ describe('introspector(): calls', () => {
     expect(refused[0]?.privateDetail).toBe('it did not respond within 5000 ms');
     expect(asked).toHaveLength(16);
     expect(time.pending).toBe(0);
+  });
+
+  it('leave their places to others when they were given up', async () => {
+    const { asked, time, result, hold } = scene();
+    hold();
+    const given = many(20, 'g').map(result);
+    await time.advance(5_000);
+    await Promise.all(given);
+    await time.advance(5_000);
+    const later = many(20, 'h').map(result);
+    await settle();
+    expect(asked.slice(16)).toEqual(many(16, 'h'));
+    await time.advance(5_000);
+    await Promise.all(later);
   });
 
   it('end when the gate is closed, and start no more', async () => {
