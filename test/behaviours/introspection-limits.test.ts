@@ -97,6 +97,16 @@ describe('introspection and the rest of a gate', () => {
     );
   });
 
+  it('needs no keys where an issuer has only opaque tokens', async () => {
+    const through = introspectingGate({ keys: [] });
+    await through.gate.ready();
+    expect(through.gate.status().ready).toBe(true);
+    await through.get('good').expect(200);
+    through.reached.length = 0;
+    expectRefusal(await through.get(token()), 'unknown_key', through);
+    expect(() => introspectingGate({ keys: [], introspection: undefined })).toThrow('at least one key');
+  });
+
   it('gives no advice that an opaque token be a JWT', async () => {
     const through = introspectingGate();
     through.endpoint.tokens.set(OPAQUE, active({ aud: 'https://other.test' }));

@@ -71,16 +71,17 @@ export type Jwks = { readonly keys: readonly object[] } | readonly object[];
  * Keys that are given, not fetched: for tests and for issuers whose keys are distributed by other means. When the list
  * of a key set is replaced by another one, that one counts from the next request on.
  *
+ * @param canBeEmpty - whether no key at all is accepted: then every signed token is refused as `unknown_key`
  * @throws TypeError naming each key that cannot be used: the app chose these keys, so none is ignored silently.
  */
-export function staticKeys(jwks: Jwks): KeySource {
+export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
   let list: unknown;
   let keys: KeySet | undefined;
 
   function current(): KeySet {
     // Not `'keys' in jwks`: every array has a method of that name.
     const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly object[] }).keys;
-    if (!keys || latest !== list) [keys, list] = [readKeys(latest), latest];
+    if (!keys || latest !== list) [keys, list] = [readKeys(latest, canBeEmpty), latest];
     return keys;
   }
 
@@ -98,8 +99,8 @@ export function staticKeys(jwks: Jwks): KeySource {
   };
 }
 
-function readKeys(list: unknown): KeySet {
-  if (!Array.isArray(list) || list.length === 0) {
+function readKeys(list: unknown, canBeEmpty: boolean): KeySet {
+  if (!Array.isArray(list) || (list.length === 0 && !canBeEmpty)) {
     throw new TypeError('authenticate(): option "keys" must be a JSON Web Key Set with at least one key');
   }
   return new KeySet(list.map(readKey));
