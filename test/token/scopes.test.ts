@@ -1,6 +1,7 @@
 import { AuthError } from '../../src';
 import { isScopeToken, readScopes, scopeReader } from '../../src/token/scopes';
 import type { ScopeRule } from '../../src/token/scopes';
+import { settle } from '../support/fake-time';
 
 describe('readScopes', () => {
   it.each<[string, Record<string, unknown>, readonly string[], readonly string[]]>([
@@ -155,11 +156,20 @@ describe('scopeReader(): what the names grant', () => {
     ['two scopes in one string', ['a b']],
     ['a quote', ['a"']],
     ['a promise of scopes', Promise.resolve(['a'])],
-    ['a promise that rejects', Promise.reject(new Error('late'))],
   ])('refuses the token where a function returns %s', (_what, returned) => {
     const refused = refusalOf(() => scopesOf({ map: () => returned as string[] }, { scope: 'a' }));
     expect(refused.reason).toBe('claim_refused');
     expect(refused.privateDetail).toBe('option scopes.map did not return an array of scopes');
+  });
+
+  it('refuses the token where a function is async and rejects, without an unhandled rejection', async () => {
+    const unhandled = jest.fn();
+    process.on('unhandledRejection', unhandled);
+    const late = (): never => Promise.reject(new Error('late')) as never;
+    expect(refusalOf(() => scopesOf({ map: late }, { scope: 'a' })).reason).toBe('claim_refused');
+    await settle();
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
   });
 
   it('refuses the token where a function throws, with the cause for operators', () => {

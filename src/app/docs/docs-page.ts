@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Router } from 'express';
+import type { RequestHandler } from 'express';
 import { foreignCaller } from '../../core/this-machine';
 import type { ContractDocument } from '../../openapi/document';
 import { sendDocument, sendPage } from '../html';
@@ -42,7 +43,7 @@ const MAX_AGE_MS = 3_600_000;
  * `GET /docs`: the contract in Swagger UI, from files of the package swagger-ui-dist, without an inline script and
  * without another host than that of the token endpoint. Where swagger-ui-dist is not installed, says so.
  */
-export function docsPage(options: DocsPageOptions, locate = swaggerUi): Router {
+export function docsPage(options: DocsPageOptions, locate = swaggerUi): RequestHandler {
   const { contract, title, client } = options;
   const { pathname } = new URL(options.baseUrl);
   const base = pathname.replace(/\/+$/, '');
@@ -50,12 +51,13 @@ export function docsPage(options: DocsPageOptions, locate = swaggerUi): Router {
   const policy = contentSecurityPolicy(tokenUrl);
   const folder = locate();
   const router = Router();
+  const handler: RequestHandler = (req, res, next) => router(req, res, next);
 
   if (folder === undefined) {
     router.get('/docs', function serveInstruction(_req, res) {
       sendPage(res, title, instruction(base));
     });
-    return router;
+    return handler;
   }
 
   router.get('/docs', function serveDocs(_req, res) {
@@ -79,7 +81,7 @@ export function docsPage(options: DocsPageOptions, locate = swaggerUi): Router {
   router.get('/docs/client.json', async function serveClient(req, res) {
     res.set('Cache-Control', 'no-store').json((foreignCaller(req) === undefined && (await client?.())) || {});
   });
-  return router;
+  return handler;
 }
 
 function defaultTokenUrl({ authUrl }: DocsPageOptions): string | undefined {
