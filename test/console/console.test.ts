@@ -152,13 +152,16 @@ it('tells open pages of each request and of changed clients', async () => {
 it('explains the requests of an app of your own, started with --app', async () => {
   const variables = { ...process.env };
   const own = await startDev({}, ['--app', join(__dirname, 'own-app.cjs')]);
-  const token = await own.token(own.kiosk, 'orders:read');
-  await own.api('get', '/reports', token).expect(403);
-  const { body } = await own.call('get', '/console/api/requests/last-denied').expect(200);
-  expect(body).toMatchObject({ path: '/reports', why: { got: 'orders:read', expected: 'reports:read' } });
-  const state = (await own.call('get', '/console/api/state')).body;
-  expect(state).toMatchObject({ docs_url: null, routes: [{ method: 'GET', path: '/reports' }] });
-  await own.stop();
-  // The command sets variables for apps that read them.
-  for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
+  try {
+    const token = await own.token(own.kiosk, 'orders:read');
+    await own.api('get', '/reports', token).expect(403);
+    const { body } = await own.call('get', '/console/api/requests/last-denied').expect(200);
+    expect(body).toMatchObject({ path: '/reports', why: { got: 'orders:read', expected: 'reports:read' } });
+    const state = (await own.call('get', '/console/api/state')).body;
+    expect(state).toMatchObject({ docs_url: null, routes: [{ method: 'GET', path: '/reports' }] });
+  } finally {
+    await own.stop();
+    // The command sets variables for apps that read them.
+    for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
+  }
 });
