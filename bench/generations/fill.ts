@@ -31,7 +31,7 @@ async function fillPostgres(url: string, count: number): Promise<void> {
   await client.connect();
   await client.query(
     `INSERT INTO tillgate_generations (client_id, generation)
-     SELECT 'client-' || n, $1 - n % ${SPREAD_MS} FROM generate_series(0, $2::int - 1) AS n
+     SELECT 'client-' || n, $1::bigint - n % ${SPREAD_MS} FROM generate_series(0, $2::int - 1) AS n
      ON CONFLICT (client_id) DO UPDATE SET generation = greatest(tillgate_generations.generation, excluded.generation)`,
     [Date.now() - 60_000, count],
   );

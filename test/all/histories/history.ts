@@ -32,6 +32,8 @@ const PUBLISHERS = 3;
 const READERS = 4;
 const CLIENTS_PER_PUBLISHER = 64;
 const CHECK_EVERY_MS = 25;
+/** For the next changes, in the middle of faults and next to other tests. */
+const PATIENCE_MS = 60_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Runs changes and faults against a store until the changes are made, and checks the store and all readers meanwhile. */
@@ -101,10 +103,10 @@ class History {
     const plan = Array.from({ length: faults }, () => random.between(changes / 50, changes)).sort((a, b) => a - b);
     const running: Promise<void>[] = [];
     for (const at of plan) {
-      await eventually(`change ${at}`, () => book.changes >= at);
+      await eventually(`change ${at}`, () => book.changes >= at, PATIENCE_MS);
       running.push(this.#fault());
     }
-    await eventually(`change ${changes}`, () => book.changes >= changes);
+    await eventually(`change ${changes}`, () => book.changes >= changes, PATIENCE_MS);
     await Promise.all(running);
   }
 
@@ -168,8 +170,7 @@ class History {
 
   async #killStore(): Promise<void> {
     const { store, book, random } = this.#dependencies;
-    const window = await store.kill(random.between(0, 100));
-    if (window) book.excuse(window);
+    await store.kill(random.between(0, 100), (window) => book.excuse(window));
     await this.#checkStore();
   }
 

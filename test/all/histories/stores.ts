@@ -31,10 +31,10 @@ export interface HistoryStore {
   readonly isLossy: boolean;
   connect(port: number): Connected;
   /**
-   * SIGKILL, then a start on the same data after `pauseMs`. Resolves with the time in which changes were acknowledged
-   * that may be lost.
+   * SIGKILL, then a start on the same data after `pauseMs`. Before the start it calls `onLoss` with the time in which
+   * changes were acknowledged that may be lost.
    */
-  kill(pauseMs: number): Promise<LossWindow | undefined>;
+  kill(pauseMs: number, onLoss: (window: LossWindow) => void): Promise<void>;
   /** Kills the primary and promotes its standby; `port` is another one then. */
   failOver?(): Promise<void>;
   /** Sends hints about clients that may not have moved: repeated, late and out of order. */
@@ -42,7 +42,7 @@ export interface HistoryStore {
   stop(): Promise<void>;
 }
 
-const TIMEOUT_MS = 500;
+const TIMEOUT_MS = 1_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Files in memory survive a SIGKILL too, and a flush takes no time. */
@@ -72,14 +72,13 @@ export async function redisStore(fsync: 'always' | 'everysec'): Promise<HistoryS
         },
       };
     },
-    async kill(pauseMs) {
+    async kill(pauseMs, onLoss) {
       const killedMs = Date.now();
       await server.kill();
       await disk?.loseSince(killedMs - EVERYSEC_MS / 2);
       await pause(pauseMs);
-      const untilMs = Date.now();
+      if (disk) onLoss({ fromMs: killedMs - EVERYSEC_MS, untilMs: Date.now() });
       await server.start();
-      return disk && { fromMs: killedMs - EVERYSEC_MS, untilMs };
     },
     async hint(clientIds) {
       for (const clientId of clientIds) await server.command('PUBLISH', 'tillgate:generations', clientId);
@@ -144,7 +143,6 @@ export async function postgresStore(): Promise<HistoryStore> {
       await primary.kill();
       await pause(pauseMs);
       await primary.start();
-      return undefined;
     },
     async failOver() {
       const next = await (standby ?? follow(primary));
