@@ -63,7 +63,7 @@ export async function startBrowser(): Promise<BrowserScene> {
 }
 
 async function openPage(browser: Browser, url: string, errors: string[]): Promise<Page> {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' });
   page.setDefaultTimeout(20_000);
   // Chromium reports a response of 400 or above as well.
   page.on('console', (message) => {
