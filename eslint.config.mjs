@@ -1,16 +1,7 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
-const BROWSER = [
-  'document',
-  'fetch',
-  'matchMedia',
-  'SwaggerUIBundle',
-  'URL',
-  'EventSource',
-  'navigator',
-  'setInterval',
-];
+const BROWSER = ['document', 'fetch', 'matchMedia', 'SwaggerUIBundle', 'URL', 'EventSource', 'navigator', 'setTimeout'];
 
 export default tseslint.config(
   {

@@ -41,6 +41,9 @@ export interface Console {
   close(): Promise<void>;
 }
 
+/** Bytes that wait for a reader who is too slow. */
+const MAX_BUFFERED = 1_000_000;
+
 /**
  * Makes the console of a token server and an API that run in this process.
  *
@@ -70,7 +73,12 @@ export function createConsole(options: ConsoleOptions): Console {
   }
 
   function publish(event: string, data: object): void {
-    for (const stream of streams) stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    const message = `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+    for (const stream of streams) {
+      // The page opens it again and reads what it has missed.
+      if (stream.writableLength > MAX_BUFFERED) stream.destroy();
+      else stream.write(message);
+    }
   }
 
   function state(): object {

@@ -40,7 +40,7 @@ export interface RequestLog {
 interface RequestLogOptions {
   readonly capacity: number;
   readonly clock: () => number;
-  /** Whether a client is registered: any other id may be a secret that was sent in the wrong place. */
+  /** Whether a client is registered: another id that is not verified may be a secret, sent in the wrong place. */
   readonly isClient: (id: string) => boolean;
   readonly onRequest: (entry: LoggedRequest) => void;
 }
@@ -65,8 +65,12 @@ export function requestLog({ capacity, clock, isClient, onRequest }: RequestLogO
   const requests = new WeakMap<IncomingMessage, Known>();
   let count = 0;
 
+  function registered(id: string | undefined): string | undefined {
+    return id !== undefined && isClient(id) ? id : undefined;
+  }
+
   function record(server: ServerName, req: IncomingMessage, res: ServerResponse, target: string, ms: number): void {
-    const { why, clientId = credentialsOf(res), refusal } = requests.get(req) ?? {};
+    const { why, clientId = registered(credentialsOf(res)), refusal } = requests.get(req) ?? {};
     const path = withoutSecrets(loggablePath(target));
     if (res.statusCode < 400 && NOISE.test(path)) return;
     const requestId = res.getHeader('x-request-id');
@@ -79,7 +83,7 @@ export function requestLog({ capacity, clock, isClient, onRequest }: RequestLogO
       status: res.statusCode,
       duration_ms: Math.round(ms * 10) / 10,
       ...(typeof requestId === 'string' && { request_id: requestId }),
-      ...(clientId !== undefined && isClient(clientId) && { client_id: clientId }),
+      ...(clientId !== undefined && { client_id: clientId }),
       ...refusal,
       ...(why && { why }),
     };

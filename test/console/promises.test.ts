@@ -1,4 +1,7 @@
 import { once } from 'node:events';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { connect, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import request from 'supertest';
 import { createConsole } from '../../src/console/console';
 import type { ConsoleOptions } from '../../src/console/console';
@@ -145,4 +148,25 @@ it('keeps a bounded number of requests', async () => {
   ]);
   await request(server).get('/console/api/requests/1').expect(404);
   await console.close();
+});
+
+it('ends the event stream of a page that does not read it', async () => {
+  const console = createConsole(OPTIONS);
+  const server = createServer(console.serve((_req, res) => void res.end())).listen(0, '127.0.0.1');
+  const connected = once(server, 'connection') as Promise<[Socket]>;
+  await once(server, 'listening');
+  const reader = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  reader.write('GET /console/api/events HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await once(reader, 'readable');
+  const [connection] = await connected;
+  const api = console.observe((_req, res) => void res.emit('close'));
+  // More than the operating system holds for a connection.
+  for (let count = 0; count < 30_000; count++) {
+    const req = Object.assign(new IncomingMessage(new Socket()), { url: `/${'a/'.repeat(250)}`, method: 'GET' });
+    api(req, new ServerResponse(req));
+  }
+  expect(connection.destroyed).toBe(true);
+  reader.destroy();
+  await console.close();
+  server.close();
 });

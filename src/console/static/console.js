@@ -444,6 +444,7 @@ function setConnection(text) {
   $('#connection').classList.toggle('live', text === 'Live');
 }
 
+let pending;
 const events = new EventSource('/console/api/events');
 events.addEventListener('open', () => {
   setConnection('Live');
@@ -454,6 +455,11 @@ events.addEventListener('clients', () => void load());
 events.addEventListener('request', ({ data }) => {
   const request = JSON.parse(data);
   requests = [request, ...requests].slice(0, 500);
-  showRequests();
-  if (request.status >= 400) announce(`${request.status} ${request.method} ${request.path} ${request.reason ?? ''}`);
+  // Many requests per second are drawn, and announced, together.
+  pending ??= setTimeout(() => {
+    pending = undefined;
+    const [{ status, method, path, reason = '' }] = requests;
+    showRequests();
+    if (status >= 400) announce(`${status} ${method} ${path} ${reason}`);
+  }, 100);
 });
