@@ -16,7 +16,8 @@ import { layersOf } from '../openapi/express-layer';
 /** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */
 type HostedApp = Pick<App, 'handler' | 'readiness' | 'drain' | 'close'> & { readonly gate: Pick<App['gate'], 'ready'> };
 
-type Observe = (handler: RequestListener) => RequestListener;
+/** Gets the Express app of the API and returns what listens in its place. */
+export type Observe = (handler: RequestListener) => RequestListener;
 
 /**
  * Listens with the scaffold, or with the app of a user's module.

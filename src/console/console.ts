@@ -33,8 +33,8 @@ export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'adv
 export interface Console {
   /** The token server with the console at `/console`. */
   serve(tokenServer: RequestListener): RequestListener;
-  /** The API, whose requests the console shows. */
-  readonly observe: (api: RequestListener) => RequestListener;
+  /** The API, whose requests the console shows, and its documentation page. */
+  readonly observe: (api: RequestListener, docsUrl?: string) => RequestListener;
   /** For the gate of the API. */
   readonly onDecision: (decision: Decision, request: IncomingMessage) => void;
   /** Ends the event streams. */
@@ -61,6 +61,7 @@ export function createConsole(options: ConsoleOptions): Console {
   const isClient = (id: string): boolean => client(id) !== undefined;
   const log = requestLog({ capacity, clock, isClient, onRequest });
   let api: object | undefined;
+  let docs: string | undefined;
   let gate: Gate | undefined;
 
   function onRequest(entry: LoggedRequest): void {
@@ -83,14 +84,14 @@ export function createConsole(options: ConsoleOptions): Console {
 
   function state(): object {
     changes.update();
-    const base = options.baseUrl.replace(/\/+$/, '');
-    const routes = routesOf(api);
     return {
       base_url: options.baseUrl,
       auth_url: options.issuer,
-      docs_url: routes.some(({ path }) => path === '/docs') ? `${base}/docs` : null,
+      docs_url: docs ?? null,
       scopes: options.scopes ?? null,
-      routes: routes.filter(isProtected).map(({ method, path, requires }) => ({ method, path, requires })),
+      routes: routesOf(api)
+        .filter(isProtected)
+        .map(({ method, path, requires }) => ({ method, path, requires })),
       clients: clients().map((one) => ({ ...one, timeline: changes.of(one.client_id) })),
     };
   }
@@ -122,8 +123,9 @@ export function createConsole(options: ConsoleOptions): Console {
         else rest(req, res);
       };
     },
-    observe(handler) {
+    observe(handler, docsUrl) {
       api = handler;
+      docs = docsUrl;
       return log.observe('api', handler);
     },
     onDecision(decision, request) {

@@ -9,6 +9,7 @@ import { credentialStore } from '../credentials';
 import { EXIT, print } from '../command';
 import { DEMO_TILL, registerDemoClients, scopesOf } from '../demo-clients';
 import { startHosted } from '../load-app';
+import type { Observe } from '../load-app';
 import { openLog } from '../log';
 import { rateLimitRedis } from '../rate-limit-redis';
 import { apiSettings, isEmbedded, withFreePorts } from '../settings';
@@ -34,7 +35,10 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
   const tokens = isEmbedded(settings) ? await startTokenServer(settings, logger, { scopes }) : undefined;
   let api: RunningApi | undefined;
   try {
-    api = await startHosted(options.app, apiOptions(context, settings, tokens, logger), tokens?.console?.observe);
+    const docsUrl = docsUrlOf(settings, options);
+    const watching = tokens?.console;
+    const observe: Observe | undefined = watching && ((handler) => watching.observe(handler, docsUrl));
+    api = await startHosted(options.app, apiOptions(context, settings, tokens, logger), observe);
     const clients = tokens ? await registerDemoClients(tokens.auth, credentialStore(settings), scopes) : [];
     const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
     const { baseUrl, authUrl, issuer } = apiSettings(settings);
@@ -47,7 +51,7 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
       data_dir: settings.dataDir,
       admin_url: api.adminUrl,
       console_url: tokens?.console && `${authUrl}/console`,
-      docs_url: options.app === undefined && !settings.production ? `${baseUrl.replace(/\/+$/, '')}/docs` : undefined,
+      docs_url: docsUrl,
       clients,
       ready,
     };
@@ -58,6 +62,12 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
     await Promise.all([api?.close(), tokens?.close()]);
   }
   return EXIT.ok;
+}
+
+/** The documentation page of the scaffold. */
+function docsUrlOf(settings: Settings, { app }: CommandOptions): string | undefined {
+  if (app !== undefined || settings.production) return undefined;
+  return `${apiSettings(settings).baseUrl.replace(/\/+$/, '')}/docs`;
 }
 
 /** The gate and the embedded token server share one source in memory: a change takes effect immediately. */

@@ -252,7 +252,7 @@ function showClient() {
     el('label', { htmlFor: 'description' }, 'Description'),
     input,
     scopes.element,
-    el('p', { className: 'hint' }, 'Another Description, or a scope less, discards every token issued before.'),
+    el('p', { className: 'hint' }, 'A changed Description or a removed scope discards every token issued before.'),
     error,
     el('div', { className: 'actions' }, el('button', { className: 'primary' }, 'Save')),
   );
