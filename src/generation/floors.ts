@@ -50,20 +50,16 @@ export class Floors {
   }
 
   get(clientId: string): number | undefined {
-    return this.#partOf(clientId).get(clientId);
+    return this.#parts[partOf(clientId)]?.get(clientId);
   }
 
   /** Raises one floor; returns whether it moved. */
   raise(clientId: string, generation: number): boolean {
-    const part = this.#partOf(clientId);
+    const part = this.#parts[partOf(clientId)] as Map<string, number>;
     const known = part.get(clientId);
     if (known !== undefined && generation <= known) return false;
     part.set(clientId, generation);
     return true;
-  }
-
-  #partOf(clientId: string): Map<string, number> {
-    return this.#parts[partOf(clientId)] as Map<string, number>;
   }
 
   /**
