@@ -188,8 +188,8 @@ export class Freshness {
 
   /** `starting`: no complete read yet. `stale`: the last one is too old, or its age is unknown. */
   get state(): 'starting' | 'fresh' | 'stale' {
-    const ageMs = this.ageMs;
-    if (ageMs === undefined) return 'starting';
+    if (this.#readMs === undefined) return 'starting';
+    const ageMs = this.#clock() - this.#readMs;
     // After the clock stepped back the age is unknown, which counts as stale until the next read.
     return ageMs >= 0 && ageMs <= this.#maxStalenessMs ? 'fresh' : 'stale';
   }
