@@ -9,6 +9,7 @@ const FULL_SIZE = [
   'generation/floors-million',
   'generation/memory',
   'generation/model',
+  'generation/redis/comparison.property',
   'generation/source-sync',
   'hostile/fuzz',
   'hostile/prototype-pollution',
