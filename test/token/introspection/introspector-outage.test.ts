@@ -4,6 +4,7 @@ import { settle } from '../../support/fake-time';
 import { introspectorScene as scene } from '../../support/introspector-scene';
 
 const reasonOf = (result: unknown): unknown => (result instanceof AuthError ? result.reason : result);
+const ISSUER = 'https://login.test';
 const status = (code?: number): Error => new FetchError('it failed', code === undefined ? {} : { status: code });
 const many = (count: number, name: string): string[] => Array.from({ length: count }, (_, index) => `${name}${index}`);
 
@@ -13,14 +14,26 @@ describe('introspector(): an endpoint that is down', () => {
     async (code) => {
       const { answers, asked, time, result, log } = scene();
       answers.set('*', status(code));
+      const isOurs = code === 401 || code === 403;
       const first = (await result('a')) as AuthError;
+      expect(log.entries[0]).toEqual({
+        level: isOurs ? 'error' : 'warn',
+        fields: { issuer: ISSUER, detail: 'it failed', ...(!isOurs && { failures: 1 }) },
+        message: isOurs
+          ? 'the authorization server refuses clientId or clientSecret of introspection'
+          : 'the introspection endpoint is not available',
+      });
       expect([first.reason, first.privateDetail, first.retryAfterSeconds]).toEqual([
         'introspection_unavailable',
         'it failed',
         1,
       ]);
       await time.advance(249);
-      expect(reasonOf(await result('b'))).toBe('introspection_unavailable');
+      const paused = (await result('b')) as AuthError;
+      expect([paused.reason, paused.privateDetail]).toEqual([
+        'introspection_unavailable',
+        'the introspection endpoint is not asked for now',
+      ]);
       expect(asked).toEqual(['a']);
       await time.advance(1);
       await result('b');
@@ -30,10 +43,9 @@ describe('introspector(): an endpoint that is down', () => {
       await time.advance(1);
       answers.clear();
       expect(reasonOf(await result('c'))).toBe('inactive');
-      expect(log.entries.map(({ level }) => level).slice(0, 2)).toEqual(
-        code === 401 || code === 403 ? ['error', 'error'] : ['warn', 'warn'],
-      );
-      expect(log.entries.at(-1)).toMatchObject({ level: 'info', message: 'the introspection endpoint responds again' });
+      expect(log.entries[1]?.level).toBe(isOurs ? 'error' : 'warn');
+      const message = 'the introspection endpoint responds again';
+      expect(log.entries.at(-1)).toEqual({ level: 'info', fields: { issuer: ISSUER }, message });
     },
   );
 

@@ -100,7 +100,10 @@ describe('introspector(): what is not active', () => {
   it('is refused without a call when it is too long to be a token', async () => {
     const { asked, result } = scene();
     expect(reasonOf(await result('x'.repeat(16_384)))).toBe('inactive');
-    expect(reasonOf(await result('x'.repeat(16_385)))).toBe('malformed_token');
+    expect(await result('x'.repeat(16_385))).toMatchObject({
+      reason: 'malformed_token',
+      privateDetail: 'an opaque token of more than 16384 characters',
+    });
     expect(asked).toHaveLength(1);
   });
 });
