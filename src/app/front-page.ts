@@ -1,6 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { Router } from 'express';
 import { ownValue } from '../core/objects';
+import { withoutSlash } from '../core/urls';
 import { CONTRACT_FILE } from '../openapi/load';
 import type { ContractDocument } from '../openapi/document';
 import { escapeHtml, sendPage } from './html';
@@ -21,7 +22,7 @@ export interface FrontPageOptions {
  */
 export function frontPage({ contract, baseUrl, issuer, docs = false }: FrontPageOptions): Router {
   const router = Router();
-  const base = baseUrl.replace(/\/+$/, '');
+  const base = withoutSlash(baseUrl);
   const name = titleOf(contract);
   const links = {
     ...(docs && { docs: `${base}/docs` }),

@@ -3,6 +3,7 @@ import type { RequestHandler } from 'express';
 import { REASON_ADVICE } from '../core/reason-advice';
 import type { Advice } from '../core/reason-advice';
 import { ownValue } from '../core/objects';
+import { withoutSlash } from '../core/urls';
 import { sendProblem } from '../index';
 import { escapeHtml, sendPage } from './html';
 
@@ -78,7 +79,7 @@ const ADVICE = { ...REASON_ADVICE, ...OTHER_ADVICE };
 
 /** Base URL of the problem pages: `type` of a problem is this and its code. */
 export function problemTypesOf(baseUrl: string): string {
-  return `${baseUrl.replace(/\/+$/, '')}/problems/`;
+  return `${withoutSlash(baseUrl)}/problems/`;
 }
 
 /** `GET /problems/<code>`: what a problem means and what to do about it, as HTML, or as JSON for those who ask for it. */

@@ -14,6 +14,11 @@ export function isSecureUrl(url: string): boolean {
   return protocol !== 'http:' || isLoopbackHost(hostname);
 }
 
+/** A base URL as paths are appended to it. */
+export function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '');
+}
+
 /** A URL as logs, status and errors may show it: user info, query and fragment can hold secrets and are left out. */
 export function loggableUrl(url: string): string {
   if (!URL.canParse(url)) return url.replace(/[?#].*$/s, '').replace(/^.*@/s, '');

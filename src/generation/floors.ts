@@ -15,6 +15,12 @@ export interface FloorsOptions {
  */
 const ISSUER_CLOCK_SKEW_MS = 60_000;
 
+/**
+ * How much longer than the longest token age a store and a relay keep floors, in ms: clocks of publishers, issuers and
+ * readers may differ.
+ */
+export const KEPT_LONGER_MS = 3_600_000;
+
 /** A trim is a pass over all floors. */
 const MIN_TRIM_INTERVAL_MS = 60_000;
 const FLOORS_PER_TRIM = 100_000;

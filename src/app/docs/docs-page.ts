@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { Router } from 'express';
 import type { RequestHandler } from 'express';
 import { foreignCaller } from '../../core/this-machine';
+import { withoutSlash } from '../../core/urls';
 import type { ContractDocument } from '../../openapi/document';
 import { sendDocument, sendPage } from '../html';
 
@@ -46,7 +47,7 @@ const MAX_AGE_MS = 3_600_000;
 export function docsPage(options: DocsPageOptions, locate = swaggerUi): RequestHandler {
   const { contract, title, client } = options;
   const { pathname } = new URL(options.baseUrl);
-  const base = pathname.replace(/\/+$/, '');
+  const base = withoutSlash(pathname);
   const tokenUrl = options.tokenUrl ?? defaultTokenUrl(options);
   const policy = contentSecurityPolicy(tokenUrl);
   const folder = locate();
@@ -85,7 +86,7 @@ export function docsPage(options: DocsPageOptions, locate = swaggerUi): RequestH
 }
 
 function defaultTokenUrl({ authUrl }: DocsPageOptions): string | undefined {
-  return authUrl === undefined ? undefined : `${authUrl.replace(/\/+$/, '')}${TOKEN_PATH}`;
+  return authUrl === undefined ? undefined : `${withoutSlash(authUrl)}${TOKEN_PATH}`;
 }
 
 /** Requests go to this API and to the token endpoint only. The images are icons in the style sheet of Swagger UI. */

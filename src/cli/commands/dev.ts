@@ -1,4 +1,5 @@
 import type { AppOptions, DocsClient, RunningApi } from '../../app/index';
+import { withoutSlash } from '../../core/urls';
 import { authenticateOptions } from '../../settings/authenticate-options';
 import type { Logger } from '../../index';
 import { readSettings } from '../../settings/settings';
@@ -67,7 +68,7 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
 /** The documentation page of the scaffold. */
 function docsUrlOf(settings: Settings, { app }: CommandOptions): string | undefined {
   if (app !== undefined || settings.production) return undefined;
-  return `${apiSettings(settings).baseUrl.replace(/\/+$/, '')}/docs`;
+  return `${withoutSlash(apiSettings(settings).baseUrl)}/docs`;
 }
 
 /** The gate and the embedded token server share one source in memory: a change takes effect immediately. */

@@ -4,6 +4,7 @@ import { systemClock, systemSchedule } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
 import { consoleLogger } from '../../core/logger';
 import { readOptions } from '../../core/options';
+import { KEPT_LONGER_MS } from '../floors';
 import type { GenerationSource } from '../source';
 import { Freshness, SourceSync } from '../source-sync';
 import type { FeedView } from './feed';
@@ -69,8 +70,6 @@ const OPTIONS = [
   'random',
 ] as const;
 
-/** Longer than any gate needs, so that clocks of a chain may differ. */
-const EXTRA_MS = 3_600_000;
 const OVERLAP_MS = 60_000;
 
 /**
@@ -106,7 +105,7 @@ export function generationsFeed(options: GenerationsFeedOptions): GenerationsFee
   const maxTokenAgeMs = 1000 * given.number('maxTokenAgeSeconds', 86_400, { unit: 'seconds', min: 1 });
   const logger = options.logger ?? consoleLogger;
 
-  const floors = new FloorLog(clock, maxTokenAgeMs + EXTRA_MS);
+  const floors = new FloorLog(clock, maxTokenAgeMs + KEPT_LONGER_MS);
   const freshness = new Freshness(maxStalenessMs, clock);
   const listeners = new Set<() => void>();
   let closed = false;

@@ -1,5 +1,6 @@
 import type { Logger } from '../../core/logger';
 import { describe } from '../../core/options';
+import { KEPT_LONGER_MS } from '../floors';
 import { FIRST_TIME_MS } from '../generation';
 import type { PostgresQuery, PostgresSessions } from './sessions';
 
@@ -122,14 +123,12 @@ export function publishOf({ quoted }: PostgresTable, maxTokenAgeMs: number): str
 
 /** Rows per statement that removes: some 20 ms of work. */
 export const FLOORS_PER_TRIM = 1_000;
-/** The clock tolerance of readers, and what machines of an issuer may differ by. */
-const MARGIN_MS = 3_600_000;
 /** The horizon follows the clock in such steps while nothing is removed. */
 const HORIZON_STEP_MS = 60_000;
 
 /** The oldest generation that a reader may need, by the server's clock: the same for all statements of a transaction. */
 function cutoffOf(maxTokenAgeMs: number): string {
-  return `(floor(extract(epoch FROM transaction_timestamp()) * 1000)::bigint - ${maxTokenAgeMs + MARGIN_MS})`;
+  return `(floor(extract(epoch FROM transaction_timestamp()) * 1000)::bigint - ${maxTokenAgeMs + KEPT_LONGER_MS})`;
 }
 
 /**

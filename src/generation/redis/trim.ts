@@ -1,6 +1,7 @@
 import { withTimeLimit } from '../../core/clock';
 import type { Clock, Schedule, Timer } from '../../core/clock';
 import type { Logger } from '../../core/logger';
+import { KEPT_LONGER_MS } from '../floors';
 import { FIRST_TIME_MS } from '../generation';
 import type { RedisCommands } from './commands';
 import { HORIZON } from './floor-set';
@@ -18,8 +19,6 @@ export interface RedisTrimOptions {
   readonly logger: Logger;
 }
 
-/** Room for clock skew, of issuers and of the processes that read. */
-const MARGIN_MS = 3_600_000;
 const MIN_INTERVAL_MS = 1_000;
 /** How often the horizon is written while nothing is removed. */
 const HORIZON_INTERVAL_MS = 60_000;
@@ -94,7 +93,7 @@ export class RedisTrim {
   async #trim(): Promise<boolean> {
     const { commands, set, maxTokenAgeMs } = this.#options;
     const nowMs = await this.#earlierNowMs();
-    const cutoff = nowMs - maxTokenAgeMs - MARGIN_MS;
+    const cutoff = nowMs - maxTokenAgeMs - KEPT_LONGER_MS;
     if (cutoff <= FIRST_TIME_MS) return false;
     const [oldest, last, { sentinel }] = await Promise.all([
       set.oldestBelow(cutoff, 1),
