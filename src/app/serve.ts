@@ -96,13 +96,24 @@ export async function startServer(handler: RequestListener, options: ServerOptio
   server.maxConnections = limits.maxConnections;
   await listen(server, options);
 
+  /**
+   * Runs `closeIdle`. Node counts a connection as idle as soon as `res.end()` was called, and would destroy it with the
+   * part of the response that a slow client has not taken yet, or with a further request that is being handled.
+   */
+  function sparingBusy(closeIdle: () => void): void {
+    const busy = [...sockets].filter((socket) => responses.get(socket)?.writableFinished === false);
+    for (const socket of busy) socket.destroy = () => socket;
+    closeIdle();
+    for (const socket of busy) delete (socket as Partial<Socket>).destroy;
+  }
+
   async function drain(deadlineMs: number): Promise<void> {
     const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
     isDraining = true;
     for (const res of responses.values()) {
       if (!res.headersSent) res.setHeader('Connection', 'close');
       // A response whose head was sent earlier keeps its connection alive: it is idle when the response ends.
-      else res.once('close', () => setImmediate(() => server.closeIdleConnections()));
+      else res.once('close', () => setImmediate(() => sparingBusy(() => server.closeIdleConnections())));
     }
     for (let graces = 0; graces === 0 || (hasNewConnection && graces < MAX_GRACES); graces++) {
       hasNewConnection = false;
@@ -111,7 +122,7 @@ export async function startServer(handler: RequestListener, options: ServerOptio
       await turn();
       await turn();
     }
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => sparingBusy(() => server.close(() => resolve())));
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
     await closed;
     clearTimeout(deadline);

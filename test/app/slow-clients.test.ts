@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { startServer } from '../../src/app/serve';
@@ -159,17 +159,71 @@ it('a connection whose head never arrives completely is cut at the deadline', as
   expect(received()).toBe('');
 });
 
-it('a response that is still being read is not cut when idle connections are closed', async () => {
-  const size = 8_000_000;
-  const large: RequestListener = (_req, res) => void res.end(Buffer.alloc(size, 'x'));
-  const server = await startServer(large, { host: HOST, port: 0 });
+/** More than the operating system buffers on both sides. */
+const LARGE = 20_000_000;
+
+/** A server whose large responses wait for their clients; clients read only after `resume()`. */
+async function startLarge(): Promise<{ server: RunningServer; responses: ServerResponse[] }> {
+  const responses: ServerResponse[] = [];
+  const handler: RequestListener = (req, res) => {
+    responses.push(res);
+    if (req.url === '/large') res.end(Buffer.alloc(LARGE, 'x'));
+    else if (req.url !== '/later') res.end('hello');
+  };
+  const server = await startServer(handler, { host: HOST, port: 0 });
+  open.push(server);
+  return { server, responses };
+}
+
+/** Sends requests on one connection; resolves when the first bytes of the response wait to be read. */
+async function request(server: RunningServer, ...paths: readonly string[]): Promise<Socket> {
   const socket = connect(server.port, HOST);
-  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
   await once(socket, 'readable');
+  return socket;
+}
+
+/** Begins to stop; resolves when the idle connections are closed. */
+async function beginStop(server: RunningServer): Promise<{ closed: Promise<void> }> {
+  const idle = await request(server, '/');
+  collect(idle);
   const closed = server.close();
+  await closeOf(idle);
+  return { closed };
+}
+
+it('a response that its client has not taken yet is not cut when idle connections are closed', async () => {
+  const { server, responses } = await startLarge();
+  const socket = await request(server, '/large');
+  const { closed } = await beginStop(server);
+  expect(responses[0]).toMatchObject({ writableEnded: true, writableFinished: false });
   const received = collect(socket);
   await Promise.all([closeOf(socket), closed]);
-  expect(received().length).toBeGreaterThan(size);
+  expect(received().length).toBeGreaterThan(LARGE);
+});
+
+it('a response that its client has not taken yet is not cut when another response ends after the signal', async () => {
+  const { server, responses } = await startLarge();
+  const [first, second] = [await request(server, '/large'), await request(server, '/large')];
+  const { closed } = await beginStop(server);
+  collect(first);
+  await closeOf(first);
+  expect(responses[1]).toMatchObject({ writableEnded: true, writableFinished: false });
+  const received = collect(second);
+  await Promise.all([closeOf(second), closed]);
+  expect(received().length).toBeGreaterThan(LARGE);
+});
+
+it('a request that waits for the response before it on the same connection is served after the signal', async () => {
+  const { server, responses } = await startLarge();
+  const socket = await request(server, '/large', '/later');
+  const { closed } = await beginStop(server);
+  responses[1]?.end('later');
+  const received = collect(socket);
+  await Promise.all([closeOf(socket), closed]);
+  const [, first, second] = received().split('HTTP/1.1 ');
+  expect(first?.length).toBeGreaterThan(LARGE);
+  expect(second).toMatch(/^200 OK.*Connection: close.*later/s);
 });
 
 it('connections that the system holds for a busy process get responses before it stops', async () => {
