@@ -12,8 +12,8 @@ const SRC = resolve(__dirname, '../src');
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
-  settings: ['core'],
   token: ['core'],
+  settings: ['core', 'token'],
   generation: ['core', 'token'],
   express: ['core', 'settings', 'token', 'generation'],
   index: ['core', 'settings', 'token', 'generation', 'express'],

@@ -8,6 +8,8 @@ export interface SettingsOptions extends Pick<
   | 'audience'
   | 'jwksUri'
   | 'preset'
+  | 'scopes'
+  | 'introspection'
   | 'generationClaim'
   | 'generationSource'
   | 'maxStalenessMs'
@@ -46,6 +48,8 @@ export function authenticateOptions(settings: Settings): SettingsOptions {
     audience: settings.audience,
     jwksUri: settings.jwksUri,
     preset: settings.preset,
+    scopes: settings.scopes,
+    introspection: settings.introspection,
     generationClaim: settings.generationClaim,
     generationSource: settings.generationSource,
     maxStalenessMs: settings.maxStalenessMs,

@@ -2,6 +2,8 @@ import { ConfigurationError } from '../core/configuration-error';
 import { describe, didYouMean } from '../core/options';
 import type { PresetName } from '../core/preset-names';
 import { isSecureUrl } from '../core/urls';
+import type { IntrospectionOptions } from '../token/introspection/introspection-options';
+import type { ScopeOptions } from '../token/scope-options';
 import type { RateLimit } from './variable-types';
 import { TABLE, VARIABLES } from './variables';
 import type { Variable } from './variables';
@@ -39,6 +41,10 @@ export interface Settings {
   readonly audience: string;
   readonly jwksUri: string | undefined;
   readonly preset: PresetName;
+  /** `TILLGATE_SCOPE_CLAIMS` and `TILLGATE_SCOPE_MAP`; `undefined` if neither is set. */
+  readonly scopes: ScopeOptions | undefined;
+  /** `TILLGATE_INTROSPECTION_*`, with the secret; `undefined`: opaque tokens are refused. */
+  readonly introspection: IntrospectionOptions | undefined;
   /** Name of the claim, `iat`, `false` for off, or `undefined` for that of the preset. */
   readonly generationClaim: string | false | undefined;
   /** URL of the source; `undefined`: generations are learned from tokens only. */
@@ -76,10 +82,21 @@ export function readSettings(env: Environment = process.env): Settings {
 }
 
 /** Fills in the defaults that depend on other settings. */
-function withDefaults(values: CompleteValues, production: boolean): Settings {
+function withDefaults(complete: CompleteValues, production: boolean): Settings {
+  const { scopeClaims, scopeMap, introspectionUrl, introspectionClientId, introspectionClientSecret, ...values } =
+    complete;
   const baseUrl = values.baseUrl ?? defaultBaseUrl(values.host, values.port);
   return Object.freeze({
     ...values,
+    scopes: scopeClaims || scopeMap ? Object.freeze({ from: scopeClaims, map: scopeMap }) : undefined,
+    introspection:
+      introspectionClientId === undefined || introspectionClientSecret === undefined
+        ? undefined
+        : Object.freeze({
+            url: introspectionUrl,
+            clientId: introspectionClientId,
+            clientSecret: introspectionClientSecret,
+          }),
     baseUrl,
     issuer: values.issuer ?? values.authUrl,
     audience: values.audience ?? baseUrl,
@@ -120,9 +137,10 @@ function readValues(env: Environment): { values: Values; problems: string[] } {
 function contradictions(values: Values, env: Environment): string[] {
   const isSet = (key: Key) => env[TABLE[key].name] !== undefined;
   const external = isSet('issuer') || isSet('authUrl');
-  const problems: string[] = insecureUrls(values);
-  if (isSet('jwksUri') && !external) {
-    problems.push('TILLGATE_JWKS_URI: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens');
+  const problems = [...insecureUrls(values), ...incompleteIntrospection(isSet)];
+  for (const key of ['jwksUri', 'introspectionUrl'] as const) {
+    if (!isSet(key) || external) continue;
+    problems.push(`${TABLE[key].name}: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens`);
   }
   if (values.generationSource && values.generationClaim === false) {
     problems.push(
@@ -144,13 +162,23 @@ function problemOf({ name, type }: Variable, given: string): string {
 
 function insecureUrls(values: Values): string[] {
   if (values.allowHttp) return [];
-  return (['authUrl', 'issuer', 'jwksUri', 'generationSource'] as const)
+  return (['authUrl', 'issuer', 'jwksUri', 'introspectionUrl', 'generationSource'] as const)
     .filter((key) => values[key] && !isSecureUrl(values[key]))
     .map((key) => {
       const { name, type } = TABLE[key];
       const got = (type.show ?? describe)(String(values[key]));
       return `${name}: got ${got}, expected https:// (http:// is for loopback hosts); use https:// or set TILLGATE_ALLOW_HTTP=on`;
     });
+}
+
+/** The endpoint is asked with a client id and its secret: one without the other is a mistake. */
+function incompleteIntrospection(isSet: (key: Key) => boolean): string[] {
+  const credential = ['introspectionClientId', 'introspectionClientSecret'] as const;
+  const given = [...credential, 'introspectionUrl' as const].find(isSet);
+  if (given === undefined) return [];
+  return credential
+    .filter((key) => !isSet(key))
+    .map((key) => `${TABLE[key].name}: not set, but needed with ${TABLE[given].name}; set it, or remove the other`);
 }
 
 /** Port 0 takes any free port, so it may be used twice. */

@@ -1,3 +1,7 @@
+import { readScopeRule } from '../token/scope-options';
+import type { ScopeOptions } from '../token/scope-options';
+import { freezeDeep, parseJsonObject } from '../token/strict-json';
+
 /** A number of requests per window. */
 export interface RateLimit {
   /** Requests per window, at least 1. */
@@ -103,6 +107,31 @@ export function url({
   };
 }
 
+/** Claims, as `scopes.from` of `authenticate()` takes them: a list of names and paths, or the option itself as JSON. */
+export const scopeClaims: VariableType<NonNullable<ScopeOptions['from']>> = {
+  expected:
+    'claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]',
+  example: 'scope,realm_access.roles',
+  parse: (given) =>
+    attempt(() => {
+      const from = given.startsWith('[') ? (JSON.parse(given) as string[]) : given.split(/[\s,]+/).filter(Boolean);
+      readScopeRule({ from });
+      return freezeDeep(from);
+    }),
+};
+
+/** The scopes of each name, as `scopes.map` of `authenticate()` takes them, as JSON; a name must not occur twice. */
+export const scopeMap: VariableType<Readonly<Record<string, string | readonly string[]>>> = {
+  expected: 'a JSON object with the scope, or an array of the scopes, that each name grants',
+  example: `'{"till":["orders:read","orders:write"]}'`,
+  parse: (given) =>
+    attempt(() => {
+      const map = parseJsonObject(Buffer.from(given)) as Record<string, string | readonly string[]>;
+      readScopeRule({ map });
+      return freezeDeep(map);
+    }),
+};
+
 /** A type, or `off` for `false`. */
 export function orOff<Value>(type: VariableType<Value>): VariableType<Value | false> {
   return {
@@ -124,4 +153,12 @@ function isPlainUrl(given: string, allowed: Required<Omit<UrlParts, 'example'>>)
 function withoutSecrets(given: string): string {
   const shown = given.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/isu, '$1***@').replace(/[?#].*$/su, '?...');
   return JSON.stringify(shown);
+}
+
+function attempt<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }

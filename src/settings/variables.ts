@@ -1,5 +1,17 @@
 import { PRESET_NAMES } from '../core/preset-names';
-import { onOff, oneOf, orOff, port, rateLimit, secret, text, url, wholeNumber } from './variable-types';
+import {
+  onOff,
+  oneOf,
+  orOff,
+  port,
+  rateLimit,
+  scopeClaims,
+  scopeMap,
+  secret,
+  text,
+  url,
+  wholeNumber,
+} from './variable-types';
 import type { VariableType } from './variable-types';
 
 /** One environment variable. */
@@ -63,6 +75,36 @@ export const TABLE = {
     url({ query: true, example: 'https://login.example.com/.well-known/openid-configuration/jwks' }),
   ),
   preset: given('TILLGATE_PRESET', "shape of the issuer's tokens", 'rfc9068', oneOf(PRESET_NAMES, 'identityserver')),
+  scopeClaims: derived(
+    'TILLGATE_SCOPE_CLAIMS',
+    'claims whose names count as scopes, nested ones as paths, all together: scope,realm_access.roles',
+    'by preset',
+    scopeClaims,
+  ),
+  scopeMap: derived(
+    'TILLGATE_SCOPE_MAP',
+    'JSON object with the scopes that each name grants; a name that is not in it grants nothing',
+    'each name is a scope',
+    scopeMap,
+  ),
+  introspectionClientId: derived(
+    'TILLGATE_INTROSPECTION_CLIENT_ID',
+    'accepts opaque tokens: client id with which the API asks the authorization server about them (RFC 7662)',
+    'opaque tokens are refused',
+    text(/^\P{Cc}+$/u, 'a client id without control characters', 'orders-api'),
+  ),
+  introspectionClientSecret: derived(
+    'TILLGATE_INTROSPECTION_CLIENT_SECRET',
+    'the client secret that belongs to it; never shown',
+    'none',
+    secret(/^\P{Cc}+$/u, 'a client secret without line breaks or other control characters', '"$(cat secret-file)"'),
+  ),
+  introspectionUrl: derived(
+    'TILLGATE_INTROSPECTION_URL',
+    'URL of the introspection endpoint',
+    'discovered',
+    url({ query: true, example: 'https://login.example.com/connect/introspect' }),
+  ),
   generationClaim: derived(
     'TILLGATE_GENERATION_CLAIM',
     'claim that holds the generation; iat compares the issue time; off checks none',
@@ -143,7 +185,7 @@ export const TABLE = {
   ),
   allowHttp: given(
     'TILLGATE_ALLOW_HTTP',
-    'lets an issuer, key set or source be http: on another host than loopback',
+    'lets an issuer, key set, source or introspection endpoint be http: on another host than loopback',
     'off',
     onOff('on'),
   ),

@@ -23,6 +23,8 @@ describe('readSettings', () => {
       audience: 'http://127.0.0.1:3000',
       jwksUri: undefined,
       preset: 'rfc9068',
+      scopes: undefined,
+      introspection: undefined,
       generationClaim: undefined,
       generationSource: undefined,
       maxStalenessMs: 60_000,

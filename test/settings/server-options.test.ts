@@ -1,0 +1,126 @@
+import { ConfigurationError } from '../../src/core/configuration-error';
+import { readSettings } from '../../src/settings/settings';
+import type { Environment } from '../../src/settings/settings';
+
+const ISSUER = { TILLGATE_ISSUER: 'https://login.example.com' };
+const CREDENTIAL = { TILLGATE_INTROSPECTION_CLIENT_ID: 'api', TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim' };
+
+function problemsOf(env: Environment): readonly string[] {
+  try {
+    readSettings(env);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('variables of the option scopes', () => {
+  it.each<[string, unknown]>([
+    ['permissions', ['permissions']],
+    ['scope,realm_access.roles', ['scope', 'realm_access.roles']],
+    [' scope ,  scp\troles ', ['scope', 'scp', 'roles']],
+    ['["scope",["https://example.com/roles"]]', ['scope', ['https://example.com/roles']]],
+  ])('TILLGATE_SCOPE_CLAIMS=%s is %j', (given, from) => {
+    expect(readSettings({ TILLGATE_SCOPE_CLAIMS: given }).scopes).toEqual({ from });
+  });
+
+  it.each<[string, unknown]>([
+    ['{"Store Manager":["orders:read","orders:write"]}', { 'Store Manager': ['orders:read', 'orders:write'] }],
+    ['{"till":"orders:read","nobody":[]}', { till: 'orders:read', nobody: [] }],
+  ])('TILLGATE_SCOPE_MAP=%s is an object', (given, map) => {
+    expect(readSettings({ TILLGATE_SCOPE_MAP: given }).scopes).toEqual({ map });
+  });
+
+  it.each(['["scope",5]', '["scope"', '[]', ',', 'realm_access..roles', 'https://example.com/roles'])(
+    'TILLGATE_SCOPE_CLAIMS=%s is a problem',
+    (given) => {
+      expect(problemsOf({ TILLGATE_SCOPE_CLAIMS: given })).toEqual([
+        `TILLGATE_SCOPE_CLAIMS: got ${JSON.stringify(given)}, expected claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]; for example TILLGATE_SCOPE_CLAIMS=scope,realm_access.roles`,
+      ]);
+    },
+  );
+
+  it.each([
+    ...['till=orders:read', '{}', '["till"]', 'null', '{"till":"a b"}', '{"till":true}', '{"till":{"0":"a"}}'],
+    '{"till":"a","till":"b"}',
+  ])('TILLGATE_SCOPE_MAP=%s is a problem', (given) => {
+    expect(problemsOf({ TILLGATE_SCOPE_MAP: given })).toEqual([
+      `TILLGATE_SCOPE_MAP: got ${JSON.stringify(given)}, expected a JSON object with the scope, or an array of the scopes, that each name grants; for example TILLGATE_SCOPE_MAP='{"till":["orders:read","orders:write"]}'`,
+    ]);
+  });
+});
+
+describe('variables of the option introspection', () => {
+  it('are an id and a secret', () => {
+    const env = {
+      TILLGATE_INTROSPECTION_CLIENT_ID: 'orders api',
+      TILLGATE_INTROSPECTION_CLIENT_SECRET: 'a b: %\u00f6',
+    };
+    expect(readSettings(env).introspection).toEqual({ clientId: 'orders api', clientSecret: 'a b: %\u00f6' });
+  });
+
+  it('can have a URL of the endpoint', () => {
+    const url = 'https://login.example.com/introspect?tenant=1';
+    const { introspection } = readSettings({ ...ISSUER, ...CREDENTIAL, TILLGATE_INTROSPECTION_URL: url });
+    expect(introspection).toEqual({ url, clientId: 'api', clientSecret: 'geheim' });
+  });
+
+  it.each<[Environment, readonly string[]]>([
+    [
+      { TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api' },
+      [
+        'TILLGATE_INTROSPECTION_CLIENT_SECRET: not set, but needed with TILLGATE_INTROSPECTION_CLIENT_ID; set it, or remove the other',
+      ],
+    ],
+    [
+      { TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim' },
+      [
+        'TILLGATE_INTROSPECTION_CLIENT_ID: not set, but needed with TILLGATE_INTROSPECTION_CLIENT_SECRET; set it, or remove the other',
+      ],
+    ],
+    [
+      { ...ISSUER, TILLGATE_INTROSPECTION_URL: 'https://login.example.com/introspect' },
+      [
+        'TILLGATE_INTROSPECTION_CLIENT_ID: not set, but needed with TILLGATE_INTROSPECTION_URL; set it, or remove the other',
+        'TILLGATE_INTROSPECTION_CLIENT_SECRET: not set, but needed with TILLGATE_INTROSPECTION_URL; set it, or remove the other',
+      ],
+    ],
+    [
+      { ...CREDENTIAL, TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim\n' },
+      [
+        'TILLGATE_INTROSPECTION_CLIENT_SECRET: got 7 characters (not shown), expected a client secret without line breaks or other control characters; for example TILLGATE_INTROSPECTION_CLIENT_SECRET="$(cat secret-file)"',
+      ],
+    ],
+    [
+      { ...CREDENTIAL, TILLGATE_INTROSPECTION_URL: 'https://login.example.com/introspect' },
+      ['TILLGATE_INTROSPECTION_URL: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens'],
+    ],
+    [
+      { ...ISSUER, ...CREDENTIAL, TILLGATE_INTROSPECTION_URL: 'http://login.example.com/introspect?key=geheim' },
+      [
+        'TILLGATE_INTROSPECTION_URL: got "http://login.example.com/introspect?...", expected https:// (http:// is for loopback hosts); use https:// or set TILLGATE_ALLOW_HTTP=on',
+      ],
+    ],
+    [
+      { ...ISSUER, ...CREDENTIAL, TILLGATE_INTROSPECTION_URL: 'https://api:geheim@login.example.com/introspect' },
+      [
+        'TILLGATE_INTROSPECTION_URL: got "https://***@login.example.com/introspect", expected an absolute http://, https:// URL without credentials or fragment; for example TILLGATE_INTROSPECTION_URL=https://login.example.com/connect/introspect',
+      ],
+    ],
+  ])('%j is a problem that does not show the secret', (env, problems) => {
+    expect(problemsOf(env)).toEqual(problems);
+    expect(problems.join()).not.toContain('geheim');
+  });
+});
+
+it('what the variables of both options hold is frozen', () => {
+  const { scopes, introspection } = readSettings({
+    ...CREDENTIAL,
+    TILLGATE_SCOPE_CLAIMS: '[["a"]]',
+    TILLGATE_SCOPE_MAP: '{"till":["orders:read"]}',
+  });
+  for (const part of [scopes, introspection]) expect(Object.isFrozen(part)).toBe(true);
+  expect(() => (scopes?.map as Record<string, string[]>)['till']?.push('orders:write')).toThrow(TypeError);
+  expect(() => (scopes?.from as string[][])[0]?.push('b')).toThrow(TypeError);
+});
