@@ -3,15 +3,23 @@ import { describe } from '../core/options';
 import type { Reason } from '../core/reasons';
 import { isJwsShaped, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
-import { namesAt } from './scopes';
+import { isScopeToken, namesAt } from './scopes';
+import type { ScopeRule } from './scopes';
 import { PRESETS } from './presets';
 import type { Preset } from './presets';
 import { recognizeToken } from './recognize';
 
-/** What the advice compares a token with, in the words of whoever reads it. */
-export interface AdviceContext {
-  readonly issuer: string;
+type Claims = Readonly<Record<string, unknown>>;
+
+/** Where scopes are read. */
+interface ScopeSettings {
   readonly preset: Preset;
+  readonly scopes?: ScopeRule | undefined;
+}
+
+/** What the advice compares a token with, in the words of whoever reads it. */
+export interface AdviceContext extends ScopeSettings {
+  readonly issuer: string;
   /** Present where opaque tokens are introspected. */
   readonly introspection?: object | undefined;
   /** Says how to set an option: `set TILLGATE_PRESET=keycloak`. */
@@ -56,7 +64,7 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
     case 'wrong_type':
       return `typ is ${describe(ownValue(token.header, 'typ'))}: let the issuer make access tokens of RFC 9068, or select the preset of its vendor`;
     case 'insufficient_scope':
-      return scopeAdvice(token.claims, context.preset);
+      return scopeAdvice(token.claims, context);
     default:
       return undefined;
   }
@@ -65,21 +73,56 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
 /** Where servers put permissions; Keycloak also under `resource_access.<client>.roles`. */
 const PERMISSION_CLAIMS = [['scope'], ['scp'], ['permissions'], ['roles'], ['realm_access', 'roles']] as const;
 const MAX_CLIENTS = 5;
+const MAX_NAMES = 10;
 
-/** Which claims hold names that the preset does not read as scopes; `undefined`: none. */
-export function scopeAdvice(claims: Readonly<Record<string, unknown>>, { scopeClaims }: Preset): string | undefined {
+type Path = readonly string[];
+
+/** Which claims of a token are read as scopes. */
+export function scopePaths(claims: Claims, { preset, scopes }: ScopeSettings): readonly Path[] {
+  if (scopes?.from) return scopes.from;
+  const [name] = preset.scopeClaims.filter((claim) => Object.hasOwn(claims, claim));
+  return name === undefined ? [] : [[name]];
+}
+
+/** What to change where a token has too few scopes: names that grant none, or claims that are not read; `undefined`: nothing. */
+export function scopeAdvice(claims: Claims, settings: ScopeSettings): string | undefined {
+  const read = scopePaths(claims, settings);
+  const useless = read.flatMap((path) => namesAt(claims, path)).filter((name) => !grantsScope(name, settings.scopes));
+  if (useless.length > 0) {
+    const example = shellQuoted(JSON.stringify({ [useless[0] as string]: ['orders:read'] }));
+    return `no scope comes from ${quoted(useless)}: if these are permissions, say which scopes they grant, for example TILLGATE_SCOPE_MAP=${example}, or the option scopes.map`;
+  }
+  const others = claimsWithNames(claims).filter((path) => !read.some((one) => one.join('\0') === path.join('\0')));
+  if (others.length === 0) return undefined;
+  const from = [...read, ...others].map((path) =>
+    path.every((name) => /^[\w-]+$/.test(name)) ? path.join('.') : path,
+  );
+  const asJson = JSON.stringify(from);
+  const asText = from.every((claim) => typeof claim === 'string') ? from.join(',') : shellQuoted(asJson);
+  return `the token also has names in ${quoted(others.map((path) => path.join('.')))}: if they are permissions, set TILLGATE_SCOPE_CLAIMS=${asText}, or the option scopes: { from: ${asJson} }`;
+}
+
+function grantsScope(name: string, rule: ScopeRule | undefined): boolean {
+  if (rule?.map instanceof Map) return rule.map.has(name);
+  return !rule || rule.map !== undefined || isScopeToken(name);
+}
+
+function claimsWithNames(claims: Claims): readonly Path[] {
   const access = ownValue(claims, 'resource_access');
   // Every token of Keycloak has roles of this client, for its own pages.
   const clients = isObject(access) ? Object.keys(access).filter((client) => client !== 'account') : [];
   const ofClients = clients.slice(0, MAX_CLIENTS).map((client) => ['resource_access', client, 'roles'] as const);
-  const read = scopeClaims.find((name) => Object.hasOwn(claims, name));
-  const others = [...PERMISSION_CLAIMS, ...ofClients].filter((path) => {
-    return namesAt(claims, path).some((name) => name !== '') && !(path.length === 1 && path[0] === read);
-  });
-  if (others.length === 0) return undefined;
-  const written = others.map((path) => (path.some((name) => /[./:]/.test(name)) ? path : path.join('.')));
-  const from = JSON.stringify(read === undefined ? written : [read, ...written]);
-  return `the token also has names in ${others.map((path) => JSON.stringify(path.join('.'))).join(', ')}: if they are permissions, read them with the option scopes: { from: ${from} } of authenticate()`;
+  return [...PERMISSION_CLAIMS, ...ofClients].filter((path) => namesAt(claims, path).length > 0);
+}
+
+function quoted(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_NAMES).map((name) => JSON.stringify(name));
+  return `${shown.join(', ')}${names.length > MAX_NAMES ? ', ...' : ''}`;
+}
+
+/** Pasted into a shell, names of the token must stay text. */
+function shellQuoted(text: string): string {
+  return `'${text.replace(/'/g, `'\\''`)}'`;
 }
 
 const DEPENDS_ON_PRESET: ReadonlySet<Reason> = new Set<Reason>([
@@ -101,7 +144,7 @@ function adviceForText(raw: string): string {
   const parts = raw.split('.').length;
   if (parts === 5) return 'the token is encrypted (JWE, five parts): let the issuer make signed access tokens (JWS)';
   if (parts === 1) {
-    return 'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones with the option introspection of authenticate()';
+    return 'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or the option introspection of authenticate()';
   }
   return 'the token is not a JSON Web Token: compare it with what the token endpoint returned';
 }

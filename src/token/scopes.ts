@@ -50,7 +50,8 @@ export function isScopeToken(text: string): boolean {
 
 /** The names at a path of own members, where arrays have none. */
 export function namesAt(claims: Claims, path: readonly string[]): readonly string[] {
-  return namesIn(path.reduce<unknown>((value, name) => (isObject(value) ? ownValue(value, name) : undefined), claims));
+  const value = path.reduce<unknown>((at, name) => (isObject(at) ? ownValue(at, name) : undefined), claims);
+  return namesIn(value).filter((name) => name !== '');
 }
 
 function namesIn(value: unknown): readonly string[] {

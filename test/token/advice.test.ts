@@ -2,6 +2,7 @@ import type { Reason } from '../../src';
 import { configurationAdvice } from '../../src/token/advice';
 import type { AdviceContext } from '../../src/token/advice';
 import { PRESETS } from '../../src/token/presets';
+import type { ScopeRule } from '../../src/token/scopes';
 import { ISSUER, NOW, token } from '../support/issuer';
 import type { TokenParts } from '../support/issuer';
 
@@ -23,7 +24,7 @@ it.each<[string, string, string]>([
   [
     'an opaque one',
     'c0ffee',
-    'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones with the option introspection of authenticate()',
+    'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or the option introspection of authenticate()',
   ],
   ['a damaged one', 'a.b.c', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
   ['half of one', 'a.b', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
@@ -121,41 +122,104 @@ describe('a token that looks like that of a vendor', () => {
   });
 });
 
-describe('permissions in claims that the preset does not read', () => {
-  const ifPermissions = 'if they are permissions, read them with the option scopes:';
+describe('permissions in claims that are not read as scopes', () => {
   const roles = { roles: ['till'] };
-  it.each<[string, Record<string, unknown>, string, string]>([
-    ['realm roles', { realm_access: roles }, '"realm_access.roles"', '["scope","realm_access.roles"]'],
+  const realmRoles = [['realm_access', 'roles']];
+  it.each<[string, Record<string, unknown>, ScopeRule | undefined, string, string, string]>([
+    [
+      'realm roles',
+      { realm_access: roles },
+      undefined,
+      '"realm_access.roles"',
+      'scope,realm_access.roles',
+      '["scope","realm_access.roles"]',
+    ],
     [
       'roles of a client, but not those of the account pages',
       { resource_access: { account: roles, shop: roles } },
+      undefined,
       '"resource_access.shop.roles"',
+      'scope,resource_access.shop.roles',
       '["scope","resource_access.shop.roles"]',
     ],
+    ...['shop.api', 'shop api', 'a\nb', '$(id)'].map(
+      (client): [string, Record<string, unknown>, undefined, string, string, string] => [
+        `a client with other characters than letters in its name, ${client}`,
+        { resource_access: { [client]: roles } },
+        undefined,
+        JSON.stringify(`resource_access.${client}.roles`),
+        `'${JSON.stringify(['scope', ['resource_access', client, 'roles']])}'`,
+        JSON.stringify(['scope', ['resource_access', client, 'roles']]),
+      ],
+    ),
     [
-      'a client with a dot in its name',
-      { resource_access: { 'shop.api': roles } },
-      '"resource_access.shop.api.roles"',
-      '["scope",["resource_access","shop.api","roles"]]',
+      'a client that must not leave the quotes of the shell',
+      { resource_access: { "a'b": roles } },
+      undefined,
+      '"resource_access.a\'b.roles"',
+      `'["scope",["resource_access","a'\\''b","roles"]]'`,
+      '["scope",["resource_access","a\'b","roles"]]',
     ],
-    ['permissions, without scope', { scope: undefined, permissions: ['a'] }, '"permissions"', '["permissions"]'],
     [
-      'a line break',
-      { resource_access: { 'a\nb': roles } },
-      '"resource_access.a\\nb.roles"',
-      '["scope","resource_access.a\\nb.roles"]',
+      'permissions, without scope',
+      { scope: undefined, permissions: ['a'] },
+      undefined,
+      '"permissions"',
+      'permissions',
+      '["permissions"]',
     ],
-  ])('are named after insufficient_scope: %s', (_what, claims, named, from) => {
-    expect(adviceOn('insufficient_scope', token({ claims }))).toBe(
-      `the token also has names in ${named}: ${ifPermissions} { from: ${from} } of authenticate()`,
+    [
+      'roles, where other ones are read',
+      { realm_access: roles, roles: ['a'], scope: undefined },
+      { from: realmRoles, map: undefined },
+      '"roles"',
+      'realm_access.roles,roles',
+      '["realm_access.roles","roles"]',
+    ],
+  ])('are named after insufficient_scope: %s', (_what, claims, scopes, named, variable, from) => {
+    expect(adviceOn('insufficient_scope', token({ claims }), { scopes })).toBe(
+      `the token also has names in ${named}: if they are permissions, set TILLGATE_SCOPE_CLAIMS=${variable}, or the option scopes: { from: ${from} }`,
     );
   });
 
-  it.each<[string, Record<string, unknown>]>([
-    ['there are none', {}],
-    ['they are empty', { roles: [], permissions: '', scp: [''] }],
-    ['they are something else', { roles: { till: true }, resource_access: ['shop'], realm_access: 'roles' }],
-  ])('are not named where %s', (_what, claims) => {
-    expect(adviceOn('insufficient_scope', token({ claims }))).toBeUndefined();
+  it.each<[string, Record<string, unknown>, ScopeRule]>([
+    [
+      'a map does not have',
+      { realm_access: { roles: ['till', 'Store Manager'] }, scope: undefined },
+      { from: realmRoles, map: new Map([['till', []]]) },
+    ],
+    [
+      'a map does not have, in the claim of the preset',
+      { scope: 'Store\u00a0Manager till' },
+      { from: undefined, map: new Map([['till', []]]) },
+    ],
+    [
+      'cannot be scopes',
+      { roles: ['orders:read', 'Store Manager'], scope: undefined },
+      { from: [['roles']], map: undefined },
+    ],
+  ])('are named after insufficient_scope: names that %s', (_what, claims, scopes) => {
+    const advice = adviceOn('insufficient_scope', token({ claims }), { scopes })?.replaceAll('\u00a0', ' ');
+    expect(advice).toBe(
+      `no scope comes from "Store Manager": if these are permissions, say which scopes they grant, for example TILLGATE_SCOPE_MAP='{"Store Manager":["orders:read"]}', or the option scopes.map`,
+    );
+  });
+
+  it('names the first ten of many that grant no scope', () => {
+    const roles = Array.from({ length: 11 }, (_, index) => `role ${index}`);
+    const scopes = { from: [['roles']], map: undefined };
+    expect(adviceOn('insufficient_scope', token({ claims: { roles } }), { scopes })).toMatch(
+      /^no scope comes from "role 0", .*"role 9", \.\.\.: /,
+    );
+  });
+
+  it.each<[string, Record<string, unknown>, ScopeRule | undefined]>([
+    ['there are none', {}, undefined],
+    ['they are empty', { roles: [], permissions: '', scp: [''] }, undefined],
+    ['they are something else', { roles: { till: true }, resource_access: ['shop'], realm_access: 'roles' }, undefined],
+    ['they are read', { realm_access: roles, scope: undefined }, { from: realmRoles, map: undefined }],
+    ['a function maps them', { scope: 'till' }, { from: undefined, map: () => [] }],
+  ])('are not named where %s', (_what, claims, scopes) => {
+    expect(adviceOn('insufficient_scope', token({ claims }), { scopes })).toBeUndefined();
   });
 });

@@ -2,10 +2,12 @@ import { isSecureUrl } from '../../core/urls';
 import type { Gate, GateStatus } from '../../index';
 import type { Settings } from '../../settings/settings';
 import { discoverEndpoint } from '../../token/keys/discovery';
+import type { DiscoveryOptions } from '../../token/keys/discovery';
 import { PRESETS } from '../../token/presets';
 import { recognizeIssuer } from '../../token/recognize';
 import { openGate } from '../gate';
 import type { CliIo } from '../io';
+import { introspectionFinding } from './check-introspection';
 import { tokenFinding } from './check-token';
 import { failed, passed } from './finding';
 import type { Finding } from './finding';
@@ -18,6 +20,7 @@ type Issuer = GateStatus['issuers'][number];
 
 /** Examines the authorization server as the API would use it: metadata, clock, keys, generations, a token. */
 export async function issuerFindings(io: CliIo, settings: Settings, token?: string): Promise<readonly Finding[]> {
+  const { introspection } = settings;
   const server = withDate(io);
   const metadata = await metadataFinding(server.io, settings);
   if (!metadata.ok) return [metadata];
@@ -29,6 +32,7 @@ export async function issuerFindings(io: CliIo, settings: Settings, token?: stri
       ...presetFindings(settings, token),
       ...clockFindings(server.aheadMs(), settings),
       ...(issuer ? [keysFinding(issuer), generationsFinding(issuer, settings)] : []),
+      ...(introspection ? [await introspectionFinding(documentOf(server.io, settings), introspection)] : []),
     ];
     return token === undefined ? findings : [...findings, await tokenFinding(gate, token, settings)];
   } finally {
@@ -69,28 +73,33 @@ function presetFindings({ issuer = '', preset }: Settings, token: string | undef
   return [passed('preset', `${preset}, and ${issuer} looks like ${recognized.preset}: ${advice}`)];
 }
 
-async function metadataFinding({ fetch, programName }: CliIo, settings: Settings): Promise<Finding> {
-  const { issuer = '', authUrl = issuer, jwksUri, allowHttp } = settings;
+async function metadataFinding(io: CliIo, settings: Settings): Promise<Finding> {
+  const { issuer = '', authUrl = issuer, jwksUri } = settings;
   if (jwksUri !== undefined) return passed('issuer', `${issuer}, keys from ${jwksUri} without discovery`);
   try {
-    const found = await discoverEndpoint('jwks_uri', {
-      issuer,
-      authUrl,
-      fetch,
-      signal: AbortSignal.timeout(5_000),
-      maxBytes: 1_048_576,
-      checkUrl(url) {
-        if (!allowHttp && !isSecureUrl(url)) throw new TypeError('not https');
-      },
-    });
+    const found = await discoverEndpoint('jwks_uri', documentOf(io, settings));
     return passed('issuer', `metadata at ${authUrl} names ${issuer} and the key set ${found}`);
   } catch (error) {
     const { message } = error as Error;
     const fix = message.includes('names another issuer')
       ? 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte'
-      : `check TILLGATE_AUTH_URL, and that the server runs (${programName} dev starts an embedded one)`;
+      : `check TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;
     return failed('issuer', message, fix);
   }
+}
+
+/** How documents of the authorization server are fetched: like the gate does. */
+function documentOf({ fetch }: CliIo, { issuer = '', authUrl = issuer, allowHttp }: Settings): DiscoveryOptions {
+  return {
+    issuer,
+    authUrl,
+    fetch,
+    signal: AbortSignal.timeout(5_000),
+    maxBytes: 1_048_576,
+    checkUrl(url) {
+      if (!allowHttp && !isSecureUrl(url)) throw new TypeError('not https');
+    },
+  };
 }
 
 function keysFinding({ keys }: Issuer): Finding {

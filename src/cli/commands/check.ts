@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../core/configuration-error';
+import { escapeUnsafe } from '../../core/logger';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
@@ -43,8 +44,10 @@ function report(context: CommandContext, findings: readonly Finding[]): void {
   print(context, { ok, findings }, findings.map(asText).join('\n'));
 }
 
+/** Text of tokens and of the server must not begin a line. */
 function asText({ check: name, ok, detail, fix }: Finding): string {
-  return `${ok ? 'ok    ' : 'failed'}  ${name}: ${detail}${fix === undefined ? '' : `\n        ${fix}`}`;
+  const lines = [`${ok ? 'ok    ' : 'failed'}  ${name}: ${detail}`, ...(fix === undefined ? [] : [`        ${fix}`])];
+  return lines.map(escapeUnsafe).join('\n');
 }
 
 /**
