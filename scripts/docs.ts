@@ -135,6 +135,8 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   preset: '[preset](issuers.md)',
   scopes: '[`ScopeOptions`](#scopes)',
   introspection: '[`IntrospectionOptions`](#opaque-tokens)',
+  dpop: '[`DpopOptions`](#dpop)',
+  mtls: '[`MtlsOptions`](#mutual-tls)',
 };
 
 function optionTable(names: readonly string[]): string {

@@ -22,4 +22,7 @@ export type { ProblemResponse } from './express/respond';
 export type { SignalsReceiverOptions } from './express/signals-options';
 export { signalsReceiver } from './express/signals-receiver';
 export type { IntrospectionOptions } from './token/introspection/introspection-options';
+export type { MtlsOptions } from './token/possession/client-certificate';
+export type { DpopOptions } from './token/possession/dpop-options';
+export type { ReplayStore } from './token/possession/replay-store';
 export type { ScopeOptions } from './token/scope-options';

@@ -15,6 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   token: ['core'],
   settings: ['core', 'token'],
   generation: ['core', 'token'],
+  dpop: ['core', 'token', 'generation'],
   express: ['core', 'settings', 'token', 'generation'],
   index: ['core', 'settings', 'token', 'generation', 'express'],
   openapi: ['core', 'express'],

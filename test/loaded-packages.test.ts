@@ -28,6 +28,10 @@ describe('a process that loads', () => {
     expect(loadedPackages(`require('./src/generation/index')`)).toEqual(['fastest-levenshtein']);
   });
 
+  it('tillgate/dpop loads almost nothing: no client of Redis', () => {
+    expect(loadedPackages(`require('./src/dpop/index')`)).toEqual(['fastest-levenshtein']);
+  });
+
   it('tillgate/testing loads almost nothing: no test framework, no YAML parser', () => {
     expect(loadedPackages(`require('./src/testing/index')`)).toEqual(['fastest-levenshtein']);
   });

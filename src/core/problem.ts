@@ -18,6 +18,16 @@ export interface Presentation {
   readonly problemTypes?: string | undefined;
   /** Whether the caller learns the exact reason of an `invalid_token`; `false` in production. */
   readonly exposeReasons: boolean;
+  /** DPoP, where it is accepted. */
+  readonly dpop?: DpopChallenge | undefined;
+}
+
+/** What challenges say about DPoP (RFC 9449 section 7.1). */
+export interface DpopChallenge {
+  /** Accepted algorithms of proofs, separated by spaces. */
+  readonly algorithms: string;
+  /** Whether the error is about a request with the DPoP scheme; the Bearer challenge is left out then. */
+  readonly used: boolean;
 }
 
 /** The body of a refusal (RFC 9457), in the order in which it is written. */
@@ -50,14 +60,22 @@ export function refusalHeaders(refusal: Refusal, presentation: Presentation): Re
   const { status, detail } = row;
   const error = errorOf(row);
   if (status === 503) return { 'Retry-After': String(refusal.retryAfterSeconds) };
-  const challenge = serializeChallenge('Bearer', [
+  const parameters: readonly ChallengeParameter[] = [
     ['realm', presentation.realm],
     ['error', error],
     ['error_description', error && detail],
     ['scope', refusal.requiredScopes?.join(' ')],
     ['resource_metadata', presentation.resourceMetadata],
-  ]);
-  return { 'WWW-Authenticate': challenge };
+  ];
+  return { 'WWW-Authenticate': challengeOf(parameters, presentation.dpop) };
+}
+
+/** Both challenges where both schemes are accepted; the error is in that of the scheme that the request used. */
+function challengeOf(parameters: readonly ChallengeParameter[], dpop: DpopChallenge | undefined): string {
+  if (!dpop) return serializeChallenge('Bearer', parameters);
+  const algorithms = ['algs', dpop.algorithms] as const;
+  if (dpop.used) return serializeChallenge('DPoP', [...parameters, algorithms]);
+  return `${serializeChallenge('Bearer', parameters)}, ${serializeChallenge('DPoP', [algorithms])}`;
 }
 
 /** The problem body. `code` is the reason, or `invalid_token` where reasons are not exposed. */
@@ -92,7 +110,10 @@ export type ChallengeParameter = readonly [name: string, value: string | undefin
  * Serialises a challenge for `WWW-Authenticate` (RFC 9110 section 11.6.1). Any text is safe as a value: what cannot
  * stand in a header is replaced, never passed on.
  */
-export function serializeChallenge(scheme: 'Bearer' | 'Basic', parameters: readonly ChallengeParameter[]): string {
+export function serializeChallenge(
+  scheme: 'Bearer' | 'Basic' | 'DPoP',
+  parameters: readonly ChallengeParameter[],
+): string {
   let challenge: string = scheme;
   let separator = ' ';
   for (const [name, value] of parameters) {

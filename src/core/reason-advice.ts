@@ -103,9 +103,33 @@ export const REASON_ADVICE = {
   },
   sender_constrained: {
     cause:
-      'The access token is bound to a key of its client (`cnf`: DPoP or mutual TLS), but came as a plain bearer token.',
-    caller: 'Request a plain bearer token for this API.',
-    operator: 'Switch sender-constrained tokens off for this API at the authorization server.',
+      'The access token is bound to a key of its client (`cnf`: DPoP or mutual TLS), and came without a proof of that key.',
+    caller:
+      'Send it with the DPoP scheme and a proof (RFC 9449), or over mutual TLS (RFC 8705), as it was requested; or request a plain bearer token.',
+    operator:
+      'Switch the option `dpop` or `mtls` of the gate on, or sender-constrained tokens off at the authorization server.',
+  },
+  binding_required: {
+    cause: 'The access token is not bound to a key of its client, and this API accepts bound ones only.',
+    caller: 'Request the token with a DPoP proof (RFC 9449 section 5), or over mutual TLS (RFC 8705 section 3).',
+    operator: 'Check that the authorization server binds the tokens of this client.',
+  },
+  wrong_binding: {
+    cause: 'The request proves another key, or has another client certificate, than the access token is bound to.',
+    caller: 'Use the key or certificate with which the token was requested.',
+    operator: 'Check that the proxy forwards the certificate of the client. Many such requests can be stolen tokens.',
+  },
+  invalid_dpop_proof: {
+    cause:
+      'The DPoP header is missing, or its proof has another method, URL, access token or time, or was used before (RFC 9449 section 4.3).',
+    caller: 'Make a new proof for each request, with `htm`, `htu`, `ath`, `iat` and a new `jti`.',
+    operator:
+      'The log says what is wrong. If it is `htu`, check `dpop.baseUrl`; if it is `iat`, the clock of the client.',
+  },
+  dpop_nonce_required: {
+    cause: 'The DPoP proof has no nonce of this server, or one that has expired (RFC 9449 section 9).',
+    caller: 'Repeat the request with a new proof that contains the DPoP-Nonce of the response.',
+    operator: 'Several processes need the same `dpop.nonce.secret`.',
   },
   generation_missing: {
     cause: 'The access token does not carry the generation of its client credential.',
@@ -153,5 +177,10 @@ export const REASON_ADVICE = {
     caller: 'Keep the token and repeat the request after Retry-After.',
     operator:
       'The log says why: the endpoint does not respond, or it refuses `clientId` and `clientSecret` of the option `introspection`.',
+  },
+  replay_store_unavailable: {
+    cause: 'Whether the DPoP proof was used before is not known: the store of used proofs is full or does not respond.',
+    caller: 'Repeat the request with a new proof after the time in Retry-After.',
+    operator: 'Check the Redis of `dpop.replayStore`, or give the store in memory more room.',
   },
 } as const satisfies Record<Reason | 'invalid_token', Advice>;

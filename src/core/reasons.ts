@@ -17,6 +17,10 @@ export type Reason =
   | 'not_yet_valid'
   | 'lifetime_too_long'
   | 'sender_constrained'
+  | 'binding_required'
+  | 'wrong_binding'
+  | 'invalid_dpop_proof'
+  | 'dpop_nonce_required'
   | 'generation_missing'
   | 'generation_invalid'
   | 'superseded'
@@ -25,10 +29,20 @@ export type Reason =
   | 'claim_refused'
   | 'keys_unavailable'
   | 'generations_unavailable'
-  | 'introspection_unavailable';
+  | 'introspection_unavailable'
+  | 'replay_store_unavailable';
 
-/** The `error` codes a challenge can carry (RFC 6750 section 3.1; `access_denied` from RFC 6749 section 4.1.2.1). */
-export type ChallengeError = 'invalid_request' | 'invalid_token' | 'insufficient_scope' | 'access_denied';
+/**
+ * The `error` codes a challenge can carry (RFC 6750 section 3.1; `access_denied` from RFC 6749 section 4.1.2.1; those of
+ * DPoP from RFC 9449 section 12.2).
+ */
+export type ChallengeError =
+  | 'invalid_request'
+  | 'invalid_token'
+  | 'insufficient_scope'
+  | 'access_denied'
+  | 'invalid_dpop_proof'
+  | 'use_dpop_nonce';
 
 /** What the caller sees for one reason: status, challenge, body, log and metric all come from this row. */
 export interface ReasonRow {
@@ -78,8 +92,22 @@ export const REASONS = {
   not_yet_valid: invalidToken('The access token is not valid yet.'),
   lifetime_too_long: invalidToken('The lifetime of the access token is longer than accepted here.'),
   sender_constrained: invalidToken(
-    'The access token is bound to a key of its client: a plain bearer token is expected.',
+    'The access token is bound to a key of its client: it is not accepted as a plain bearer token.',
   ),
+  binding_required: invalidToken('The access token is not bound to a key of its client: a bound one is expected.'),
+  wrong_binding: invalidToken('The access token is bound to another key than the one that the request proves.'),
+  invalid_dpop_proof: {
+    status: 401,
+    error: 'invalid_dpop_proof',
+    title: 'Invalid DPoP proof',
+    detail: 'The DPoP header is missing, or its proof is not valid for this request.',
+  },
+  dpop_nonce_required: {
+    status: 401,
+    error: 'use_dpop_nonce',
+    title: 'DPoP nonce required',
+    detail: 'Make a new proof that contains the nonce in the DPoP-Nonce header of this response.',
+  },
   generation_missing: invalidToken('The access token carries no generation of its client credential.'),
   generation_invalid: invalidToken('The generation in the access token is not valid.'),
   superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),
@@ -110,6 +138,11 @@ export const REASONS = {
     status: 503,
     title: 'Introspection unavailable',
     detail: 'The access token cannot be verified at the moment: its issuer cannot be asked about it.',
+  },
+  replay_store_unavailable: {
+    status: 503,
+    title: 'Replay store unavailable',
+    detail: 'The DPoP proof cannot be verified at the moment: whether it was used before is not known.',
   },
 } as const satisfies Record<Reason, ReasonRow>;
 

@@ -3,6 +3,8 @@ import type { Dependencies } from '../core/dependencies';
 import type { PresetName } from '../core/preset-names';
 import type { GenerationSource } from '../generation/source';
 import type { IntrospectionOptions } from '../token/introspection/introspection-options';
+import type { MtlsOptions } from '../token/possession/client-certificate';
+import type { DpopOptions } from '../token/possession/dpop-options';
 import type { ScopeOptions } from '../token/scope-options';
 import type { Decision } from './decision';
 
@@ -51,11 +53,6 @@ export type IssuerOptions = {
   readonly clockToleranceSeconds?: number | undefined;
   /** Longest accepted `exp - iat` in seconds. Default 86400. */
   readonly maxTokenAgeSeconds?: number | undefined;
-  /**
-   * Accepts tokens with a `cnf` claim (DPoP, mutual TLS; RFC 7800) as plain bearer tokens, where something before the
-   * gate has checked the proof of possession. Default `false`: they are refused as `sender_constrained`.
-   */
-  readonly acceptSenderConstrained?: boolean | undefined;
 } & (
   | {
       /** URL of the key set. Default: discovered from the issuer's metadata. */
@@ -92,6 +89,10 @@ export interface GateOptions extends Dependencies {
   readonly problemTypes?: string | undefined;
   /** Whether callers learn the exact reason of a 401. Default: `true` unless `NODE_ENV` is `production`. */
   readonly exposeReasons?: boolean | undefined;
+  /** Accepts tokens that are bound to a key by DPoP (RFC 9449), with their proof. Default: they are refused. */
+  readonly dpop?: DpopOptions | undefined;
+  /** Accepts tokens that are bound to a client certificate (RFC 8705), with it. Default: they are refused. */
+  readonly mtls?: MtlsOptions | undefined;
   /** Lets issuer, key set and source be `http:` on another host than loopback. Default `false`. */
   readonly allowHttp?: boolean | undefined;
   /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */

@@ -7,6 +7,7 @@ import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
 import { readSettings } from '../settings/settings';
 import { bearerToken } from '../token/bearer';
+import { possessionVerifier } from '../token/possession/possession';
 import type { AuthenticateOptions } from './authenticate-options';
 import { authenticateOptions } from '../settings/authenticate-options';
 import { withAdvice } from './advice';
@@ -54,13 +55,15 @@ const verifiers = new WeakMap<Middleware, Verifier>();
  */
 export function authenticate(options?: AuthenticateOptions): Gate {
   const settings = readGateOptions(options === undefined ? authenticateOptions(readSettings()) : options);
-  const { logger, unguarded, optional, refusals, realm, resource, exposeReasons, problemTypes } = settings;
+  const { logger, unguarded, optional, refusals, realm, resource, exposeReasons, problemTypes, dpop } = settings;
   const presentation = {
     ...{ realm, exposeReasons, problemTypes },
     resourceMetadata: resource === undefined ? undefined : resourceMetadataUrl(resource),
+    dpop: dpop && { algorithms: dpop.algorithms.join(' '), used: dpop.required },
   };
   const report = decisionReporter(settings);
   const sendRefusal = refusalSender(presentation);
+  const possession = possessionVerifier(settings);
   const verifier = openVerifier(settings);
   const verify = withAdvice(throughPassport(verifier.verify), settings);
   const requestGate: RequestGate = { logger, unguarded, problemTypes, refuse };
@@ -69,15 +72,27 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     let token: string;
     let known: Auth | undefined;
     try {
-      token = bearerToken(req);
+      token = bearerToken(req, dpop !== undefined);
       known = verifier.verifyCached(token);
     } catch (error) {
       if (optional && error instanceof AuthError && error.reason === 'missing_token') accept(req, res, undefined, next);
       else refuse(req, res, error, next);
       return;
     }
-    if (known) accept(req, res, known, next);
-    else decideLater(verify(token), req, res, next);
+    if (known && !possession) accept(req, res, known, next);
+    else decideLater(possession ? verifyWithProof(token, known, req, res) : verify(token), req, res, next);
+  }
+
+  /** A known token too needs the proof of this request where it is bound to a key. */
+  async function verifyWithProof(
+    token: string,
+    known: Auth | undefined,
+    req: GateRequest,
+    res: ServerResponse,
+  ): Promise<Auth> {
+    const auth = known ?? (await verify(token));
+    setNonce(res, await possession?.verify(req, token, auth.claims));
+    return auth;
   }
 
   function decideLater(verifying: Promise<Auth>, req: GateRequest, res: ServerResponse, next: Next): void {
@@ -106,8 +121,10 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     }
     // A guard refuses a caller whose token was good: then the caller is known.
     report.refused(req, error, stateOf(req)?.auth);
-    if (refusals === 'next') next(presentError(error, presentation));
-    else sendRefusal(req, res, error);
+    const nonce = error.reason === 'dpop_nonce_required' ? possession?.nonce() : undefined;
+    if (refusals === 'next') return next(presentError(error, presentation, req, nonce));
+    setNonce(res, nonce);
+    sendRefusal(req, res, error);
   }
 
   const gate = Object.assign(authenticate, {
@@ -118,6 +135,11 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   });
   verifiers.set(gate, verifier);
   return gate;
+}
+
+/** RFC 9449 section 8: the client uses it in its next proof. */
+function setNonce(res: ServerResponse, nonce: string | undefined): void {
+  if (nonce !== undefined && !res.headersSent) res.setHeader('DPoP-Nonce', nonce);
 }
 
 /** The verifier of a gate, for `explain()`. */

@@ -1,6 +1,11 @@
+import { ownMembers } from '../core/objects';
 import { readOptions } from '../core/options';
 import { hasUserInfo } from '../core/urls';
 import type { Middleware } from './request';
+import { readMtls } from '../token/possession/client-certificate';
+import type { MtlsOptions } from '../token/possession/client-certificate';
+import { readDpop } from '../token/possession/dpop-options';
+import type { DpopOptions, DpopSettings } from '../token/possession/dpop-options';
 import { isScopeToken } from '../token/scopes';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
@@ -36,6 +41,10 @@ export function protectedResourceMetadata(options: {
   readonly authorizationServers: readonly string[];
   /** Scopes that the API knows. Default: not published. */
   readonly scopes?: readonly string[] | undefined;
+  /** The option `dpop` of the gate: its algorithms are published, and whether it is required. */
+  readonly dpop?: DpopOptions | undefined;
+  /** The option `mtls` of the gate: that certificate-bound tokens are accepted is published. */
+  readonly mtls?: MtlsOptions | undefined;
 }): Middleware {
   const body = Buffer.from(JSON.stringify(readMetadata(options)));
   const paths = new Set([WELL_KNOWN, WELL_KNOWN + pathOfResource(options.resource)]);
@@ -55,7 +64,8 @@ export function protectedResourceMetadata(options: {
 }
 
 function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]): object {
-  const read = readOptions('protectedResourceMetadata', options, ['resource', 'authorizationServers', 'scopes']);
+  const names = ['resource', 'authorizationServers', 'scopes', 'dpop', 'mtls'] as const;
+  const read = readOptions('protectedResourceMetadata', options, names);
   const resource = read.string('resource') ?? '';
   if (!/^https?:\/\/[^#]+$/.test(resource) || !URL.canParse(resource) || hasUserInfo(resource)) {
     return read.refuse('resource', 'an http(s) URL without a fragment, user name and password');
@@ -64,7 +74,7 @@ function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]):
   if (!Array.isArray(servers) || servers.length === 0 || !servers.every((server) => typeof server === 'string')) {
     read.refuse('authorizationServers', 'an array of at least one issuer');
   }
-  const { scopes } = options;
+  const { scopes, dpop, mtls } = ownMembers(options);
   if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScopeToken))) {
     read.refuse('scopes', 'an array of scopes');
   }
@@ -73,7 +83,13 @@ function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]):
     authorization_servers: servers,
     bearer_methods_supported: ['header'],
     ...(scopes && { scopes_supported: scopes }),
+    ...(dpop && ofDpop(readDpop(dpop, resource))),
+    ...(mtls && readMtls(mtls) && { tls_client_certificate_bound_access_tokens: true }),
   };
+}
+
+function ofDpop({ algorithms, required }: DpopSettings): object {
+  return { dpop_signing_alg_values_supported: algorithms, dpop_bound_access_tokens_required: required };
 }
 
 function pathOfResource(resource: string): string {

@@ -6,6 +6,7 @@ import { hasUserInfo } from '../core/urls';
 import type { GenerationSource } from '../generation/source';
 import { ALGORITHMS } from '../token/algorithms';
 import type { Algorithm } from '../token/algorithms';
+import type { Confirmation } from '../token/claims';
 import { PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
 import { readScopeRule } from '../token/scope-options';
@@ -40,7 +41,7 @@ export interface IssuerSettings {
   readonly keysStaleMs: number;
   readonly clockToleranceMs: number;
   readonly maxTokenAgeMs: number;
-  readonly acceptSenderConstrained: boolean;
+  readonly confirmations: readonly Confirmation[];
   /** Throws a TypeError for a URL without TLS. */
   readonly checkUrl: (url: string, what: string) => void;
 }
@@ -67,7 +68,6 @@ export const ISSUER_KEYS = [
   'keysStaleMs',
   'clockToleranceSeconds',
   'maxTokenAgeSeconds',
-  'acceptSenderConstrained',
 ] as const satisfies readonly (keyof IssuerOptions)[];
 
 type Key = (typeof ISSUER_KEYS)[number];
@@ -80,7 +80,7 @@ type Key = (typeof ISSUER_KEYS)[number];
 export function readIssuer(
   given: IssuerOptions,
   alsoKnown: readonly string[],
-  checkUrl: (url: string, what: string) => void,
+  { checkUrl, confirmations }: Pick<IssuerSettings, 'checkUrl' | 'confirmations'>,
 ): IssuerSettings {
   const read: OptionReader<Key> = readOptions('authenticate', given, [...ISSUER_KEYS, ...(alsoKnown as Key[])]);
   const options = ownMembers(given);
@@ -126,7 +126,7 @@ export function readIssuer(
     keysStaleMs: read.number('keysStaleMs', 3_600_000, { unit: 'milliseconds', min: 0 }),
     clockToleranceMs: 1000 * read.number('clockToleranceSeconds', 10, { unit: 'seconds', min: 0, max: 300 }),
     maxTokenAgeMs: 1000 * read.number('maxTokenAgeSeconds', 86_400, { unit: 'seconds', min: 1 }),
-    acceptSenderConstrained: read.boolean('acceptSenderConstrained', false),
+    confirmations,
     checkUrl,
   };
 }

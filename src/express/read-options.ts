@@ -6,7 +6,12 @@ import { hasUserInfo, isSecureUrl } from '../core/urls';
 import { ownMembers } from '../core/objects';
 import { describe, isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
+import type { Confirmation } from '../token/claims';
 import type { Fetch } from '../token/keys/fetch-json';
+import { readMtls } from '../token/possession/client-certificate';
+import type { MtlsSettings } from '../token/possession/client-certificate';
+import { readDpop } from '../token/possession/dpop-options';
+import type { DpopSettings } from '../token/possession/dpop-options';
 import type { AuthenticateOptions, GateOptions, IssuerOptions } from './authenticate-options';
 import { ISSUER_KEYS, readIssuer } from './read-issuer-options';
 import type { IssuerSettings } from './read-issuer-options';
@@ -32,6 +37,10 @@ export interface GateSettings extends GateDependencies {
   readonly exposeReasons: boolean;
   readonly verifiedTokens: number;
   readonly onDecision: GateOptions['onDecision'];
+  /** `undefined`: tokens bound to a key are refused. */
+  readonly dpop: DpopSettings | undefined;
+  /** `undefined`: tokens bound to a certificate are refused. */
+  readonly mtls: MtlsSettings | undefined;
 }
 
 /** Names of the options that are dependencies. */
@@ -46,6 +55,8 @@ export const GATE_KEYS = [
   'resource',
   'problemTypes',
   'exposeReasons',
+  'dpop',
+  'mtls',
   'allowHttp',
   'verifiedTokens',
   'onDecision',
@@ -66,8 +77,13 @@ export function readGateOptions(given: AuthenticateOptions): GateSettings {
   if (resource !== undefined) urlCheck('authenticate', true)(resource, 'resource');
   const problemTypes = read.string('problemTypes');
   if (problemTypes !== undefined && !isHttpUrl(problemTypes)) read.refuse('problemTypes', 'an http(s) URL');
+  const dpop = options.dpop === undefined ? undefined : readDpop(options.dpop, resource);
+  const mtls = options.mtls === undefined ? undefined : readMtls(options.mtls);
+  const confirmations: Confirmation[] = [...(dpop ? ['jkt' as const] : []), ...(mtls ? ['x5t#S256' as const] : [])];
   return {
-    issuers: readIssuers(read, options, checkUrl),
+    issuers: readIssuers(read, options, { checkUrl, confirmations }),
+    dpop,
+    mtls,
     unguarded: read.oneOf('unguarded', ['allow', 'warn', 'refuse'], optional ? 'allow' : 'warn'),
     optional,
     refusals: read.oneOf('refusals', ['respond', 'next'], 'respond'),
@@ -102,15 +118,15 @@ export function readDependencies(
 function readIssuers(
   read: OptionReader<'issuers'>,
   options: AuthenticateOptions,
-  checkUrl: (url: string, what: string) => void,
+  ofGate: Pick<IssuerSettings, 'checkUrl' | 'confirmations'>,
 ): readonly IssuerSettings[] {
-  if (!('issuers' in options)) return [readIssuer(options, GATE_KEYS, checkUrl)];
+  if (!('issuers' in options)) return [readIssuer(options, GATE_KEYS, ofGate)];
   const stray = ISSUER_KEYS.find((key) => (options as Partial<IssuerOptions>)[key] !== undefined);
   if (stray) throw new TypeError(`authenticate(): option "${stray}" goes into each entry of "issuers", not next to it`);
   if (!isList(options.issuers) || options.issuers.length === 0) {
     read.refuse('issuers', 'an array of at least one issuer');
   }
-  const issuers = options.issuers.map((issuer) => readIssuer(issuer, [], checkUrl));
+  const issuers = options.issuers.map((issuer) => readIssuer(issuer, [], ofGate));
   if (new Set(issuers.map(({ issuer }) => issuer)).size < issuers.length) {
     throw new TypeError('authenticate(): option "issuers" names one issuer twice');
   }

@@ -6,6 +6,7 @@ import { DEFAULT_PRESENTATION, problemType, publicDetail, refusalHeaders, refusa
 import type { Presentation, Problem } from '../core/problem';
 import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
+import { usesDpop } from '../token/possession/request';
 import { requestIdOf, stateOf } from './request';
 import type { GateRequest, Next } from './request';
 
@@ -76,11 +77,12 @@ export function handleRejection(
 const presentations = new WeakMap<AuthError, Presentation>();
 
 /** The error as an app's error handler gets it: with the headers and the public detail of the gate that refused. */
-export function presentError(error: AuthError, presentation: Presentation): AuthError {
+export function presentError(error: AuthError, ofGate: Presentation, req: GateRequest, nonce?: string): AuthError {
+  const presentation = usesDpop(req) ? whereDpopWasUsed(ofGate) : ofGate;
   const { reason, privateDetail, cause, requiredScopes, retryAfterSeconds } = error;
   const presented = new AuthError(reason, {
     ...{ privateDetail, cause, requiredScopes, retryAfterSeconds },
-    headers: refusalHeaders(error, presentation),
+    headers: { ...refusalHeaders(error, presentation), ...(nonce !== undefined && { 'DPoP-Nonce': nonce }) },
     publicDetail: publicDetail(reason, presentation),
   });
   presentations.set(presented, presentation);
@@ -103,10 +105,25 @@ interface PreparedRefusal {
   readonly length: number;
 }
 
-/** Makes the function with which a gate responds to refused requests: challenge and body of each kind are made once. */
-export function refusalSender(
-  presentation: Presentation,
-): (req: GateRequest, res: ServerResponse, error: AuthError) => void {
+type SendRefusal = (req: GateRequest, res: ServerResponse, error: AuthError) => void;
+
+/** Makes the function with which a gate responds to refused requests. */
+export function refusalSender(presentation: Presentation): SendRefusal {
+  const send = preparedSender(presentation);
+  const usedDpop = whereDpopWasUsed(presentation);
+  if (usedDpop === presentation) return send;
+  const sendToDpop = preparedSender(usedDpop);
+  return (req, res, error) => (usesDpop(req) ? sendToDpop : send)(req, res, error);
+}
+
+/** How the same gate presents refusals of requests with the DPoP scheme. */
+function whereDpopWasUsed(presentation: Presentation): Presentation {
+  const { dpop } = presentation;
+  return dpop && !dpop.used ? { ...presentation, dpop: { ...dpop, used: true } } : presentation;
+}
+
+/** Challenge and body of each kind of refusal are made once. */
+function preparedSender(presentation: Presentation): SendRefusal {
   const byReason = new Map<Reason, PreparedRefusal>();
   const byScopes = new WeakMap<readonly string[], PreparedRefusal>();
 

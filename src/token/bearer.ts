@@ -13,6 +13,9 @@ export interface TokenLocations {
   readonly body?: unknown;
 }
 
+/** The schemes that present an access token. */
+const BEARER = ['bearer'];
+const BEARER_AND_DPOP = ['bearer', 'dpop'];
 /** The usual header, recognised by one test (RFC 6750 section 2.1). */
 const PLAIN_BEARER = /^Bearer [A-Za-z0-9\-._~+/]+=*$/;
 const BEARER_LENGTH = 'Bearer '.length;
@@ -31,10 +34,11 @@ const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
  * Reads the bearer token of a request, from the Authorization header only (RFC 6750 section 2.1, RFC 9700 section
  * 4.3.2). Tokens in the query or in a form body are refused, with or without a header.
  *
+ * @param dpop - whether the DPoP scheme is accepted too (RFC 9449 section 7.1)
  * @throws AuthError `missing_token`, `malformed_authorization`, `token_in_query` or `token_in_body`.
  */
-export function bearerToken(request: TokenLocations): string {
-  const token = fromHeader(request);
+export function bearerToken(request: TokenLocations, dpop = false): string {
+  const token = fromHeader(request, dpop ? BEARER_AND_DPOP : BEARER);
   const query = request.url?.indexOf('?') ?? -1;
   if (query >= 0 && namesAccessToken(request.url!.slice(query + 1))) throw new AuthError('token_in_query');
   if (hasFormToken(request)) throw new AuthError('token_in_body');
@@ -42,7 +46,7 @@ export function bearerToken(request: TokenLocations): string {
   return token;
 }
 
-function fromHeader({ headers, rawHeaders, socket }: TokenLocations): string | undefined {
+function fromHeader({ headers, rawHeaders, socket }: TokenLocations, schemes: readonly string[]): string | undefined {
   const header = Object.hasOwn(headers, 'authorization') ? headers['authorization'] : undefined;
   // node:http keeps the first of two Authorization headers: which one counts must not be guessed.
   if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformed('more than one Authorization header');
@@ -54,8 +58,9 @@ function fromHeader({ headers, rawHeaders, socket }: TokenLocations): string | u
   const [, scheme, credentials] = CREDENTIALS.exec(header) ?? [];
   if (scheme === undefined || BEARER_AFTER_COMMA.test(header)) throw malformed('not one scheme with its credentials');
   // Another scheme is not an attempt at a bearer token: the plain challenge says what is expected (RFC 6750 section 3).
-  if (scheme.toLowerCase() !== 'bearer') return undefined;
-  if (credentials === undefined || !B64_TOKEN.test(credentials)) throw malformed('no single b64token after "Bearer"');
+  if (!schemes.includes(scheme.toLowerCase())) return undefined;
+  if (credentials === undefined || !B64_TOKEN.test(credentials))
+    throw malformed(`no single b64token after "${scheme}"`);
   return credentials;
 }
 

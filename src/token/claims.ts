@@ -14,9 +14,12 @@ export interface ClaimRules {
   readonly clockToleranceMs: number;
   /** Longest accepted `exp - iat`. */
   readonly maxTokenAgeMs: number;
-  /** Whether a token with `cnf` is accepted although nothing proves possession of its key. */
-  readonly acceptSenderConstrained: boolean;
+  /** Members of `cnf` whose proof of possession is checked after the claims; a token with another one is refused. */
+  readonly confirmations: readonly Confirmation[];
 }
+
+/** A confirmation method (RFC 7800 section 3.1): `jkt` of DPoP (RFC 9449), `x5t#S256` of mutual TLS (RFC 8705). */
+export type Confirmation = 'jkt' | 'x5t#S256';
 
 /** Claims whose types and presence have been checked. */
 export interface CheckedClaims {
@@ -67,15 +70,23 @@ export function checkClaims(claims: Claims, rules: ClaimRules, nowMs: number): C
   if (issuedAtMs > nowMs + clockToleranceMs)
     throw new AuthError('not_yet_valid', { privateDetail: 'iat is in the future' });
   if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw new AuthError('lifetime_too_long');
-  // DPoP (`jkt`, RFC 9449 section 6) and mutual TLS (`x5t#S256`, RFC 8705 section 3.1): without its proof such a token
-  // is a stolen one, and a confirmation method that is unknown here is not weaker (RFC 7800 section 3.1).
-  if (confirmation && !rules.acceptSenderConstrained) throw new AuthError('sender_constrained');
+  // Without its proof such a token is a stolen one, and a confirmation method that is unknown here is not weaker.
+  if (confirmation) checkConfirmation(confirmation, rules.confirmations);
   return { clientId, subject, tokenId, expiresAtMs, acceptedFromMs, acceptedUntilMs };
 }
 
 function checkAudience(got: readonly string[] | undefined, expected: readonly string[] | false): void {
   if (expected === false) return;
   if (!got?.some((audience) => expected.includes(audience))) throw new AuthError('wrong_audience');
+}
+
+/** Every method has to be proven, so every one must be known. */
+function checkConfirmation(confirmation: Claims, provable: readonly string[]): void {
+  const methods = Object.keys(confirmation);
+  if (methods.length === 0 || !methods.every((method) => provable.includes(method))) {
+    throw new AuthError('sender_constrained');
+  }
+  for (const method of methods) if (!text(confirmation, method)) throw invalid(`cnf.${method} is empty`);
 }
 
 function requireClaims(claims: Claims, { requiredClaims, fixedClaims }: Preset): void {

@@ -100,12 +100,6 @@ describe('opaque tokens (RFC 7662)', () => {
       { scopes: ['orders:write'] },
     );
   });
-
-  it('with a cnf are accepted where something else checks the proof', async () => {
-    const through = introspectingGate({ acceptSenderConstrained: true });
-    through.endpoint.tokens.set(OPAQUE, active({ cnf: { jkt: 'x' }, token_type: 'DPoP' }));
-    await through.get(OPAQUE).expect(200);
-  });
 });
 
 describe('opaque tokens, used again', () => {

@@ -157,7 +157,6 @@ describe('authenticate(): wrong options throw at construction', () => {
       { keys: undefined, authUrl: 'ftp://login.test/a?key=secret' },
       'option "authUrl" must be an absolute https: URL, got "ftp://login.test/a"',
     ],
-    [{ acceptSenderConstrained: 1 }, 'option "acceptSenderConstrained" must be true or false, got 1'],
     [{ logger: null }, 'option "logger" must be an object with the methods info, warn and error, got null'],
     [{ resource: 'x-https://api.test' }, 'option "resource" must be an absolute https: URL, got "x-https://api.test"'],
     [{ realm: '' }, 'option "realm" must be a non-empty string, got ""'],

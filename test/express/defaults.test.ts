@@ -41,7 +41,7 @@ describe('options that are left out', () => {
         keysStaleMs: 3_600_000,
         clockToleranceMs: 10_000,
         maxTokenAgeMs: 86_400_000,
-        acceptSenderConstrained: false,
+        confirmations: [],
       },
     ]);
     expect(read({ optional: true }).unguarded).toBe('allow');
@@ -91,7 +91,7 @@ describe('options that are accepted', () => {
     [{ audience: false, preset: 'cognito' }, { audiences: false }],
     [{ generationClaim: false }, { generationClaim: undefined }],
     [{ onStale: 'accept' }, { onStale: 'accept' }],
-    [{ acceptSenderConstrained: true }, { acceptSenderConstrained: true }],
+
     [{ maxStalenessMs: 1, pollMs: 10, keysMaxAgeMs: 1_000, keysStaleMs: 0 }, { keysStaleMs: 0 }],
     [
       { clockToleranceSeconds: 300, maxTokenAgeSeconds: 1 },

@@ -26,6 +26,18 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
     });
   });
 
+  it('says how tokens are bound where the options of the gate say so', async () => {
+    const dpop = { required: true, algorithms: ['ES256', 'EdDSA'] } as const;
+    const { body } = await request(appWith({ ...options, dpop, mtls: {} })).get(WELL_KNOWN);
+    expect(body).toMatchObject({
+      dpop_signing_alg_values_supported: ['ES256', 'EdDSA'],
+      dpop_bound_access_tokens_required: true,
+      tls_client_certificate_bound_access_tokens: true,
+    });
+    const plain = await request(appWith(options)).get(WELL_KNOWN);
+    expect(Object.keys(plain.body)).toEqual(['resource', 'authorization_servers', 'bearer_methods_supported']);
+  });
+
   it('leaves scopes out where none are given', async () => {
     const { body } = await request(appWith(options)).get(WELL_KNOWN);
     expect(body).not.toHaveProperty('scopes_supported');

@@ -25,7 +25,9 @@ async function prepared(errors: readonly AuthError[], id?: string) {
 
 /** The response to a refusal where nothing is prepared. */
 function fresh(error: AuthError, id?: string) {
-  return responseOf((req, res) => sendRefusal(Object.assign(req, { id }), res, presentError(error, PRESENTATION)));
+  return responseOf((req, res) => {
+    sendRefusal(Object.assign(req, { id }), res, presentError(error, PRESENTATION, req));
+  });
 }
 
 const insufficient = (requiredScopes: readonly string[]): AuthError =>

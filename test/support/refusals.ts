@@ -54,8 +54,22 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
   not_yet_valid: invalidToken('The access token is not valid yet.'),
   lifetime_too_long: invalidToken('The lifetime of the access token is longer than accepted here.'),
   sender_constrained: invalidToken(
-    'The access token is bound to a key of its client: a plain bearer token is expected.',
+    'The access token is bound to a key of its client: it is not accepted as a plain bearer token.',
   ),
+  binding_required: invalidToken('The access token is not bound to a key of its client: a bound one is expected.'),
+  wrong_binding: invalidToken('The access token is bound to another key than the one that the request proves.'),
+  invalid_dpop_proof: {
+    status: 401,
+    error: 'invalid_dpop_proof',
+    title: 'Invalid DPoP proof',
+    detail: 'The DPoP header is missing, or its proof is not valid for this request.',
+  },
+  dpop_nonce_required: {
+    status: 401,
+    error: 'use_dpop_nonce',
+    title: 'DPoP nonce required',
+    detail: 'Make a new proof that contains the nonce in the DPoP-Nonce header of this response.',
+  },
   generation_missing: invalidToken('The access token carries no generation of its client credential.'),
   generation_invalid: invalidToken('The generation in the access token is not valid.'),
   superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),
@@ -87,6 +101,11 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
     title: 'Introspection unavailable',
     detail: 'The access token cannot be verified at the moment: its issuer cannot be asked about it.',
   },
+  replay_store_unavailable: {
+    status: 503,
+    title: 'Replay store unavailable',
+    detail: 'The DPoP proof cannot be verified at the moment: whether it was used before is not known.',
+  },
 };
 
 /** What differs from an ordinary refusal of the test app. */
@@ -96,19 +115,27 @@ export interface RefusalDetails {
   readonly resourceMetadata?: string;
   readonly retryAfter?: number;
   readonly requestId?: string;
+  /** Whether the request used the DPoP scheme, or the gate also accepts it. Default: the gate does not know it. */
+  readonly dpop?: 'used' | 'accepted';
 }
+
+/** Algorithms that a gate accepts for proofs by default. */
+const PROOF_ALGORITHMS = 'ES256 ES384 EdDSA PS256 RS256';
 
 /** The exact challenge of a reason; `undefined` for an outage, which has none. */
 export function challengeOf(
   reason: Reason,
-  { realm = 'api', scopes, resourceMetadata }: RefusalDetails = {},
+  { realm = 'api', scopes, resourceMetadata, dpop }: RefusalDetails = {},
 ): string | undefined {
   const { status, error, detail } = WIRE[reason];
   if (status >= 500) return undefined;
   const named = error === undefined ? '' : `, error="${error}", error_description="${detail}"`;
   const scope = scopes ? `, scope="${scopes.join(' ')}"` : '';
   const metadata = resourceMetadata === undefined ? '' : `, resource_metadata="${resourceMetadata}"`;
-  return `Bearer realm="${realm}"${named}${scope}${metadata}`;
+  const parameters = `realm="${realm}"${named}${scope}${metadata}`;
+  const algs = `algs="${PROOF_ALGORITHMS}"`;
+  if (dpop === 'used') return `DPoP ${parameters}, ${algs}`;
+  return `Bearer ${parameters}${dpop === undefined ? '' : `, DPoP ${algs}`}`;
 }
 
 /** The exact problem body of a reason. */

@@ -11,7 +11,7 @@ const RULES: ClaimRules = {
   clientIds: undefined,
   clockToleranceMs: 10_000,
   maxTokenAgeMs: 86_400_000,
-  acceptSenderConstrained: false,
+  confirmations: [],
 };
 const KEYCLOAK: Partial<ClaimRules> = { preset: PRESETS.keycloak };
 const COGNITO: Partial<ClaimRules> = { preset: PRESETS.cognito, audiences: false };
@@ -150,7 +150,8 @@ describe('checkClaims', () => {
     ['one audience of two', { aud: ['x', AUDIENCE] }, {}],
     ['a client that is accepted', {}, { clientIds: ['x', 'pos-17'] }],
     ['an iat at the tolerance', { iat: NOW + 10 }, {}],
-    ['a bound token where the option says so', { cnf: { jkt: 'x' } }, { acceptSenderConstrained: true }],
+    ['a bound token whose proof is checked later', { cnf: { jkt: 'x' } }, { confirmations: ['jkt'] }],
+    ['one with two bindings', { cnf: { jkt: 'x', 'x5t#S256': 'y' } }, { confirmations: ['jkt', 'x5t#S256'] }],
     ['the longest life', { iat: NOW, exp: NOW + 86_400 }, {}],
   ])('accepts %s', (_what, changes, rules) => {
     expect(outcome(changes, rules)).toMatchObject({ clientId: 'pos-17' });

@@ -19,7 +19,7 @@ function verifier(options: Partial<VerifierOptions> = {}): TokenVerifier {
     clientIds: undefined,
     clockToleranceMs: 10_000,
     maxTokenAgeMs: 86_400_000,
-    acceptSenderConstrained: false,
+    confirmations: [],
   };
   const signatures = signatureQueue();
   return tokenVerifier({ rules, algorithms: ['ES256'], keys, signatures, clock: () => NOW_MS, ...options });

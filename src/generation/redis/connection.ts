@@ -50,19 +50,20 @@ const CLUSTER_MEMBERS = ['isCluster', 'masters', 'getMasterNode'] as const;
 /**
  * Recognizes a client by its shape.
  *
+ * @param factory - what the client was given to, for the message
  * @throws TypeError when it is neither of ioredis nor of node-redis, or of a cluster.
  */
-export function redisConnection(client: RedisClient): RedisConnection {
+export function redisConnection(client: RedisClient, factory = 'redisGenerations'): RedisConnection {
   const shape = ((client as RedisClient | undefined) ?? {}) as Record<string, unknown>;
   if (CLUSTER_MEMBERS.some((name) => Boolean(shape[name]))) {
     throw new TypeError(
-      'redisGenerations(): option "client" must be connected to one server, the primary; got a client of several',
+      `${factory}(): option "client" must be connected to one server, the primary; got a client of several`,
     );
   }
   if (typeof shape['call'] === 'function' && 'status' in shape) return ofIoredis(client as IoredisClient);
   if (typeof shape['sendCommand'] === 'function' && 'isReady' in shape) return ofNodeRedis(client as NodeRedisClient);
   const expected = 'a client of ioredis or of redis (node-redis)';
-  throw new TypeError(`redisGenerations(): option "client" must be ${expected}, got ${describe(client)}`);
+  throw new TypeError(`${factory}(): option "client" must be ${expected}, got ${describe(client)}`);
 }
 
 function ofIoredis(client: IoredisClient): RedisConnection {

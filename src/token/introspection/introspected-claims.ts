@@ -29,11 +29,11 @@ export function introspectedClaimsVerifier(rules: ClaimRules, clock: Clock): Cla
   };
 }
 
-function checkKind(kind: unknown, { acceptSenderConstrained }: ClaimRules): void {
+function checkKind(kind: unknown, { confirmations }: ClaimRules): void {
   if (kind === undefined) return;
   const name = typeof kind === 'string' ? kind.toLowerCase() : undefined;
   if (name === 'dpop') {
-    if (!acceptSenderConstrained) throw new AuthError('sender_constrained');
+    if (!confirmations.includes('jkt')) throw new AuthError('sender_constrained');
   } else if (name === undefined || !ACCESS_TOKEN_KINDS.includes(name)) {
     throw new AuthError('wrong_type', { privateDetail: 'the introspection response is about another kind of token' });
   }

@@ -1,0 +1,128 @@
+import { X509Certificate, createHash } from 'node:crypto';
+import { BlockList, isIP } from 'node:net';
+import { LRUCache } from 'lru-cache';
+import { NO_OPTIONS } from '../../core/objects';
+import { isList, readOptions } from '../../core/options';
+import type { PossessionRequest } from './request';
+
+/** How tokens are accepted that are bound to a client certificate (RFC 8705). */
+export interface MtlsOptions {
+  /** Refuses tokens that are not bound to a certificate. Default `false`: bearer tokens are accepted as well. */
+  readonly required?: boolean | undefined;
+  /**
+   * Header in which a proxy forwards the certificate of the client: `client-cert` (RFC 9440), or one with PEM, percent-encoded
+   * (nginx, AWS), or base64 of DER. The proxy must remove it from the requests of clients. Default: the certificate of
+   * the TLS connection, which the server requests with `requestCert: true`.
+   */
+  readonly header?: string | undefined;
+  /** Addresses of these proxies, such as `10.0.0.0/8`; from any other one the header is not read. Required with `header`. */
+  readonly trustedProxies?: readonly string[] | undefined;
+}
+
+/** Checked options. */
+export interface MtlsSettings {
+  readonly required: boolean;
+  /** Lower case. */
+  readonly header: string | undefined;
+  readonly trustedProxies: BlockList;
+}
+
+/** SHA-256 thumbprint of the client certificate of a request, as `x5t#S256` has it; `undefined` without a certificate. */
+export type CertificateReader = (request: PossessionRequest) => string | undefined;
+
+const ONE_PEM = /^-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/;
+/** Node refuses larger headers by default, and all of them together. */
+const MAX_HEADER_LENGTH = 16_384;
+
+/**
+ * Checks the option `mtls` of `authenticate()`.
+ *
+ * @throws TypeError
+ */
+export function readMtls(options: MtlsOptions): MtlsSettings {
+  const read = readOptions('authenticate', options, ['required', 'header', 'trustedProxies'], 'mtls');
+  const header = read.string('header')?.toLowerCase();
+  if (header !== undefined && !/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(header)) read.refuse('header', 'the name of a header');
+  const given: unknown = read.has('trustedProxies') ? options.trustedProxies : [];
+  const trustedProxies = new BlockList();
+  const expected = 'an array of IP addresses and ranges such as 10.0.0.0/8';
+  if (!isList(given) || !given.every((range) => addRange(trustedProxies, range))) {
+    return read.refuse('trustedProxies', expected);
+  }
+  if ((header === undefined) !== (given.length === 0)) {
+    throw new TypeError('authenticate(): options "mtls.header" and "mtls.trustedProxies" must be given together');
+  }
+  return { required: read.boolean('required', false), header, trustedProxies };
+}
+
+/** Makes the reader of client certificates. */
+export function certificateReader({ header, trustedProxies }: MtlsSettings): CertificateReader {
+  if (header === undefined) return thumbprintOfConnection;
+  const thumbprints = new LRUCache<string, string>({ max: 1_000 });
+
+  return function thumbprintFromProxy({ headers, socket }) {
+    const value = Object.hasOwn(headers, header) ? headers[header] : undefined;
+    if (typeof value !== 'string' || value.length > MAX_HEADER_LENGTH) return undefined;
+    if (!isTrusted(trustedProxies, socket?.remoteAddress)) return undefined;
+    const known = thumbprints.get(value, NO_OPTIONS);
+    if (known !== undefined) return known;
+    const thumbprint = thumbprintOf(value);
+    if (thumbprint !== undefined) thumbprints.set(value, thumbprint, NO_OPTIONS);
+    return thumbprint;
+  };
+}
+
+/** A connection keeps its certificate. */
+const ofConnections = new WeakMap<object, string>();
+
+function thumbprintOfConnection({ socket }: PossessionRequest): string | undefined {
+  if (typeof socket?.getPeerX509Certificate !== 'function') return undefined;
+  const known = ofConnections.get(socket);
+  if (known !== undefined) return known;
+  const certificate = socket.getPeerX509Certificate();
+  if (!certificate) return undefined;
+  const thumbprint = hash(certificate);
+  ofConnections.set(socket, thumbprint);
+  return thumbprint;
+}
+
+function thumbprintOf(value: string): string | undefined {
+  try {
+    return hash(new X509Certificate(decode(value)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Exactly one certificate: a proxy that appends its header to one of the client would let the client choose. */
+function decode(value: string): string | Buffer {
+  // RFC 9440 section 2.1: a byte sequence of RFC 8941, base64 between colons.
+  const base64 = /^:([A-Za-z0-9+/]+={0,2}):$/.exec(value)?.[1] ?? /^[A-Za-z0-9+/]+={0,2}$/.exec(value)?.[0];
+  if (base64 !== undefined) return Buffer.from(base64, 'base64');
+  const pem = decodeURIComponent(value);
+  if (ONE_PEM.test(pem)) return pem;
+  throw new TypeError('not one certificate');
+}
+
+/** RFC 8705 section 3.1: base64url of the SHA-256 hash of the DER encoding. */
+function hash({ raw }: X509Certificate): string {
+  return createHash('sha256').update(raw).digest('base64url');
+}
+
+function addRange(ranges: BlockList, range: unknown): boolean {
+  const [address = '', prefix, ...rest] = String(range).split('/');
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+  const bits = family === 'ipv6' ? 128 : 32;
+  if (typeof range !== 'string' || isIP(address) === 0 || rest.length > 0) return false;
+  if (prefix === undefined) ranges.addAddress(address, family);
+  else if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) return false;
+  else ranges.addSubnet(address, Number(prefix), family);
+  return true;
+}
+
+/** A server on `::` sees the address of an IPv4 client as `::ffff:10.0.0.1`. */
+function isTrusted(ranges: BlockList, remoteAddress = ''): boolean {
+  const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '');
+  const version = isIP(address);
+  return version !== 0 && ranges.check(address, version === 6 ? 'ipv6' : 'ipv4');
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { AuthError } from '../../core/auth-error';
+import { isObject, ownValue } from '../../core/objects';
+import type { Algorithm } from '../algorithms';
+import { checkHeader, parseToken } from '../jws';
+import { importJwk, toVerificationKey, unsuitable } from '../keys/jwk';
+import type { VerificationKey } from '../keys/jwk';
+import { verifySignature } from '../signature';
+
+/** A proof whose signature and form are good; its claims are not compared with the request yet. */
+export interface DpopProof {
+  /** SHA-256 thumbprint of its key (RFC 7638). */
+  readonly thumbprint: string;
+  readonly id: string;
+  readonly method: string;
+  readonly url: string;
+  readonly issuedAtMs: number;
+  readonly tokenHash: string;
+  readonly nonce: string | undefined;
+}
+
+interface ProofKey {
+  readonly key: VerificationKey;
+  readonly thumbprint: string;
+}
+
+const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
+const MAX_ID_LENGTH = 512;
+/** Members of a thumbprint, in their order (RFC 7638 section 3.2, RFC 8037 section 2). */
+const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  EC: ['crv', 'kty', 'x', 'y'],
+  OKP: ['crv', 'kty', 'x'],
+  RSA: ['e', 'kty', 'n'],
+};
+/** Keys by the header that contains them: all proofs of a client have the same one. */
+const keys = new WeakMap<object, ProofKey>();
+
+/**
+ * Reads a DPoP proof and verifies its signature with the key that it contains (RFC 9449 section 4.3, checks 2 to 7).
+ *
+ * @throws AuthError `invalid_dpop_proof`
+ */
+export function verifyProof(raw: string, algorithms: ReadonlySet<Algorithm>): DpopProof {
+  try {
+    const proof = parseToken(raw);
+    const { algorithm } = checkHeader(proof.header, { algorithms, types: PROOF_TYPES });
+    const { key, thumbprint } = keys.get(proof.header) ?? readKey(proof.header);
+    if (!key.algorithms.includes(algorithm)) throw invalidProof('alg does not fit the key');
+    verifySignature(proof, key.key, algorithm);
+    return { thumbprint, ...readClaims(proof.claims) };
+  } catch (error) {
+    if (!(error instanceof AuthError) || error.reason === 'invalid_dpop_proof') throw error;
+    throw new AuthError('invalid_dpop_proof', {
+      privateDetail: error.privateDetail ?? error.reason,
+      cause: error.cause,
+    });
+  }
+}
+
+/** Hash of an access token as `ath` has it (RFC 9449 section 4.2). */
+export function accessTokenHash(token: string): string {
+  return createHash('sha256').update(token, 'latin1').digest('base64url');
+}
+
+export function invalidProof(privateDetail: string): AuthError {
+  return new AuthError('invalid_dpop_proof', { privateDetail });
+}
+
+function readKey(header: Readonly<Record<string, unknown>>): ProofKey {
+  const jwk = ownValue(header, 'jwk');
+  const fault = unsuitable(jwk);
+  if (fault !== undefined || !isObject(jwk)) throw invalidProof(`jwk: ${fault}`);
+  const imported = importJwk(jwk);
+  const key = imported ? toVerificationKey(jwk, imported) : 'it is not a key';
+  if (typeof key === 'string') throw invalidProof(`jwk: ${key}`);
+  const known = { key, thumbprint: thumbprintOf(key) };
+  keys.set(header, known);
+  return known;
+}
+
+/** Of the key as Node exports it: another spelling of its numbers is the same key. */
+function thumbprintOf({ key }: VerificationKey): string {
+  const jwk = key.export({ format: 'jwk' });
+  const members = (THUMBPRINT_MEMBERS[jwk.kty ?? ''] ?? []).map((name) => [name, jwk[name]]);
+  return createHash('sha256')
+    .update(JSON.stringify(Object.fromEntries(members)))
+    .digest('base64url');
+}
+
+function readClaims(claims: Readonly<Record<string, unknown>>): Omit<DpopProof, 'thumbprint'> {
+  const issuedAt = ownValue(claims, 'iat');
+  if (typeof issuedAt !== 'number' || !Number.isFinite(issuedAt)) throw invalidProof('iat is not a number');
+  const id = text(claims, 'jti');
+  if (id.length > MAX_ID_LENGTH) throw invalidProof(`jti is longer than ${MAX_ID_LENGTH} characters`);
+  return {
+    id,
+    method: text(claims, 'htm'),
+    url: text(claims, 'htu'),
+    issuedAtMs: issuedAt * 1000,
+    tokenHash: text(claims, 'ath'),
+    nonce: Object.hasOwn(claims, 'nonce') ? text(claims, 'nonce') : undefined,
+  };
+}
+
+function text(claims: Readonly<Record<string, unknown>>, name: string): string {
+  const value = ownValue(claims, name);
+  if (typeof value === 'string' && value !== '') return value;
+  throw invalidProof(`${name} is missing or not a string`);
+}
