@@ -56,5 +56,10 @@ export const PRESETS = {
   cognito: { ...PLAIN, types: [undefined, 'jwt'], fixedClaims: { token_use: 'access' }, audienceCanBeAbsent: true },
   hydra: { ...PLAIN, scopeClaims: ['scp', 'scope'] },
   openiddict: { ...RFC9068, requiredClaims: ['aud', 'sub', 'client_id'], generationClaim: 'iat' },
-  ping: { ...RFC9068, types: ['at+jwt', 'jwt'], requiredClaims: ['aud', 'client_id'], generationClaim: 'iat' },
+  ping: {
+    ...RFC9068,
+    types: ['at+jwt', 'jwt', undefined],
+    requiredClaims: ['aud', 'client_id'],
+    generationClaim: 'iat',
+  },
 } as const satisfies Record<PresetName, Preset>;

@@ -93,7 +93,13 @@ describe('presets: tokens as authorization servers make them', () => {
     ['cognito', 'no token_use', { claims: { token_use: undefined } }, 'invalid_claims'],
     ['hydra', 'an empty aud', { claims: { aud: [] } }, 'wrong_audience'],
     ['hydra', 'no typ', { typ: undefined }, 'wrong_type'],
-    ['ping', 'no typ', { typ: undefined }, 'wrong_type'],
+    ['ping', 'another typ', { typ: 'logout+jwt' }, 'wrong_type'],
+    [
+      'ping',
+      'the payload of an ID token of PingOne',
+      { typ: undefined, claims: { client_id: undefined, aud: 'pos-17', nonce: 'n' } },
+      'invalid_claims',
+    ],
     ['ping', 'no aud', { claims: { aud: undefined } }, 'invalid_claims'],
   ];
   it.each(rows)('%s refuses %s', async (preset, _what, changes, reason) => {

@@ -232,6 +232,14 @@ export const VENDOR_TOKENS: readonly VendorToken[] = [
     ...pos,
   },
   {
+    name: 'PingOne: no typ, as before 2027-03-02',
+    preset: 'ping',
+    typ: undefined,
+    claims: { ...common, aud: [AUDIENCE], client_id: 'pos-17', scope: SCOPES.join(' '), jti: '1' },
+    audience: AUDIENCE,
+    ...pos,
+  },
+  {
     name: 'PingFederate: JWT',
     preset: 'ping',
     typ: 'JWT',
