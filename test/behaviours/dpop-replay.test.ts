@@ -102,9 +102,9 @@ describe('the store in memory', () => {
   it('does not take an ended proof for new after the clock stepped back', () => {
     const time = fakeTime(0);
     const store = memoryReplayStore({ clock: time.clock });
-    store.remember('a', 10);
+    void store.remember('a', 10);
     time.step(10);
-    store.remember('b', 30);
+    void store.remember('b', 30);
     time.step(-10);
     expect([store.remember('a', 10), store.remember('c', 11)]).toEqual([false, true]);
   });

@@ -7,7 +7,7 @@ function fakeClient(reply: () => unknown): { client: IoredisClient; commands: st
   const commands: string[][] = [];
   const client = {
     status: 'ready',
-    call: async (...command: string[]) => (commands.push(command), reply()),
+    call: (...command: string[]) => (commands.push(command), Promise.resolve(reply())),
   };
   return { client: client as unknown as IoredisClient, commands };
 }

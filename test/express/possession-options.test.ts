@@ -1,10 +1,9 @@
 import { authenticate } from '../../src';
-import type { AuthenticateOptions } from '../../src';
 import { AUDIENCE, ISSUER } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
 
 const make = (options: object): unknown =>
-  authenticate({ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), ...options } as AuthenticateOptions);
+  authenticate({ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), ...options });
 const BASE = { baseUrl: 'https://api.test' };
 const URL_EXPECTED =
   'option "dpop.baseUrl" must be the public http(s) URL of the root of the app, as clients have it (or set "resource")';

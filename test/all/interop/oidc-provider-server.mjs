@@ -46,6 +46,12 @@ function provider(issuer) {
       clientCredentials: { enabled: true },
       introspection: { enabled: true },
       revocation: { enabled: true },
+      mTLS: {
+        enabled: true,
+        certificateBoundAccessTokens: true,
+        // As behind a proxy.
+        getCertificate: (ctx) => decodeURIComponent(ctx.get('x-client-certificate')) || undefined,
+      },
       resourceIndicators: {
         defaultResource: () => audiences[0],
         getResourceServerInfo: (_ctx, resource) => ({

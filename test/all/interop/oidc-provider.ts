@@ -8,6 +8,8 @@ export interface ProviderClient {
   readonly client_secret: string;
   readonly scope: string;
   readonly token_endpoint_auth_method: 'client_secret_basic' | 'client_secret_post';
+  /** Binds its tokens to the certificate of the token request (RFC 8705). */
+  readonly tls_client_certificate_bound_access_tokens?: boolean;
 }
 
 /** oidc-provider in a process of its own. */
