@@ -48,6 +48,16 @@ const ISSUERS: readonly (readonly [PresetName, RegExp])[] = [
   ['ping', /^https:\/\/auth\.pingone\.[^/]+\//],
 ];
 
+/** Paths of key sets that only one family has; the embedded token server, on http:, has the one of IdentityServer too. */
+const KEY_SETS: readonly (readonly [PresetName, RegExp])[] = [
+  ['keycloak', /\/protocol\/openid-connect\/certs$/],
+  ['okta', /\/oauth2\/[^/]+\/v1\/keys$/],
+  ['entra', /\/discovery\/(?:v2\.0\/)?keys$/],
+  ['identityserver', /^https:.*\/\.well-known\/openid-configuration\/jwks$/],
+  ['openiddict', /\/\.well-known\/jwks$/],
+  ['ping', /\/pf\/JWKS$/],
+];
+
 /** The preset whose authorization servers make such tokens, if their shape shows it. */
 export function recognizeToken({
   header,
@@ -59,8 +69,10 @@ export function recognizeToken({
   return typeof issuer === 'string' ? recognizeIssuer(issuer) : undefined;
 }
 
-/** The preset of an issuer whose URL shows it. */
-export function recognizeIssuer(issuer: string): Recognition | undefined {
+/** The preset of an issuer whose URL shows it, or that of its key set. */
+export function recognizeIssuer(issuer: string, jwksUri = ''): Recognition | undefined {
   const row = ISSUERS.find(([, pattern]) => pattern.test(issuer));
-  return row && { preset: row[0], signs: ['iss is a URL of that vendor'] };
+  if (row) return { preset: row[0], signs: ['iss is a URL of that vendor'] };
+  const keySet = KEY_SETS.find(([, pattern]) => pattern.test(jwksUri));
+  return keySet && { preset: keySet[0], signs: ['the key set has a path of that vendor'] };
 }

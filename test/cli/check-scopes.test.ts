@@ -92,5 +92,6 @@ describe.each(BROKEN)('a token without scopes that has %s', (_what, env, claims,
   it('is refused for a route, and explain names the same variable', async () => {
     const shown = await lines(env, claims, 'explain', '-', '--scope', 'orders:read');
     expect(shown.find((line) => line.startsWith('what to do: '))).toContain(fix);
+    expect(shown).toContain('missing scopes: orders:read');
   });
 });

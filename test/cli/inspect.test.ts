@@ -83,6 +83,18 @@ describe('check', () => {
     });
   });
 
+  it('recognizes an authorization server by the key set that its metadata names', async () => {
+    const jwks_uri = `${AUTH_URL}/.well-known/openid-configuration/jwks`;
+    const { exitCode, stdout } = await scene({
+      respond: ({ url }) => json(200, url === jwks_uri ? keys : { issuer: AUTH_URL, jwks_uri }),
+    }).run('check');
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(
+      `ok      preset: rfc9068, and ${AUTH_URL} looks like identityserver: if its tokens are refused, set TILLGATE_PRESET=identityserver\n`,
+    );
+  });
+
   it('says what to do when the metadata names another issuer', async () => {
     const { exitCode, stdout } = await scene({ env: { TILLGATE_ISSUER: `${AUTH_URL}/` } }).run('check');
 

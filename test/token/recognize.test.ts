@@ -51,3 +51,20 @@ it.each<[string, PresetName | undefined]>([
   expect(recognizeIssuer(issuer)).toEqual(recognition);
   expect(fromShape({ iss: issuer })).toEqual(recognition);
 });
+
+it.each<[string, PresetName | undefined]>([
+  ['https://sso.test/auth/protocol/openid-connect/certs', 'keycloak'],
+  ['https://login.test/oauth2/aus1/v1/keys', 'okta'],
+  ['https://login.test/oauth2/v1/keys', undefined],
+  ['https://login.test/1/discovery/v2.0/keys', 'entra'],
+  ['https://login.test/1/discovery/keys', 'entra'],
+  ['https://login.test/.well-known/openid-configuration/jwks', 'identityserver'],
+  ['http://127.0.0.1:4000/.well-known/openid-configuration/jwks', undefined],
+  ['https://login.test/.well-known/jwks', 'openiddict'],
+  ['https://login.test/.well-known/jwks.json', undefined],
+  ['https://login.test/pf/JWKS', 'ping'],
+])('knows the vendor of the key set %s: %s', (jwksUri, preset) => {
+  const recognition = preset && { preset, signs: ['the key set has a path of that vendor'] };
+  expect(recognizeIssuer('https://login.test', jwksUri)).toEqual(recognition);
+  expect(recognizeIssuer('https://shop.auth0.com/', jwksUri)).toMatchObject({ preset: 'auth0' });
+});

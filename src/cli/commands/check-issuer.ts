@@ -22,14 +22,14 @@ type Issuer = GateStatus['issuers'][number];
 export async function issuerFindings(io: CliIo, settings: Settings, token?: string): Promise<readonly Finding[]> {
   const { introspection } = settings;
   const server = withDate(io);
-  const metadata = await metadataFinding(server.io, settings);
+  const { finding: metadata, jwksUri } = await metadataFinding(server.io, settings);
   if (!metadata.ok) return [metadata];
   const { gate, close } = openGate(server.io, settings);
   try {
     const issuer = await settled(gate);
     const findings = [
       metadata,
-      ...presetFindings(settings, token),
+      ...presetFindings(settings, jwksUri, token),
       ...clockFindings(server.aheadMs(), settings),
       ...(issuer ? [keysFinding(issuer), generationsFinding(issuer, settings)] : []),
       ...(introspection ? [await introspectionFinding(documentOf(server.io, settings), introspection)] : []),
@@ -65,26 +65,40 @@ function clockFindings(aheadMs: number | undefined, { clockToleranceSeconds }: S
   return [failed('clock', detail, 'synchronize both clocks (NTP), or raise TILLGATE_CLOCK_TOLERANCE_SECONDS')];
 }
 
-/** With a token its shape says more than the URL of the issuer. */
-function presetFindings({ issuer = '', preset }: Settings, token: string | undefined): readonly Finding[] {
-  const recognized = token === undefined ? recognizeIssuer(issuer) : undefined;
+/** With a token its shape says more than the URLs of the issuer. */
+function presetFindings(
+  settings: Settings,
+  jwksUri: string | undefined,
+  token: string | undefined,
+): readonly Finding[] {
+  const { issuer = '', preset } = settings;
+  const recognized = token === undefined ? recognizeIssuer(issuer, jwksUri) : undefined;
   if (!recognized || recognized.preset === preset) return [];
   const advice = `if its tokens are refused, set TILLGATE_PRESET=${recognized.preset}`;
   return [passed('preset', `${preset}, and ${issuer} looks like ${recognized.preset}: ${advice}`)];
 }
 
-async function metadataFinding(io: CliIo, settings: Settings): Promise<Finding> {
+/** What the metadata says: whether it can be used, and where the keys are. */
+interface Metadata {
+  readonly finding: Finding;
+  readonly jwksUri?: string;
+}
+
+async function metadataFinding(io: CliIo, settings: Settings): Promise<Metadata> {
   const { issuer = '', authUrl = issuer, jwksUri } = settings;
-  if (jwksUri !== undefined) return passed('issuer', `${issuer}, keys from ${jwksUri} without discovery`);
+  if (jwksUri !== undefined) {
+    return { finding: passed('issuer', `${issuer}, keys from ${jwksUri} without discovery`), jwksUri };
+  }
   try {
     const found = await discoverEndpoint('jwks_uri', documentOf(io, settings));
-    return passed('issuer', `metadata at ${authUrl} names ${issuer} and the key set ${found}`);
+    const detail = `metadata at ${authUrl} names ${issuer} and the key set ${found}`;
+    return { finding: passed('issuer', detail), jwksUri: found };
   } catch (error) {
     const { message } = error as Error;
     const fix = message.includes('names another issuer')
       ? 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte'
       : `check TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;
-    return failed('issuer', message, fix);
+    return { finding: failed('issuer', message, fix) };
   }
 }
 

@@ -62,10 +62,10 @@ export function contractProblems(file?: string): readonly string[] {
 }
 
 /** Whether the routes of the scaffold, their scopes and openapi.yaml agree. */
-export function contractFinding(): Finding {
+export function contractFinding(file?: string): Finding {
   if (installedVersion('js-yaml') === undefined)
     return passed('contract', 'not checked: the scaffold is not installed');
-  const problems = contractProblems();
+  const problems = contractProblems(file);
   if (problems.length === 0) return passed('contract', 'routes, scopes and openapi.yaml agree');
   return failed('contract', problems.join('; '), 'change openapi.yaml or the table of resources until both agree');
 }

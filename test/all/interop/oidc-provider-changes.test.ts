@@ -92,3 +92,11 @@ describe('a key rotation at oidc-provider', () => {
     expectRefused(await api.get('/orders', withSecondKey), 'unknown_key');
   });
 });
+
+it('a token with a known key is accepted as before while oidc-provider is stopped', async () => {
+  api = await guardedApi(provider.issuer);
+  const token = await fetchToken();
+  expect(await statusOf(token)).toBe(200);
+  await provider.stop();
+  expect(await statusOf(token)).toBe(200);
+});
