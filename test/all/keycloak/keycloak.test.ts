@@ -132,6 +132,33 @@ async function newToken(): Promise<string> {
     await msUntilSuperseded(token);
   });
 
+  it('stamps a generation by a protocol mapper of the client, so that a newer token discards older ones', async () => {
+    const stamped = await guardedApi(keycloak.issuer, {
+      ...{ preset: 'keycloak', audience: AUDIENCE, generationClaim: 'generation' },
+    });
+    const mapper = (generation: number): object => ({
+      ...{ name: 'generation', protocol: 'openid-connect', protocolMapper: 'oidc-hardcoded-claim-mapper' },
+      config: {
+        ...{ 'claim.name': 'generation', 'claim.value': String(generation) },
+        ...{ 'jsonType.label': 'long', 'access.token.claim': 'true' },
+      },
+    });
+    const body = { clientId: 'till-11', secret: 'till-11-secret', serviceAccountsEnabled: true };
+    const scopes = { defaultClientScopes: ['commerce-api'], optionalClientScopes: ['orders:read'] };
+    const first = Date.now() - 60_000;
+    await keycloak.admin('/clients', 'POST', { ...body, ...scopes, protocolMappers: [mapper(first)] });
+    const earlier = await keycloak.token('till-11', 'till-11-secret', 'orders:read');
+    expect((await stamped.get('/orders', earlier)).body).toMatchObject({ clientId: 'till-11', generation: first });
+
+    const path = `/clients/${await internalId('till-11')}/protocol-mappers/models`;
+    const [{ id = '' } = {}] = (await keycloak.admin(path)) as { id?: string }[];
+    await keycloak.admin(`${path}/${id}`, 'PUT', { id, ...mapper(first + 1) });
+    const later = await keycloak.token('till-11', 'till-11-secret', 'orders:read');
+    expect((await stamped.get('/orders', later)).body).toMatchObject({ generation: first + 1 });
+    expectRefused(await stamped.get('/orders', earlier), 'superseded');
+    await stamped.close();
+  });
+
   it('is stopped, and tokens with a known key are accepted as before', async () => {
     const body = { clientId: 'till-10', secret: 'till-10-secret', serviceAccountsEnabled: true };
     const scopes = { defaultClientScopes: ['commerce-api'], optionalClientScopes: ['orders:read'] };
