@@ -11,6 +11,8 @@ export interface Cost {
   /** What is in the body. */
   readonly body: string;
   readonly cpuMs: number;
+  /** How many times as long as `JSON.parse` of the same body. */
+  readonly ofParsing: number;
 }
 
 /** The CPU time that the most expensive of the largest bodies takes, right or wrong, per operation; the worst one first. */
@@ -23,8 +25,9 @@ export function validationCosts(rounds: number): readonly Cost[] {
     if (!media?.example || !validate) return [];
     const all = [...largestBodies(media.example)].map(({ name, text }) => {
       const body: unknown = JSON.parse(text);
-      const times = Array.from({ length: rounds }, () => cpuMsOf(() => validate(body)));
-      return { operation: `${method} ${path}`, body: name, cpuMs: times.sort((a, b) => a - b)[rounds >> 1] ?? 0 };
+      const [parsing, validating] = medians(rounds, [() => JSON.parse(text) as unknown, () => validate(body)]);
+      const operation = `${method} ${path}`;
+      return { operation, body: name, cpuMs: validating, ofParsing: validating / parsing };
     });
     return all.sort(dearestFirst).slice(0, 1);
   });
@@ -39,12 +42,19 @@ export const validation: Suite = {
     const rows = validationCosts(rounds).slice(0, operations);
     return Promise.resolve(
       table(
-        ['operation', 'body', 'CPU, ms'],
-        rows.map(({ operation, body, cpuMs }) => [operation, body, round(cpuMs)]),
+        ['operation', 'body', 'CPU, ms', 'of JSON.parse'],
+        rows.map(({ operation, body, cpuMs, ofParsing }) => [operation, body, round(cpuMs), round(ofParsing)]),
       ),
     );
   },
 };
+
+/** The median CPU time of two pieces of work that run by turns. */
+function medians(rounds: number, [one, other]: readonly [() => unknown, () => unknown]): [number, number] {
+  const times = Array.from({ length: rounds }, () => [cpuMsOf(one), cpuMsOf(other)] as const);
+  const median = (values: number[]): number => values.sort((a, b) => a - b)[rounds >> 1] ?? 0;
+  return [median(times.map(([first]) => first)), median(times.map(([, second]) => second))];
+}
 
 function cpuMsOf(work: () => void): number {
   const before = process.cpuUsage();

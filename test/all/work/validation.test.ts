@@ -1,7 +1,10 @@
 import { validationCosts } from '../../../bench/hardening/validation';
 
-it('the largest body of every operation, right or wrong, is validated in under 20 ms of CPU', () => {
-  const costs = validationCosts(3);
+/** The worst takes some 100 times as long; a pattern that backtracks took 100,000 times. */
+const LIMIT = 500;
+
+it(`the largest body of every operation, right or wrong, is validated in under ${LIMIT} times of what JSON.parse takes`, () => {
+  const costs = validationCosts(1);
   expect(costs.length).toBeGreaterThan(20);
-  expect(costs.filter(({ cpuMs }) => cpuMs >= 20)).toEqual([]);
+  expect(costs.filter(({ ofParsing }) => ofParsing >= LIMIT)).toEqual([]);
 }, 120_000);
