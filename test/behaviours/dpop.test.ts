@@ -4,8 +4,8 @@ import type { Reason } from '../../src';
 import { BASE_URL, boundToken, callerKey, dpopApp, proof, publicJwk, thumbprint } from '../support/dpop';
 import type { ProofParts } from '../support/dpop';
 import { remember } from '../support/gate-app';
-import { hmacSigner, NOW, token } from '../support/issuer';
-import { newKey, testKey } from '../support/keys';
+import { AUDIENCE, hmacSigner, ISSUER, NOW, token } from '../support/issuer';
+import { jwks, newKey, testKey } from '../support/keys';
 import { rawServer } from '../support/raw-request';
 import { expectRefusal } from '../support/refusals';
 
@@ -34,6 +34,7 @@ describe('a token that is bound to a key by DPoP', () => {
     ['claims that are not known', { claims: { exp: NOW - 60, nbf: NOW + 60, aud: 'x', extra: { a: 1 } } }],
     ['the oldest iat', { claims: { iat: NOW - 69.999 } }],
     ['the latest iat', { claims: { iat: NOW + 10 } }],
+    ['a jti of 512 characters', { claims: { jti: 'x'.repeat(512) } }],
   ])('is accepted with %s', async (_what, parts) => {
     await dpopApp()
       .send({ proof: proof(parts) })
@@ -137,6 +138,9 @@ describe('a token that is bound to a key by DPoP', () => {
     for (const path of ['/v1/x/../orders', '/v1/x/%2e%2E/orders', '/v1/./orders']) {
       const head = [`GET ${path} HTTP/1.1`, `Authorization: DPoP ${boundToken()}`, `DPoP: ${proof()}`];
       expect((await server.send(head)).body.code).toBe('invalid_dpop_proof');
+      // Nothing that cannot be compared is the same.
+      const vague = [...head.slice(0, 2), `DPoP: ${proof({ url: 'x' })}`];
+      expect((await server.send(vague)).body.code).toBe('invalid_dpop_proof');
     }
     await server.close();
   });
@@ -155,6 +159,15 @@ describe('a token that is bound to a key by DPoP', () => {
     expectRefusal(await through.get(boundToken()), 'sender_constrained', through, { dpop: 'accepted' });
     const response = await through.get(boundToken()).set('DPoP', proof());
     expectRefusal(response, 'sender_constrained', through, { dpop: 'accepted' });
+    expect(through.log.at('info').at(-1)?.fields['detail']).toBe('the token came with the Bearer scheme');
+  });
+
+  it('may have a proof as early as the largest tolerance of the issuers', async () => {
+    const issuer = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()) };
+    const issuers = [issuer, { ...issuer, issuer: 'https://other.test', clockToleranceSeconds: 30 }];
+    const through = dpopApp({}, { issuers });
+    await through.send({ proof: proof({ claims: { iat: NOW + 30 } }) }).expect(200);
+    await through.send({ proof: proof({ claims: { iat: NOW + 30.001 } }) }).expect(401);
   });
 
   it('is refused where it is bound in another way as well', async () => {

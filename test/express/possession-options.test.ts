@@ -1,10 +1,13 @@
 import { authenticate } from '../../src';
+import { ALGORITHMS as KNOWN } from '../../src/token/algorithms';
+import { describe as named } from '../../src/core/options';
 import { AUDIENCE, ISSUER } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
 
 const make = (options: object): unknown =>
   authenticate({ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), ...options });
 const BASE = { baseUrl: 'https://api.test' };
+const SECRET = 'a string of at least 32 characters';
 const URL_EXPECTED =
   'option "dpop.baseUrl" must be the public http(s) URL of the root of the app, as clients have it (or set "resource")';
 
@@ -26,6 +29,15 @@ describe('the options dpop and mtls', () => {
       { dpop: { ...BASE, proofMaxAgeSeconds: 601 } },
       'option "dpop.proofMaxAgeSeconds" must be a number of seconds from 1 to 600, got 601',
     ],
+    ...[[], 'ES256', ['ES256', 'HS256']].map((algorithms): [object, string] => [
+      { dpop: { ...BASE, algorithms } },
+      `option "dpop.algorithms" must be an array with some of ${KNOWN.join(', ')}, got ${named(algorithms)}`,
+    ]),
+    [
+      { dpop: { ...BASE, nonce: { secret: Array.from({ length: 40 }, () => 'x') } } },
+      `option "dpop.nonce.secret" must be ${SECRET}`,
+    ],
+    [{ dpop: { baseUrl: 'x https://api.test' } }, `${URL_EXPECTED}, got "x https://api.test"`],
     [{ dpop: { ...BASE, nonce: 'x' } }, 'option "dpop.nonce" must be an object, got "x"'],
     [{ dpop: { ...BASE, nonce: { key: 'x' } } }, 'unknown option "dpop.nonce.key"; known are secret'],
     [
@@ -61,6 +73,7 @@ describe('the options dpop and mtls', () => {
     [{ dpop: BASE, mtls: {} }],
     [{ dpop: { baseUrl: 'http://localhost:4000/shop/' } }],
     [{ dpop: {}, resource: 'https://api.test/v1' }],
+    [{ dpop: { baseUrl: 'https://api.test//', nonce: { secret: 'exactly thirty-two characters...' } } }],
     [{ dpop: { ...BASE, nonce: false, algorithms: ['ES256'], proofMaxAgeSeconds: 1 } }],
     [{ mtls: { header: 'Client-Cert', trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'] } }],
   ])('%j is accepted', (options) => {

@@ -11,6 +11,7 @@ describe('the plan of the mutation tests', () => {
   it('covers every layer that decides about a request or a token', () => {
     expect(Object.keys(plan.folders).sort()).toEqual([
       'src/auth-server',
+      'src/dpop',
       'src/express',
       'src/generation',
       'src/rate-limit',

@@ -19,6 +19,8 @@ export interface ProofParts {
   readonly accessToken?: string;
   readonly header?: Members;
   readonly claims?: Members;
+  /** The payload as raw text, instead of `claims`. */
+  readonly payload?: string;
   /** Replaces the signer. */
   readonly sign?: (input: Buffer) => Buffer;
 }
@@ -56,7 +58,7 @@ export function proof(parts: ProofParts = {}): string {
   const header = { typ: 'dpop+jwt', alg: key.alg, jwk: publicJwk(key), ...parts.header };
   const ath = createHash('sha256').update(accessToken).digest('base64url');
   const claims = { jti: randomUUID(), htm: method, htu: url, iat: NOW, ath, ...parts.claims };
-  const input = `${base64url(JSON.stringify(header))}.${base64url(JSON.stringify(claims))}`;
+  const input = `${base64url(JSON.stringify(header))}.${base64url(parts.payload ?? JSON.stringify(claims))}`;
   return `${input}.${(parts.sign ?? signer(key.alg, key.privateKey))(Buffer.from(input)).toString('base64url')}`;
 }
 

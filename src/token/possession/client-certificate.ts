@@ -120,9 +120,8 @@ function addRange(ranges: BlockList, range: unknown): boolean {
   return true;
 }
 
-/** A server on `::` sees the address of an IPv4 client as `::ffff:10.0.0.1`. */
-function isTrusted(ranges: BlockList, remoteAddress = ''): boolean {
-  const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '');
+/** A server on `::` sees an IPv4 client as `::ffff:10.0.0.1`, which counts as `10.0.0.1`. */
+function isTrusted(ranges: BlockList, address = ''): boolean {
   const version = isIP(address);
   return version !== 0 && ranges.check(address, version === 6 ? 'ipv6' : 'ipv4');
 }
