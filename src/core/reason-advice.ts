@@ -150,7 +150,8 @@ export const REASON_ADVICE = {
     cause:
       'The authorization server says that the opaque access token is not active: expired, revoked or never issued.',
     caller: REQUEST_NEW_TOKEN,
-    operator: 'If new tokens are refused, check that the option `introspection` names the server that issues them.',
+    operator:
+      'If new tokens are refused, check that the option `introspection` (`TILLGATE_INTROSPECTION_URL`) names the server that issues them.',
   },
   insufficient_scope: {
     cause: 'The access token lacks a scope that this operation requires.',
@@ -176,7 +177,7 @@ export const REASON_ADVICE = {
     cause: 'The API cannot verify opaque tokens at the moment, because the introspection endpoint is not available.',
     caller: 'Keep the token and repeat the request after Retry-After.',
     operator:
-      'The log says why: the endpoint does not respond, or it refuses `clientId` and `clientSecret` of the option `introspection`.',
+      'The log says why: the endpoint does not respond, or it refuses `clientId` and `clientSecret` of the option `introspection` (`TILLGATE_INTROSPECTION_CLIENT_ID`, `TILLGATE_INTROSPECTION_CLIENT_SECRET`). `tillgate check` tries them.',
   },
   replay_store_unavailable: {
     cause: 'Whether the DPoP proof was used before is not known: the store of used proofs is full or does not respond.',

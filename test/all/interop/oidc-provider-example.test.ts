@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { run } from '../../../src/cli/run';
 import { started, stop } from '../setup/process';
+import { startTillgate } from '../setup/tillgate';
 import { freePort } from '../support/redis-server';
 
 const SERVER = join(__dirname, '../../../examples/oidc-provider/server.js');
@@ -29,15 +30,19 @@ async function token(resource: string): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
+/** The variables of an API that trusts the example. */
+const variables = () =>
+  ({
+    ...{ TILLGATE_ISSUER: issuer, TILLGATE_AUDIENCE: 'https://api.example.com' },
+    TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api',
+    TILLGATE_INTROSPECTION_CLIENT_SECRET: 'orders-api-secret',
+  }) as const;
+
 /** What `tillgate check` says about a token, with the variables of the example. */
 async function check(stdin: string): Promise<readonly string[]> {
   let stdout = '';
   const io = {
-    env: {
-      ...{ TILLGATE_ISSUER: issuer, TILLGATE_AUDIENCE: 'https://api.example.com' },
-      TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api',
-      TILLGATE_INTROSPECTION_CLIENT_SECRET: 'orders-api-secret',
-    },
+    env: variables(),
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stdout += text) },
     ...{ fetch, readStdin: () => Promise.resolve(stdin), untilStopped: () => Promise.resolve() },
@@ -62,3 +67,19 @@ it.each(['', '/opaque'])(
     );
   },
 );
+
+it('tillgate serve, with the same variables, accepts both kinds of tokens', async () => {
+  const tillgate = await startTillgate<{ base_url: string }>('serve', { ...variables(), TILLGATE_PORT: '0' });
+  const call = async (accessToken: string, path = '/v1/orders'): Promise<number> => {
+    const headers = { authorization: `Bearer ${accessToken}` };
+    return (await fetch(`${tillgate.report.base_url}${path}`, { headers })).status;
+  };
+  try {
+    const [jwt, opaque] = [await token('https://api.example.com'), await token('https://api.example.com/opaque')];
+    expect([await call(jwt), await call(opaque), await call(opaque, '/v1/menus')]).toEqual([200, 200, 403]);
+    expect(await call('x'.repeat(43))).toBe(401);
+    expect(tillgate.stdout() + tillgate.log()).not.toContain('orders-api-secret');
+  } finally {
+    await tillgate.stop();
+  }
+});
