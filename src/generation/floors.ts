@@ -1,3 +1,4 @@
+import { FloorTable, PARTS } from './floor-table';
 import { FIRST_TIME_MS } from './generation';
 import type { Floor } from './source';
 
@@ -25,22 +26,12 @@ export const KEPT_LONGER_MS = 3_600_000;
 const MIN_TRIM_INTERVAL_MS = 60_000;
 const FLOORS_PER_TRIM = 100_000;
 
-/** A power of two: a million floors in one map would block the event loop for 50 ms whenever it grows. */
-export const PARTS = 256;
-
-/** Part of a client id: by its end, where ids of one company differ. */
-export function partOf(clientId: string): number {
-  const { length } = clientId;
-  const hash = (clientId.charCodeAt(length - 1) * 31 + clientId.charCodeAt(length - 2)) * 31;
-  return (hash + clientId.charCodeAt(length - 3)) & (PARTS - 1);
-}
-
 /**
  * The lowest generation still accepted per client id, for one issuer. Floors merge by max, so order, repetition and
  * duplicates never matter.
  */
 export class Floors {
-  readonly #parts = Array.from({ length: PARTS }, () => new Map<string, number>());
+  readonly #table = new FloorTable();
   /** How long a floor is needed, in ms: older ones discard no token that could still be accepted. */
   readonly lifetimeMs: number;
   #trimmedMs = 0;
@@ -52,20 +43,16 @@ export class Floors {
   }
 
   get size(): number {
-    return this.#parts.reduce((sum, part) => sum + part.size, 0);
+    return this.#table.size;
   }
 
   get(clientId: string): number | undefined {
-    return this.#parts[partOf(clientId)]?.get(clientId);
+    return this.#table.get(clientId);
   }
 
   /** Raises one floor; returns whether it moved. */
   raise(clientId: string, generation: number): boolean {
-    const part = this.#parts[partOf(clientId)] as Map<string, number>;
-    const known = part.get(clientId);
-    if (known !== undefined && generation <= known) return false;
-    part.set(clientId, generation);
-    return true;
+    return this.#table.raise(clientId, generation);
   }
 
   /**
@@ -73,7 +60,9 @@ export class Floors {
    * tokens that live longer than `maxTokenAgeMs`. Generations that are not times never expire.
    */
   trim(nowMs: number): number {
-    return this.#parts.reduce((dropped, part) => dropped + this.#trimPart(part, nowMs), 0);
+    const { size } = this;
+    for (let part = 0; part < PARTS; part++) this.#trimPart(part, nowMs);
+    return size - this.size;
   }
 
   /**
@@ -87,36 +76,31 @@ export class Floors {
       this.#nextPart = 0;
     }
     for (let seen = 0; this.#nextPart < PARTS && seen < FLOORS_PER_TRIM; this.#nextPart++) {
-      const part = this.#parts[this.#nextPart] as Map<string, number>;
-      seen += part.size;
-      this.#trimPart(part, nowMs);
+      seen += this.#table.sizeOf(this.#nextPart);
+      this.#trimPart(this.#nextPart, nowMs);
     }
   }
 
-  #trimPart(part: Map<string, number>, nowMs: number): number {
-    const { size } = part;
-    for (const [clientId, floor] of part) {
-      if (floor >= FIRST_TIME_MS && floor + this.lifetimeMs < nowMs) part.delete(clientId);
-    }
-    return size - part.size;
+  #trimPart(part: number, nowMs: number): void {
+    this.#table.drop(part, (floor) => floor >= FIRST_TIME_MS && floor + this.lifetimeMs < nowMs);
   }
 }
 
 /** Floors in two arrays: a pair exists only while it is iterated, which saves a million small arrays per large read. */
 export class FloorList implements Iterable<Floor> {
-  readonly #clientIds: string[] = [];
-  readonly #generations: number[] = [];
+  readonly clientIds: string[] = [];
+  readonly generations: number[] = [];
 
   get length(): number {
-    return this.#clientIds.length;
+    return this.clientIds.length;
   }
 
   add(clientId: string, generation: number): void {
-    this.#clientIds.push(clientId);
-    this.#generations.push(generation);
+    this.clientIds.push(clientId);
+    this.generations.push(generation);
   }
 
   *[Symbol.iterator](): Generator<Floor, void, undefined> {
-    for (const [index, clientId] of this.#clientIds.entries()) yield [clientId, this.#generations[index] as number];
+    for (const [index, clientId] of this.clientIds.entries()) yield [clientId, this.generations[index] as number];
   }
 }

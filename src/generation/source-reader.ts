@@ -1,5 +1,6 @@
 import { withProgressLimit, withTimeLimit } from '../core/clock';
 import type { Schedule } from '../core/clock';
+import { FloorList } from './floors';
 import type { Floors } from './floors';
 import { FIRST_TIME_MS, isFloor, isGeneration } from './generation';
 import type { GenerationSentinel, GenerationSnapshot, GenerationSource } from './source';
@@ -99,6 +100,7 @@ export class SourceReader {
 
   /** Merges every valid floor, then rejects if some were not valid. */
   async #merge(floors: Iterable<unknown>): Promise<void> {
+    if (floors instanceof FloorList) return this.#mergeList(floors);
     let count = 0;
     let refused = 0;
     for (const floor of floors) {
@@ -112,6 +114,17 @@ export class SourceReader {
       if (floor[1] < FIRST_TIME_MS) this.#hasCounters = true;
     }
     if (refused > 0) throw new SourceError(`the snapshot has ${refused} entries that are not [client id, generation]`);
+  }
+
+  /** The floors of our own sources are valid, and are merged without a pair for each. */
+  async #mergeList({ clientIds, generations }: FloorList): Promise<void> {
+    const { floors } = this.#options;
+    for (let at = 0; at < clientIds.length; at++) {
+      if (at % FLOORS_PER_TURN === 0 && at > 0) await new Promise((resolve) => setImmediate(resolve));
+      const generation = generations[at] as number;
+      floors.raise(clientIds[at] as string, generation);
+      if (generation < FIRST_TIME_MS) this.#hasCounters = true;
+    }
   }
 
   /** A store that removes floors earlier than this process needs them would let discarded tokens pass. */

@@ -8,6 +8,8 @@ import type { Load } from '../source-url';
 export interface IoredisClient {
   readonly status: string;
   call(command: string, ...args: string[]): Promise<unknown>;
+  /** For large replies, whose text would be decoded for nothing. */
+  callBuffer?(command: string, ...args: string[]): Promise<unknown>;
   subscribe(...channels: string[]): Promise<unknown>;
   duplicate(): IoredisClient;
   disconnect(): void;
@@ -33,6 +35,8 @@ export type RedisClient = IoredisClient | NodeRedisClient;
 /** One connection, made by either client. */
 export interface RedisConnection {
   send(args: readonly string[]): Promise<unknown>;
+  /** The same, for large replies: with a buffer for each text where the client has them without decoding. */
+  sendForBytes(args: readonly string[]): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   /** Calls `listener` whenever the connection breaks, also if the client reconnects by itself; returns a stop function. */
   onBreak(listener: (error: unknown) => void): () => void;
@@ -69,6 +73,8 @@ export function redisConnection(client: RedisClient, factory = 'redisGenerations
 function ofIoredis(client: IoredisClient): RedisConnection {
   return {
     send: ([command = '', ...args]) => client.call(command, ...args),
+    sendForBytes: ([command = '', ...args]) =>
+      client.callBuffer ? client.callBuffer(command, ...args) : client.call(command, ...args),
     subscribe(channel, listener) {
       client.on('message', (from, message) => {
         if (from === channel) listener(String(message));
@@ -84,6 +90,7 @@ function ofIoredis(client: IoredisClient): RedisConnection {
 function ofNodeRedis(client: NodeRedisClient): RedisConnection {
   return {
     send: (args) => client.sendCommand([...args]),
+    sendForBytes: (args) => client.sendCommand([...args]),
     subscribe: (channel, listener) => client.subscribe(channel, (message) => listener(String(message))),
     onBreak: (listener) => listenForBreaks(client, listener),
     duplicate() {
@@ -140,7 +147,8 @@ export function connectToRedis(url: string, purpose: RedisPurpose): RedisConnect
   const ioredis = loadIfInstalled(load, 'ioredis') as typeof Ioredis | undefined;
   if (ioredis) {
     const options = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: KEEP_ALIVE_MS, connectionName: name };
-    return withErrorListener(new ioredis.Redis(store.url, { ...options, ...purpose.ioredis }));
+    // RESP2: its flat lists of texts are parsed in half of the time of RESP3's pairs. ioredis 5 ignores it.
+    return withErrorListener(new ioredis.Redis(store.url, { ...options, ...purpose.ioredis, protocol: 2 }));
   }
   const nodeRedis = loadIfInstalled(load, 'redis') as typeof NodeRedis | undefined;
   if (nodeRedis) {

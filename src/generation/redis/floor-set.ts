@@ -1,37 +1,21 @@
 import { FloorList } from '../floors';
-import { FIRST_TIME_MS, isGeneration } from '../generation';
+import { FIRST_TIME_MS } from '../generation';
 import type { RedisCommands } from './commands';
+import { HORIZON, SENTINEL, isMark, pageOf, requireScore } from './page';
+import type { Page } from './page';
 import type { TakePage } from '../source';
 import { SourceError } from '../source-error';
 
-/** Members per command: 1 or 2 ms of the server's time and of ours. */
+/** Members per command: about a ms of the server's time and of ours. */
 export const PAGE = 1_000;
-
-/** Members per command of a whole read: twice as many, for half of the round trips. */
-const SCAN_PAGE = 2_000;
 
 /** For members that have come in since they were counted. */
 const SPARE = 10;
-
-/** Member of the sentinel: no client id is empty, and it is lost together with the set. */
-export const SENTINEL = '';
-
-/** Member of the horizon: the set is complete from its score on. No client id contains U+0000. */
-export const HORIZON = '\0horizon';
 
 /** Scores of the two members that are not floors; `undefined` if the set has none. */
 export interface Marks {
   readonly sentinel: number | undefined;
   readonly horizon: number | undefined;
-}
-
-/** One page of a larger read. */
-interface Page {
-  readonly floors: FloorList;
-  /** Members of the page, marks included. */
-  readonly size: number;
-  /** Score of the last member. */
-  readonly lastScore: number;
 }
 
 /** Reads the sorted set of one source; every failure is a `SourceError`. */
@@ -62,7 +46,7 @@ export class FloorSet {
   /** Counts the members with `from <= score < below`. */
   async count(from = -Infinity, below = Infinity): Promise<number> {
     const upTo = below === Infinity ? '+inf' : `(${below}`;
-    const reply = await this.#commands.run('ZCOUNT', this.key, from === -Infinity ? '-inf' : String(from), upTo);
+    const reply = await this.#commands.run('ZCOUNT', this.key, bound(from), upTo);
     const count = Number(reply);
     if (!Number.isSafeInteger(count)) throw new SourceError('Redis: ZCOUNT: the reply is not a number');
     return count;
@@ -94,33 +78,23 @@ export class FloorSet {
     return { sentinel: marks.get(SENTINEL), horizon: marks.get(HORIZON) };
   }
 
-  /**
-   * Hands over the whole set. ZSCAN returns every member that is in the set from its start to its end; its cursor is not
-   * valid on another server.
-   */
-  async scan(take: TakePage): Promise<void> {
-    let page = this.scanPage('0', SCAN_PAGE);
-    for (;;) {
-      const { floors, cursor } = await page;
-      if (cursor === '0') return take(floors);
-      // On its way while this page is merged.
-      page = this.scanPage(cursor, SCAN_PAGE);
-      page.catch(() => undefined);
-      await take(floors);
-    }
-  }
-
   async scanPage(from: string, count: number): Promise<Page & { readonly cursor: string }> {
-    const reply = await this.#commands.run('ZSCAN', this.key, from, 'COUNT', String(count));
+    const reply = await this.#commands.runForBytes('ZSCAN', this.key, from, 'COUNT', String(count));
     const [cursor, members] = Array.isArray(reply) ? (reply as unknown[]) : [];
     if (!Array.isArray(members)) throw new SourceError('Redis: ZSCAN: the reply is not a page');
     return { cursor: String(cursor), ...pageOf(members) };
   }
 
-  /** The score at a rank, counted from the highest one; `undefined` beyond the last. */
-  async scoreAt(rank: number): Promise<number | undefined> {
-    const { size, lastScore } = await this.#rankPage(rank, 1);
+  /** The score at a rank, counted from the highest one or from the lowest; `undefined` beyond the last. */
+  async scoreAt(rank: number, order: 'descending' | 'ascending' = 'descending'): Promise<number | undefined> {
+    const at = String(rank);
+    const { size, lastScore } = await this.#range(at, at, ...(order === 'descending' ? ['REV'] : []), 'WITHSCORES');
     return size === 0 ? undefined : lastScore;
+  }
+
+  /** The lowest members with `from <= score < below`, in ascending order. */
+  async window(from: number, below: number, limit: number): Promise<Page> {
+    return this.#range(bound(from), `(${bound(below)}`, 'BYSCORE', 'LIMIT', '0', String(limit), 'WITHSCORES');
   }
 
   /**
@@ -155,30 +129,13 @@ export class FloorSet {
   }
 
   async #range(...args: readonly string[]): Promise<Page> {
-    const reply = await this.#commands.run('ZRANGE', this.key, ...args);
+    const reply = await this.#commands.runForBytes('ZRANGE', this.key, ...args);
     if (!Array.isArray(reply)) throw new SourceError('Redis: ZRANGE: the reply is not a page');
-    // RESP3 has pairs, RESP2 a flat list.
-    return pageOf((reply as unknown[]).flat());
+    return pageOf(reply);
   }
 }
 
-function pageOf(members: readonly unknown[]): Page {
-  const floors = new FloorList();
-  let lastScore = 0;
-  for (let at = 0; at < members.length; at += 2) {
-    const member = String(members[at]);
-    lastScore = requireScore(members[at + 1]);
-    if (!isMark(member)) floors.add(member, lastScore);
-  }
-  return { floors, size: members.length / 2, lastScore };
-}
-
-function isMark(member: string): boolean {
-  return member === SENTINEL || member === HORIZON;
-}
-
-function requireScore(score: unknown): number {
-  const generation = Number(score);
-  if (!isGeneration(generation)) throw new SourceError('Redis: the set has a member whose score is not a generation');
-  return generation;
+/** A score as the bound of a range. */
+function bound(score: number): string {
+  return Number.isFinite(score) ? String(score) : score < 0 ? '-inf' : '+inf';
 }

@@ -5,6 +5,7 @@ import type { FloorSet, Marks } from './floor-set';
 import type { RedisSubscription } from './subscription';
 import type { GenerationSnapshot, TakePage } from '../source';
 import { SourceError } from '../source-error';
+import { readWhole } from './whole';
 
 /** Where floors are read from. */
 export interface RedisReaderOptions {
@@ -67,7 +68,7 @@ export function redisReader(
     const { breaks } = set;
     // Without a subscription the next read is whole too.
     const comparison = subscriptions.size > 0 ? await Comparison.begin(set, nowMs, wholeEveryMs) : undefined;
-    await set.scan(take);
+    await readWhole(set, take);
     // After the floors: the horizon is written before any are removed.
     const marks = await set.marks();
     await losses.found(marks);

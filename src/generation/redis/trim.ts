@@ -4,7 +4,7 @@ import type { Logger } from '../../core/logger';
 import { KEPT_LONGER_MS } from '../floors';
 import { FIRST_TIME_MS } from '../generation';
 import type { RedisCommands } from './commands';
-import { HORIZON } from './floor-set';
+import { HORIZON } from './page';
 import type { FloorSet } from './floor-set';
 import { describeFailure, noResponse } from '../source-error';
 

@@ -68,6 +68,10 @@ export class FakeRedis {
         .reverse()
         .flat();
     }
+    if (options[0] === 'WITHSCORES')
+      return this.#ascending()
+        .slice(Number(from), Number(to) + 1)
+        .flat();
     const [offset, count] = options.slice(2, 4).map(Number) as [number, number];
     return this.#between(from, to)
       .sort(inOrder)

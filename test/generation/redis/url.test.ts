@@ -44,7 +44,7 @@ describe('a redis: address', () => {
   it('makes an ioredis client when both packages are there', async () => {
     const { load, made, redis } = packages('ioredis', 'redis');
     const source = redisFromUrl('rediss://pos:hunter2@db.example:6380/3', { load });
-    const options = { connectTimeout: 5_000, keepAlive: 10_000, connectionName: 'tillgate' };
+    const options = { connectTimeout: 5_000, keepAlive: 10_000, connectionName: 'tillgate', protocol: 2 };
     expect(made).toEqual([['ioredis', 'rediss://pos:hunter2@db.example:6380/3', options]]);
     // An event without a listener would end the process.
     expect(() => redis.clients[0]?.emit('error', new Error('gone'))).not.toThrow();
