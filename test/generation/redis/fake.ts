@@ -1,12 +1,73 @@
 import { EventEmitter } from 'node:events';
 import type { IoredisClient } from '../../../src/generation/redis/connection';
 
+/** A member and its score, as Redis prints it. */
+type Entry = readonly [member: string, score: string];
+
+/** Scores by member, with their order, which is computed again only after a change. */
+class SortedSet extends Map<string, string> {
+  #entries: readonly Entry[] | undefined;
+  #ascending: readonly Entry[] | undefined;
+  #scores: readonly number[] = [];
+
+  override set(member: string, score: string): this {
+    this.#entries = this.#ascending = undefined;
+    return super.set(member, score);
+  }
+
+  override delete(member: string): boolean {
+    this.#entries = this.#ascending = undefined;
+    return super.delete(member);
+  }
+
+  override clear(): void {
+    this.#entries = this.#ascending = undefined;
+    super.clear();
+  }
+
+  /** In the order in which members were added. */
+  inserted(): readonly Entry[] {
+    return (this.#entries ??= [...this]);
+  }
+
+  ascending(): readonly Entry[] {
+    if (!this.#ascending) {
+      const scored = this.inserted().map((entry) => ({ entry, score: Number(entry[1]) }));
+      scored.sort((a, b) => a.score - b.score || (a.entry[0] < b.entry[0] ? -1 : 1));
+      this.#ascending = scored.map(({ entry }) => entry);
+      this.#scores = scored.map(({ score }) => score);
+    }
+    return this.#ascending;
+  }
+
+  /** Bounds as ZCOUNT takes them: numbers, `-inf`, `+inf`, a last one that is excluded as `(number`. */
+  between(from = '-inf', to = '+inf'): [start: number, end: number] {
+    const [low = NaN, high = NaN] = [from, to].map((bound) =>
+      Number(bound.replace('(', '').replace('inf', 'Infinity')),
+    );
+    this.ascending();
+    const start = this.#first((score) => score >= low);
+    const end = this.#first((score) => (to.startsWith('(') ? score >= high : score > high));
+    return [start, Math.max(start, end)];
+  }
+
+  /** Index of the first score of which `isReached` holds, as of all that follow. */
+  #first(isReached: (score: number) => boolean): number {
+    let [low, high] = [0, this.#scores.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isReached(this.#scores[middle]!)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
 /** What Redis does with the commands of the source: a sorted set, a channel, and a log of what was asked. */
 export class FakeRedis {
-  readonly scores = new Map<string, string>();
+  readonly scores = new SortedSet();
   readonly asked: string[] = [];
   readonly clients: FakeClient[] = [];
-  #sorted: (readonly [member: string, score: string])[] | undefined;
   role = 'master';
   /** Clock of the server. */
   timeMs = (): number => Infinity;
@@ -42,26 +103,9 @@ export class FakeRedis {
     return this.asked.splice(0).join(' ');
   }
 
-  #between(from = '-inf', to = '+inf'): (readonly [member: string, score: string])[] {
-    const [low = NaN, high = NaN] = [from, to].map((bound) =>
-      Number(bound.replace('(', '').replace('inf', 'Infinity')),
-    );
-    const isOpen = to.startsWith('(');
-    return [...this.scores].filter(([, text]) => {
-      const score = Number(text);
-      return score >= low && (isOpen ? score < high : score <= high);
-    });
-  }
-
-  /** In the order of the set; kept for the commands that are sent together. */
-  #ascending(): (readonly [member: string, score: string])[] {
-    if (!this.#sorted) queueMicrotask(() => (this.#sorted = undefined));
-    return (this.#sorted ??= [...this.scores].sort(inOrder));
-  }
-
   #range([, from = '', to = '', ...options]: readonly string[]): string[] {
     if (options[0] === 'REV') {
-      const ascending = this.#ascending();
+      const ascending = this.scores.ascending();
       const { length } = ascending;
       return ascending
         .slice(Math.max(0, length - 1 - Number(to)), Math.max(0, length - Number(from)))
@@ -73,16 +117,17 @@ export class FakeRedis {
         .slice(Number(from), Number(to) + 1)
         .flat();
     const [offset, count] = options.slice(2, 4).map(Number) as [number, number];
-    return this.#between(from, to)
-      .sort(inOrder)
-      .slice(offset, offset + count)
+    const [start, end] = this.scores.between(from, to);
+    return this.scores
+      .ascending()
+      .slice(start + offset, Math.min(end, start + offset + count))
       .flat();
   }
 
   /** A member keeps its place when its score rises. */
   #scan(from: number, count: number): [cursor: string, members: string[]] {
     const to = from + count;
-    return [to < this.scores.size ? String(to) : '0', [...this.scores].slice(from, to).flat()];
+    return [to < this.scores.size ? String(to) : '0', this.scores.inserted().slice(from, to).flat()];
   }
 
   reply(command: string, args: readonly string[]): unknown {
@@ -93,12 +138,17 @@ export class FakeRedis {
         return [this.role, 0, []];
       case 'TIME':
         return [String(Math.floor(this.timeMs() / 1_000)), '0'];
-      case 'ZCOUNT':
-        return this.#between(args[1], args[2]).length;
+      case 'ZCOUNT': {
+        const [start, end] = this.scores.between(args[1], args[2]);
+        return end - start;
+      }
       case 'ZRANGE':
         return this.#range(args);
       case 'ZREMRANGEBYSCORE':
-        return this.#between(args[1], args[2]).filter(([member]) => this.scores.delete(member)).length;
+        return this.scores
+          .ascending()
+          .slice(...this.scores.between(args[1], args[2]))
+          .filter(([member]) => this.scores.delete(member)).length;
       case 'ZSCAN':
         return this.#scan(Number(args[1]), Number(args[3]));
       case 'ZMSCORE':
@@ -111,10 +161,6 @@ export class FakeRedis {
         throw new Error(`ERR unknown command '${command}'`);
     }
   }
-}
-
-function inOrder([a, first]: readonly [string, string], [b, second]: readonly [string, string]): number {
-  return Number(first) - Number(second) || (a < b ? -1 : 1);
 }
 
 /** One connection, shaped as ioredis is. */

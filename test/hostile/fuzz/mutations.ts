@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
+import { anyCharacter } from '../../support/any-character';
 
 /** Changes a text a little; positions are taken modulo its length. */
 type Mutation = (text: string) => string;
@@ -87,7 +88,7 @@ export const oddValue: Arbitrary<unknown> = fc.oneof(
   ),
   fc.double(),
   fc.integer(),
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
 );
 
 /** An object with one to three of its members, or new ones, replaced. */

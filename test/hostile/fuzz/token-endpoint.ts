@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startServer } from '../../../src/app/serve';
 import { createAuthServer } from '../../../src/auth-server';
+import { anyCharacter } from '../../support/any-character';
 import { recordingLogger } from '../../support/log';
 import type { WireResponse } from '../support/wire';
 import { anyInput } from './campaign';
@@ -57,7 +58,7 @@ function bodies(secret: string): Arbitrary<TokenRequest> {
       '',
     ),
     fc.string({ maxLength: 12 }),
-    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.string({ unit: anyCharacter, maxLength: 12 }),
   );
   const made = fc
     .array(fc.tuple(fc.constantFrom(...names), values), { maxLength: 6 })
