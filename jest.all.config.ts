@@ -26,6 +26,8 @@ const config: Config = {
   testMatch: ['<rootDir>/test/all/**/*.test.ts', ...FULL_SIZE.map((suite) => `<rootDir>/test/${suite}.test.ts`)],
   // See test/support/amount.ts.
   globals: { isFullRun: true },
+  // Most suites wait for servers and child processes half of their time.
+  maxWorkers: '150%',
   testTimeout: 60_000,
 };
 

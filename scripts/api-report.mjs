@@ -1,6 +1,6 @@
 // What each entry of the package declares, as api/*.api.md: `node scripts/api-report.mjs` fails where the declarations
 // and the committed reports differ, `--update` writes the reports anew. Fails too where an entry mentions a type that no
-// entry exports: nobody could name it.
+// entry exports: nobody could name it. `--built` takes the declarations of dist/ instead of making its own.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,6 +12,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const REPORTS = join(ROOT, 'api');
 // Inside the project, so that the types of packages are found from the declarations; not dist/, which may be old.
 const WORK = join(ROOT, '.api-report');
+const BUILT = process.argv.includes('--built');
+const DECLARATIONS = BUILT ? join(ROOT, 'dist') : WORK;
 const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 
 const update = process.argv.includes('--update');
@@ -26,7 +28,7 @@ const entries = Object.entries(exports)
 process.once('exit', () => rmSync(WORK, { recursive: true, force: true }));
 mkdirSync(REPORTS, { recursive: true });
 const build = ['-p', join(ROOT, 'tsconfig.build.json'), '--outDir', WORK, '--emitDeclarationOnly'];
-if (spawnSync(process.execPath, [TSC, ...build], { stdio: 'inherit' }).status !== 0) process.exit(1);
+if (!BUILT && spawnSync(process.execPath, [TSC, ...build], { stdio: 'inherit' }).status !== 0) process.exit(1);
 
 const forgotten = new Map();
 const changed = entries.filter((entry) => !report(entry)).map(({ report }) => report);
@@ -58,13 +60,13 @@ function report({ report, declarations }) {
   const config = ExtractorConfig.prepare({
     configObject: {
       projectFolder: ROOT,
-      mainEntryPointFilePath: join(WORK, declarations),
+      mainEntryPointFilePath: join(DECLARATIONS, declarations),
       newlineKind: 'lf',
       compiler: {
         overrideTsconfig: {
           extends: join(ROOT, 'tsconfig.json'),
           compilerOptions: { types: ['node'] },
-          files: [join(WORK, declarations)],
+          files: [join(DECLARATIONS, declarations)],
           include: [],
         },
       },

@@ -16,7 +16,7 @@ let packed: Promise<string> | undefined;
 
 /**
  * Builds the package, whatever `dist/` holds, and returns the path of its tarball. The suites of one run share it: the
- * first one builds, the others wait.
+ * first one builds, the others wait. With BUILD_IS_FRESH=1 `dist/` was built just now, as in .ci/run.
  */
 export function packTillgate(): Promise<string> {
   return (packed ??= packOnce(join(process.env['RUN_FOLDER'] ?? '', 'package')));
@@ -46,10 +46,17 @@ async function requireTarball(folder: string): Promise<string> {
 
 async function pack(folder: string): Promise<void> {
   const dist = join(folder, 'dist');
-  succeeded(await node(ROOT, TSC, '-p', 'tsconfig.build.json', '--outDir', dist));
-  succeeded(await node(ROOT, 'scripts/prune-declarations.mjs', dist));
+  if (process.env['BUILD_IS_FRESH'] === '1') await cp(join(ROOT, 'dist'), dist, { recursive: true });
+  else await build(dist);
   for (const name of SHIPPED) await cp(join(ROOT, name), join(folder, name), { recursive: true });
   succeeded(await npm(folder, 'pack', '--loglevel=error'));
+}
+
+/** As `npm run build`. */
+async function build(dist: string): Promise<void> {
+  succeeded(await node(ROOT, TSC, '-p', 'tsconfig.build.json', '--outDir', dist));
+  succeeded(await node(ROOT, 'scripts/copy-static.mjs', dist));
+  succeeded(await node(ROOT, 'scripts/prune-declarations.mjs', dist));
 }
 
 function succeeded({ exitCode, output, errors }: Ended): void {

@@ -12,13 +12,19 @@ const OPTIONS: ts.CompilerOptions = {
   types: ['jest'],
 };
 
+/** The library and src are the same for every test. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 /** What TypeScript reports about a user's test file. */
 function errorsOf(source: string): readonly string[] {
   const host = ts.createCompilerHost(OPTIONS);
   const original = { ...host };
   host.fileExists = (path) => path === FILE || original.fileExists(path);
-  host.getSourceFile = (path, target) =>
-    path === FILE ? ts.createSourceFile(path, source, target) : original.getSourceFile(path, target);
+  host.getSourceFile = (path, target) => {
+    if (path === FILE) return ts.createSourceFile(path, source, target);
+    if (!parsed.has(path)) parsed.set(path, original.getSourceFile(path, target));
+    return parsed.get(path);
+  };
   const program = ts.createProgram([FILE], OPTIONS, host);
   const errors = program.getSemanticDiagnostics(program.getSourceFile(FILE));
   return errors.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
