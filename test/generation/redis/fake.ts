@@ -113,7 +113,8 @@ export class FakeRedis {
         .flat();
     }
     if (options[0] === 'WITHSCORES')
-      return this.#ascending()
+      return this.scores
+        .ascending()
         .slice(Number(from), Number(to) + 1)
         .flat();
     const [offset, count] = options.slice(2, 4).map(Number) as [number, number];
