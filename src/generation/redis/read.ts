@@ -51,11 +51,18 @@ export function redisReader(
     const subscription = [...subscriptions].find((candidate) => candidate.covers(sinceMs));
     if (!subscription || !comparison || sinceMs < comparison.comparedMs) return undefined;
     const { breaks } = set;
-    const changed = await subscription.changedSince(sinceMs).catch((error: unknown) => subscription.end(error));
+    const received = subscription.receivedSince(sinceMs);
+    const receivedMs = now();
+    // All in one round trip: what has arrived is usually what was published.
+    const caughtUp = subscription.catchUp().catch((error: unknown) => subscription.end(error));
+    const reading = set.floorsOf(received, take);
+    const recount = losses.recount();
+    await Promise.all([caughtUp, reading]);
     // The coverage may have ended or restarted in the meantime.
-    if (!changed || !subscription.covers(sinceMs)) return undefined;
-    const marks = await set.floorsOf(changed, take);
-    if (await losses.found(marks)) return undefined;
+    if (!subscription.covers(sinceMs)) return undefined;
+    const later = subscription.receivedSince(receivedMs);
+    const marks = later.length > 0 ? await set.floorsOf(later, take) : await reading;
+    if (await losses.found(marks, recount)) return undefined;
     if (comparison.isDue(nowMs)) await comparison.run(nowMs, take);
     // The rest came from another server.
     if (set.breaks !== breaks) return undefined;
@@ -94,6 +101,17 @@ function collectIn(floors: FloorList): TakePage {
 /** Scores that the horizon does not reach soon, and that are counted: 10 minutes ahead of it. */
 const AHEAD_MS = 600_000;
 
+/** Members from a score on. */
+interface Counted {
+  readonly from: number;
+  readonly count: number;
+}
+
+/** How many of them are left. */
+interface Recount extends Counted {
+  readonly left: Promise<number>;
+}
+
 /**
  * Notices that the set was flushed, restored or failed over. Publishers remove only members below the horizon, so the
  * marks never fall, and the number of members from any score above the horizon on never falls either.
@@ -102,26 +120,32 @@ class LossDetector {
   readonly #set: FloorSet;
   readonly #logger: Logger;
   #marks: Marks = { sentinel: undefined, horizon: undefined };
-  #counted: { readonly from: number; readonly count: number } | undefined;
+  #counted: Counted | undefined;
 
   constructor(set: FloorSet, logger: Logger) {
     this.#set = set;
     this.#logger = logger;
   }
 
-  /** Whether members have been lost since the previous call. */
-  async found(marks: Marks): Promise<boolean> {
-    const { horizon = -Infinity } = marks;
+  /** Counts again what the previous call has counted; sent before the marks have arrived, it saves a round trip. */
+  recount(): Recount | undefined {
     const previous = this.#counted;
+    if (!previous) return undefined;
+    const left = this.#set.count(previous.from);
+    left.catch(() => undefined);
+    return { ...previous, left };
+  }
+
+  /** Whether members have been lost since the previous call. */
+  async found(marks: Marks, previous = this.recount()): Promise<boolean> {
+    const { horizon = -Infinity } = marks;
     const isFar = previous !== undefined && previous.from - horizon > AHEAD_MS / 2;
     const from = horizon === -Infinity || !isFar ? horizon + AHEAD_MS : previous.from;
-    const [count, left = count] = await Promise.all([
-      this.#set.count(from),
-      previous && previous.from !== from ? this.#set.count(previous.from) : undefined,
-    ]);
+    const left = await previous?.left;
+    const count = left !== undefined && previous?.from === from ? left : await this.#set.count(from);
     const fell = isLower(marks.sentinel, this.#marks.sentinel) || isLower(marks.horizon, this.#marks.horizon);
     // Members below the horizon may have been removed.
-    const missing = previous && horizon <= previous.from ? previous.count - left : 0;
+    const missing = previous && left !== undefined && horizon <= previous.from ? previous.count - left : 0;
     this.#marks = marks;
     this.#counted = { from, count };
     const { key } = this.#set;

@@ -59,20 +59,23 @@ export class RedisSubscription {
     return !this.#ended && sinceMs >= this.#sinceMs;
   }
 
+  /** The clients that were published since a time, as far as their messages have arrived. */
+  receivedSince(sinceMs: number): string[] {
+    return [...new Set(this.#clientIds.slice(firstFrom(this.#timesMs, sinceMs)))];
+  }
+
   /**
-   * Returns the clients that were published between a time and this call: the response to a PING arrives after every
-   * earlier message.
+   * Resolves once every message that was published before this call has arrived: the response to a PING comes after them.
    *
    * @throws SourceError when the server does not respond on this connection.
    */
-  async changedSince(sinceMs: number): Promise<string[]> {
+  async catchUp(): Promise<void> {
     const { connection, timeoutMs, schedule } = this.#options;
     try {
       await withTimeLimit(connection.send(['PING']), Math.min(timeoutMs, PING_TIMEOUT_MS), schedule, noResponse);
     } catch (error) {
       throw redisFailure('PING', error);
     }
-    return [...new Set(this.#clientIds.slice(firstFrom(this.#timesMs, sinceMs)))];
   }
 
   /** Ends a broken subscription; `lost` makes the caller watch again. */

@@ -33,7 +33,7 @@ describe('a subscription', () => {
     await time.advance(999);
     expect(lost).not.toHaveBeenCalled();
     await time.advance(1);
-    expect([...(await reading).floors]).toEqual([['pos', START]]);
+    expect([...new Map((await reading).floors)]).toEqual([['pos', START]]);
     expect(String(lost.mock.calls)).toBe('SourceError: Redis: PING: no response within 1000 ms');
   });
 
@@ -44,7 +44,7 @@ describe('a subscription', () => {
     redis.whenAsked = (command) => {
       if (command === 'PING') queueMicrotask(() => subscriber.cut());
     };
-    expect([...(await source.read(nowMs)).floors]).toEqual([['pos', START]]);
+    expect([...new Map((await source.read(nowMs)).floors)]).toEqual([['pos', START]]);
   });
 
   it('that breaks while it is being established is not lost but refused', async () => {

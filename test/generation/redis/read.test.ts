@@ -58,6 +58,23 @@ describe('what redisGenerations asks', () => {
     expect(redis.take()).toBe(MOVED);
   });
 
+  it('is the floor of a client whose message arrives with the response to the PING, also of one that was named before', async () => {
+    const { redis, read, nowMs } = await openWatched();
+    redis.write('pos', 3);
+    let pings = 0;
+    redis.whenAsked = (command) => {
+      // After the first ZMSCORE has been sent.
+      if (command === 'PING' && ++pings === 1) queueMicrotask(() => (redis.write('pos', 4), redis.write('till', 5)));
+    };
+    expect(new Map((await read(nowMs)).floors)).toEqual(
+      new Map([
+        ['pos', 4],
+        ['till', 5],
+      ]),
+    );
+    expect(redis.take()).toBe('PING ZMSCORE ZCOUNT ZMSCORE');
+  });
+
   it('names a client again to everybody who has not read it', async () => {
     const { redis, read, nowMs } = await openWatched();
     redis.write('pos', 3);
