@@ -1,10 +1,9 @@
-import { sign as signBytes } from 'node:crypto';
 import request from 'supertest';
 import type { Reason } from '../../src';
-import { BASE_URL, boundToken, callerKey, dpopApp, proof, publicJwk, thumbprint } from '../support/dpop';
-import type { ProofParts } from '../support/dpop';
+import { BASE_URL, boundToken, callerKey, dpopApp, proof, thumbprint } from '../support/dpop';
+import { badProofs, goodProofs } from '../support/dpop-cases';
 import { remember } from '../support/gate-app';
-import { AUDIENCE, hmacSigner, ISSUER, NOW, token } from '../support/issuer';
+import { AUDIENCE, ISSUER, NOW, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { rawServer } from '../support/raw-request';
 import { expectRefusal } from '../support/refusals';
@@ -27,15 +26,7 @@ describe('a token that is bound to a key by DPoP', () => {
       .expect(200);
   });
 
-  it.each<[string, ProofParts]>([
-    ['htu in another spelling of the same URL', { url: 'HTTPS://API.TEST:443/v1/%6frders' }],
-    ['htu with query and fragment', { url: `${BASE_URL}/v1/orders?since=1#x` }],
-    ['typ in another case', { header: { typ: 'DPoP+JWT' } }],
-    ['claims that are not known', { claims: { exp: NOW - 60, nbf: NOW + 60, aud: 'x', extra: { a: 1 } } }],
-    ['the oldest iat', { claims: { iat: NOW - 69.999 } }],
-    ['the latest iat', { claims: { iat: NOW + 10 } }],
-    ['a jti of 512 characters', { claims: { jti: 'x'.repeat(512) } }],
-  ])('is accepted with %s', async (_what, parts) => {
+  it.each(goodProofs(BASE_URL, NOW))('is accepted with %s', async (_what, parts) => {
     await dpopApp()
       .send({ proof: proof(parts) })
       .expect(200);
@@ -56,54 +47,7 @@ describe('a token that is bound to a key by DPoP', () => {
     await through.send().expect(200);
   });
 
-  it.each<[string, ProofParts, string]>([
-    ['another method', { method: 'POST' }, 'htm is not the method of the request'],
-    ['a method in another case', { method: 'get' }, 'htm is not the method of the request'],
-    ['another path', { url: `${BASE_URL}/v1/refunds` }, 'htu is not https://api.test/v1/orders'],
-    ['another origin', { url: 'https://other.test/v1/orders' }, 'htu is not https://api.test/v1/orders'],
-    ['another scheme', { url: 'http://api.test/v1/orders' }, 'htu is not https://api.test/v1/orders'],
-    ['a path without an origin', { url: '/v1/orders' }, 'htu is not https://api.test/v1/orders'],
-    ['a slash more', { url: `${BASE_URL}/v1/orders/` }, 'htu is not https://api.test/v1/orders'],
-    [
-      'another access token',
-      { accessToken: boundToken(callerKey(), { jti: 'another' }) },
-      'ath is not the hash of the access token',
-    ],
-    ['no ath', { claims: { ath: undefined } }, 'ath is missing or not a string'],
-    ['an ath that is not a string', { claims: { ath: 1 } }, 'ath is missing or not a string'],
-    ['no htm', { claims: { htm: undefined } }, 'htm is missing or not a string'],
-    ['an htm that is a list', { claims: { htm: ['GET'] } }, 'htm is missing or not a string'],
-    ['no htu', { claims: { htu: undefined } }, 'htu is missing or not a string'],
-    ['no jti', { claims: { jti: undefined } }, 'jti is missing or not a string'],
-    ['an empty jti', { claims: { jti: '' } }, 'jti is missing or not a string'],
-    ['a jti of 513 characters', { claims: { jti: 'x'.repeat(513) } }, 'jti is longer than 512 characters'],
-    ['no iat', { claims: { iat: undefined } }, 'iat is not a number'],
-    ['an iat that is a string', { claims: { iat: String(NOW) } }, 'iat is not a number'],
-    ['an iat that is too old', { claims: { iat: NOW - 70 } }, 'iat is too old'],
-    ['an iat to come', { claims: { iat: NOW + 10.001 } }, 'iat is in the future'],
-    ['a nonce that is not a string', { claims: { nonce: 1 } }, 'nonce is missing or not a string'],
-    ['no typ', { header: { typ: undefined } }, 'wrong_type'],
-    ['the typ of an access token', { header: { typ: 'at+jwt' } }, 'wrong_type'],
-    ['crit', { header: { crit: ['x'] } }, 'unsupported_critical_header'],
-    ['alg none', { header: { alg: 'none' }, sign: () => Buffer.from('x') }, 'algorithm_not_allowed'],
-    [
-      'an HMAC with the public key',
-      { header: { alg: 'HS256' }, sign: hmacSigner(JSON.stringify(publicJwk(callerKey()))) },
-      'algorithm_not_allowed',
-    ],
-    ['an algorithm that does not fit the key', { header: { alg: 'ES384' } }, 'alg does not fit the key'],
-    ['no jwk', { header: { jwk: undefined } }, 'jwk: it is not an object'],
-    ['a jwk that is a string', { header: { jwk: 'x' } }, 'jwk: it is not an object'],
-    [
-      'a private key',
-      { header: { jwk: callerKey().privateKey.export({ format: 'jwk' }) } },
-      'jwk: it is a private key',
-    ],
-    ['a secret key', { header: { jwk: { kty: 'oct', k: 'AAAA' } } }, 'jwk: its kty must be RSA, EC or OKP'],
-    ['a key off its curve', { header: { jwk: { ...publicJwk(callerKey()), x: 'AAAA' } } }, 'jwk: it is not a key'],
-    ['the key of another', { header: { jwk: publicJwk(testKey('ES256', 'another')) } }, 'bad_signature'],
-    ['a DER signature', { sign: (input) => signBytes('sha256', input, callerKey().privateKey) }, 'bad_signature'],
-  ])('is refused with a proof that has %s', async (_what, parts, detail) => {
+  it.each(badProofs(BASE_URL, NOW))('is refused with a proof that has %s', async (_what, parts, detail) => {
     const through = dpopApp();
     expectRefusal(await through.send({ proof: proof(parts) }), 'invalid_dpop_proof', through, { dpop: 'used' });
     expect(through.log.at('info').at(-1)?.fields['detail']).toBe(detail);

@@ -15,6 +15,9 @@ export interface DpopProof {
   readonly method: string;
   readonly url: string;
   readonly issuedAtMs: number;
+  /** `nbf` and `exp` (RFC 7519 section 4.1), which a proof need not have. */
+  readonly notBeforeMs: number;
+  readonly expiresAtMs: number;
   readonly tokenHash: string;
   readonly nonce: string | undefined;
 }
@@ -88,18 +91,25 @@ function thumbprintOf({ key }: VerificationKey): string {
 }
 
 function readClaims(claims: Readonly<Record<string, unknown>>): Omit<DpopProof, 'thumbprint'> {
-  const issuedAt = ownValue(claims, 'iat');
-  if (typeof issuedAt !== 'number' || !Number.isFinite(issuedAt)) throw invalidProof('iat is not a number');
   const id = text(claims, 'jti');
   if (id.length > MAX_ID_LENGTH) throw invalidProof(`jti is longer than ${MAX_ID_LENGTH} characters`);
   return {
     id,
     method: text(claims, 'htm'),
     url: text(claims, 'htu'),
-    issuedAtMs: issuedAt * 1000,
+    issuedAtMs: timeMs(claims, 'iat'),
+    notBeforeMs: timeMs(claims, 'nbf', -Infinity),
+    expiresAtMs: timeMs(claims, 'exp', Infinity),
     tokenHash: text(claims, 'ath'),
     nonce: Object.hasOwn(claims, 'nonce') ? text(claims, 'nonce') : undefined,
   };
+}
+
+function timeMs(claims: Readonly<Record<string, unknown>>, name: string, absentMs?: number): number {
+  const value = ownValue(claims, name);
+  if (value === undefined && absentMs !== undefined) return absentMs;
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw invalidProof(`${name} is not a number`);
+  return value * 1000;
 }
 
 function text(claims: Readonly<Record<string, unknown>>, name: string): string {

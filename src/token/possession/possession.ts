@@ -90,18 +90,20 @@ function dpopVerifier(settings: DpopSettings, { clock, issuers }: PossessionSett
     if (url === undefined || comparableUrl(proof.url) !== url) throw invalidProof(`htu is not ${url}`);
     if (proof.tokenHash !== accessTokenHash(token)) throw invalidProof('ath is not the hash of the access token');
     if (proof.thumbprint !== bound) throw new AuthError('wrong_binding');
-    await rememberProof(proof, acceptedUntilMs(proof));
+    const nowMs = clock();
+    if (nowMs >= proof.expiresAtMs + clockToleranceMs) throw invalidProof('exp has passed');
+    if (nowMs < proof.notBeforeMs - clockToleranceMs) throw invalidProof('nbf is in the future');
+    await rememberProof(proof, acceptedUntilMs(proof, nowMs));
     return proof.nonce !== undefined && nonces?.isAging(proof.nonce) ? nonces.make() : undefined;
   }
 
   /** First moment at which a proof would be refused without being remembered. */
-  function acceptedUntilMs({ issuedAtMs, nonce }: DpopProof): number {
+  function acceptedUntilMs({ issuedAtMs, nonce }: DpopProof, nowMs: number): number {
     if (nonces) {
       const untilMs = nonce === undefined ? undefined : nonces.acceptedUntilMs(nonce);
       if (untilMs === undefined) throw new AuthError('dpop_nonce_required');
       return untilMs;
     }
-    const nowMs = clock();
     const untilMs = issuedAtMs + proofMaxAgeMs + clockToleranceMs;
     if (issuedAtMs > nowMs + clockToleranceMs) throw invalidProof('iat is in the future');
     if (nowMs >= untilMs) throw invalidProof('iat is too old');

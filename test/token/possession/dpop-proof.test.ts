@@ -7,7 +7,7 @@ const PROOF =
   'eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJoRjQyVVFVZldWQVdCRnMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERWclUwQ2R2R1JEQSIsImNydiI6IlAtMjU2In19.eyJqdGkiOiJlMWozVl9iS2ljOC1MQUVCIiwiaHRtIjoiR0VUIiwiaHR1IjoiaHR0cHM6Ly9yZXNvdXJjZS5leGFtcGxlLm9yZy9wcm90ZWN0ZWRyZXNvdXJjZSIsImlhdCI6MTU2MjI2MjYxOCwiYXRoIjoiZlVIeU8ycjJaM0RaNTNFc05yV0JiMHhXWG9hTnk1OUlpS0NBcWtzbVFFbyJ9.2oW9RP35yRqzhrtNP86L-Ey71EOptxRimPPToA1plemAgR6pxHF8y6-yqyVnmcw6Fy1dqd-jfxSYoMxhAJpLjA';
 
 it('an iat beyond all numbers is none', () => {
-  const infinite = proof({ payload: `{"iat":1e400}` });
+  const infinite = proof({ payload: `{"jti":"x","htm":"GET","htu":"x","iat":1e400}` });
   expect(() => verifyProof(infinite, new Set(['ES256']))).toThrow(
     expect.objectContaining({ reason: 'invalid_dpop_proof', privateDetail: 'iat is not a number' }),
   );
@@ -20,6 +20,8 @@ it('the proof of RFC 9449 section 7.1 is read, for its token and the key of sect
     method: 'GET',
     url: 'https://resource.example.org/protectedresource',
     issuedAtMs: 1_562_262_618_000,
+    notBeforeMs: -Infinity,
+    expiresAtMs: Infinity,
     tokenHash: accessTokenHash(ACCESS_TOKEN),
     nonce: undefined,
   });
