@@ -1,6 +1,6 @@
 /**
  * One resource server of the propagation benchmark: follows the source at argv[2], and reports when a token that it
- * accepted is refused: it asks its own gate after each read, and every 10 ms. A busy API would ask more often, but 8 of
+ * accepted is refused: it asks its own gate when floors have come, after each read, and every 10 ms. A busy API would ask more often, but 8 of
  * them on 2 cores would measure each other.
  */
 import { authenticate } from '../../src/index';
@@ -13,13 +13,16 @@ import { preciseNow } from './messages';
 import type { FromServer, ToServer } from './messages';
 
 const ASK_EVERY_MS = 10;
-/** Called after each read of the source. */
+/** Called when floors have come, and after each read of the source. */
 let afterRead = (): void => undefined;
 
 const [url = '', hints = 'on', pollMs = '5000', options = '{}'] = process.argv.slice(2);
 const real = generationsFromUrl(url);
 const read: GenerationSource['read'] = async (sinceMs, takePage) => {
-  const snapshot = await real.read(sinceMs, takePage);
+  const snapshot = await real.read(sinceMs, async (floors) => {
+    await takePage?.(floors);
+    setImmediate(() => afterRead());
+  });
   setImmediate(() => afterRead());
   return snapshot;
 };

@@ -4,6 +4,7 @@ import { consoleLogger } from '../../core/logger';
 import { ownValue } from '../../core/objects';
 import { readOptions } from '../../core/options';
 import type { Fetch } from '../../token/keys/fetch-json';
+import { FloorList } from '../floors';
 import { HttpClient, httpTarget } from './client';
 import { snapshotReader } from './snapshot';
 import { streamWatch } from './stream';
@@ -26,6 +27,9 @@ export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'cl
 }
 
 const OPTIONS = ['url', 'headers', 'allowHttp', 'timeoutMs', 'fetch', 'clock', 'schedule', 'logger'] as const;
+
+/** Floors of events that are kept for the next read: more of them take as long as its response. */
+const MAX_STREAMED = 1_000;
 
 /**
  * The generations feed of a token server: snapshots with entity tags, and its event stream as the hint. An open
@@ -52,9 +56,26 @@ export function httpGenerations(options: HttpGenerationsOptions): GenerationSour
   });
   const clock = given.callable('clock', systemClock);
   const logger = options.logger ?? consoleLogger;
+  const read = snapshotReader(client, target.url);
+  let streamed = new FloorList();
   return {
-    read: snapshotReader(client, target.url),
-    watch: streamWatch({ client, url: target.url, clock, schedule, logger }),
+    async read(sinceMs, takePage) {
+      const floors = streamed;
+      streamed = new FloorList();
+      // Known a round trip before the response, which has them again.
+      if (takePage && floors.length > 0) await takePage(floors);
+      return read(sinceMs, takePage);
+    },
+    watch: streamWatch({
+      client,
+      url: target.url,
+      clock,
+      schedule,
+      logger,
+      onFloor(clientId, generation) {
+        if (streamed.length < MAX_STREAMED) streamed.add(clientId, generation);
+      },
+    }),
     close() {
       client.close();
       return Promise.resolve();

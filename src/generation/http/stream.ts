@@ -1,5 +1,7 @@
 import type { Clock, Schedule, Timer } from '../../core/clock';
 import type { Logger } from '../../core/logger';
+import { ownValue } from '../../core/objects';
+import { isGeneration } from '../generation';
 import { loggableUrl, requireOk, withPath } from './client';
 import type { HttpClient } from './client';
 import { SourceError } from '../source-error';
@@ -11,6 +13,8 @@ export interface StreamOptions {
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly logger: Logger;
+  /** Receives each floor of an event before `wake` is called. */
+  readonly onFloor: (clientId: string, generation: number) => void;
 }
 
 type Watch = (wake: () => void, lost?: (error: unknown) => void) => Promise<() => void>;
@@ -23,7 +27,7 @@ const MAX_RETRY_MS = 30_000;
  * Makes the `watch` of a token server: `GET /generations/stream`, one event per change (WHATWG HTML section 9.2).
  * After `lost` the caller watches again; the last event id is kept for that.
  */
-export function streamWatch({ client, url, clock, schedule, logger }: StreamOptions): Watch {
+export function streamWatch({ client, url, clock, schedule, logger, onFloor }: StreamOptions): Watch {
   let lastEventId = '';
   let retryMs = 0;
 
@@ -37,10 +41,24 @@ export function streamWatch({ client, url, clock, schedule, logger }: StreamOpti
     });
   }
 
+  /** Events are hints only: what is not a floor is left to the next read. */
+  function takeFloor(data: string): void {
+    try {
+      const entry: unknown = JSON.parse(data);
+      const [clientId, generation] = [ownValue(entry, 'client_id'), ownValue(entry, 'generation')];
+      if (typeof clientId === 'string' && clientId !== '' && isGeneration(generation)) onFloor(clientId, generation);
+    } catch {
+      // Not JSON.
+    }
+  }
+
   /** Resolves with the reason when the stream has ended; never rejects. */
   async function follow(exchange: AbortController, response: Response, wake: () => void): Promise<SourceError> {
     const parser = sseParser({
-      onEvent: wake,
+      onEvent({ event, data }) {
+        if (event === 'generation') takeFloor(data);
+        wake();
+      },
       // Only what is valid in a header can be sent back.
       onLastEventId: (id) => (lastEventId = /^[\x21-\x7e]{0,256}$/.test(id) ? id : ''),
       onRetry: (delayMs) => (retryMs = Math.min(delayMs, MAX_RETRY_MS)),

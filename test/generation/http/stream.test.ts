@@ -38,6 +38,31 @@ describe('watching /generations/stream', () => {
     await until(() => feed.open.size === 0);
   });
 
+  it('hands over the floors of its events before the response to the read, once, and ignores what is not a floor', async () => {
+    const entries = [
+      '{"client_id":"pos","generation":-1}',
+      '{"client_id":"","generation":5}',
+      '{"client_id":7}',
+      'null',
+      'no JSON',
+    ];
+    const odd = entries.map((data) => `event: generation\ndata: ${data}\n\n`).join('');
+    feed.handler = stream(`${odd}event: resumed\ndata: {"client_id":"till","generation":5}\n\n${EVENT}`);
+    const { source, watch, wake } = newSource();
+    const stop = await watch();
+    await until(() => wake.mock.calls.length === 7);
+    const taken: unknown[] = [];
+    const take = (floors: Iterable<unknown>): Promise<void> => Promise.resolve(void taken.push(...floors));
+    // Responds only after the floors of the events were taken.
+    feed.handler = (_, response) => void until(() => taken.length > 0).then(() => response.writeHead(500).end());
+    await expect(source.read(START, take)).rejects.toThrow('responded with 500');
+    expect(taken).toEqual([['pos', START]]);
+    feed.handler = json({ now: START, floors: [] });
+    await source.read(START, take);
+    expect(taken).toEqual([['pos', START]]);
+    stop();
+  });
+
   it('does not wake on heartbeats', async () => {
     feed.handler = stream(`: beat\n\n: beat\n\n${EVENT}`);
     const { watch, wake } = newSource();
