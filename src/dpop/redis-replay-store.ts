@@ -1,5 +1,5 @@
 import { systemClock, systemSchedule, withTimeLimit } from '../core/clock';
-import type { Clock, Schedule } from '../core/clock';
+import type { Dependencies } from '../core/dependencies';
 import { describe, readOptions } from '../core/options';
 import { redisConnection } from '../generation/redis/connection';
 import type { RedisClient } from '../generation/redis/connection';
@@ -30,15 +30,15 @@ const MARGIN_MS = 1_000;
  * });
  * ```
  */
-export function redisReplayStore(options: {
-  readonly client: RedisClient;
-  /** Begins every key; processes of one API share it. Default `tillgate:dpop:`. */
-  readonly prefix?: string | undefined;
-  /** Longest time in ms for one command. Default 1000. */
-  readonly timeoutMs?: number | undefined;
-  readonly clock?: Clock | undefined;
-  readonly schedule?: Schedule | undefined;
-}): ReplayStore {
+export function redisReplayStore(
+  options: {
+    readonly client: RedisClient;
+    /** Begins every key; processes of one API share it. Default `tillgate:dpop:`. */
+    readonly prefix?: string | undefined;
+    /** Longest time in ms for one command. Default 1000. */
+    readonly timeoutMs?: number | undefined;
+  } & Pick<Dependencies, 'clock' | 'schedule'>,
+): ReplayStore {
   const read = readOptions('redisReplayStore', options, ['client', 'prefix', 'timeoutMs', 'clock', 'schedule']);
   const prefix = read.string('prefix') ?? 'tillgate:dpop:';
   const timeoutMs = read.number('timeoutMs', 1_000, { unit: 'milliseconds', min: 1, max: 60_000 });

@@ -15,7 +15,7 @@ export interface DpopOptions {
   /** Refuses tokens that are not bound to a key. Default `false`: bearer tokens are accepted as well. */
   readonly required?: boolean | undefined;
   /** Accepted signature algorithms of proofs. Default: ES256, ES384, EdDSA, PS256, RS256. */
-  readonly algorithms?: readonly Algorithm[] | undefined;
+  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA')[] | undefined;
   /** Longest accepted age of a proof in seconds, by its `iat`. Default 60. */
   readonly proofMaxAgeSeconds?: number | undefined;
   /**

@@ -1,5 +1,5 @@
 import { systemClock } from '../../core/clock';
-import type { Clock } from '../../core/clock';
+import type { Dependencies } from '../../core/dependencies';
 import { readOptions } from '../../core/options';
 
 /** Remembers the proofs that were used, so that none is accepted twice (RFC 9449 section 11.1). */
@@ -27,9 +27,7 @@ export function memoryReplayStore(
   options: {
     /** Number of proofs at most. Default 500000. */
     readonly maxProofs?: number | undefined;
-    /** Default: the clock of the process. */
-    readonly clock?: Clock | undefined;
-  } = {},
+  } & Pick<Dependencies, 'clock'> = {},
 ): ReplayStore {
   const read = readOptions('memoryReplayStore', options, ['maxProofs', 'clock']);
   const maxProofs = read.number('maxProofs', MAX_PROOFS, { unit: 'proofs', min: 1, integer: true });
