@@ -110,7 +110,10 @@ export class SourceSync {
     }
     this.#busy = false;
     this.#endedMs = clock();
-    this.#gapMs = clamp(this.#endedMs - startedMs, LONGEST_GAP_MS);
+    const tookMs = this.#endedMs - startedMs;
+    this.#gapMs = clamp(tookMs, LONGEST_GAP_MS);
+    // A first read of many floors can take longer than they are fresh; the next one asks only for what has moved.
+    this.#hinted ||= tookMs > this.#options.maxStalenessMs;
     this.#plan();
   }
 

@@ -35,6 +35,22 @@ describe('freshness of a source', () => {
     expect(error).toMatchObject({ status: 503, headers: { 'Retry-After': '5' } });
   });
 
+  it('reads again without waiting for a poll when a read took longer than the bound, which counts from its start', async () => {
+    const source = new ScriptedSource();
+    let arrive = (): void => undefined;
+    source.respond = () => new Promise((resolve) => (arrive = () => resolve({ floors: [], nowMs: START })));
+    const started = startVerifier({ source, readTimeoutMs: 600_000, pollMs: 30_000 });
+    await started.time.advance(70_000);
+    source.holds();
+    arrive();
+    await settle();
+    expect(started.verifier.status()).toMatchObject({ source: 'stale', ageMs: 70_000, reads: 1 });
+    await started.time.advance(1_000);
+    expect(started.verifier.status()).toMatchObject({ source: 'fresh', reads: 2 });
+    await started.time.advance(10_000);
+    expect(started.verifier.status()).toMatchObject({ reads: 2 });
+  });
+
   it('passes while the source is down inside the bound, refuses past it, and recovers by itself', async () => {
     const source = new ScriptedSource();
     const started = startVerifier({ source });
