@@ -1,7 +1,7 @@
 import { sign as signBytes } from 'node:crypto';
 import { boundToken, callerKey, publicJwk } from './dpop';
 import type { ProofParts } from './dpop';
-import { hmacSigner } from './issuer';
+import { hmacSigner, signer } from './issuer';
 import { testKey } from './keys';
 
 /** Proofs for GET `/v1/orders` that a gate accepts, at the time `now` in seconds. */
@@ -75,7 +75,11 @@ export function badProofs(baseUrl: string, now: number): [what: string, parts: P
     ],
     ['a secret key', { header: { jwk: { kty: 'oct', k: 'AAAA' } } }, 'jwk: its kty must be RSA, EC or OKP'],
     ['a key off its curve', { header: { jwk: { ...publicJwk(callerKey()), x: 'AAAA' } } }, 'jwk: it is not a key'],
-    ['the key of another', { header: { jwk: publicJwk(testKey('ES256', 'another')) } }, 'bad_signature'],
+    [
+      'the key of the caller, signed with another',
+      { sign: signer('ES256', testKey('ES256', 'another').privateKey) },
+      'bad_signature',
+    ],
     ['a DER signature', { sign: (input) => signBytes('sha256', input, callerKey().privateKey) }, 'bad_signature'],
   ];
 }

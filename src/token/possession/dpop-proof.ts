@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AuthError } from '../../core/auth-error';
 import { isObject, ownValue } from '../../core/objects';
+import type { Reason } from '../../core/reasons';
 import type { Algorithm } from '../algorithms';
 import { checkHeader, parseToken } from '../jws';
 import { importJwk, toVerificationKey, unsuitable } from '../keys/jwk';
@@ -28,6 +29,8 @@ interface ProofKey {
 }
 
 const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
+/** What is refused for the token's own reasons says so. */
+const OWN_REASONS: readonly Reason[] = ['invalid_dpop_proof', 'wrong_binding'];
 const MAX_ID_LENGTH = 512;
 /** Members of a thumbprint, in their order (RFC 7638 section 3.2, RFC 8037 section 2). */
 const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
@@ -39,20 +42,23 @@ const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 const keys = new WeakMap<object, ProofKey>();
 
 /**
- * Reads a DPoP proof and verifies its signature with the key that it contains (RFC 9449 section 4.3, checks 2 to 7).
+ * Reads a DPoP proof and verifies its signature with the key that it contains (RFC 9449 section 4.3, checks 2 to 7). The
+ * key has to be the one that the token is bound to, so that no caller makes us compute with a key of its choice.
  *
- * @throws AuthError `invalid_dpop_proof`
+ * @param bound - thumbprint of that key
+ * @throws AuthError `invalid_dpop_proof` or `wrong_binding`
  */
-export function verifyProof(raw: string, algorithms: ReadonlySet<Algorithm>): DpopProof {
+export function verifyProof(raw: string, algorithms: ReadonlySet<Algorithm>, bound: unknown): DpopProof {
   try {
     const proof = parseToken(raw);
     const { algorithm } = checkHeader(proof.header, { algorithms, types: PROOF_TYPES });
     const { key, thumbprint } = keys.get(proof.header) ?? readKey(proof.header);
+    if (thumbprint !== bound) throw new AuthError('wrong_binding');
     if (!key.algorithms.includes(algorithm)) throw invalidProof('alg does not fit the key');
     verifySignature(proof, key.key, algorithm);
     return { thumbprint, ...readClaims(proof.claims) };
   } catch (error) {
-    if (!(error instanceof AuthError) || error.reason === 'invalid_dpop_proof') throw error;
+    if (!(error instanceof AuthError) || OWN_REASONS.includes(error.reason)) throw error;
     throw new AuthError('invalid_dpop_proof', {
       privateDetail: error.privateDetail ?? error.reason,
       cause: error.cause,

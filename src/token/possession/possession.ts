@@ -84,12 +84,11 @@ function dpopVerifier(settings: DpopSettings, { clock, issuers }: PossessionSett
   const nonces = settings.nonce && dpopNonces(clock, settings.nonce === true ? undefined : settings.nonce.secret);
 
   async function verify(request: PossessionRequest, token: string, bound: unknown): Promise<string | undefined> {
-    const proof = verifyProof(proofOf(request), algorithms);
+    const proof = verifyProof(proofOf(request), algorithms, bound);
     if (proof.method !== request.method) throw invalidProof('htm is not the method of the request');
     const url = requestUrl(baseUrl, request.originalUrl ?? request.url ?? '');
     if (url === undefined || comparableUrl(proof.url) !== url) throw invalidProof(`htu is not ${url}`);
     if (proof.tokenHash !== accessTokenHash(token)) throw invalidProof('ath is not the hash of the access token');
-    if (proof.thumbprint !== bound) throw new AuthError('wrong_binding');
     const nowMs = clock();
     if (nowMs >= proof.expiresAtMs + clockToleranceMs) throw invalidProof('exp has passed');
     if (nowMs < proof.notBeforeMs - clockToleranceMs) throw invalidProof('nbf is in the future');
