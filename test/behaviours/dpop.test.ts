@@ -93,6 +93,9 @@ describe('a token that is bound to a key by DPoP', () => {
     const through = dpopApp();
     const another = proof({ key: newKey() });
     expectRefusal(await through.send({ proof: another }), 'wrong_binding', through, { dpop: 'used' });
+    // Nothing is computed with it.
+    const unsigned = proof({ key: newKey(), sign: () => Buffer.from('x') });
+    expectRefusal(await through.send({ proof: unsigned }), 'wrong_binding', through, { dpop: 'used' });
   });
 
   it('is refused as a bearer token, also once it is known, and with a proof', async () => {
