@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { TextDecoder } from 'node:util';
 import { ownValue } from '../../core/objects';
 import { isList } from '../../core/options';
+import { FloorList } from '../floors';
 import { isGeneration } from '../generation';
 import type { Floor, GenerationSnapshot, TakePage } from '../source';
 import { SourceError } from '../source-error';
@@ -21,8 +22,8 @@ const MAX_FLOORS = 100_000_000;
 export class Pages {
   readonly #takePage: TakePage | undefined;
   readonly #progress: () => void;
-  #page: Floor[] = [];
-  #kept: Floor[][] = [];
+  #page = new FloorList();
+  #kept: FloorList[] = [];
   /** Floors so far. */
   length = 0;
 
@@ -39,7 +40,7 @@ export class Pages {
 
   /** Every floor so far; `undefined` if there were too many to be kept after they were handed over. */
   get kept(): readonly Floor[] | undefined {
-    return this.isStreamed && this.length > MAX_CACHED_FLOORS ? undefined : this.#kept.flat();
+    return this.isStreamed && this.length > MAX_CACHED_FLOORS ? undefined : this.#kept.flatMap((page) => [...page]);
   }
 
   /**
@@ -52,7 +53,7 @@ export class Pages {
     if (typeof clientId !== 'string' || clientId === '' || !isGeneration(generation)) {
       throw new SourceError(`responded with an entry that is not a floor (floors[${this.length}])`);
     }
-    this.#page.push([clientId, generation]);
+    this.#page.add(clientId, generation);
     this.length++;
   }
 
@@ -60,7 +61,7 @@ export class Pages {
   async flush(isLast = false): Promise<void> {
     const page = this.#page;
     if (page.length < PAGE_FLOORS && !isLast) return turn();
-    this.#page = [];
+    this.#page = new FloorList();
     if (this.isStreamed && this.length > MAX_CACHED_FLOORS) this.#kept = [];
     else this.#kept.push(page);
     if (!this.#takePage) return turn();
