@@ -1,5 +1,6 @@
 /** @jest-config-loader esbuild-register */
 import type { Config } from 'jest';
+import { availableParallelism } from 'node:os';
 import base from './jest.config';
 
 /** Suites of `npm test` that run again at full size. */
@@ -26,8 +27,8 @@ const config: Config = {
   testMatch: ['<rootDir>/test/all/**/*.test.ts', ...FULL_SIZE.map((suite) => `<rootDir>/test/${suite}.test.ts`)],
   // See test/support/amount.ts.
   globals: { isFullRun: true },
-  // Most suites wait for servers and child processes half of their time.
-  maxWorkers: '150%',
+  // Most suites wait for servers and child processes half of their time. Jest knows no percentage above 100.
+  maxWorkers: Math.ceil(availableParallelism() * 1.5),
   testTimeout: 60_000,
 };
 
