@@ -3,6 +3,8 @@ import { isGeneration } from '../generation';
 import type { PostgresQuery, PostgresSessions } from './sessions';
 import { HORIZON, SENTINEL, STAMP_TRIGGER } from './table';
 import type { PostgresTable } from './table';
+import { wholeTable } from './whole';
+import type { RawPage } from './whole';
 import type { GenerationSentinel, GenerationSnapshot, GenerationSource, TakePage } from '../source';
 import { SourceError } from '../source-error';
 
@@ -22,6 +24,8 @@ interface Head {
   readonly nowMs: number;
   /** Changes when the server or the file of the table is another one. */
   readonly history: string;
+  /** Whether the table is one file of rows that can be read by ranges of its blocks. */
+  readonly hasBlocks: boolean;
 }
 
 /** Rows per round trip: some 100 KB, parsed in a few ms. */
@@ -54,8 +58,10 @@ export function postgresReader(options: PostgresReaderOptions): GenerationSource
     return sessions.use(async (query) => {
       await query(BEGIN);
       const head = await readHead(query, table);
-      await declare(query, table, horizons.from(sinceMs, head), sinceMs);
-      const fetched = await fetchAll(query, takePage);
+      const from = horizons.from(sinceMs, head);
+      const isWhole = from === EVERYTHING && head.hasBlocks;
+      if (!isWhole) await declare(query, table, from, sinceMs);
+      const fetched = await takeAll(isWhole ? wholeTable(query, table) : selected(query), takePage);
       await query('COMMIT');
       horizons.note(head);
       return { ...fetched, nowMs: head.nowMs, resumeMs: head.nowMs - CLOCK_STEP_MS };
@@ -70,11 +76,14 @@ async function readHead(query: PostgresQuery, table: PostgresTable): Promise<Hea
       pg_is_in_recovery()::text AS standby,
       (SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), oid, relfilenode)
         FROM pg_class WHERE oid = to_regclass($1)) AS history,
+      EXISTS (SELECT FROM pg_class JOIN pg_am ON pg_am.oid = relam
+        WHERE pg_class.oid = to_regclass($1) AND relkind = 'r' AND amname = 'heap' AND NOT relhassubclass
+          AND current_setting('server_version_num')::int >= 140000)::text AS blocks,
       EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = $2 AND tgenabled IN ('O', 'A'))::text
         AS stamped`,
     [table.quoted, STAMP_TRIGGER],
   );
-  const { horizon, now_ms, standby, history, stamped } = (row ?? {}) as Record<string, unknown>;
+  const { horizon, now_ms, standby, history, stamped, blocks } = (row ?? {}) as Record<string, unknown>;
   // A read of a standby would count as fresh, however far it lags.
   if (standby !== 'false') throw failure('this server is a standby; use the URL of the primary');
   // A restore creates the triggers last, so a half-restored table is refused too.
@@ -84,7 +93,7 @@ async function readHead(query: PostgresQuery, table: PostgresTable): Promise<Hea
   }
   const nowMs = decimal(now_ms);
   if (nowMs === undefined || typeof horizon !== 'string') throw failure('the server did not return its time');
-  return { horizon: BigInt(horizon), nowMs, history: String(history) };
+  return { horizon: BigInt(horizon), nowMs, history: String(history), hasBlocks: blocks === 'true' };
 }
 
 /** Makes the `read` of the sentinel. */
@@ -112,27 +121,37 @@ async function declare(query: PostgresQuery, { quoted }: PostgresTable, from: bi
 
 type Fetched = Pick<GenerationSnapshot, 'floors' | 'completeFromMs'>;
 
-/** Fetches the next page while the previous one is taken. */
-async function fetchAll(query: PostgresQuery, takePage: TakePage | undefined): Promise<Fetched> {
-  const left = new FloorList();
-  let completeFromMs: number | undefined;
-  const fetch = (): Promise<readonly unknown[]> => query(`FETCH FORWARD ${PAGE} FROM floors`);
-  for (let rows = await fetch(); rows.length > 0;) {
-    const page = takePage ? new FloorList() : left;
-    for (const row of rows) completeFromMs = addRow(page, row) ?? completeFromMs;
-    [rows] = await Promise.all([rows.length === PAGE ? fetch() : [], takePage?.(page)]);
+/** The rows of the cursor. The next page is fetched while the previous one is taken. */
+async function* selected(query: PostgresQuery): AsyncGenerator<RawPage> {
+  const fetch = (): Promise<readonly unknown[]> => {
+    const reply = query(`FETCH FORWARD ${PAGE} FROM floors`);
+    reply.catch(() => undefined);
+    return reply;
+  };
+  let next: Promise<readonly unknown[]> | undefined = fetch();
+  while (next) {
+    const rows: readonly unknown[] = await next;
+    next = rows.length === PAGE ? fetch() : undefined;
+    const fields = rows.map((row) => (row ?? {}) as Record<string, unknown>);
+    yield { ids: fields.map((row) => row['client_id']), generations: fields.map((row) => decimal(row['generation'])) };
   }
-  return { floors: left, ...(completeFromMs !== undefined && { completeFromMs }) };
 }
 
-/** Adds a floor; returns the horizon if the row is that. */
-function addRow(floors: FloorList, row: unknown): number | undefined {
-  const { client_id, generation } = (row ?? {}) as Record<string, unknown>;
-  const number = decimal(generation);
-  if (typeof client_id !== 'string' || number === undefined) throw failure('the table has a row that is not a floor');
-  if (client_id === HORIZON) return number;
-  if (client_id !== SENTINEL) floors.add(client_id, number);
-  return undefined;
+async function takeAll(pages: AsyncIterable<RawPage>, takePage: TakePage | undefined): Promise<Fetched> {
+  const left = new FloorList();
+  let completeFromMs: number | undefined;
+  for await (const { ids, generations } of pages) {
+    const page = takePage ? new FloorList() : left;
+    if (ids.length !== generations.length) throw failure('a page has not as many generations as client ids');
+    for (const [index, id] of ids.entries()) {
+      const generation = generations[index];
+      if (typeof id !== 'string' || !isGeneration(generation)) throw failure('the table has a row that is not a floor');
+      if (id === HORIZON) completeFromMs = generation;
+      else if (id !== SENTINEL) page.add(id, generation);
+    }
+    await takePage?.(page);
+  }
+  return { floors: left, ...(completeFromMs !== undefined && { completeFromMs }) };
 }
 
 /** A bigint comes as text: a double would lose digits silently. */
@@ -169,7 +188,7 @@ export class Horizons {
   #forgottenMs = 0;
 
   /** Adds a complete read; reads of the same second become one, with the later time and the older transaction. */
-  note({ nowMs, horizon, history }: Head): void {
+  note({ nowMs, horizon, history }: Omit<Head, 'hasBlocks'>): void {
     // A late end of a read of the former server.
     if (history !== this.#history) return;
     const last = this.#reads.at(-1);
