@@ -31,7 +31,9 @@ export class FloorTable {
   get(clientId: string): number | undefined {
     if (clientId.length > MAX_LENGTH) return this.#long.get(clientId);
     const hash = hashOf(clientId);
-    return this.#parts[hash & (PARTS - 1)]?.get(clientId, hash);
+    const part = this.#parts[hash & (PARTS - 1)];
+    const record = part?.find(clientId, hash) ?? NONE;
+    return record < 0 ? undefined : part?.generations[record];
   }
 
   /** Raises one floor; returns whether it moved. */
@@ -67,6 +69,8 @@ const WIDE = 0x8000;
 /** Of a double: records begin at its multiples. */
 const UNIT = 8;
 
+/** Any negative number: there is no record. */
+const NONE = -1;
 const FIRST_SLOTS = 8;
 const FIRST_UNITS = 16;
 
@@ -76,8 +80,9 @@ const FIRST_UNITS = 16;
  */
 class Part {
   #slots = new Int32Array(2 * FIRST_SLOTS);
-  #generations = new Float64Array(FIRST_UNITS);
-  #bytes = new Uint8Array(this.#generations.buffer);
+  /** The first unit of each record is its generation. */
+  generations = new Float64Array(FIRST_UNITS);
+  #bytes = new Uint8Array(this.generations.buffer);
   /** Units in use. */
   #used = 0;
   /** Fills up to between 1/2 and 3/4, differently for each part, so that they do not grow at the same time. */
@@ -89,19 +94,14 @@ class Part {
     this.#fill = 0.5 + place / 4;
   }
 
-  get(clientId: string, hash: number): number | undefined {
-    const record = this.#slots[this.#find(clientId, hash) + 1] as number;
-    return record === 0 ? undefined : this.#generations[record - 1];
-  }
-
   raise(clientId: string, hash: number, generation: number): boolean {
-    const slot = this.#find(clientId, hash);
-    const record = this.#slots[slot + 1] as number;
-    if (record > 0) {
-      if (generation <= (this.#generations[record - 1] as number)) return false;
-      this.#generations[record - 1] = generation;
+    const record = this.find(clientId, hash);
+    if (record >= 0) {
+      if (generation <= (this.generations[record] as number)) return false;
+      this.generations[record] = generation;
       return true;
     }
+    const slot = ~record;
     this.#slots[slot] = hash;
     this.#slots[slot + 1] = this.#append(clientId, generation) + 1;
     this.size++;
@@ -114,7 +114,7 @@ class Part {
     const kept: number[] = [];
     for (let slot = 0; slot < this.#slots.length; slot += 2) {
       const record = this.#slots[slot + 1] as number;
-      if (record > 0 && !isExpired(this.#generations[record - 1] as number)) kept.push(slot);
+      if (record > 0 && !isExpired(this.generations[record - 1] as number)) kept.push(slot);
     }
     if (kept.length === this.size) return this;
     if (kept.length === 0) return undefined;
@@ -127,7 +127,7 @@ class Part {
     const header = other.#unitAt(at * UNIT + UNIT);
     const end = at + unitsOf(header & MAX_LENGTH, header >= WIDE);
     const to = this.#reserve(end - at);
-    this.#generations.set(other.#generations.subarray(at, end), to);
+    this.generations.set(other.generations.subarray(at, end), to);
     const slot = this.#free(hash);
     this.#slots[slot] = hash;
     this.#slots[slot + 1] = to + 1;
@@ -135,17 +135,31 @@ class Part {
     if (this.size > (this.#slots.length / 2) * this.#fill) this.#rehash();
   }
 
-  /** The slot of a client, or the one where it belongs. */
-  #find(clientId: string, hash: number): number {
+  /** The record of a client, or `~slot` of the slot where it belongs. One function, because each request calls it. */
+  find(clientId: string, hash: number): number {
     const slots = this.#slots;
+    const bytes = this.#bytes;
+    const { length } = clientId;
     const last = slots.length - 1;
     // The low bits have chosen the part.
     let slot = ((hash >>> 8) * 2) & last;
     for (let record = slots[slot + 1] as number; record > 0; record = slots[slot + 1] as number) {
-      if (slots[slot] === hash && this.#isOf(record - 1, clientId)) return slot;
+      const header = record * UNIT;
+      const isWide = (bytes[header + 1] as number) >= WIDE >> 8;
+      if (
+        slots[slot] === hash &&
+        ((bytes[header] as number) | ((bytes[header + 1] as number) << 8)) % WIDE === length
+      ) {
+        let index = 0;
+        for (let at = header + 2; index < length; index++, at += isWide ? 2 : 1) {
+          const low = bytes[at] as number;
+          if (clientId.charCodeAt(index) !== (isWide ? low | ((bytes[at + 1] as number) << 8) : low)) break;
+        }
+        if (index === length) return record - 1;
+      }
       slot = (slot + 2) & last;
     }
-    return slot;
+    return ~slot;
   }
 
   /** The first empty slot for a hash. */
@@ -160,38 +174,16 @@ class Part {
     return (this.#bytes[byte] as number) | ((this.#bytes[byte + 1] as number) << 8);
   }
 
-  #isOf(at: number, clientId: string): boolean {
-    const from = at * UNIT + UNIT;
-    const header = this.#unitAt(from);
-    if ((header & MAX_LENGTH) !== clientId.length) return false;
-    return header < WIDE ? this.#isNarrow(from + 2, clientId) : this.#isWide(from + 2, clientId);
-  }
-
-  #isNarrow(from: number, clientId: string): boolean {
-    const bytes = this.#bytes;
-    for (let index = 0; index < clientId.length; index++) {
-      if (bytes[from + index] !== clientId.charCodeAt(index)) return false;
-    }
-    return true;
-  }
-
-  #isWide(from: number, clientId: string): boolean {
-    for (let index = 0; index < clientId.length; index++) {
-      if (this.#unitAt(from + 2 * index) !== clientId.charCodeAt(index)) return false;
-    }
-    return true;
-  }
-
   /** Returns the place of the new record. */
   #append(clientId: string, generation: number): number {
     const { length } = clientId;
     const before = this.#used;
     const at = this.#reserve(unitsOf(length, false));
-    this.#generations[at] = generation;
+    this.generations[at] = generation;
     if (this.#writeNarrow(at * UNIT + UNIT, clientId)) return at;
     this.#used = before;
     this.#reserve(unitsOf(length, true));
-    this.#generations[at] = generation;
+    this.generations[at] = generation;
     this.#writeWide(at * UNIT + UNIT, clientId);
     return at;
   }
@@ -223,10 +215,10 @@ class Part {
   #reserve(units: number): number {
     const at = this.#used;
     this.#used += units;
-    if (this.#used > this.#generations.length) {
-      const grown = new Float64Array(Math.max(this.#used, Math.ceil(this.#generations.length * 1.5)));
-      grown.set(this.#generations.subarray(0, at));
-      this.#generations = grown;
+    if (this.#used > this.generations.length) {
+      const grown = new Float64Array(Math.max(this.#used, Math.ceil(this.generations.length * 1.5)));
+      grown.set(this.generations.subarray(0, at));
+      this.generations = grown;
       this.#bytes = new Uint8Array(grown.buffer);
     }
     return at;

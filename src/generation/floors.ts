@@ -30,8 +30,7 @@ const FLOORS_PER_TRIM = 100_000;
  * The lowest generation still accepted per client id, for one issuer. Floors merge by max, so order, repetition and
  * duplicates never matter.
  */
-export class Floors {
-  readonly #table = new FloorTable();
+export class Floors extends FloorTable {
   /** How long a floor is needed, in ms: older ones discard no token that could still be accepted. */
   readonly lifetimeMs: number;
   #trimmedMs = 0;
@@ -39,20 +38,8 @@ export class Floors {
   #nextPart = PARTS;
 
   constructor({ maxTokenAgeMs, skewMs }: FloorsOptions) {
+    super();
     this.lifetimeMs = maxTokenAgeMs + skewMs + ISSUER_CLOCK_SKEW_MS;
-  }
-
-  get size(): number {
-    return this.#table.size;
-  }
-
-  get(clientId: string): number | undefined {
-    return this.#table.get(clientId);
-  }
-
-  /** Raises one floor; returns whether it moved. */
-  raise(clientId: string, generation: number): boolean {
-    return this.#table.raise(clientId, generation);
   }
 
   /**
@@ -76,13 +63,13 @@ export class Floors {
       this.#nextPart = 0;
     }
     for (let seen = 0; this.#nextPart < PARTS && seen < FLOORS_PER_TRIM; this.#nextPart++) {
-      seen += this.#table.sizeOf(this.#nextPart);
+      seen += this.sizeOf(this.#nextPart);
       this.#trimPart(this.#nextPart, nowMs);
     }
   }
 
   #trimPart(part: number, nowMs: number): void {
-    this.#table.drop(part, (floor) => floor >= FIRST_TIME_MS && floor + this.lifetimeMs < nowMs);
+    this.drop(part, (floor) => floor >= FIRST_TIME_MS && floor + this.lifetimeMs < nowMs);
   }
 }
 
