@@ -45,7 +45,11 @@ export class FloorTable {
     }
     const hash = hashOf(clientId);
     const part = (this.#parts[hash & (PARTS - 1)] ??= new Part((hash & (PARTS - 1)) / PARTS));
-    return part.raise(clientId, hash, generation);
+    const record = part.find(clientId, hash);
+    if (record < 0) part.add(clientId, hash, generation, ~record);
+    else if (generation <= (part.generations[record] as number)) return false;
+    else part.generations[record] = generation;
+    return true;
   }
 
   /** How many floors a part has. */
@@ -94,19 +98,12 @@ class Part {
     this.#fill = 0.5 + place / 4;
   }
 
-  raise(clientId: string, hash: number, generation: number): boolean {
-    const record = this.find(clientId, hash);
-    if (record >= 0) {
-      if (generation <= (this.generations[record] as number)) return false;
-      this.generations[record] = generation;
-      return true;
-    }
-    const slot = ~record;
+  /** Adds a record for the empty slot that `find` has named. */
+  add(clientId: string, hash: number, generation: number, slot: number): void {
     this.#slots[slot] = hash;
     this.#slots[slot + 1] = this.#append(clientId, generation) + 1;
     this.size++;
     if (this.size > (this.#slots.length / 2) * this.#fill) this.#rehash();
-    return true;
   }
 
   /** The part without expired floors: the same one if none is. */

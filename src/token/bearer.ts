@@ -41,7 +41,7 @@ export function bearerToken(request: TokenLocations, dpop = false): string {
   const token = fromHeader(request, dpop ? BEARER_AND_DPOP : BEARER);
   const query = request.url?.indexOf('?') ?? -1;
   if (query >= 0 && namesAccessToken(request.url!.slice(query + 1))) throw new AuthError('token_in_query');
-  if (hasFormToken(request)) throw new AuthError('token_in_body');
+  if (request.body !== undefined && hasFormToken(request)) throw new AuthError('token_in_body');
   if (token === undefined) throw new AuthError('missing_token');
   return token;
 }
@@ -90,7 +90,7 @@ function hasFormToken(request: TokenLocations): boolean {
   const type = request.headers['content-type'];
   if (typeof type !== 'string' || !FORM.test(type)) return false;
   const { body } = request;
-  if (body === undefined || body === null) return false;
+  if (body === null) return false;
   if (typeof body === 'string') return namesAccessToken(body);
   if (Buffer.isBuffer(body)) return namesAccessToken(body.toString('latin1'));
   return typeof body === 'object' && Object.keys(body).some(isAccessTokenName);

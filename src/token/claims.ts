@@ -99,10 +99,12 @@ function requireClaims(claims: Claims, { requiredClaims, fixedClaims }: Preset):
 }
 
 function readClientId(claims: Claims, { clientIdClaims }: Preset): string {
-  const name = clientIdClaims.find((candidate) => ownValue(claims, candidate) !== undefined);
-  const clientId = name === undefined ? missing(clientIdClaims.join(' or ')) : text(claims, name);
-  if (!clientId) throw invalid('the client id is empty');
-  return clientId;
+  for (const name of clientIdClaims) {
+    const clientId = text(claims, name);
+    if (clientId === '') throw invalid('the client id is empty');
+    if (clientId !== undefined) return clientId;
+  }
+  return missing(clientIdClaims.join(' or '));
 }
 
 function text(claims: Claims, name: string): string | undefined {
