@@ -2,7 +2,7 @@ import { largestBodies } from '../../test/support/largest-bodies';
 import { loadContract } from '../../src/openapi/load';
 import { compileContract } from '../../src/app/validation/compile';
 import { operationsOf } from '../../src/openapi/document';
-import { round, table } from '../stats';
+import { median, round, table } from '../stats';
 import type { Suite } from './suite';
 
 /** What one operation takes to validate the body that is worst for it. */
@@ -52,7 +52,6 @@ export const validation: Suite = {
 /** The median CPU time of two pieces of work that run by turns. */
 function medians(rounds: number, [one, other]: readonly [() => unknown, () => unknown]): [number, number] {
   const times = Array.from({ length: rounds }, () => [cpuMsOf(one), cpuMsOf(other)] as const);
-  const median = (values: number[]): number => values.sort((a, b) => a - b)[rounds >> 1] ?? 0;
   return [median(times.map(([first]) => first)), median(times.map(([, second]) => second))];
 }
 

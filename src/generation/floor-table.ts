@@ -44,7 +44,7 @@ export class FloorTable {
       return moved;
     }
     const hash = hashOf(clientId);
-    const part = (this.#parts[hash & (PARTS - 1)] ??= new Part((hash & (PARTS - 1)) / PARTS));
+    const part = (this.#parts[hash & (PARTS - 1)] ??= new Part(0.5 + (hash & (PARTS - 1)) / PARTS / 4));
     const record = part.find(clientId, hash);
     if (record < 0) part.add(clientId, hash, generation, ~record);
     else if (generation <= (part.generations[record] as number)) return false;
@@ -89,13 +89,12 @@ class Part {
   #bytes = new Uint8Array(this.generations.buffer);
   /** Units in use. */
   #used = 0;
-  /** Fills up to between 1/2 and 3/4, differently for each part, so that they do not grow at the same time. */
   readonly #fill: number;
   size = 0;
 
-  /** @param place - of this part among the others, from 0 to 1 */
-  constructor(place: number) {
-    this.#fill = 0.5 + place / 4;
+  /** @param fill - share of the slots, between 1/2 and 3/4: differs between parts, so that they do not grow at the same time */
+  constructor(fill: number) {
+    this.#fill = fill;
   }
 
   /** Adds a record for the empty slot that `find` has named. */
@@ -115,7 +114,7 @@ class Part {
     }
     if (kept.length === this.size) return this;
     if (kept.length === 0) return undefined;
-    const part = new Part((this.#fill - 0.5) * 4);
+    const part = new Part(this.#fill);
     for (const slot of kept) part.#adopt(this, this.#slots[slot] as number, (this.#slots[slot + 1] as number) - 1);
     return part;
   }

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { isList } from '../core/options';
 
 /** Signature algorithms that can be accepted (RFC 7518 section 3.1, RFC 8037, RFC 9864). No HMAC: a key set has public keys only. */
 export const ALGORITHMS = [
@@ -16,6 +17,12 @@ export const ALGORITHMS = [
 
 /** One accepted signature algorithm. */
 export type Algorithm = (typeof ALGORITHMS)[number];
+
+/** Whether a value is a list of at least one of them. RFC 8725 section 3.2: any caller can sign an HMAC with a published key. */
+export function isAlgorithmList(value: unknown): value is readonly Algorithm[] {
+  const known: readonly unknown[] = ALGORITHMS;
+  return isList(value) && value.length > 0 && value.every((one) => known.includes(one));
+}
 
 /** RFC 7518 section 3.4: each ECDSA algorithm goes with exactly one curve. Names as OpenSSL has them. */
 const CURVES: Readonly<Partial<Record<Algorithm, string>>> = {

@@ -1,19 +1,9 @@
-import { ConfigurationError } from '../../src/core/configuration-error';
 import { readSettings } from '../../src/settings/settings';
 import type { Environment } from '../../src/settings/settings';
+import { problemsOf } from './problems-of';
 
 const ISSUER = { TILLGATE_ISSUER: 'https://login.example.com' };
 const CREDENTIAL = { TILLGATE_INTROSPECTION_CLIENT_ID: 'api', TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim' };
-
-function problemsOf(env: Environment): readonly string[] {
-  try {
-    readSettings(env);
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error.problems;
-    throw error;
-  }
-  return [];
-}
 
 describe('variables of the option scopes', () => {
   it.each<[string, unknown]>([

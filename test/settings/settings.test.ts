@@ -1,16 +1,6 @@
-import { ConfigurationError } from '../../src/core/configuration-error';
 import { readSettings } from '../../src/settings/settings';
 import type { Environment } from '../../src/settings/settings';
-
-function problemsOf(env: Environment): readonly string[] {
-  try {
-    readSettings(env);
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+import { problemsOf } from './problems-of';
 
 describe('readSettings', () => {
   it('has a default for everything that the scaffold needs to start', () => {

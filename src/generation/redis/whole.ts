@@ -1,10 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { PAGE } from './floor-set';
 import type { FloorSet } from './floor-set';
 import type { Page } from './page';
 import type { TakePage } from '../source';
 
-/** Members per command. */
-const PAGE = 1_000;
 /** Windows that are planned together. */
 const WINDOWS = 64;
 /** Commands on their way at a time: Redis works on the next window while this one is merged. */

@@ -7,8 +7,8 @@ export interface DpopNonces {
   make(): string;
   /** First moment in ms at which a nonce is no longer accepted; `undefined` when it is not accepted now. */
   acceptedUntilMs(nonce: string): number | undefined;
-  /** Whether the client should be given a newer one with the response. */
-  isAging(nonce: string): boolean;
+  /** Whether the client should be given a newer nonce with the response, by the end of the one that it sent. */
+  isAging(untilMs: number): boolean;
 }
 
 /** How long a nonce is accepted. */
@@ -48,6 +48,6 @@ export function dpopNonces(clock: Clock, secret: string | Buffer = randomBytes(3
       const untilMs = madeMs + LIFETIME_MS;
       return clock() < untilMs ? untilMs : undefined;
     },
-    isAging: (nonce) => clock() > (timeOf(nonce) ?? 0) + LIFETIME_MS / 2,
+    isAging: (untilMs) => untilMs - clock() < LIFETIME_MS / 2,
   };
 }

@@ -1,7 +1,7 @@
 import { ownMembers } from '../../core/objects';
-import { isList, readOptions } from '../../core/options';
-import { hasUserInfo } from '../../core/urls';
-import { ALGORITHMS } from '../algorithms';
+import { readOptions } from '../../core/options';
+import { hasUserInfo, withoutSlash } from '../../core/urls';
+import { ALGORITHMS, isAlgorithmList } from '../algorithms';
 import type { Algorithm } from '../algorithms';
 import type { ReplayStore } from './replay-store';
 
@@ -64,19 +64,16 @@ export function readDpop(options: DpopOptions, resource: string | undefined): Dp
       'the public http(s) URL of the root of the app, as clients have it (or set "resource")',
     );
   }
-  const algorithms: unknown = given.algorithms ?? DEFAULT_ALGORITHMS;
-  const known: readonly unknown[] = ALGORITHMS;
-  if (!isList(algorithms) || algorithms.length === 0 || !algorithms.every((one) => known.includes(one))) {
-    read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
-  }
+  const algorithms = given.algorithms ?? DEFAULT_ALGORITHMS;
+  if (!isAlgorithmList(algorithms)) read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
   const { replayStore } = given;
   if (replayStore !== undefined && typeof (replayStore as ReplayStore | null)?.remember !== 'function') {
     read.refuse('replayStore', 'an object with the method remember');
   }
   return {
-    baseUrl: baseUrl.replace(/\/+$/, ''),
+    baseUrl: withoutSlash(baseUrl),
     required: read.boolean('required', false),
-    algorithms: algorithms as readonly Algorithm[],
+    algorithms,
     proofMaxAgeMs: 1000 * read.number('proofMaxAgeSeconds', 60, { unit: 'seconds', min: 1, max: 600 }),
     nonce: readNonce(given.nonce),
     replayStore,

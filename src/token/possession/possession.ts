@@ -92,8 +92,9 @@ function dpopVerifier(settings: DpopSettings, { clock, issuers }: PossessionSett
     const nowMs = clock();
     if (nowMs >= proof.expiresAtMs + clockToleranceMs) throw invalidProof('exp has passed');
     if (nowMs < proof.notBeforeMs - clockToleranceMs) throw invalidProof('nbf is in the future');
-    await rememberProof(proof, acceptedUntilMs(proof, nowMs));
-    return proof.nonce !== undefined && nonces?.isAging(proof.nonce) ? nonces.make() : undefined;
+    const untilMs = acceptedUntilMs(proof, nowMs);
+    await rememberProof(proof, untilMs);
+    return nonces?.isAging(untilMs) ? nonces.make() : undefined;
   }
 
   /** First moment at which a proof would be refused without being remembered. */

@@ -9,7 +9,6 @@ export interface PossessionRequest {
   /** The same, where a router has removed a prefix from `url`. */
   readonly originalUrl?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  readonly rawHeaders?: readonly string[] | undefined;
   readonly socket?:
     { readonly remoteAddress?: string | undefined; getPeerX509Certificate?(): X509Certificate | undefined } | undefined;
 }

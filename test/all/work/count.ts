@@ -7,6 +7,7 @@ import express from 'express';
 import { authenticate, requireScope } from '../../../src';
 import { memoryGenerations } from '../../../src/generation';
 import { createTestIssuer } from '../../../src/testing';
+import { median } from '../../../bench/stats';
 import { pass } from './requests';
 
 const REQUESTS = 500;
@@ -71,7 +72,7 @@ async function bytes(app: App, workload: Workload, status: number): Promise<numb
 async function bytesBeyond(bare: () => Promise<number>, own: () => Promise<number>): Promise<number> {
   const differences: number[] = [];
   for (let round = 0; round < ROUNDS; round++) differences.push(-(await bare()) + (await own()));
-  return Math.round(differences.sort((a, b) => a - b)[ROUNDS >> 1] as number);
+  return Math.round(median(differences));
 }
 
 async function main(): Promise<void> {
