@@ -14,7 +14,7 @@ export function isSecureUrl(url: string): boolean {
   return protocol !== 'http:' || isLoopbackHost(hostname);
 }
 
-/** A base URL as paths are appended to it. */
+/** A base URL without its trailing slashes, so that a path can be appended. */
 export function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '');
 }

@@ -5,7 +5,7 @@ import { redisConnection } from '../generation/redis/connection';
 import type { RedisClient } from '../generation/redis/connection';
 import type { ReplayStore } from '../token/possession/replay-store';
 
-/** How much longer than needed Redis remembers a proof, because its clock and ours differ. */
+/** How much longer than needed Redis remembers a proof, because its clock and ours can differ. */
 const MARGIN_MS = 1_000;
 
 /**

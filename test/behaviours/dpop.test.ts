@@ -82,7 +82,7 @@ describe('a token that is bound to a key by DPoP', () => {
     for (const path of ['/v1/x/../orders', '/v1/x/%2e%2E/orders', '/v1/./orders']) {
       const head = [`GET ${path} HTTP/1.1`, `Authorization: DPoP ${boundToken()}`, `DPoP: ${proof()}`];
       expect((await server.send(head)).body.code).toBe('invalid_dpop_proof');
-      // Nothing that cannot be compared is the same.
+      // Two URLs that cannot be compared do not count as equal.
       const vague = [...head.slice(0, 2), `DPoP: ${proof({ url: 'x' })}`];
       expect((await server.send(vague)).body.code).toBe('invalid_dpop_proof');
     }

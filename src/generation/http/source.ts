@@ -28,7 +28,7 @@ export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'cl
 
 const OPTIONS = ['url', 'headers', 'allowHttp', 'timeoutMs', 'fetch', 'clock', 'schedule', 'logger'] as const;
 
-/** Floors of events that are kept for the next read: more of them take as long as its response. */
+/** Floors of events that are kept for the next read. Further ones come with its response. */
 const MAX_STREAMED = 1_000;
 
 /**
@@ -62,7 +62,7 @@ export function httpGenerations(options: HttpGenerationsOptions): GenerationSour
     async read(sinceMs, takePage) {
       const floors = streamed;
       streamed = new FloorList();
-      // Known a round trip before the response, which has them again.
+      // They are known one round trip before the response, which contains them again.
       if (takePage && floors.length > 0) await takePage(floors);
       return read(sinceMs, takePage);
     },

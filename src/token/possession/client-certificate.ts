@@ -31,7 +31,7 @@ export interface MtlsSettings {
 export type CertificateReader = (request: PossessionRequest) => string | undefined;
 
 const ONE_PEM = /^-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/;
-/** Node refuses larger headers by default, and all of them together. */
+/** Node's default limit for all headers of a request together. */
 const MAX_HEADER_LENGTH = 16_384;
 
 /**

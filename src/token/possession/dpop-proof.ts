@@ -29,7 +29,7 @@ interface ProofKey {
 }
 
 const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
-/** What is refused for the token's own reasons says so. */
+/** Refusals that are passed on as they are; all others become `invalid_dpop_proof`. */
 const OWN_REASONS: readonly Reason[] = ['invalid_dpop_proof', 'wrong_binding'];
 const MAX_ID_LENGTH = 512;
 /** Members of a thumbprint, in their order (RFC 7638 section 3.2, RFC 8037 section 2). */

@@ -16,7 +16,7 @@ import type { PossessionRequest } from './request';
 export interface PossessionSettings {
   readonly dpop: DpopSettings | undefined;
   readonly mtls: MtlsSettings | undefined;
-  /** The issuers, for the tolerance of clocks: the largest counts for `iat` of a proof too. */
+  /** The issuers; the largest of their clock tolerances applies to proofs. */
   readonly issuers: readonly { readonly clockToleranceMs: number }[];
   readonly clock: Clock;
 }
