@@ -29,7 +29,8 @@ const config: Config = {
   globals: { isFullRun: true },
   // Most suites wait for servers and child processes half of their time. Jest knows no percentage above 100.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
-  testTimeout: 60_000,
+  // A limit for tests that hang: a machine that does other work as well must not fail one.
+  testTimeout: 240_000,
 };
 
 export default config;

@@ -2,7 +2,7 @@
  * What a million floors cost one resource server: first read with the gate's own time limit, its CPU time, the longest
  * block of its event loop, memory, lookup, and whether 10,000 changes together arrive complete. `npm run bench:floors`.
  *
- * Options: `--floors N` (1000000), `--engines redis,postgres`.
+ * Options: `--floors N` (1000000), `--engines redis,postgres,relay`; relay: over http, from a relay in another process.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
@@ -13,10 +13,10 @@ import { systemClock, systemSchedule } from '../../src/core/clock';
 import { consoleLogger } from '../../src/core/logger';
 import { round, table } from '../stats';
 import { startEngine } from './engines';
-import { fill } from './fill';
+import type { Engine } from './engines';
 
 const { values } = parseArgs({
-  options: { floors: { type: 'string', default: '1000000' }, engines: { type: 'string', default: 'redis,postgres' } },
+  options: { floors: { type: 'string', default: '1000000' }, engines: { type: 'string', default: 'redis,postgres,relay' } },
 });
 const FLOORS = Number(values.floors);
 const BURST = 10_000;
@@ -41,8 +41,7 @@ async function main(): Promise<void> {
 }
 
 async function measure(name: string): Promise<(string | number)[]> {
-  const engine = await startEngine(name);
-  await fill(engine.url, FLOORS);
+  const engine = await startEngine(name, FLOORS);
   const before = usedMegabytes();
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
@@ -59,7 +58,7 @@ async function measure(name: string): Promise<(string | number)[]> {
   const megabytes = usedMegabytes() - before;
   if (verifier.status().floors < FLOORS) throw new Error(`${name}: only ${verifier.status().floors} floors arrived`);
   const lookup = lookupNanoseconds(verifier);
-  const burst = await burstSeconds(engine.url, verifier);
+  const burst = await burstSeconds(engine, verifier);
   await verifier.close();
   await engine.stop();
   console.error(`${name}: done`);
@@ -95,19 +94,17 @@ function lookupNanoseconds(verifier: GenerationVerifier): number {
 }
 
 /** Publishes changes of as many clients together, and waits until every one is refused. */
-async function burstSeconds(url: string, verifier: GenerationVerifier): Promise<number> {
-  const source = generationsFromUrl(url);
-  const old = Date.now();
+async function burstSeconds(engine: Engine, verifier: GenerationVerifier): Promise<number> {
   const ids = Array.from({ length: BURST }, (_, index) => `client-${index}`);
+  const old = await engine.register(ids);
   const started = performance.now();
-  await Promise.all(ids.map(async (id) => source.publish?.(id, old + 1)));
+  await Promise.all(ids.map((id) => engine.change(id)));
   let arrived = 0;
   while (arrived < BURST) {
     arrived = ids.filter((id) => isRefused(verifier, id, old)).length;
     await new Promise((resolve) => setTimeout(resolve, 5));
     if (performance.now() - started > 30_000) throw new Error(`only ${arrived} of ${BURST} changes arrived`);
   }
-  await source.close?.();
   return (performance.now() - started) / 1000;
 }
 

@@ -78,9 +78,9 @@ export async function keyServer(...keys: readonly TestKey[]): Promise<KeyServer>
   return self;
 }
 
-/** Waits until the condition holds, checking once per turn of the event loop; fails after 5 s of real time. */
+/** Waits until the condition holds, checking once per turn of the event loop; fails after 30 s of real time. */
 export async function eventually(isTrue: () => boolean): Promise<void> {
-  const deadline = performance.now() + 5_000;
+  const deadline = performance.now() + 30_000;
   while (!isTrue()) {
     if (performance.now() > deadline) throw new Error(`never became true: ${isTrue.toString()}`);
     await turn();

@@ -43,4 +43,4 @@ it('the examples of README.md and docs/ compile, as TypeScript in the strict mod
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8', cwd: folder });
   expect(stdout).toBe('');
-}, 180_000);
+});

@@ -71,7 +71,7 @@ withPython('authlib for Python', () => {
   beforeAll(async () => {
     await run('python3', ['-m', 'venv', join(folder, 'python')]);
     await run(join(folder, 'python/bin/pip'), ['install', '--quiet', ...PACKAGES]);
-  }, 180_000);
+  });
 
   it.each(['client_secret_basic', 'client_secret_post'])('gets a token by %s and calls the API', async (method) => {
     const urls = Object.keys(STATUSES).map((path) => `${tillgate.report.base_url}${path}`);

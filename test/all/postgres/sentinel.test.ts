@@ -12,7 +12,7 @@ let ends: (() => Promise<unknown>)[];
 
 beforeAll(async () => {
   server = await startPostgres();
-}, 60_000);
+});
 
 afterAll(() => server.stop());
 

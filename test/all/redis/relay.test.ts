@@ -71,9 +71,9 @@ it('redis -> relay -> relay -> gate: every change arrives by hints, staleness ad
   console.log(`ms from publish to relay, relay, gate (median): ${hops.map(median).join(', ')}`);
 
   await redis.kill();
-  await eventually('the gate refuses', () => verdict(verifier, 'other', 1) === 'generations_unavailable', 20_000);
+  await eventually('the gate refuses', () => verdict(verifier, 'other', 1) === 'generations_unavailable');
   expect(verdict(verifier, 'pos-0', 1)).toBe('superseded');
   await redis.start();
-  await eventually('the gate accepts', () => verdict(verifier, 'other', 1) === 'admitted', 40_000);
+  await eventually('the gate accepts', () => verdict(verifier, 'other', 1) === 'admitted');
   expect(near.feed.status().floors).toBe(CHANGES);
-}, 120_000);
+});

@@ -33,6 +33,6 @@ function installedVersion(name: string): string | undefined {
  * @throws Error that says what is missing and what to do
  */
 export function requireCommand(name: string, fix: string): void {
-  const { error } = spawnSync(name, ['--version'], { timeout: 5_000 });
+  const { error } = spawnSync(name, ['--version'], { timeout: 60_000 });
   if (error) throw new Error(`this suite runs ${name}, which is not installed: ${fix}`);
 }

@@ -17,7 +17,7 @@ export async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** Longest that a process of ours may take from its start to its first word. */
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 120_000;
 
 /** Waits for the first word of a process; one that stays silent is ended, and what waits for it then fails. */
 export async function started<Word>(child: ChildProcess, firstWord: Promise<Word>): Promise<Word> {

@@ -44,7 +44,7 @@ it('a user sees the types of the matchers, and which option is missing', () => {
     expect.stringContaining("Property 'audience' is missing"),
     expect.stringContaining("Did you mean to write 'optional'?"),
   ]);
-}, 30_000);
+});
 
 it('a scope that was not declared does not compile, in any form', () => {
   const errors = errorsOf(`import { defineScopes } from '../../../src';
@@ -62,4 +62,4 @@ it('a scope that was not declared does not compile, in any form', () => {
     const wrong: Scope = 'ordrs:read';`);
   expect(errors).toHaveLength(6);
   expect(errors.filter((error) => error.includes('"ordrs:read"'))).toHaveLength(5);
-}, 30_000);
+});
