@@ -159,8 +159,8 @@ async function* bounded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
-/** Bytes per turn of the event loop: a few ms of work. */
-const BYTES_PER_TURN = 65_536;
+/** Bytes per turn of the event loop: about a ms of work. */
+const BYTES_PER_TURN = 16_384;
 const MAX_LINE_BYTES = 65_536;
 const LINE_FEED = 10;
 
@@ -174,14 +174,18 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<strin
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.byteLength; at += BYTES_PER_TURN) {
       const piece = chunk.subarray(at, at + BYTES_PER_TURN);
-      const bytes = rest.byteLength === 0 ? piece : Buffer.concat([rest, piece]);
       // A line feed is never a part of another character.
-      const end = bytes.lastIndexOf(LINE_FEED) + 1;
-      rest = bytes.slice(end);
-      if (rest.byteLength > MAX_LINE_BYTES) {
+      const first = piece.indexOf(LINE_FEED);
+      const last = piece.lastIndexOf(LINE_FEED);
+      const line = Buffer.concat([rest, first < 0 ? piece : piece.subarray(0, first)]);
+      // Copied, because the rest would keep the whole chunk in memory.
+      rest = first < 0 ? line : piece.slice(last + 1);
+      if (line.byteLength > MAX_LINE_BYTES) {
         throw new SourceError(`responded with a line of more than ${MAX_LINE_BYTES} bytes`);
       }
-      if (end > 0) yield decode(bytes.subarray(0, end - 1), 'UTF-8').split('\n');
+      if (first < 0) continue;
+      const lines = first === last ? [] : decode(piece.subarray(first + 1, last), 'UTF-8').split('\n');
+      yield [decode(line, 'UTF-8'), ...lines];
     }
   }
   if (rest.byteLength > 0) {

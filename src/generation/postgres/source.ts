@@ -13,7 +13,7 @@ import { PostgresSessions, isRefusedRow } from './sessions';
 import type { PostgresClient, PostgresPool, PostgresSession } from './sessions';
 import { HORIZON, SENTINEL, postgresPreparation, postgresTable, publishOf, upsertOf } from './table';
 import type { PostgresTable } from './table';
-import { postgresTrim } from './trim';
+import { postgresTrimmer } from './trim';
 import type { GenerationSentinel, GenerationSource, PublishingSource } from '../source';
 import { SourceError, describeFailure } from '../source-error';
 import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
@@ -95,7 +95,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
   (pool as unknown as ConnectEvents).on?.('connect', (client) => client.on('error', () => undefined));
 
   const publishing = publishOf(table, maxTokenAgeMs);
-  const trim = postgresTrim({ sessions, table, schedule, logger, maxTokenAgeMs });
+  const trim = postgresTrimmer({ sessions, table, schedule, logger, maxTokenAgeMs });
   const batches = new FloorBatches({
     // One statement, which is its own transaction.
     async send(floors) {
@@ -122,7 +122,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Publis
       requirePublishable(clientId, generation);
       requireStorable(clientId);
       await batches.publish(clientId, generation);
-      trim.due();
+      trim.request();
     },
     async close() {
       await trim.close();

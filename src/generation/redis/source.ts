@@ -11,7 +11,7 @@ import { RedisSubscription } from './subscription';
 import { FloorSet } from './floor-set';
 import { SENTINEL } from './page';
 import { redisReader } from './read';
-import { RedisTrim } from './trim';
+import { redisTrimmer } from './trim';
 import type { GenerationSentinel, PublishingSource } from '../source';
 import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
@@ -118,7 +118,7 @@ function openSource(
   const onBreak = (error: unknown): void => subscriptions.forEach((subscription) => subscription.end(error));
   const commands = new RedisCommands({ connection, owned, timeoutMs, schedule, onBreak });
   const set = new FloorSet(commands, key);
-  const trim = new RedisTrim({ commands, set, maxTokenAgeMs, clock, schedule, logger });
+  const trim = redisTrimmer({ commands, set, maxTokenAgeMs, clock, schedule, logger });
 
   async function watch(wake: () => void, lost?: (error: unknown) => void): Promise<() => void> {
     const subscription: RedisSubscription = new RedisSubscription({

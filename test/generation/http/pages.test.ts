@@ -54,7 +54,8 @@ describe('a large response in lines', () => {
     const reading = source.read(0, take);
     write(head(2_500) + lines(1_200));
     while (taken.length === 0) await settle();
-    expect(taken.flat()).toHaveLength(1_200);
+    // What the pieces of 16 KiB have brought by the time they fill a page.
+    expect(taken.flat()).toHaveLength(1_025);
     write(lines(1_300, 1_200));
     end();
     const { floors, nowMs } = await reading;

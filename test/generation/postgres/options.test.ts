@@ -85,9 +85,10 @@ describe('postgresGenerations', () => {
   });
 
   it('quotes the table and its schema wherever they stand', async () => {
-    const { source, pool } = fakeSource({}, { table: 'Shop.Floors' });
+    const { source, pool, time } = fakeSource({}, { table: 'Shop.Floors' });
     await source.read(0);
     await source.publish('pos', 5);
+    await time.advance(0);
     await source.watch(() => undefined);
     const statements = pool.clients.flatMap(({ asked }) => asked).filter((asked) => /floors/i.test(asked));
     expect(statements.map((asked) => /"[^(]*"/.exec(asked)?.[0] ?? asked)).toEqual([

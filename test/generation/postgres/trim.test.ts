@@ -1,4 +1,4 @@
-import { settle } from '../../support/fake-time';
+import { fakeTime, settle } from '../../support/fake-time';
 import { START } from '../fixtures';
 import { sourceFromUrl } from '../../../src/generation/postgres/source';
 import { FakeClient, HEALTHY, fakeSource } from './fake';
@@ -11,9 +11,9 @@ function trimming(script: Script = {}, options: Parameters<typeof fakeSource>[1]
   return { ...fake, trims: () => statements().filter((text) => text.startsWith('WITH old')), statements };
 }
 
-async function publish({ source }: FakeSource): Promise<void> {
+async function publish({ source, time }: FakeSource): Promise<void> {
   await source.publish('pos', START);
-  await settle();
+  await time.advance(0);
 }
 
 describe('old floors', () => {
@@ -26,12 +26,13 @@ describe('old floors', () => {
     await publish(fake);
     expect(fake.trims()).toHaveLength(1);
     await fake.time.advance(999);
-    await publish(fake);
     expect(fake.trims()).toHaveLength(1);
     await fake.time.advance(1);
-    expect(fake.trims()).toHaveLength(1);
-    await publish(fake);
     expect(fake.trims()).toHaveLength(2);
+    await fake.time.advance(60_000);
+    expect([fake.trims().length, fake.time.pending]).toEqual([2, 0]);
+    await publish(fake);
+    expect(fake.trims()).toHaveLength(3);
   });
 
   it('are looked for again, without a publish, as long as there were as many as one statement removes', async () => {
@@ -93,9 +94,10 @@ it('a URL has the token age of the process that opens it', async () => {
       return Promise.resolve(client);
     }
   }
-  const source = sourceFromUrl('postgres://db.test/shop', { load: () => ({ Pool }), maxTokenAgeMs: 1_000 });
+  const { schedule, advance } = fakeTime(START);
+  const source = sourceFromUrl('postgres://db.test/shop', { load: () => ({ Pool }), maxTokenAgeMs: 1_000, schedule });
   await source.publish('pos', START);
-  await settle();
+  await advance(0);
   expect(client.asked.find((text) => text.startsWith('WITH old'))).toContain('- 3601000)');
 });
 
