@@ -8,7 +8,6 @@ const {
   seconds,
   from = 0,
   lines = 'authorization',
-  rate,
   connections = 32,
   pipelining = 1,
 } = JSON.parse(process.argv[2]);
@@ -33,7 +32,6 @@ const result = await autocannon({
   connections,
   pipelining,
   duration: seconds,
-  ...(rate && { overallRate: rate }),
   requests: [{ setupRequest: (request) => SETUP[lines](request, values[at++ % values.length]) }],
 });
 console.log(

@@ -20,7 +20,7 @@ export interface Load {
   readonly connections?: number | undefined;
   /** Requests that each connection sends without waiting for responses. Default 1. */
   readonly pipelining?: number | undefined;
-  /** Requests per second. Default: as many as the server can serve. */
+  /** Requests per second, evenly spaced and without pipelining. Default: as many as the server can serve. */
   readonly rate?: number | undefined;
 }
 
@@ -35,6 +35,8 @@ export interface LoadResult {
   readonly failed: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Of a constant rate: time that the hypervisor took from the machine meanwhile, of all cores together. */
+  readonly stolenMs?: number;
 }
 
 /** The load generator and the server run on different cores. */
@@ -49,7 +51,7 @@ export function pinned(core: string, command: string, args: readonly string[]): 
 /** Sends a load and returns the result. */
 export async function load(sent: Load): Promise<LoadResult> {
   const [command, args] = pinned(LOAD_CORE, process.execPath, [
-    join(__dirname, 'load-autocannon.mjs'),
+    join(__dirname, sent.rate === undefined ? 'load-autocannon.mjs' : 'load-constant-rate.mjs'),
     JSON.stringify(sent),
   ]);
   const { stdout } = await run(command, args, { maxBuffer: 16 * 1_048_576 });

@@ -8,24 +8,20 @@ export interface Workload {
   readonly file: string;
 }
 
-/** More than any cache in the comparison holds, so that each token is new again when it comes around. */
-const NEW_TOKENS = 80_000;
+/** How many tokens each workload has; of new ones more than any cache in the comparison holds, so that each is new again. */
+const WORKLOADS = {
+  one: { name: 'one known token', tokens: 1 },
+  thousand: { name: '1,000 known tokens', tokens: 1_000 },
+  new: { name: 'new tokens', tokens: 80_000 },
+};
 
-/** Writes the workloads into a folder. */
-export async function writeWorkloads(
-  issuer: Issuer,
-  folder: string,
-): Promise<Record<'one' | 'thousand' | 'new', Workload>> {
-  const lines = (await issuer.tokens(NEW_TOKENS)).map((token) => `Bearer ${token}\n`);
+export type WorkloadName = keyof typeof WORKLOADS;
+export const WORKLOAD_NAMES = Object.keys(WORKLOADS) as readonly WorkloadName[];
 
-  function workload(name: string, count: number): Workload {
-    const file = join(folder, `${count}.txt`);
-    writeFileSync(file, lines.slice(0, count).join(''));
-    return { name, file };
-  }
-  return {
-    one: workload('one known token', 1),
-    thousand: workload('1,000 known tokens', 1_000),
-    new: workload('new tokens', NEW_TOKENS),
-  };
+/** Writes a workload into a folder. */
+export async function writeWorkload(which: WorkloadName, issuer: Issuer, folder: string): Promise<Workload> {
+  const { name, tokens } = WORKLOADS[which];
+  const file = join(folder, `${which}.txt`);
+  writeFileSync(file, (await issuer.tokens(tokens)).map((token) => `Bearer ${token}\n`).join(''));
+  return { name, file };
 }

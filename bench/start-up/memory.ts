@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startContender } from '../gate/contender';
 import { startIssuer } from '../gate/tokens';
-import { writeWorkloads } from '../gate/workloads';
+import { writeWorkload } from '../gate/workloads';
 import { load } from '../load';
 import { round, table } from '../stats';
 
@@ -15,7 +15,8 @@ export async function memory(requests: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tillgate-bench-'));
   const issuer = await startIssuer('RS256');
   try {
-    const { one, thousand } = await writeWorkloads(issuer, folder);
+    const one = await writeWorkload('one', issuer, folder);
+    const thousand = await writeWorkload('thousand', issuer, folder);
     const rows = [];
     for (const name of ['bare', 'tillgate']) {
       for (const workload of [one, thousand]) {

@@ -179,7 +179,7 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<strin
       const last = piece.lastIndexOf(LINE_FEED);
       const line = Buffer.concat([rest, first < 0 ? piece : piece.subarray(0, first)]);
       // Copied, because the rest would keep the whole chunk in memory.
-      rest = first < 0 ? line : piece.slice(last + 1);
+      rest = first < 0 ? line : new Uint8Array(piece.subarray(last + 1));
       if (line.byteLength > MAX_LINE_BYTES) {
         throw new SourceError(`responded with a line of more than ${MAX_LINE_BYTES} bytes`);
       }
