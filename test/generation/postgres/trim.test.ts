@@ -94,10 +94,11 @@ it('a URL has the token age of the process that opens it', async () => {
       return Promise.resolve(client);
     }
   }
-  const { schedule, advance } = fakeTime(START);
+  const time = fakeTime(START);
+  const { schedule } = time;
   const source = sourceFromUrl('postgres://db.test/shop', { load: () => ({ Pool }), maxTokenAgeMs: 1_000, schedule });
   await source.publish('pos', START);
-  await advance(0);
+  await time.advance(0);
   expect(client.asked.find((text) => text.startsWith('WITH old'))).toContain('- 3601000)');
 });
 
