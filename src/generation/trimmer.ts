@@ -26,6 +26,8 @@ export class Trimmer {
   #running: Promise<void> | undefined;
   #failing = false;
   #closed = false;
+  /** `close()` has ended: what fails from then on, fails because of it. */
+  #ended = false;
 
   constructor(options: TrimmerOptions) {
     this.#options = options;
@@ -45,6 +47,7 @@ export class Trimmer {
     if (this.#requested) this.#start();
     const running = Promise.resolve(this.#running);
     await withTimeLimit(running, CLOSE_TIMEOUT_MS, this.#options.schedule, noResponse).catch(() => undefined);
+    this.#ended = true;
   }
 
   #rest(ms: number): void {
@@ -71,7 +74,7 @@ export class Trimmer {
       this.#failing = false;
       return PAUSE_MS;
     } catch (error) {
-      if (!this.#failing && !this.#closed) warn(describeFailure(error));
+      if (!this.#failing && !this.#ended) warn(describeFailure(error));
       this.#failing = true;
       return pauseAfterFailureMs;
     }
