@@ -95,7 +95,8 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     kill: () => end('SIGKILL'),
     async tool(name, args, input = '') {
       const running = run(join(bin, name), [...args, '-d', url], { ...asServer, maxBuffer: 64 * 1024 * 1024 });
-      running.child.stdin?.end(input);
+      // A tool that reads nothing may have ended by now.
+      running.child.stdin?.on('error', () => undefined).end(input);
       return (await running).stdout;
     },
     async stop() {

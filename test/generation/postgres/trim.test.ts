@@ -116,6 +116,14 @@ describe('close()', () => {
     expect(fake.time.pending).toBe(0);
   });
 
+  it('reports a removal that fails meanwhile', async () => {
+    const fake = trimming({ 'WITH old': () => Promise.reject(new Error('the disk is full')) });
+    await fake.source.publish('pos', START);
+    await fake.source.close();
+    expect(fake.log.entries).toMatchObject([{ level: 'warn' }]);
+    expect(fake.trims()).toHaveLength(1);
+  });
+
   it('waits half a second for one that hangs', async () => {
     const fake = trimming({ 'WITH old': new Promise<never>(() => undefined) });
     await publish(fake);
