@@ -15,7 +15,7 @@ type Work = Readonly<Record<string, { readonly calls: number; readonly bytes: nu
  */
 const AT_MOST: Work = {
   hot: { calls: 58, bytes: 2_100 },
-  new: { calls: 205, bytes: 13_700 },
+  new: { calls: 205, bytes: 14_000 },
   'no token': { calls: 58, bytes: 0 },
   expired: { calls: 130, bytes: 0 },
   'wrong scope': { calls: 105, bytes: 2_700 },
