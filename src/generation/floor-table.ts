@@ -11,8 +11,10 @@ const MULTIPLIER = randomInt(2 ** 30, 2 ** 32) | 1;
 function hashOf(clientId: string): number {
   let hash = SEED ^ clientId.length;
   for (let at = 0; at < clientId.length; at++) hash = Math.imul(hash ^ clientId.charCodeAt(at), MULTIPLIER);
-  hash = Math.imul(hash ^ (hash >>> 16), MULTIPLIER);
-  return hash ^ (hash >>> 15);
+  // The last steps of MurmurHash3: an unlucky multiplier alone would fill some parts three times as much as others.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
 }
 
 /**
