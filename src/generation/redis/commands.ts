@@ -36,20 +36,11 @@ export class RedisCommands {
 
   /** @throws SourceError */
   async run(command: string, ...args: readonly string[]): Promise<unknown> {
-    return this.#run('send', command, args);
-  }
-
-  /** The same, for large replies: texts may be buffers. @throws SourceError */
-  async runForBytes(command: string, ...args: readonly string[]): Promise<unknown> {
-    return this.#run('sendForBytes', command, args);
-  }
-
-  async #run(send: 'send' | 'sendForBytes', command: string, args: readonly string[]): Promise<unknown> {
     const { timeoutMs, schedule } = this.#options;
     const connection = this.#connection;
     try {
       if (this.#closed) throw new SourceError('closed');
-      const sent = (async () => connection[send]([command, ...args]))();
+      const sent = (async () => connection.send([command, ...args]))();
       const reply = await withTimeLimit(sent, timeoutMs, schedule, noResponse);
       this.#cause = undefined;
       return reply;

@@ -79,7 +79,7 @@ export class FloorSet {
   }
 
   async scanPage(from: string, count: number): Promise<Page & { readonly cursor: string }> {
-    const reply = await this.#commands.runForBytes('ZSCAN', this.key, from, 'COUNT', String(count));
+    const reply = await this.#commands.run('ZSCAN', this.key, from, 'COUNT', String(count));
     const [cursor, members] = Array.isArray(reply) ? (reply as unknown[]) : [];
     if (!Array.isArray(members)) throw new SourceError('Redis: ZSCAN: the reply is not a page');
     return { cursor: String(cursor), ...pageOf(members) };
@@ -129,7 +129,7 @@ export class FloorSet {
   }
 
   async #range(...args: readonly string[]): Promise<Page> {
-    const reply = await this.#commands.runForBytes('ZRANGE', this.key, ...args);
+    const reply = await this.#commands.run('ZRANGE', this.key, ...args);
     if (!Array.isArray(reply)) throw new SourceError('Redis: ZRANGE: the reply is not a page');
     return pageOf(reply);
   }

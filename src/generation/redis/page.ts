@@ -18,7 +18,8 @@ export interface Page {
 }
 
 /**
- * Reads members with their scores: pairs (RESP3) or a flat list (RESP2), of texts, buffers or numbers.
+ * Reads members with their scores: pairs (RESP3) or a flat list (RESP2); scores are numbers or texts,
+ * and a client may be set up to return texts as buffers.
  *
  * @throws SourceError when a score is not a generation.
  */
@@ -45,14 +46,8 @@ export function isMark(member: string): boolean {
 
 /** @throws SourceError when a score is not a generation. */
 export function requireScore(score: unknown): number {
-  const generation = Buffer.isBuffer(score) ? decimalOf(score) : Number(score);
+  // An empty text would be 0.
+  const generation = typeof score === 'number' ? score : Number(String(score) || NaN);
   if (!isGeneration(generation)) throw new SourceError('Redis: the set has a member whose score is not a generation');
   return generation;
-}
-
-/** A number in ASCII digits, without a text in between. */
-function decimalOf(bytes: Buffer): number {
-  let value = bytes.length === 0 ? NaN : 0;
-  for (const byte of bytes) value = byte >= 0x30 && byte <= 0x39 ? value * 10 + (byte - 0x30) : NaN;
-  return value;
 }

@@ -85,8 +85,8 @@ export function redisGenerations(options: RedisGenerationsOptions): PublishingSo
 
 /**
  * Makes the source for a `redis://` or, with TLS, `rediss://` URL: `rediss://user:password@host:6379/0?key=name`, where
- * `key` names the sorted set and `sentinel=off` does without a sentinel. Connects by ioredis or redis (node-redis),
- * whichever is installed.
+ * `key` names the sorted set and `sentinel=off` does without a sentinel. Connects by redis (node-redis) or else
+ * by ioredis, whichever is installed.
  *
  * @throws TypeError when the URL is wrong or neither is installed; the message does not repeat the URL.
  */

@@ -99,7 +99,7 @@ describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {
 it('without either package says what to install, and not the address', () => {
   expect(() => connectTo('redis://user:secret@127.0.0.1', 'neither')).toThrow(
     new TypeError(
-      'rate limits in Redis need the package ioredis or redis, and neither is installed: npm install ioredis@6',
+      'rate limits in Redis need the package redis or ioredis, and neither is installed: npm install redis@6',
     ),
   );
 });

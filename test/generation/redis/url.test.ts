@@ -41,8 +41,8 @@ function nodeRedis(redis: FakeRedis): object {
 }
 
 describe('a redis: address', () => {
-  it('makes an ioredis client when both packages are there', async () => {
-    const { load, made, redis } = packages('ioredis', 'redis');
+  it('makes an ioredis client when that is there alone', async () => {
+    const { load, made, redis } = packages('ioredis');
     const source = redisFromUrl('rediss://pos:hunter2@db.example:6380/3', { load });
     const options = { connectTimeout: 5_000, keepAlive: 10_000, connectionName: 'tillgate', protocol: 2 };
     expect(made).toEqual([['ioredis', 'rediss://pos:hunter2@db.example:6380/3', options]]);
@@ -57,8 +57,8 @@ describe('a redis: address', () => {
     expect([redis.clients.map(({ status }) => status), ended.mock.calls]).toEqual([['end'], [[]]]);
   });
 
-  it('makes a node-redis client when that is there alone, and survives its first failure', async () => {
-    const { load, made, redis } = packages('redis');
+  it('makes a node-redis client when both packages are there, and survives its first failure', async () => {
+    const { load, made, redis } = packages('ioredis', 'redis');
     const source = redisFromUrl('redis://db.example', { load });
     const socket = { connectTimeout: 5_000, keepAlive: true, keepAliveInitialDelay: 10_000 };
     expect(made).toEqual([['redis', { url: 'redis://db.example', socket, name: 'tillgate' }]]);
@@ -100,7 +100,7 @@ describe('a redis: address', () => {
     const { load } = packages();
     expect(() => redisFromUrl('redis://pos:hunter2@db.example', { load })).toThrow(
       new TypeError(
-        'generations: a redis: URL needs the package ioredis or redis, and neither is installed: npm install ioredis@6',
+        'generations: a redis: URL needs the package redis or ioredis, and neither is installed: npm install redis@6',
       ),
     );
   });
