@@ -52,11 +52,13 @@ async function redisEngine(floors: number): Promise<Engine> {
   const server = await startRedis({ appendOnly: true });
   const client = new Redis(server.url);
   await fill(server.url, floors);
+  const publisher = await publishing('redis', server.url);
   return {
-    ...(await publishing('redis', server.url)),
+    ...publisher,
     meter: redisMeter(server),
     send: async (message) => void (await client.publish(BARE, message)),
     async stop() {
+      await publisher.stop();
       client.disconnect();
       await server.stop();
     },
@@ -73,18 +75,21 @@ async function postgresEngine(floors: number): Promise<Engine> {
     meter: postgresMeter(server, pool),
     send: async (message) => void (await pool.query(`SELECT pg_notify('${BARE}', $1)`, [message])),
     async stop() {
+      await publisher.stop();
       await pool.end();
       await server.stop();
     },
   };
 }
 
-async function publishing(name: string, url: string): Promise<Pick<Engine, 'name' | 'url' | 'register' | 'change'>> {
+type Publisher = Pick<Engine, 'name' | 'url' | 'register' | 'change' | 'stop'>;
+
+async function publishing(name: string, url: string): Promise<Publisher> {
   const source = generationsFromUrl(url);
   const change = async (clientId: string): Promise<void> => source.publish?.(clientId, Date.now());
   await change('warm-up');
   // One less, so that a change in the same millisecond is above it.
-  return { name, url, register: () => Promise.resolve(Date.now() - 1), change };
+  return { name, url, register: () => Promise.resolve(Date.now() - 1), change, stop: async () => source.close?.() };
 }
 
 /** The embedded token server: a change is a revocation, confirmed once it is on disk. */
