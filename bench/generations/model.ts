@@ -25,8 +25,12 @@ function termsOf(processes: number, changes: number, { readSpacing, writeSpacing
 
 const SPACINGS = Array.from({ length: 16 }, (_, index) => 0.0005 * 1.5 ** index);
 
+/** Below this share of idle CPU time the readers waited for each other: the point measures the machine. */
+const FULL = 0.1;
+
 /** Fits the costs to the points by least squares of the relative deviations. */
-export function fitModel(points: readonly Point[]): Model {
+export function fitModel(all: readonly Point[]): Model {
+  const points = all.filter(({ idle }) => idle >= FULL);
   let best: (Model & { readonly error: number }) | undefined;
   for (const readSpacing of SPACINGS) {
     for (const writeSpacing of SPACINGS) {
@@ -40,7 +44,7 @@ export function fitModel(points: readonly Point[]): Model {
       if (!best || error < best.error) best = { ...spacings, costs: { commands, bytes, cpu }, error };
     }
   }
-  if (!best) throw new Error('no points to fit a model to');
+  if (!best || points.length === 0) throw new Error('no points to fit a model to: the machine was full at each');
   return best;
 }
 
@@ -108,16 +112,22 @@ function measuredTable(points: readonly Point[], model: Model): string {
     const said = predict(model, point.processes, point.changes);
     const cell = (quantity: Quantity, shown: string): string => {
       const deviation = Math.round((said[quantity] / point[quantity] - 1) * 100);
-      return Number.isFinite(deviation) ? `${shown} (${deviation > 0 ? '+' : ''}${deviation}%)` : shown;
+      return Number.isFinite(deviation) && point.idle >= FULL
+        ? `${shown} (${deviation > 0 ? '+' : ''}${deviation}%)`
+        : shown;
     };
     const cells = [
       cell('commands', short(point.commands)),
       cell('bytes', short(point.bytes / 1000)),
       cell('cpu', short(point.cpu * 100)),
     ];
-    return [point.processes, short(point.changes), ...cells, ...[point.p50, point.p99].map(short)];
+    const idle = `${Math.round(point.idle * 100)}%`;
+    return [point.processes, short(point.changes), ...cells, ...[point.p50, point.p99].map(short), idle];
   });
-  return table(['processes', 'changes/s', 'commands/s', 'kB/s', 'CPU, % of a core', 'p50, ms', 'p99, ms'], rows);
+  return table(
+    ['processes', 'changes/s', 'commands/s', 'kB/s', 'CPU, % of a core', 'p50, ms', 'p99, ms', 'idle'],
+    rows,
+  );
 }
 
 function costsTable({ costs, readSpacing, writeSpacing }: Model): string {

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { median, percentile } from '../stats';
 import { startEngine } from './engines';
@@ -31,6 +32,8 @@ export interface Point {
   /** ms from `publish` resolved until the last process refuses. */
   readonly p50: number;
   readonly p99: number;
+  /** Share of the machine's CPU time that was left. */
+  readonly idle: number;
 }
 
 /** What one process costs the store when it starts. */
@@ -100,6 +103,7 @@ async function measurePoint(engine: Engine, readers: Readers, rate: number, seco
   const every = Math.max(1, Math.round(rate / TIMED_PER_SECOND));
   const idle = await engine.meter();
   const before = await engine.meter();
+  const cpuBefore = cpuTimes();
   const startedMs = performance.now();
   const sent: Promise<void>[] = [];
   while (performance.now() - startedMs < seconds * 1000) {
@@ -116,6 +120,7 @@ async function measurePoint(engine: Engine, readers: Readers, rate: number, seco
   }
   const after = await engine.meter();
   const elapsed = (performance.now() - startedMs) / 1000;
+  const cpuAfter = cpuTimes();
   await Promise.all(sent);
   const figures = await Promise.all(latencies);
   const { commands, bytes, cpuSeconds } = difference(idle, before, after);
@@ -127,9 +132,17 @@ async function measurePoint(engine: Engine, readers: Readers, rate: number, seco
     cpu: cpuSeconds / elapsed,
     p50: median(figures),
     p99: percentile(figures, 0.99),
+    idle: (cpuAfter.idle - cpuBefore.idle) / (cpuAfter.all - cpuBefore.all),
   };
   console.error(engine.name, JSON.stringify(point));
   return point;
+}
+
+/** Of all cores since the machine started, in ms. */
+function cpuTimes(): { readonly idle: number; readonly all: number } {
+  const times = cpus().map((cpu) => cpu.times);
+  const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+  return { idle: sum(times.map(({ idle }) => idle)), all: sum(times.map((each) => sum(Object.values(each)))) };
 }
 
 async function since(startedMs: number, ended: Promise<number>): Promise<number> {

@@ -13,7 +13,7 @@ import { DryRunStatus, MutantRunStatus, TestStatus } from '@stryker-mutator/api/
 import { runCLI } from 'jest';
 
 /** For the dry run; later a test may take four times as long as in the dry run, and this much more. */
-const TEST_TIMEOUT_MS = 20_000;
+const TEST_TIMEOUT_MS = 120_000;
 const EXTRA_MS = 4_000;
 /** Slower tests run for no mutant: they make many keys or entries, and others reach the same code. */
 const SLOW_TEST_MS = 400;
