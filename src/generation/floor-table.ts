@@ -23,7 +23,7 @@ function hashOf(clientId: string): number {
  */
 export class FloorTable {
   readonly #parts: (Part | undefined)[] = Array.from({ length: PARTS });
-  /** Ids that are too long for a part: rare. */
+  /** Ids that are too long for a part. */
   readonly #long = new Map<string, number>();
 
   get size(): number {
@@ -34,8 +34,8 @@ export class FloorTable {
     if (clientId.length > MAX_LENGTH) return this.#long.get(clientId);
     const hash = hashOf(clientId);
     const part = this.#parts[hash & (PARTS - 1)];
-    const record = part?.find(clientId, hash) ?? NONE;
-    return record < 0 ? undefined : part?.generations[record];
+    const place = part?.find(clientId, hash) ?? NONE;
+    return place < 0 ? undefined : part?.generationAt(place);
   }
 
   /** Raises one floor; returns whether it moved. */
@@ -47,10 +47,9 @@ export class FloorTable {
     }
     const hash = hashOf(clientId);
     const part = (this.#parts[hash & (PARTS - 1)] ??= new Part(0.5 + (hash & (PARTS - 1)) / PARTS / 4));
-    const record = part.find(clientId, hash);
-    if (record < 0) part.add(clientId, hash, generation, ~record);
-    else if (generation <= (part.generations[record] as number)) return false;
-    else part.generations[record] = generation;
+    const place = part.find(clientId, hash);
+    if (place >= 0) return part.raise(place, generation);
+    part.add(clientId, hash, generation, ~place);
     return true;
   }
 
@@ -68,29 +67,36 @@ export class FloorTable {
   }
 }
 
-/** In UTF-16 code units: 15 bits of a record's header. */
-const MAX_LENGTH = 0x7fff;
+/** In UTF-16 code units. Longer ids are rare; a record has to fit into what is left of a segment. */
+const MAX_LENGTH = 0x3ff;
 /** In a header: two bytes for each code unit. */
 const WIDE = 0x8000;
 /** Of a double: records begin at its multiples. */
 const UNIT = 8;
+/** The first place, so that the first segment has as many units. */
+const FIRST_UNITS = 16;
+const FIRST_SLOTS = 8;
 
 /** Any negative number: there is no record. */
 const NONE = -1;
-const FIRST_SLOTS = 8;
-const FIRST_UNITS = 16;
+
+/** Records of a part: those whose places have the same highest bit, so each segment is twice as long as the one before. */
+interface Segment {
+  /** The first unit of each record is its generation. */
+  readonly generations: Float64Array;
+  readonly bytes: Uint8Array;
+}
 
 /**
- * A hash table with open addressing. A slot is the hash and the place of a record, plus 1; a record is the generation, and
- * then the length and the code units of the client id.
+ * A hash table with open addressing. A slot is the hash and the place of a record; a record is the generation, and then the
+ * length and the code units of the client id. Records are never moved: memory that is left behind when an array grows makes
+ * V8 collect garbage again and again during a large read.
  */
 class Part {
   #slots = new Int32Array(2 * FIRST_SLOTS);
-  /** The first unit of each record is its generation. */
-  generations = new Float64Array(FIRST_UNITS);
-  #bytes = new Uint8Array(this.generations.buffer);
-  /** Units in use. */
-  #used = 0;
+  /** By the number of the highest bit of their places. */
+  readonly #segments: (Segment | undefined)[] = [];
+  #nextPlace = FIRST_UNITS;
   readonly #fill: number;
   size = 0;
 
@@ -99,65 +105,79 @@ class Part {
     this.#fill = fill;
   }
 
+  /** The place of a client's record, or `~slot` of the slot where it belongs. One function, because each request calls it. */
+  find(clientId: string, hash: number): number {
+    const slots = this.#slots;
+    const { length } = clientId;
+    const last = slots.length - 1;
+    // The low bits have chosen the part.
+    let slot = ((hash >>> 8) * 2) & last;
+    for (let place = slots[slot + 1] as number; place > 0; place = slots[slot + 1] as number) {
+      if (slots[slot] === hash) {
+        const highest = 31 - Math.clz32(place);
+        const { bytes } = this.#segments[highest] as Segment;
+        const header = (place - (1 << highest)) * UNIT + UNIT;
+        const isWide = (bytes[header + 1] as number) >= WIDE >> 8;
+        if (((bytes[header] as number) | ((bytes[header + 1] as number) << 8)) % WIDE === length) {
+          let index = 0;
+          for (let at = header + 2; index < length; index++, at += isWide ? 2 : 1) {
+            const low = bytes[at] as number;
+            if (clientId.charCodeAt(index) !== (isWide ? low | ((bytes[at + 1] as number) << 8) : low)) break;
+          }
+          if (index === length) return place;
+        }
+      }
+      slot = (slot + 2) & last;
+    }
+    return ~slot;
+  }
+
+  generationAt(place: number): number {
+    const highest = 31 - Math.clz32(place);
+    return (this.#segments[highest] as Segment).generations[place - (1 << highest)] as number;
+  }
+
+  /** Returns whether the generation is higher than before. */
+  raise(place: number, generation: number): boolean {
+    if (generation <= this.generationAt(place)) return false;
+    const { generations, at } = this.#record(place);
+    generations[at] = generation;
+    return true;
+  }
+
   /** Adds a record for the empty slot that `find` has named. */
   add(clientId: string, hash: number, generation: number, slot: number): void {
-    this.#slots[slot] = hash;
-    this.#slots[slot + 1] = this.#append(clientId, generation) + 1;
-    this.size++;
-    if (this.size > (this.#slots.length / 2) * this.#fill) this.#rehash();
+    this.#fillSlot(slot, hash, this.#append(clientId, generation));
   }
 
   /** The part without expired floors: the same one if none is. */
   without(isExpired: (generation: number) => boolean): Part | undefined {
     const kept: number[] = [];
     for (let slot = 0; slot < this.#slots.length; slot += 2) {
-      const record = this.#slots[slot + 1] as number;
-      if (record > 0 && !isExpired(this.generations[record - 1] as number)) kept.push(slot);
+      const place = this.#slots[slot + 1] as number;
+      if (place > 0 && !isExpired(this.generationAt(place))) kept.push(slot);
     }
     if (kept.length === this.size) return this;
     if (kept.length === 0) return undefined;
     const part = new Part(this.#fill);
-    for (const slot of kept) part.#adopt(this, this.#slots[slot] as number, (this.#slots[slot + 1] as number) - 1);
+    for (const slot of kept) part.#adopt(this.#slots[slot] as number, this.#record(this.#slots[slot + 1] as number));
     return part;
   }
 
-  #adopt(other: Part, hash: number, at: number): void {
-    const header = other.#unitAt(at * UNIT + UNIT);
-    const end = at + unitsOf(header & MAX_LENGTH, header >= WIDE);
-    const to = this.#reserve(end - at);
-    this.generations.set(other.generations.subarray(at, end), to);
-    const slot = this.#free(hash);
-    this.#slots[slot] = hash;
-    this.#slots[slot + 1] = to + 1;
-    this.size++;
-    if (this.size > (this.#slots.length / 2) * this.#fill) this.#rehash();
+  #adopt(hash: number, { generations, bytes, at }: Segment & { readonly at: number }): void {
+    const header = (bytes[at * UNIT + UNIT] as number) | ((bytes[at * UNIT + UNIT + 1] as number) << 8);
+    const units = unitsOf(header % WIDE, header >= WIDE);
+    const place = this.#reserve(units);
+    const own = this.#record(place);
+    own.generations.set(generations.subarray(at, at + units), own.at);
+    this.#fillSlot(this.#free(hash), hash, place);
   }
 
-  /** The record of a client, or `~slot` of the slot where it belongs. One function, because each request calls it. */
-  find(clientId: string, hash: number): number {
-    const slots = this.#slots;
-    const bytes = this.#bytes;
-    const { length } = clientId;
-    const last = slots.length - 1;
-    // The low bits have chosen the part.
-    let slot = ((hash >>> 8) * 2) & last;
-    for (let record = slots[slot + 1] as number; record > 0; record = slots[slot + 1] as number) {
-      const header = record * UNIT;
-      const isWide = (bytes[header + 1] as number) >= WIDE >> 8;
-      if (
-        slots[slot] === hash &&
-        ((bytes[header] as number) | ((bytes[header + 1] as number) << 8)) % WIDE === length
-      ) {
-        let index = 0;
-        for (let at = header + 2; index < length; index++, at += isWide ? 2 : 1) {
-          const low = bytes[at] as number;
-          if (clientId.charCodeAt(index) !== (isWide ? low | ((bytes[at + 1] as number) << 8) : low)) break;
-        }
-        if (index === length) return record - 1;
-      }
-      slot = (slot + 2) & last;
-    }
-    return ~slot;
+  #fillSlot(slot: number, hash: number, place: number): void {
+    this.#slots[slot] = hash;
+    this.#slots[slot + 1] = place;
+    this.size++;
+    if (this.size > (this.#slots.length / 2) * this.#fill) this.#rehash();
   }
 
   /** The first empty slot for a hash. */
@@ -166,60 +186,6 @@ class Part {
     let slot = ((hash >>> 8) * 2) & last;
     while ((this.#slots[slot + 1] as number) > 0) slot = (slot + 2) & last;
     return slot;
-  }
-
-  #unitAt(byte: number): number {
-    return (this.#bytes[byte] as number) | ((this.#bytes[byte + 1] as number) << 8);
-  }
-
-  /** Returns the place of the new record. */
-  #append(clientId: string, generation: number): number {
-    const { length } = clientId;
-    const before = this.#used;
-    const at = this.#reserve(unitsOf(length, false));
-    this.generations[at] = generation;
-    if (this.#writeNarrow(at * UNIT + UNIT, clientId)) return at;
-    this.#used = before;
-    this.#reserve(unitsOf(length, true));
-    this.generations[at] = generation;
-    this.#writeWide(at * UNIT + UNIT, clientId);
-    return at;
-  }
-
-  /** Returns whether every code unit fits into a byte. */
-  #writeNarrow(from: number, clientId: string): boolean {
-    const bytes = this.#bytes;
-    bytes[from] = clientId.length;
-    bytes[from + 1] = clientId.length >> 8;
-    for (let index = 0; index < clientId.length; index++) {
-      const unit = clientId.charCodeAt(index);
-      if (unit > 0xff) return false;
-      bytes[from + 2 + index] = unit;
-    }
-    return true;
-  }
-
-  #writeWide(from: number, clientId: string): void {
-    const bytes = this.#bytes;
-    bytes[from] = clientId.length;
-    bytes[from + 1] = (clientId.length | WIDE) >> 8;
-    for (let index = 0; index < clientId.length; index++) {
-      const unit = clientId.charCodeAt(index);
-      bytes[from + 2 + 2 * index] = unit;
-      bytes[from + 3 + 2 * index] = unit >> 8;
-    }
-  }
-
-  #reserve(units: number): number {
-    const at = this.#used;
-    this.#used += units;
-    if (this.#used > this.generations.length) {
-      const grown = new Float64Array(Math.max(this.#used, Math.ceil(this.generations.length * 1.5)));
-      grown.set(this.generations.subarray(0, at));
-      this.generations = grown;
-      this.#bytes = new Uint8Array(grown.buffer);
-    }
-    return at;
   }
 
   #rehash(): void {
@@ -231,6 +197,44 @@ class Part {
       this.#slots[free] = slots[slot] as number;
       this.#slots[free + 1] = slots[slot + 1] as number;
     }
+  }
+
+  /** The segment of a place, and where in it the record begins, in units. */
+  #record(place: number): Segment & { readonly at: number } {
+    const highest = 31 - Math.clz32(place);
+    const { generations, bytes } = this.#segments[highest] as Segment;
+    return { generations, bytes, at: place - (1 << highest) };
+  }
+
+  /** Returns the place of the new record. */
+  #append(clientId: string, generation: number): number {
+    const { length } = clientId;
+    const isWide = /[^\0-\xff]/.test(clientId);
+    const place = this.#reserve(unitsOf(length, isWide));
+    const { generations, bytes, at } = this.#record(place);
+    generations[at] = generation;
+    let to = at * UNIT + UNIT;
+    bytes[to++] = length;
+    bytes[to++] = (length | (isWide ? WIDE : 0)) >> 8;
+    for (let index = 0; index < length; index++) {
+      const unit = clientId.charCodeAt(index);
+      bytes[to++] = unit;
+      if (isWide) bytes[to++] = unit >> 8;
+    }
+    return place;
+  }
+
+  /** Returns the place of as many units in one segment. What is left of a shorter one stays empty. */
+  #reserve(units: number): number {
+    let place = this.#nextPlace;
+    let highest = 31 - Math.clz32(place);
+    for (; place + units > 2 << highest; highest++) place = 2 << highest;
+    if (!this.#segments[highest]) {
+      const generations = new Float64Array(1 << highest);
+      this.#segments[highest] = { generations, bytes: new Uint8Array(generations.buffer) };
+    }
+    this.#nextPlace = place + units;
+    return place;
   }
 }
 
