@@ -122,7 +122,7 @@ export interface RedisPurpose {
     readonly enableReadyCheck: boolean;
     readonly disconnectTimeout: number;
   };
-  readonly nodeRedis?: { readonly commandsQueueMaxLength: number };
+  readonly nodeRedis?: Pick<NodeRedis.RedisClientOptions, 'commandOptions' | 'commandsQueueMaxLength'>;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;

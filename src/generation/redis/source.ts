@@ -93,7 +93,13 @@ export function redisGenerations(options: RedisGenerationsOptions): PublishingSo
 export function sourceFromUrl(url: string, dependencies: SourceDependencies): PublishingSource {
   const { clock, schedule, logger, maxTokenAgeMs, load = loadPackage } = dependencies;
   const { place, sentinel } = readStoreUrl(url, 'redis', 'key');
-  const connection = connectToRedis(url, { name: 'tillgate', needs: 'generations: a redis: URL needs', load });
+  const connection = connectToRedis(url, {
+    name: 'tillgate',
+    needs: 'generations: a redis: URL needs',
+    load,
+    // Our own limit ends a command, and says what the connection has reported.
+    nodeRedis: { commandOptions: { timeout: 0 } },
+  });
   return openSource(connection, true, { key: place || undefined, sentinel, maxTokenAgeMs, clock, schedule, logger });
 }
 

@@ -61,7 +61,8 @@ describe('a redis: address', () => {
     const { load, made, redis } = packages('ioredis', 'redis');
     const source = redisFromUrl('redis://db.example', { load });
     const socket = { connectTimeout: 5_000, keepAlive: true, keepAliveInitialDelay: 10_000 };
-    expect(made).toEqual([['redis', { url: 'redis://db.example', socket, name: 'tillgate' }]]);
+    const commandOptions = { timeout: 0 };
+    expect(made).toEqual([['redis', { url: 'redis://db.example', socket, name: 'tillgate', commandOptions }]]);
     redis.write('pos', 5);
     expect([...(await source.read(0)).floors]).toEqual([['pos', 5]]);
     await source.close?.();
