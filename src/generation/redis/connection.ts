@@ -122,7 +122,11 @@ export interface RedisPurpose {
     readonly enableReadyCheck: boolean;
     readonly disconnectTimeout: number;
   };
-  readonly nodeRedis?: Pick<NodeRedis.RedisClientOptions, 'commandOptions' | 'commandsQueueMaxLength'>;
+  readonly nodeRedis?: {
+    readonly commandsQueueMaxLength?: number;
+    /** `timeout`: longest time that a command waits for a connection, in ms; 0 for no limit. */
+    readonly commandOptions?: { readonly timeout: number };
+  };
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
