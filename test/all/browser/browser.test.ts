@@ -53,6 +53,8 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
     secret = await console.locator('#secret[open] code').innerText();
     expect(secret).toMatch(/^[\w-]{43}$/);
     await console.getByRole('button', { name: 'Done' }).click();
+    // The event that empties the dialog comes after the click has returned.
+    await console.locator('#secret code', { hasText: secret }).waitFor({ state: 'detached' });
     expect(await console.content()).not.toContain(secret);
   });
 
