@@ -41,7 +41,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   supertest: [],
 };
 
-const MAX_LINES = 250;
+const MAX_LINES = 400;
 
 interface Import {
   readonly from: string;

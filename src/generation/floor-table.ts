@@ -73,14 +73,14 @@ const MAX_LENGTH = 0x3ff;
 const WIDE = 0x8000;
 /** Of a double: records begin at its multiples. */
 const UNIT = 8;
-/** The first place, so that the first segment has as many units. */
+/** The first place, and so the length of the first segment. */
 const FIRST_UNITS = 16;
 const FIRST_SLOTS = 8;
 
 /** Any negative number: there is no record. */
 const NONE = -1;
 
-/** Records of a part: those whose places have the same highest bit, so each segment is twice as long as the one before. */
+/** The records whose places have the same highest bit: each segment is twice as long as the one before. */
 interface Segment {
   /** The first unit of each record is its generation. */
   readonly generations: Float64Array;
@@ -139,8 +139,8 @@ class Part {
 
   /** Returns whether the generation is higher than before. */
   raise(place: number, generation: number): boolean {
-    if (generation <= this.generationAt(place)) return false;
     const { generations, at } = this.#record(place);
+    if (generation <= (generations[at] as number)) return false;
     generations[at] = generation;
     return true;
   }
@@ -224,7 +224,7 @@ class Part {
     return place;
   }
 
-  /** Returns the place of as many units in one segment. What is left of a shorter one stays empty. */
+  /** Returns the place of as many units in one segment. Skips the rest of a segment that is too short for them. */
   #reserve(units: number): number {
     let place = this.#nextPlace;
     let highest = 31 - Math.clz32(place);

@@ -10,6 +10,12 @@ export function isGeneration(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
+/** Reads a generation from decimal digits: stores return it as text, because a double would lose digits silently. */
+export function parseGeneration(text: unknown): number | undefined {
+  const number = typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : undefined;
+  return isGeneration(number) ? number : undefined;
+}
+
 /** Whether a value is a floor, `[clientId, generation]`. */
 export function isFloor(value: unknown): value is Floor {
   return Array.isArray(value) && value.length === 2 && typeof value[0] === 'string' && isGeneration(value[1]);

@@ -1,5 +1,5 @@
 import { FloorList } from '../floors';
-import { isGeneration } from '../generation';
+import { isGeneration, parseGeneration } from '../generation';
 import type { PostgresQuery, PostgresSessions } from './sessions';
 import { HORIZON, SENTINEL, STAMP_TRIGGER } from './table';
 import type { PostgresTable } from './table';
@@ -91,7 +91,7 @@ async function readHead(query: PostgresQuery, table: PostgresTable): Promise<Hea
     const remedy = 'create it with createTable: true or with the SQL of postgresSchema()';
     throw failure(`the table ${table.name} does not exist or has no trigger ${STAMP_TRIGGER}; ${remedy}`);
   }
-  const nowMs = decimal(now_ms);
+  const nowMs = parseGeneration(now_ms);
   if (nowMs === undefined || typeof horizon !== 'string') throw failure('the server did not return its time');
   return { horizon: BigInt(horizon), nowMs, history: String(history), hasBlocks: blocks === 'true' };
 }
@@ -104,7 +104,7 @@ export function sentinelReader(options: PostgresReaderOptions): GenerationSentin
   return async function read() {
     await prepare();
     const [row] = await sessions.use((query) => query(select, [SENTINEL]));
-    return decimal((row as Record<string, unknown> | undefined)?.['generation']);
+    return parseGeneration((row as Record<string, unknown> | undefined)?.['generation']);
   };
 }
 
@@ -133,7 +133,7 @@ async function* selected(query: PostgresQuery): AsyncGenerator<RawPage> {
     const rows: readonly unknown[] = await next;
     next = rows.length === PAGE ? fetch() : undefined;
     const fields = rows.map((row) => (row ?? {}) as Record<string, unknown>);
-    yield { ids: fields.map((row) => row['client_id']), generations: fields.map((row) => decimal(row['generation'])) };
+    yield { ids: fields.map((row) => row['client_id']), generations: fields.map((row) => parseGeneration(row['generation'])) };
   }
 }
 
@@ -152,12 +152,6 @@ async function takeAll(pages: AsyncIterable<RawPage>, takePage: TakePage | undef
     await takePage?.(page);
   }
   return { floors: left, ...(completeFromMs !== undefined && { completeFromMs }) };
-}
-
-/** A bigint comes as text: a double would lose digits silently. */
-function decimal(text: unknown): number | undefined {
-  const number = typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : undefined;
-  return isGeneration(number) ? number : undefined;
 }
 
 function failure(detail: string): SourceError {

@@ -1,5 +1,5 @@
 import { FloorList } from '../floors';
-import { isGeneration } from '../generation';
+import { isGeneration, parseGeneration } from '../generation';
 import { SourceError } from '../source-error';
 
 /** Member of the sentinel: no client id is empty, and it is lost together with the set. */
@@ -18,8 +18,8 @@ export interface Page {
 }
 
 /**
- * Reads members with their scores: pairs (RESP3) or a flat list (RESP2); scores are numbers or texts,
- * and a client may be set up to return texts as buffers.
+ * Reads members with their scores: pairs (RESP3) or a flat list (RESP2); scores are numbers or texts.
+ * A client may be set up to return buffers in place of texts.
  *
  * @throws SourceError when a score is not a generation.
  */
@@ -46,8 +46,7 @@ export function isMark(member: string): boolean {
 
 /** @throws SourceError when a score is not a generation. */
 export function requireScore(score: unknown): number {
-  // An empty text would be 0.
-  const generation = typeof score === 'number' ? score : Number(String(score) || NaN);
+  const generation = typeof score === 'number' ? score : parseGeneration(String(score));
   if (!isGeneration(generation)) throw new SourceError('Redis: the set has a member whose score is not a generation');
   return generation;
 }
