@@ -1,0 +1,84 @@
+/**
+ * A change of a client credential: tokens of this client with a lower generation are refused. The client id `*` means
+ * every client of the issuer.
+ */
+export type Change = readonly [clientId: string, generation: number];
+
+/** The client id of a change that concerns every client of the issuer. */
+export const ALL_CLIENTS = '*';
+
+/**
+ * What the publisher of a log writes next to the changes, every second: it is lost, restored and replicated together
+ * with them, so it tells what became of the log.
+ */
+export interface Mark {
+  /** Another one whenever the publisher cannot prove that the log still holds all that it has appended. */
+  readonly epoch: string;
+  /** Number of the unit that wrote this mark, within its epoch. */
+  readonly unit: number;
+  /** When the log was last known to hold every change, in ms by the publisher's clock; 0 while an epoch is being written. */
+  readonly completeMs: number;
+  /** How long changes are kept, in ms: older ones may have been trimmed. */
+  readonly keptMs: number;
+}
+
+/** What a reader returns: what followed its position, oldest first. */
+export interface Batch {
+  /** At most some 2,000, so that no batch blocks the event loop. */
+  readonly changes: readonly Change[];
+  /** The newest mark that was read with them; `undefined` if none was. */
+  readonly mark?: Mark | undefined;
+  /** Whether the log had nothing after them at some time after the call. */
+  readonly end: boolean;
+}
+
+/** Reads one log from its oldest change on. Owns its position, which outlives failures and cut connections. */
+export interface LogReader {
+  /**
+   * Resolves with what follows the position, and moves the position behind it. When nothing follows, waits up to
+   * `waitMs` for something. If the position is no longer in the log, because its epoch is another one, it starts again
+   * at the oldest change: repeating changes is harmless, leaving one out is not. Rejects with a `SourceError` when the log cannot be
+   * read; the next call then continues where this one would have.
+   */
+  next(waitMs: number): Promise<Batch>;
+  /** Ends a pending `next()` and releases what the reader holds. */
+  close(): void;
+}
+
+/** One step of a publisher: it takes place only if the log's mark is the one that the publisher knows. */
+export interface Unit {
+  /** The mark that the log must have; `undefined`: it must have none. */
+  readonly expected: Mark | undefined;
+  /** The mark that replaces it. */
+  readonly mark: Mark;
+}
+
+/**
+ * Where generations come from: a log of changes. The extension point for any engine with an ordered log.
+ * docs/generation-sources.md has the argument why no change is lost.
+ */
+export interface GenerationSource {
+  /**
+   * Whether a publisher keeps a mark in this log. Without one, a publisher that has stopped and a log that was rolled back
+   * are not noticed.
+   */
+  readonly mark: boolean;
+  /** Opens a reader at the oldest change. Does not wait; failures are those of `next()`. */
+  reader(): LogReader;
+  /**
+   * Appends changes, durably and in this order. With a unit, atomically: compares the log's mark with `unit.expected`,
+   * appends, and replaces the mark by `unit.mark`; if the comparison fails, nothing is appended. Changes that have been kept for
+   * `unit.mark.keptMs` may be trimmed.
+   *
+   * @returns the mark of the log afterwards: `unit.mark` if the unit took place
+   * @throws SourceError when it is not known whether the changes were appended
+   */
+  append?(changes: readonly Change[], unit?: Unit): Promise<Mark | undefined>;
+  /** Releases connections and timers, and closes the readers. */
+  close?(): Promise<void>;
+}
+
+/** Whether two marks are the same one. */
+export function isSameMark(one: Mark | undefined, other: Mark | undefined): boolean {
+  return one?.epoch === other?.epoch && one?.unit === other?.unit;
+}
