@@ -17,10 +17,15 @@ export interface GateStatus {
     };
     /** Absent where the generation check is switched off. */
     readonly generations?: {
-      /** `none`: floors are learned from tokens only; `starting`: no complete read yet; `stale`: the last one is too old. */
-      readonly source: 'none' | 'starting' | 'fresh' | 'stale';
+      /**
+       * `none`: floors are learned from tokens only; `starting`: the log was not read to its end yet; `stale`: it could not be
+       * read for longer than `maxStalenessMs`; `silent`: its publisher was not heard from for longer than `maxSilenceMs`.
+       */
+      readonly source: 'none' | 'starting' | 'fresh' | 'stale' | 'silent';
       /** Age of the last complete read in ms; absent before it, negative while the clock has stepped back. */
       readonly ageMs?: number;
+      /** Milliseconds since the publisher was heard from; absent where it keeps no mark. */
+      readonly silentMs?: number;
       readonly floors: number;
       /** Why the last read failed; for operators only. */
       readonly lastError?: string;

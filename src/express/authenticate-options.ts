@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Dependencies } from '../core/dependencies';
 import type { PresetName } from '../core/preset-names';
-import type { GenerationSource } from '../generation/source';
+import type { GenerationSource } from '../generation/log';
 import type { IntrospectionOptions } from '../token/introspection/introspection-options';
 import type { MtlsOptions } from '../token/possession/client-certificate';
 import type { DpopOptions } from '../token/possession/dpop-options';
@@ -28,17 +28,19 @@ export type IssuerOptions = {
   readonly generationClaim?: string | false | undefined;
   /**
    * Where floors come from: a source or its URL. Default: none, floors are learned from tokens only. After a start,
-   * requests wait up to 2.5 s until a Redis or PostgreSQL store is known to be complete, then get 503; for a store whose
-   * publisher writes no sentinel, add `?sentinel=off`.
+   * requests wait up to 5 s until the log is known to be complete, then get 503; for a log without a publisher that keeps
+   * its mark, add `?mark=off`.
    */
   readonly generationSource?: GenerationSource | string | undefined;
-  /** Age in ms of the last complete read past which the source counts as stale. Default 60000. */
+  /** Longest time in ms since the source was read to its end. Default 60000. */
   readonly maxStalenessMs?: number | undefined;
-  /** Past that age requests are refused with 503 (`reject`, the default), or accepted with a warning (`accept`). */
+  /** Longest time in ms since the publisher of the source was heard from. Default 900000. */
+  readonly maxSilenceMs?: number | undefined;
+  /** Past one of the two, requests are refused with 503 (`reject`, the default), or accepted with a warning (`accept`). */
   readonly onStale?: 'reject' | 'accept' | undefined;
-  /** Interval of the reads in ms. Default 5000. */
+  /** Longest pause between two reads in ms. Default 5000. */
   readonly pollMs?: number | undefined;
-  /** Longest time in ms for one response of the source, or for one page of a large one. Default 5000. */
+  /** Longest time in ms for one response of the source. Default 5000. */
   readonly readTimeoutMs?: number | undefined;
   /**
    * Accepts opaque tokens too: the issuer's introspection endpoint is asked about them (RFC 7662). At most one issuer of a

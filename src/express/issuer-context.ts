@@ -112,6 +112,7 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
     maxTokenAgeMs,
     skewMs: clockToleranceMs,
     maxStalenessMs: settings.maxStalenessMs,
+    maxSilenceMs: settings.maxSilenceMs,
     onStale: settings.onStale,
     pollMs: settings.pollMs,
     readTimeoutMs: settings.readTimeoutMs,

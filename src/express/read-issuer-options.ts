@@ -3,7 +3,7 @@ import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import { PRESET_NAMES } from '../core/preset-names';
 import { hasUserInfo } from '../core/urls';
-import type { GenerationSource } from '../generation/source';
+import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, isAlgorithmList } from '../token/algorithms';
 import type { Algorithm } from '../token/algorithms';
 import type { Confirmation } from '../token/claims';
@@ -32,6 +32,7 @@ export interface IssuerSettings {
   readonly generationClaim: string | undefined;
   readonly generationSource: GenerationSource | string | undefined;
   readonly maxStalenessMs: number;
+  readonly maxSilenceMs: number;
   readonly onStale: 'reject' | 'accept';
   readonly pollMs: number;
   readonly readTimeoutMs: number;
@@ -60,6 +61,7 @@ export const ISSUER_KEYS = [
   'generationClaim',
   'generationSource',
   'maxStalenessMs',
+  'maxSilenceMs',
   'onStale',
   'pollMs',
   'readTimeoutMs',
@@ -118,6 +120,7 @@ export function readIssuer(
     generationClaim: readGenerationClaim(read, options.generationClaim, preset),
     generationSource: readSource(read, options.generationSource),
     maxStalenessMs: read.number('maxStalenessMs', 60_000, { unit: 'milliseconds', min: 1 }),
+    maxSilenceMs: read.number('maxSilenceMs', 900_000, { unit: 'milliseconds', min: 1 }),
     onStale: read.oneOf('onStale', ['reject', 'accept'], 'reject'),
     pollMs: read.number('pollMs', 5_000, { unit: 'milliseconds', min: 10 }),
     readTimeoutMs: read.number('readTimeoutMs', 5_000, { unit: 'milliseconds', min: 1, max: 600_000 }),
@@ -167,6 +170,6 @@ function readSource(
   read: OptionReader<Key>,
   source: IssuerOptions['generationSource'],
 ): GenerationSource | string | undefined {
-  const fits = source === undefined || typeof source === 'string' || typeof source?.read === 'function';
+  const fits = source === undefined || typeof source === 'string' || typeof source?.reader === 'function';
   return fits ? source : read.refuse('generationSource', 'a generation source, or its URL');
 }

@@ -1,6 +1,6 @@
 import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
-import type { GenerationSource } from '../generation/source';
+import type { GenerationSource } from '../generation/log';
 import type { SecurityEventOptions } from '../token/security-event';
 import type { GateOptions, IssuerOptions } from './authenticate-options';
 import { readDependencies, DEPENDENCY_KEYS, urlCheck } from './read-options';
@@ -17,7 +17,7 @@ export interface SignalsReceiverOptions
   readonly transmitter: string;
   /** Accepted `aud` of the security event tokens, one of several. */
   readonly audience: string | readonly string[];
-  /** Where the floors are published: a source with `publish`. */
+  /** Where the floors are published: a source with `append`. */
   readonly generationSource: GenerationSource;
   /** `iss` of the subjects, which is the issuer of the access tokens. Default: `transmitter`. */
   readonly issuer?: string | undefined;
@@ -55,8 +55,8 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
   const transmitter = read.string('transmitter') ?? read.refuse('transmitter', 'the iss of the security event tokens');
   const audiences = readStrings(options.audience) ?? read.refuse('audience', 'a non-empty string, or an array of them');
   const { generationSource } = options;
-  if (typeof generationSource?.publish !== 'function')
-    read.refuse('generationSource', 'a generation source with publish()');
+  if (typeof generationSource?.append !== 'function')
+    read.refuse('generationSource', 'a generation source with append()');
   const dependencies = readDependencies(read, options.logger);
   const checkUrl = urlCheck('signalsReceiver', read.boolean('allowHttp', false));
   const jwksUri = read.string('jwksUri');
@@ -85,7 +85,9 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
     clockToleranceMs: 10_000,
     clock: dependencies.clock,
     logger: dependencies.logger,
-    publish: (clientId, generation) => generationSource.publish!(clientId, generation),
+    async publish(clientId, generation) {
+      await generationSource.append!([[clientId, generation]]);
+    },
     floorAt: read.string('generationClaim') === 'iat' ? endOfSecond : Math.floor,
   };
 }

@@ -3,7 +3,7 @@ import { AuthError } from '../core/auth-error';
 import { ownValue } from '../core/objects';
 import { readBody } from '../core/read-body';
 import type { Reason } from '../core/reasons';
-import { FIRST_TIME_MS, requirePublishable } from '../generation/generation';
+import { FIRST_TIME_MS, requireChange } from '../generation/generation';
 import { securityEventVerifier } from '../token/security-event';
 import type { SecurityEvent } from '../token/security-event';
 import type { GateRequest, Middleware } from './request';
@@ -25,8 +25,6 @@ const EVENTS = ['token-claims-change', 'credential-change', 'session-revoked'].m
 const MEDIA_TYPE = /^application\/secevent\+jwt\s*(?:;|$)/i;
 const MAX_BODY_BYTES = 65_536;
 const REMEMBERED_EVENTS = 100_000;
-/** The longest that every store holds. */
-const MAX_CLIENT_ID_BYTES = 2_600;
 
 /**
  * Makes the receiver of OpenID Shared Signals (RFC 8935 push delivery): CAEP `token-claims-change`,
@@ -141,9 +139,8 @@ function refused(err: DeliveryError, description: string): DeliveryResponse {
 
 /** No store holds such a client, so a repeated delivery would never succeed: 400, not 503. */
 function requireStorable(clientId: string, floor: number): void {
-  if (Buffer.byteLength(clientId) > MAX_CLIENT_ID_BYTES) throw invalidEvent('sub is too long');
   try {
-    requirePublishable(clientId, floor);
+    requireChange([clientId, floor], floor);
   } catch (cause) {
     throw invalidEvent('sub cannot be stored', cause);
   }

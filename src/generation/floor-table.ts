@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 
 /** Parts grow one by one, so no call does more than 1/256 of the work of growing. */
-export const PARTS = 256;
+const PARTS = 256;
 
 /** Unknown outside of this process, so that client ids cannot be chosen to collide. */
 const SEED = randomInt(2 ** 32);
@@ -51,19 +51,6 @@ export class FloorTable {
     if (place >= 0) return part.raise(place, generation);
     part.add(clientId, hash, generation, ~place);
     return true;
-  }
-
-  /** How many floors a part has. */
-  sizeOf(part: number): number {
-    return this.#parts[part]?.size ?? 0;
-  }
-
-  /** Drops floors of one part. Those of long ids belong to the first part. */
-  drop(part: number, isExpired: (generation: number) => boolean): void {
-    this.#parts[part] = this.#parts[part]?.without(isExpired);
-    if (part === 0) {
-      for (const [clientId, generation] of this.#long) if (isExpired(generation)) this.#long.delete(clientId);
-    }
   }
 }
 
@@ -148,29 +135,6 @@ class Part {
   /** Adds a record for the empty slot that `find` has named. */
   add(clientId: string, hash: number, generation: number, slot: number): void {
     this.#fillSlot(slot, hash, this.#append(clientId, generation));
-  }
-
-  /** The part without expired floors: the same one if none is. */
-  without(isExpired: (generation: number) => boolean): Part | undefined {
-    const kept: number[] = [];
-    for (let slot = 0; slot < this.#slots.length; slot += 2) {
-      const place = this.#slots[slot + 1] as number;
-      if (place > 0 && !isExpired(this.generationAt(place))) kept.push(slot);
-    }
-    if (kept.length === this.size) return this;
-    if (kept.length === 0) return undefined;
-    const part = new Part(this.#fill);
-    for (const slot of kept) part.#adopt(this.#slots[slot] as number, this.#record(this.#slots[slot + 1] as number));
-    return part;
-  }
-
-  #adopt(hash: number, { generations, bytes, at }: Segment & { readonly at: number }): void {
-    const header = (bytes[at * UNIT + UNIT] as number) | ((bytes[at * UNIT + UNIT + 1] as number) << 8);
-    const units = unitsOf(header % WIDE, header >= WIDE);
-    const place = this.#reserve(units);
-    const own = this.#record(place);
-    own.generations.set(generations.subarray(at, at + units), own.at);
-    this.#fillSlot(this.#free(hash), hash, place);
   }
 
   #fillSlot(slot: number, hash: number, place: number): void {

@@ -1,6 +1,5 @@
-import { FloorTable, PARTS } from './floor-table';
-import { FIRST_TIME_MS } from './generation';
-import type { Floor } from './source';
+import { FloorTable } from './floor-table';
+import { ALL_CLIENTS } from './log';
 
 /** How long a floor can still matter. */
 export interface FloorsOptions {
@@ -17,77 +16,62 @@ export interface FloorsOptions {
 const ISSUER_CLOCK_SKEW_MS = 60_000;
 
 /**
- * How much longer than the longest token age a store and a relay keep floors, in ms: clocks of publishers, issuers and
- * readers may differ.
+ * How much longer than the longest token age a log keeps changes, in ms: clocks of publishers, issuers and readers may
+ * differ.
  */
 export const KEPT_LONGER_MS = 3_600_000;
 
-/** A trim is a pass over all floors. */
-const MIN_TRIM_INTERVAL_MS = 60_000;
-const FLOORS_PER_TRIM = 100_000;
-
 /**
  * The lowest generation still accepted per client id, for one issuer. Floors merge by max, so order, repetition and
- * duplicates never matter.
+ * duplicates never matter. A floor is kept for between one and two lifetimes: by then the last token that it discards
+ * has expired.
  */
-export class Floors extends FloorTable {
-  /** How long a floor is needed, in ms: older ones discard no token that could still be accepted. */
+export class Floors {
+  /** How long a floor is needed, in ms. */
   readonly lifetimeMs: number;
-  #trimmedMs = 0;
-  /** Where the current trim goes on; `PARTS` when none is under way. */
-  #nextPart = PARTS;
+  /** Two tables take turns, so that nothing has to be searched for what has expired. */
+  #current = new FloorTable();
+  #previous = new FloorTable();
+  #turnedMs: number | undefined;
+  #all = -1;
 
   constructor({ maxTokenAgeMs, skewMs }: FloorsOptions) {
-    super();
     this.lifetimeMs = maxTokenAgeMs + skewMs + ISSUER_CLOCK_SKEW_MS;
   }
 
-  /**
-   * Drops every floor whose older tokens have all expired, and returns how many. Safe because verification refuses
-   * tokens that live longer than `maxTokenAgeMs`. Generations that are not times never expire.
-   */
-  trim(nowMs: number): number {
-    const { size } = this;
-    for (let part = 0; part < PARTS; part++) this.#trimPart(part, nowMs);
-    return size - this.size;
+  /** Floors in memory; one that has risen since the last turn may count twice. */
+  get size(): number {
+    return this.#current.size + this.#previous.size;
+  }
+
+  get(clientId: string): number | undefined {
+    const current = this.#current.get(clientId) ?? -1;
+    const previous = this.#previous.size === 0 ? -1 : (this.#previous.get(clientId) ?? -1);
+    const floor = Math.max(current, previous, this.#all);
+    return floor < 0 ? undefined : floor;
+  }
+
+  /** Raises the floor of one client. */
+  raise(clientId: string, generation: number): void {
+    if (generation > (this.get(clientId) ?? -1)) this.#current.raise(clientId, generation);
+  }
+
+  /** Applies a change of a log, which may concern all clients; a token never does. */
+  apply(clientId: string, generation: number): void {
+    if (clientId !== ALL_CLIENTS) this.raise(clientId, generation);
+    else this.#all = Math.max(this.#all, generation);
   }
 
   /**
-   * Trims at most once a minute, so it can be called after every read. Looks at some 100,000 floors per call, a few ms of
-   * work; the next calls go on from there.
+   * Forgets floors that are older than a lifetime; to be called now and then. One call drops one table at most, so a clock
+   * that leaps ahead drops nothing that was raised since the last turn.
    */
-  trimWhenDue(nowMs: number): void {
-    if (this.#nextPart === PARTS) {
-      if (Math.abs(nowMs - this.#trimmedMs) < MIN_TRIM_INTERVAL_MS) return;
-      this.#trimmedMs = nowMs;
-      this.#nextPart = 0;
-    }
-    for (let seen = 0; this.#nextPart < PARTS && seen < FLOORS_PER_TRIM; this.#nextPart++) {
-      seen += this.sizeOf(this.#nextPart);
-      this.#trimPart(this.#nextPart, nowMs);
-    }
-  }
-
-  #trimPart(part: number, nowMs: number): void {
-    this.drop(part, (floor) => floor >= FIRST_TIME_MS && floor + this.lifetimeMs < nowMs);
-  }
-}
-
-/** Floors in two arrays: a pair exists only while it is iterated, which saves a million small arrays per large read. */
-export class FloorList implements Iterable<Floor> {
-  readonly clientIds: string[] = [];
-  readonly generations: number[] = [];
-
-  get length(): number {
-    return this.clientIds.length;
-  }
-
-  add(clientId: string, generation: number): void {
-    this.clientIds.push(clientId);
-    this.generations.push(generation);
-  }
-
-  *[Symbol.iterator](): Generator<Floor, void, undefined> {
-    for (const [index, clientId] of this.clientIds.entries()) yield [clientId, this.generations[index] as number];
+  turn(nowMs: number): void {
+    // A clock that steps back keeps floors longer.
+    this.#turnedMs = Math.min(this.#turnedMs ?? nowMs, nowMs);
+    if (nowMs - this.#turnedMs < this.lifetimeMs) return;
+    this.#turnedMs = nowMs;
+    this.#previous = this.#current;
+    this.#current = new FloorTable();
   }
 }

@@ -1,4 +1,4 @@
-import type { GenerationSource } from './source';
+import type { GenerationSource } from './log';
 import type { SourceDependencies } from './source-url';
 
 interface SourceModule {
@@ -8,9 +8,9 @@ interface SourceModule {
 /* eslint-disable @typescript-eslint/no-require-imports -- each source is loaded on first use, to keep the import of the package fast */
 /** One row per source: the schemes of its URLs, and its module. */
 const SOURCES: readonly (readonly [schemes: RegExp, load: () => SourceModule])[] = [
-  [/^https?:/i, () => require('./http/source') as SourceModule],
-  [/^rediss?:/i, () => require('./redis/source') as SourceModule],
-  [/^postgres(ql)?:/i, () => require('./postgres/source') as SourceModule],
+  [/^https?:/i, () => require('./http/log') as SourceModule],
+  [/^rediss?:/i, () => require('./redis/log') as SourceModule],
+  [/^postgres(ql)?:/i, () => require('./postgres/log') as SourceModule],
 ];
 /* eslint-enable @typescript-eslint/no-require-imports */
 

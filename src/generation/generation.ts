@@ -1,6 +1,6 @@
 import { AuthError } from '../core/auth-error';
 import { describe } from '../core/options';
-import type { Floor } from './source';
+import type { Change } from './log';
 
 /** From here on (September 2001) a generation is a time in ms; a smaller number is another system's counter. */
 export const FIRST_TIME_MS = 1e12;
@@ -16,29 +16,45 @@ export function parseGeneration(text: unknown): number | undefined {
   return isGeneration(number) ? number : undefined;
 }
 
-/** Whether a value is a floor, `[clientId, generation]`. */
-export function isFloor(value: unknown): value is Floor {
-  return Array.isArray(value) && value.length === 2 && typeof value[0] === 'string' && isGeneration(value[1]);
-}
-
 /** UTF-8 cannot encode a lone surrogate, so a store would keep another client id; PostgreSQL stores no U+0000. */
 const NOT_STORABLE = /\0|\p{Surrogate}/u;
 
+/** In UTF-16 code units. RFC 6749 sets no limit; this one fits every engine. */
+const MAX_CLIENT_ID_LENGTH = 2_048;
+
 /**
- * Checks the arguments of `publish()`.
- *
- * @throws TypeError when they are not a floor.
+ * How far in the future a generation that is a time may lie, in ms: one wrong change, in microseconds for example, must not
+ * lock a client out for ever.
  */
-export function requirePublishable(clientId: unknown, generation: unknown): void {
-  if (typeof clientId !== 'string' || clientId === '') {
-    throw new TypeError(`publish(): client id must be a non-empty string, got ${describe(clientId)}`);
+const CHANGE_TOLERANCE_MS = 60_000;
+
+/**
+ * Checks a change before it is appended.
+ *
+ * @throws TypeError when it is not one, or its generation lies in the future
+ */
+export function requireChange([clientId, generation]: Change | readonly [unknown, unknown], nowMs: number): void {
+  if (typeof clientId !== 'string' || clientId === '' || clientId.length > MAX_CLIENT_ID_LENGTH) {
+    const expected = `a text of 1 to ${MAX_CLIENT_ID_LENGTH} characters`;
+    throw new TypeError(`generations: client id must be ${expected}, got ${describe(clientId)}`);
   }
   if (NOT_STORABLE.test(clientId)) {
-    throw new TypeError('publish(): client id must be Unicode text without lone surrogates and zero characters');
+    throw new TypeError('generations: client id must be Unicode text without lone surrogates and zero characters');
   }
   if (!isGeneration(generation)) {
-    throw new TypeError(`publish(): generation must be an integer from 0 to 2^53 - 1, got ${describe(generation)}`);
+    throw new TypeError(`generations: generation must be an integer from 0 to 2^53 - 1, got ${describe(generation)}`);
   }
+  if (isInFuture(generation, nowMs, CHANGE_TOLERANCE_MS)) {
+    const unit = generation > 1e15 ? '; is it in microseconds?' : '';
+    throw new TypeError(
+      `generations: generation must not lie in the future, got ${generation}, expected at most ${nowMs} (now in ms)${unit}`,
+    );
+  }
+}
+
+/** Whether a generation is a time in ms that has not come yet. */
+export function isInFuture(generation: number, nowMs: number, toleranceMs: number): boolean {
+  return generation >= FIRST_TIME_MS && generation > nowMs + toleranceMs;
 }
 
 /** Which claim carries the generation, and its type. */
@@ -68,7 +84,7 @@ export function readGeneration(claims: Readonly<Record<string, unknown>>, rule: 
   if (!isGeneration(generation)) {
     throw new AuthError('generation_invalid', { privateDetail: `claim "${rule.claim}" is ${describe(value)}` });
   }
-  if (generation >= FIRST_TIME_MS && generation > nowMs + rule.toleranceMs) {
+  if (isInFuture(generation, nowMs, rule.toleranceMs)) {
     const ahead = `generation ${generation} is ${generation - nowMs} ms ahead of this clock`;
     throw new AuthError('generation_invalid', { privateDetail: ahead });
   }

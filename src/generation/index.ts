@@ -3,23 +3,16 @@ export type { Bridge, BridgeOptions, BridgeState, ChangeFeed, CredentialChange }
 export { keycloakChanges } from './bridge/keycloak';
 export type { KeycloakChangesOptions, KeycloakCursor } from './bridge/keycloak';
 export { memoryGenerations } from './memory';
-export type { MemoryGenerationsOptions } from './memory';
-export { generationsFeed } from './feed/relay';
-export type { GenerationsFeed, GenerationsFeedOptions, GenerationsFeedStatus } from './feed/relay';
-export { httpGenerations } from './http/source';
-export type { HttpGenerationsOptions } from './http/source';
-export { postgresGenerations } from './postgres/source';
-export type { PostgresGenerationsOptions } from './postgres/source';
+export type { MemoryGenerationsOptions, MemoryLog, ServedLog } from './memory';
+export { httpGenerations } from './http/log';
+export type { HttpGenerationsOptions } from './http/log';
+export { postgresGenerations } from './postgres/log';
+export type { PostgresGenerationsOptions } from './postgres/log';
 export type { PostgresClient, PostgresPool, PostgresResult } from './postgres/sessions';
-export { postgresSchema } from './postgres/table';
-export { redisGenerations } from './redis/source';
-export type { RedisGenerationsOptions } from './redis/source';
+export { postgresSchema } from './postgres/schema';
+export { redisGenerations } from './redis/log';
+export type { RedisGenerationsOptions } from './redis/log';
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis/connection';
-export type {
-  Floor,
-  GenerationSentinel,
-  GenerationSnapshot,
-  GenerationSource,
-  PublishingSource,
-  TakePage,
-} from './source';
+export { startPublisher } from './publisher';
+export type { Publisher, PublisherOptions, PublisherStatus } from './publisher';
+export type { Batch, Change, GenerationSource, LogReader, Mark, Unit } from './log';

@@ -1,20 +1,39 @@
-import { systemClock } from '../core/clock';
+import { randomUUID } from 'node:crypto';
+import { systemClock, systemSchedule } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { readOptions } from '../core/options';
-import { requirePublishable } from './generation';
-import type { Floor, PublishingSource } from './source';
+import { KEPT_LONGER_MS } from './floors';
+import { requireChange } from './generation';
+import { isSameMark } from './log';
+import type { Batch, Change, GenerationSource, Mark } from './log';
+import { SourceError } from './source-error';
 
 /** Options of `memoryGenerations()`. */
-export type MemoryGenerationsOptions = Pick<Dependencies, 'clock'>;
-
-interface Change {
-  readonly floor: Floor;
-  readonly changedMs: number;
+export interface MemoryGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule'> {
+  /** Longest token age (`maxTokenAgeSeconds`) of the gates that read, in ms; changes are kept an hour longer. Default 86400000. */
+  readonly maxTokenAgeMs?: number | undefined;
 }
 
+/** A log that can be served to other processes: whoever reads it keeps the position. */
+export interface ServedLog {
+  readonly keptMs: number;
+  readonly closed: boolean;
+  /** Returns what follows a position, or the oldest changes without one, or if it is not a position of this log. */
+  read(after: string | undefined): Batch & { readonly position: string };
+  /** Calls `listener` after each append and when the log is closed, until the returned function is called. */
+  subscribe(listener: () => void): () => void;
+}
+
+/** A log in the memory of one process. */
+export type MemoryLog = ServedLog & GenerationSource & Required<Pick<GenerationSource, 'append' | 'close'>>;
+
+/** Changes per batch: about a millisecond of work. */
+const BATCH = 2_000;
+const DAY_MS = 86_400_000;
+
 /**
- * A source inside one process, for the embedded token server and for tests: every gate that uses it learns of a
- * published floor immediately.
+ * A log inside one process, for the embedded token server and for tests: every gate that reads it learns of a change
+ * before the next request. It is empty after a restart.
  *
  * @throws TypeError when an option is wrong.
  * @example
@@ -24,42 +43,112 @@ interface Change {
  *
  * const generationSource = memoryGenerations();
  * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com', generationSource });
- * void generationSource.publish('pos-terminal', Date.now());
+ * void generationSource.append([['pos-terminal', Date.now()]]);
  * ```
  */
-export function memoryGenerations(options: MemoryGenerationsOptions = {}): PublishingSource {
-  const clock = readOptions('memoryGenerations', options, ['clock']).callable('clock', systemClock);
-  const changes = new Map<string, Change>();
-  const watchers = new Set<() => void>();
-  let latestMs = 0;
+export function memoryGenerations(options: MemoryGenerationsOptions = {}): MemoryLog {
+  const given = readOptions('memoryGenerations', options, ['maxTokenAgeMs', 'clock', 'schedule']);
+  const clock = given.callable('clock', systemClock);
+  const schedule = given.callable('schedule', systemSchedule);
+  const keptMs = given.number('maxTokenAgeMs', DAY_MS, { unit: 'ms', min: 1, integer: true }) + KEPT_LONGER_MS;
+  /** Positions of another process, and those before the publisher began an epoch, are none of this log. */
+  let epoch = randomUUID();
+  const listeners = new Set<() => void>();
+  let entries: { readonly change: Change; readonly atMs: number }[] = [];
+  /** Number of the first entry. */
+  let first = 0;
+  let mark: Mark | undefined;
+  let closed = false;
 
-  /** Never steps back, so that a change is never earlier than the `nowMs` of a previous read. */
-  function now(): number {
-    return (latestMs = Math.max(latestMs, clock()));
+  function indexAfter(position: string | undefined): number {
+    const [, owner, number] = /^(.+)-(\d{1,15})$/.exec(position ?? '') ?? [];
+    const index = owner === epoch ? Number(number) - first : 0;
+    return index > entries.length ? 0 : Math.max(0, index);
+  }
+
+  function read(after: string | undefined): Batch & { readonly position: string } {
+    const from = indexAfter(after);
+    const found = entries.slice(from, from + BATCH);
+    const end = from + found.length === entries.length;
+    const position = `${epoch}-${first + from + found.length}`;
+    return { changes: found.map(({ change }) => change), mark: end ? mark : undefined, end, position };
+  }
+
+  function trim(): void {
+    const oldestMs = clock() - keptMs;
+    // One copy per thousand, not one per change.
+    if ((entries[999]?.atMs ?? Infinity) >= oldestMs) return;
+    const kept = entries.findIndex(({ atMs }) => atMs >= oldestMs);
+    const dropped = kept < 0 ? entries.length : kept;
+    entries = entries.slice(dropped);
+    first += dropped;
+  }
+
+  function subscribe(listener: () => void): () => void {
+    // One entry per subscription, even if two share a function.
+    const own = (): void => listener();
+    listeners.add(own);
+    return () => void listeners.delete(own);
   }
 
   return {
-    read(sinceMs) {
-      const floors: Floor[] = [];
-      for (const { floor, changedMs } of changes.values()) if (changedMs >= sinceMs) floors.push(floor);
-      return Promise.resolve({ floors, nowMs: now() });
+    mark: false,
+    keptMs,
+    get closed() {
+      return closed;
     },
-    watch(wake) {
-      // One entry per watch, even if two watches share a function.
-      const watcher = (): void => wake();
-      watchers.add(watcher);
-      return Promise.resolve(() => void watchers.delete(watcher));
+    read,
+    subscribe,
+    reader() {
+      let position: string | undefined;
+      let open = true;
+      let wake = (): void => undefined;
+
+      function take(): Batch {
+        if (closed || !open) throw new SourceError('the log is closed');
+        const batch = read(position);
+        ({ position } = batch);
+        return batch;
+      }
+      return {
+        async next(waitMs) {
+          const batch = take();
+          if (batch.changes.length > 0 || waitMs === 0) return batch;
+          await new Promise<void>((resolve) => {
+            const stop = subscribe(done);
+            const timer = schedule(done, waitMs);
+            wake = done;
+            function done(): void {
+              stop();
+              timer.cancel();
+              resolve();
+            }
+          });
+          return take();
+        },
+        close() {
+          open = false;
+          wake();
+        },
+      };
     },
     // eslint-disable-next-line @typescript-eslint/require-await -- so that wrong arguments reject instead of throwing
-    async publish(clientId, generation) {
-      requirePublishable(clientId, generation);
-      const known = changes.get(clientId);
-      if (known && generation <= known.floor[1]) return;
-      changes.set(clientId, { floor: [clientId, generation], changedMs: now() });
-      for (const watcher of watchers) watcher();
+    async append(changes, unit) {
+      if (closed) throw new SourceError('the log is closed');
+      for (const change of changes) requireChange(change, clock());
+      if (unit && !isSameMark(unit.expected, mark)) return mark;
+      const atMs = clock();
+      for (const change of changes) entries.push({ change, atMs });
+      if (unit && mark && unit.mark.epoch !== mark.epoch) epoch = randomUUID();
+      if (unit) ({ mark } = unit);
+      trim();
+      for (const listener of [...listeners]) listener();
+      return mark;
     },
     close() {
-      watchers.clear();
+      closed = true;
+      for (const listener of [...listeners]) listener();
+      listeners.clear();
       return Promise.resolve();
     },
   };

@@ -1,16 +1,6 @@
-/** A source that cannot be read or watched. The message contains no credentials and nothing of a response. */
+/** A log that cannot be read or appended to. The message contains no credentials and nothing of a response. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
-  /** The relays that a refusal came through, the nearest last. */
-  readonly via: readonly string[] | undefined;
-
-  constructor(
-    message: string,
-    { via, ...options }: ErrorOptions & { readonly via?: readonly string[] | undefined } = {},
-  ) {
-    super(message, options);
-    this.via = via;
-  }
 }
 
 /** The error for a source that did not respond within a time limit. */

@@ -10,11 +10,6 @@ export interface SourceDependencies extends Pick<Dependencies, 'fetch' | 'clock'
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Accepts an `http:` source on another host than loopback. */
   readonly allowHttp?: boolean | undefined;
-  /**
-   * Longest token age of all processes that read the store, in ms: `publish()` removes floors that are an hour older
-   * still. Default 86400000.
-   */
-  readonly maxTokenAgeMs?: number | undefined;
   /** Loads the package of a store's client. Default: Node's `require`. */
   readonly load?: Load | undefined;
 }
@@ -36,16 +31,16 @@ export function loadIfInstalled(load: Load, name: string): unknown {
 export interface StoreUrl {
   /** Without Tillgate's parameters, which the store's client does not know. */
   readonly url: string;
-  /** Name of the sorted set or table. */
+  /** Name of the key or table. */
   readonly place: string | undefined;
-  /** `sentinel=on` or `off`; on by default. */
-  readonly sentinel: boolean;
+  /** `mark=on` or `off`; on by default. */
+  readonly mark: boolean;
 }
 
 /**
- * Removes Tillgate's parameters from the query of a store's URL: `sentinel`, and the name of the sorted set or table.
+ * Removes Tillgate's parameters from the query of a store's URL: `mark`, and the name of the key or table.
  *
- * @throws TypeError when the URL or `sentinel` is wrong; the message does not repeat the URL
+ * @throws TypeError when the URL or `mark` is wrong; the message does not repeat the URL
  */
 export function readStoreUrl(url: string, scheme: string, placeParameter: string): StoreUrl {
   // Node's error repeats its input, and with it the password.
@@ -53,12 +48,12 @@ export function readStoreUrl(url: string, scheme: string, placeParameter: string
   const parsed = new URL(url);
   const query = parsed.searchParams;
   const place = query.get(placeParameter) ?? undefined;
-  const sentinel = query.get('sentinel') ?? 'on';
-  if (sentinel !== 'on' && sentinel !== 'off') {
-    throw new TypeError(`generations: "sentinel" in the ${scheme}: URL must be on or off`);
+  const mark = query.get('mark') ?? 'on';
+  if (mark !== 'on' && mark !== 'off') {
+    throw new TypeError(`generations: "mark" in the ${scheme}: URL must be on or off`);
   }
-  if (place === undefined && !query.has('sentinel')) return { url, place, sentinel: true };
+  if (place === undefined && !query.has('mark')) return { url, place, mark: true };
   query.delete(placeParameter);
-  query.delete('sentinel');
-  return { url: parsed.href, place, sentinel: sentinel === 'on' };
+  query.delete('mark');
+  return { url: parsed.href, place, mark: mark === 'on' };
 }

@@ -3,11 +3,10 @@ import type { Clock, Schedule } from '../core/clock';
 import type { GenerationStatus } from '../core/gate-status';
 import type { Logger } from '../core/logger';
 import { Floors } from './floors';
-import { Freshness, SourceSync } from './source-sync';
+import { Follower } from './follower';
 import { readGeneration } from './generation';
 import type { GenerationRule } from './generation';
-import { isLive } from './source';
-import type { GenerationSource } from './source';
+import type { GenerationSource } from './log';
 
 /** How the generations of one issuer's tokens are verified. */
 export interface GenerationVerifierOptions {
@@ -23,16 +22,16 @@ export interface GenerationVerifierOptions {
   readonly maxTokenAgeMs: number;
   /** Tolerance between clocks, in ms. */
   readonly skewMs: number;
-  /** Age of the last complete read, in ms, past which `onStale` decides. */
+  /** Longest time since the log was read to its end, in ms; past it `onStale` decides. */
   readonly maxStalenessMs: number;
+  /** Longest time since the publisher was heard from, in ms; past it `onStale` decides. */
+  readonly maxSilenceMs: number;
   /** While the floors may be out of date: refuses with 503, or accepts with a warning in the log. */
   readonly onStale: 'reject' | 'accept';
   /** Longest pause between reads, in ms. Default 5000. */
   readonly pollMs?: number | undefined;
   /** Longest time for one read, in ms. Default 5000. */
   readonly readTimeoutMs?: number | undefined;
-  /** How far each read overlaps the previous one, in ms. Default 60000. */
-  readonly overlapMs?: number | undefined;
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly logger: Logger;
@@ -53,60 +52,49 @@ export interface GenerationVerifier {
    * @throws AuthError `superseded` or `generations_unavailable`.
    */
   recheck(clientId: string, generation: number): void;
-  /** Resolves once the first read attempt has ended, successful or not; `undefined` from then on. */
+  /** Resolves once it is known whether the floors are fresh; `undefined` from then on. */
   settled(): Promise<void> | undefined;
-  /** Resolves after the first complete read; retries until then and never rejects. */
+  /** Resolves when the floors are fresh for the first time; never rejects. */
   ready(): Promise<void>;
   status(): GenerationStatus;
   close(): Promise<void>;
 }
 
-/** Makes the verifier of one issuer's generations, and starts to keep its floors in sync with the source. */
+/** Makes the verifier of one issuer's generations, and starts to keep its floors up to date with the source. */
 export function generationVerifier(options: GenerationVerifierOptions): GenerationVerifier {
-  const { issuer, rule, learn, source, maxStalenessMs, onStale, clock, logger } = options;
+  const { issuer, rule, learn, source, onStale, clock, logger } = options;
   // Own properties only: a polluted prototype must not change how a source is read.
   const own = { __proto__: null, ...options } as GenerationVerifierOptions;
-  const { pollMs = 5_000, readTimeoutMs = 5_000, overlapMs = 60_000, random = Math.random, ownsSource } = own;
+  const { pollMs = 5_000, readTimeoutMs = 5_000, random = Math.random, ownsSource } = own;
   const fields = { issuer };
   const floors = new Floors(options);
-  const freshness = new Freshness(maxStalenessMs, clock);
-  const defaults = { pollMs, readTimeoutMs, overlapMs, random };
-  const live = isLive(source) ? source : undefined;
-  const sync =
-    source && !live ? new SourceSync({ ...options, ...defaults, source, floors, freshness, fields }) : undefined;
+  const follower = source && new Follower({ ...options, pollMs, readTimeoutMs, random, source, floors, fields });
+  follower?.start();
   const retryAfterSeconds = Math.min(30, Math.max(1, Math.ceil(pollMs / 1000)));
-  let starting: Promise<void> | undefined = sync?.start().finally(() => (starting = undefined));
+  let starting = follower?.settled.finally(() => (starting = undefined));
   let warned = false;
 
   /** Returns the known floor, which holds even while the floors are stale. */
   function refuseSuperseded(clientId: string, generation: number): number | undefined {
-    const known = floors.get(clientId);
-    const current = live?.floorOf(clientId);
-    const floor = current === undefined || (known !== undefined && known > current) ? known : current;
+    const floor = floors.get(clientId);
     if (floor === undefined || generation >= floor) return floor;
     throw new AuthError('superseded', { privateDetail: `generation ${generation} is below the floor ${floor}` });
   }
 
   function requireFresh(): void {
-    if (!sync || freshness.state === 'fresh') {
+    const state = follower?.state ?? 'fresh';
+    if (state === 'fresh') {
       warned = false;
       return;
     }
-    if (freshness.state === 'stale') sync.refresh();
-    const detail = sync.lastError ?? 'no recent complete read';
+    const detail = state === 'silent' ? SILENT : (follower?.lastError ?? 'no recent complete read');
     if (onStale === 'reject') {
       throw new AuthError('generations_unavailable', { privateDetail: detail, retryAfterSeconds });
     }
     if (warned) return;
     warned = true;
-    logger.warn({ ...fields, detail, ageMs: freshness.ageMs }, 'generations are out of date, requests are accepted');
-  }
-
-  /** A token that passed every other check proves that the change of its generation was committed. */
-  function learnFrom(clientId: string, generation: number, nowMs: number): void {
-    const moved = floors.raise(clientId, generation);
-    // With a source, floors are trimmed after its reads, which can restore what a wrong clock has dropped.
-    if (moved && !sync) floors.trimWhenDue(nowMs);
+    const ages = { ageMs: follower?.ageMs, silentMs: follower?.silentMs };
+    logger.warn({ ...fields, detail, ...ages }, 'generations are out of date, requests are accepted');
   }
 
   return {
@@ -114,7 +102,11 @@ export function generationVerifier(options: GenerationVerifierOptions): Generati
       const nowMs = clock();
       const generation = readGeneration(claims, rule, nowMs);
       const floor = refuseSuperseded(clientId, generation);
-      if (learn && generation !== floor) learnFrom(clientId, generation, nowMs);
+      // A token that passed every other check proves that the change of its generation was committed.
+      if (learn && generation !== floor) {
+        floors.raise(clientId, generation);
+        floors.turn(nowMs);
+      }
       requireFresh();
       return generation;
     },
@@ -123,18 +115,21 @@ export function generationVerifier(options: GenerationVerifierOptions): Generati
       requireFresh();
     },
     settled: () => starting,
-    ready: () => sync?.ready ?? Promise.resolve(),
+    ready: () => follower?.ready ?? Promise.resolve(),
     status: () => ({
-      source: sync ? freshness.state : live ? 'fresh' : 'none',
-      ...(freshness.ageMs !== undefined && { ageMs: freshness.ageMs }),
+      source: follower?.state ?? 'none',
+      ...(follower?.ageMs !== undefined && { ageMs: follower.ageMs }),
+      ...(follower?.silentMs !== undefined && { silentMs: follower.silentMs }),
       floors: floors.size,
-      ...(sync?.lastError !== undefined && { lastError: sync.lastError }),
-      reads: sync?.reads ?? 0,
-      failures: sync?.failures ?? 0,
+      ...(follower?.lastError !== undefined && { lastError: follower.lastError }),
+      reads: follower?.reads ?? 0,
+      failures: follower?.failures ?? 0,
     }),
     async close() {
-      sync?.close();
+      follower?.close();
       if (ownsSource) await source?.close?.();
     },
   };
 }
+
+const SILENT = 'the publisher is not heard from: it is down, cut off from the log, or writes to another one';

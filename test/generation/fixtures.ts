@@ -1,5 +1,4 @@
 import type { Logger } from '../../src/core/logger';
-import type { Floor, GenerationSnapshot, GenerationSource } from '../../src/generation/source';
 import { generationVerifier } from '../../src/generation/verifier';
 import type { GenerationVerifier, GenerationVerifierOptions } from '../../src/generation/verifier';
 import { AuthError } from '../../src/core/auth-error';
@@ -25,51 +24,6 @@ export function keptLog(): KeptLog {
   return { lines, fields, info: keep('info'), warn: keep('warn'), error: keep('error') };
 }
 
-/** A source whose responses a test decides one by one. */
-export class ScriptedSource implements GenerationSource {
-  /** `since` of every read so far. */
-  readonly asked: number[] = [];
-  /** What happened, in order. */
-  readonly events: string[] = [];
-  readonly wakes = new Set<() => void>();
-  /** The source's own clock at the next responses. */
-  nowMs = START;
-  respond: () => Promise<GenerationSnapshot> | GenerationSnapshot = () => ({ floors: [], nowMs: this.nowMs });
-  watching: () => Promise<void> = () => Promise.resolve();
-  lose: (error: unknown) => void = () => undefined;
-
-  async read(sinceMs: number): Promise<GenerationSnapshot> {
-    this.asked.push(sinceMs);
-    this.events.push('read');
-    return this.respond();
-  }
-
-  async watch(wake: () => void, lost: (error: unknown) => void = () => undefined): Promise<() => void> {
-    this.events.push('watch');
-    await this.watching();
-    this.wakes.add(wake);
-    this.lose = lost;
-    return () => {
-      this.events.push('stop');
-      this.wakes.delete(wake);
-    };
-  }
-
-  hint(): void {
-    for (const wake of this.wakes) wake();
-  }
-
-  holds(...floors: Floor[]): void {
-    this.respond = () => ({ floors, nowMs: this.nowMs });
-  }
-
-  fails(error: unknown = new Error('down')): void {
-    this.respond = () => {
-      throw error;
-    };
-  }
-}
-
 export interface StartedVerifier {
   readonly time: FakeTime;
   readonly log: KeptLog;
@@ -89,6 +43,7 @@ export function startVerifier(
     maxTokenAgeMs: 24 * HOUR,
     skewMs: 10_000,
     maxStalenessMs: 60_000,
+    maxSilenceMs: 900_000,
     onStale: 'reject',
     clock: time.clock,
     schedule: time.schedule,

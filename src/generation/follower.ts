@@ -1,0 +1,270 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { backOffMs, withTimeLimit } from '../core/clock';
+import type { Clock, Schedule, Timer } from '../core/clock';
+import type { Logger } from '../core/logger';
+import type { Floors } from './floors';
+import { isGeneration, isInFuture } from './generation';
+import type { Batch, Change, GenerationSource, LogReader, Mark } from './log';
+import { describeFailure, noResponse } from './source-error';
+
+/** How the floors are kept up to date with one log. */
+export interface FollowerOptions {
+  readonly source: GenerationSource;
+  readonly floors: Floors;
+  /** Fields of every log line, to tell the sources apart. */
+  readonly fields: object;
+  /** Longest time since the log was read to its end, in ms. */
+  readonly maxStalenessMs: number;
+  /** Longest time since the publisher was heard from, in ms. */
+  readonly maxSilenceMs: number;
+  /** Longest pause between reads, in ms. */
+  readonly pollMs: number;
+  /** Longest time for one read, in ms. */
+  readonly readTimeoutMs: number;
+  /** Tolerance between this clock and the publisher's, in ms. */
+  readonly skewMs: number;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+  readonly random: () => number;
+  readonly logger: Logger;
+}
+
+/**
+ * How good the floors are. `starting`: the log was not read to its end yet. `fresh`. `stale`: it could not be read for too
+ * long. `silent`: its publisher was not heard from for too long.
+ */
+export type FollowerState = 'starting' | 'fresh' | 'stale' | 'silent';
+
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 30_000;
+/** After a start or an outage, how long a mark that moves is waited for: a publisher writes one every second. */
+const MARK_WAIT_MS = 5_000;
+const MARK_POLL_MS = 250;
+/** Silence of this length is reported. */
+const REPORTED_SILENCE_MS = 60_000;
+/** Changes that are held back because their time has not come. */
+const MAX_HELD_BACK = 10_000;
+
+/** Keeps the floors of one issuer up to date with one log, and knows how old they are. */
+export class Follower {
+  readonly #options: FollowerOptions;
+  #reader: LogReader;
+  #closed = false;
+  #timer: Timer | undefined;
+  #resolveReady: () => void = () => undefined;
+  #resolveSettled: () => void = () => undefined;
+  /** When the last read that reached the end of the log began. */
+  #readMs: number | undefined;
+  /** The mark that was read last. */
+  #mark: Mark | undefined;
+  /** When the publisher was last known to be alive: the mark moved, and was not older than this. */
+  #heardMs: number | undefined;
+  /** Until then, a mark that moves is waited for. */
+  #waitUntilMs: number | undefined;
+  #wasFresh = false;
+  #failuresInRow = 0;
+  #silenceReported = false;
+  readonly #heldBack = new Map<string, number>();
+  /** Complete reads. */
+  reads = 0;
+  /** Failed reads. */
+  failures = 0;
+  /** Why the last read failed; `undefined` after a complete one. */
+  lastError: string | undefined;
+  /** Resolves when the floors are fresh for the first time. */
+  readonly ready = new Promise<void>((resolve) => (this.#resolveReady = resolve));
+  /** Resolves when it is known whether they are: they are fresh, the log could not be read, or its mark does not move. */
+  readonly settled = new Promise<void>((resolve) => (this.#resolveSettled = resolve));
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+    this.#reader = options.source.reader();
+  }
+
+  /** Follows the log until `close()`; never rejects. */
+  start(): void {
+    void this.#follow();
+  }
+
+  /** Age of the last complete read, in ms; negative when the clock has stepped back since. */
+  get ageMs(): number | undefined {
+    return this.#readMs === undefined ? undefined : this.#options.clock() - this.#readMs;
+  }
+
+  /** How long the publisher was not heard from, in ms. */
+  get silentMs(): number | undefined {
+    return this.#heardMs === undefined ? undefined : Math.max(0, this.#options.clock() - this.#heardMs);
+  }
+
+  get state(): FollowerState {
+    const { clock, source, maxStalenessMs, maxSilenceMs } = this.#options;
+    const nowMs = clock();
+    if (this.#readMs === undefined) return 'starting';
+    const ageMs = nowMs - this.#readMs;
+    // After the clock stepped back the age is unknown, which counts as stale until the next read.
+    if (ageMs < 0 || ageMs > maxStalenessMs) return 'stale';
+    if (!source.mark) return 'fresh';
+    const isKnown = this.#heardMs !== undefined && this.#isKeptLongEnough() && !this.#isWaiting(nowMs);
+    if (!isKnown) return this.#wasFresh ? 'stale' : 'starting';
+    return nowMs - (this.#heardMs as number) > maxSilenceMs ? 'silent' : 'fresh';
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#reader.close();
+    this.#resolveSettled();
+  }
+
+  async #follow(): Promise<void> {
+    while (!this.#closed) {
+      const startedMs = this.#options.clock();
+      try {
+        const batch = await this.#next();
+        if (!this.#closed) this.#take(batch, startedMs);
+      } catch (error) {
+        if (!this.#closed) await this.#failed(error);
+      }
+      // A log that never pauses must not starve the process.
+      await turn();
+    }
+  }
+
+  /** Reads the next batch. A reader that does not respond is replaced: it may hang for ever. */
+  async #next(): Promise<Batch> {
+    const { readTimeoutMs, schedule, source } = this.#options;
+    const reader = this.#reader;
+    const waitMs = this.#pauseMs();
+    const reading = (async () => reader.next(waitMs))();
+    return withTimeLimit(reading, waitMs + readTimeoutMs, schedule, () => {
+      reader.close();
+      if (!this.#closed) this.#reader = source.reader();
+      return noResponse(readTimeoutMs);
+    });
+  }
+
+  /** How long the next read may wait for something to follow. */
+  #pauseMs(): number {
+    const { pollMs, maxStalenessMs, random, clock } = this.#options;
+    if (this.#readMs === undefined || this.#failuresInRow > 0) return 0;
+    // Jitter of a tenth, so that a fleet does not poll in step.
+    const pauseMs = Math.min(pollMs, maxStalenessMs / 2) * (1 - random() / 10);
+    return Math.floor(this.#isWaiting(clock()) ? Math.min(MARK_POLL_MS, pauseMs) : pauseMs);
+  }
+
+  #isWaiting(nowMs: number): boolean {
+    const leftMs = (this.#waitUntilMs ?? 0) - nowMs;
+    // More than the whole after the clock has stepped back.
+    return leftMs > 0 && leftMs <= MARK_WAIT_MS;
+  }
+
+  #isKeptLongEnough(): boolean {
+    return this.#mark === undefined || this.#mark.keptMs >= this.#options.floors.lifetimeMs;
+  }
+
+  #take({ changes, mark, end }: Batch, startedMs: number): void {
+    const { clock, floors } = this.#options;
+    const nowMs = clock();
+    // A clock that stepped back must not lengthen the silence that is tolerated.
+    if (this.#heardMs !== undefined) this.#heardMs = Math.min(this.#heardMs, nowMs);
+    for (const change of changes) this.#apply(change, nowMs);
+    this.#applyHeldBack(nowMs);
+    if (mark) this.#note(mark, nowMs);
+    if (end) this.#reachedEnd(startedMs, nowMs);
+    floors.turn(nowMs);
+    this.#reportSilence();
+    if (this.state !== 'fresh') return;
+    this.#wasFresh = true;
+    this.#resolveReady();
+    this.#resolveSettled();
+  }
+
+  #apply([clientId, generation]: Change, nowMs: number): void {
+    const { floors, logger, fields, skewMs } = this.#options;
+    if (typeof clientId !== 'string' || !isGeneration(generation)) {
+      // The position is behind it already: failing here would leave out the changes after it.
+      return logger.error(fields, 'an entry of the log is not a change, it is skipped');
+    }
+    if (!isInFuture(generation, nowMs, skewMs)) return floors.apply(clientId, generation);
+    // A wrong number must not lock the client out; one that our own clock makes early counts when its time has come.
+    const given = { ...fields, clientId, generation, aheadMs: generation - nowMs };
+    logger.error(given, 'a generation in the future is refused');
+    const heldBack = this.#heldBack.get(clientId);
+    if (heldBack === undefined && this.#heldBack.size >= MAX_HELD_BACK) return;
+    this.#heldBack.set(clientId, Math.min(generation, heldBack ?? generation));
+  }
+
+  #applyHeldBack(nowMs: number): void {
+    for (const [clientId, generation] of this.#heldBack) {
+      if (isInFuture(generation, nowMs, this.#options.skewMs)) continue;
+      this.#heldBack.delete(clientId);
+      this.#options.floors.apply(clientId, generation);
+    }
+  }
+
+  /** A mark moves when its time is later than that of the mark before it; one that went back has to move from there. */
+  #note(mark: Mark, nowMs: number): void {
+    const before = this.#mark;
+    this.#mark = mark;
+    if (mark.completeMs === 0) return;
+    const hasMoved = before !== undefined && mark.completeMs > before.completeMs;
+    // The time in the mark counts too: a replica that lags by an hour has a mark that moves.
+    const saidMs = Math.min(nowMs, mark.completeMs + this.#options.skewMs);
+    if (hasMoved || this.#heardMs === undefined) this.#heardMs = saidMs;
+    if (hasMoved) this.#waitUntilMs = undefined;
+  }
+
+  #reachedEnd(startedMs: number, nowMs: number): void {
+    const { source, maxStalenessMs, logger, fields } = this.#options;
+    const isOutageOver = this.#readMs === undefined || startedMs - this.#readMs > maxStalenessMs;
+    this.#readMs = startedMs;
+    this.reads++;
+    if (this.#failuresInRow > 0) {
+      logger.info({ ...fields, failures: this.#failuresInRow }, 'generations can be read again');
+    }
+    this.#failuresInRow = 0;
+    this.lastError = source.mark ? this.#problem() : undefined;
+    // What changed meanwhile may be pending at the publisher: it appends that before its next mark.
+    if (source.mark && isOutageOver) this.#waitUntilMs = nowMs + MARK_WAIT_MS;
+    if (!this.#isWaiting(nowMs)) this.#resolveSettled();
+  }
+
+  /** What is wrong with a log that could be read. */
+  #problem(): string | undefined {
+    if (!this.#mark) return MISSING;
+    if (this.#heardMs === undefined) return 'the publisher is writing the log anew';
+    if (this.#isKeptLongEnough()) return undefined;
+    // Changes that are trimmed earlier than this process needs them would let discarded tokens pass.
+    const [kept, needed] = [this.#mark.keptMs, this.#options.floors.lifetimeMs].map(
+      (ms) => `${Math.round(ms / 60_000)} min`,
+    );
+    return `the log keeps changes for ${kept}, this process needs those of ${needed}: raise maxTokenAgeMs of the publisher`;
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    const { logger, fields, random, maxStalenessMs, schedule } = this.#options;
+    this.failures++;
+    this.#failuresInRow++;
+    this.lastError = describeFailure(error);
+    this.#resolveSettled();
+    if (this.#failuresInRow === 1) {
+      logger.warn({ ...fields, detail: this.lastError, ageMs: this.ageMs }, 'generations cannot be read');
+    }
+    const bounds = { firstMs: FIRST_RETRY_MS, longestMs: Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4) };
+    const pauseMs = backOffMs(this.#failuresInRow, bounds, random);
+    await new Promise<void>((resolve) => (this.#timer = schedule(resolve, pauseMs)));
+  }
+
+  #reportSilence(): void {
+    const { logger, fields } = this.#options;
+    const silentMs = this.silentMs ?? 0;
+    if (silentMs < REPORTED_SILENCE_MS === !this.#silenceReported) return;
+    this.#silenceReported = !this.#silenceReported;
+    if (this.#silenceReported) logger.warn({ ...fields, silentMs }, 'the publisher of generations is not heard from');
+    else logger.info(fields, 'the publisher of generations is heard from again');
+  }
+}
+
+const MISSING =
+  'the log has no mark: it is new or was wiped, and its publisher has not written it yet; ' +
+  'where no publisher keeps a mark, set the option "mark" to false (?mark=off in a URL)';

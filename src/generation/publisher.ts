@@ -1,0 +1,274 @@
+import { randomUUID } from 'node:crypto';
+import { backOffMs, systemClock, systemSchedule, withTimeLimit } from '../core/clock';
+import type { Timer } from '../core/clock';
+import type { Dependencies } from '../core/dependencies';
+import { consoleLogger } from '../core/logger';
+import { describe, readOptions } from '../core/options';
+import { KEPT_LONGER_MS } from './floors';
+import { requireChange } from './generation';
+import { isSameMark } from './log';
+import type { Change, GenerationSource, LogReader, Mark } from './log';
+import { SourceError, describeFailure, noResponse } from './source-error';
+
+/** Options of `startPublisher()`. */
+export interface PublisherOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger' | 'random'> {
+  /** The log; it has one publisher. */
+  readonly source: GenerationSource;
+  /**
+   * Returns every change that can still matter, from the publisher's own durable record: those of the last `maxTokenAgeMs`
+   * plus an hour; more do no harm. Called at the start, and when the log was wiped, restored or failed over.
+   */
+  readonly changes: () => Iterable<Change> | AsyncIterable<Change>;
+  /** Longest token age (`maxTokenAgeSeconds`) of the gates that read, in ms; changes are kept an hour longer. Default 86400000. */
+  readonly maxTokenAgeMs?: number | undefined;
+  /** How long `publish()` waits for the log, in ms. Default 2000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Appends changes to a log, and keeps its mark. */
+export interface Publisher {
+  /**
+   * Publishes a change, which must be in the publisher's own record already. Resolves with whether it is in the log; `false`: it is
+   * pending, and appended as soon as possible.
+   *
+   * @throws TypeError when it is not a change, or its generation lies in the future
+   */
+  publish(clientId: string, generation: number): Promise<boolean>;
+  /** Resolves when the log holds every change for the first time; never rejects. */
+  ready(): Promise<void>;
+  status(): PublisherStatus;
+  /** Ends the publisher. What is pending is appended by the next one, from its record. */
+  close(): void;
+}
+
+/** State of a publisher. */
+export interface PublisherStatus {
+  /** `starting`: the log does not hold every change yet; `current`: it does; `failing`: the log cannot be reached. */
+  readonly state: 'starting' | 'current' | 'failing';
+  /** Changes that are not in the log. */
+  readonly pending: number;
+  /** Time since the last mark was written, in ms; absent before the first one. */
+  readonly silentMs?: number;
+  readonly lastError?: string;
+}
+
+const MARK_EVERY_MS = 1_000;
+const PAUSES = { firstMs: 250, longestMs: 1_000 };
+/** Changes per unit: some 10 ms of work for an engine. */
+const UNIT_SIZE = 500;
+const DAY_MS = 86_400_000;
+
+/** A unit that may have taken place. */
+interface Attempt {
+  readonly mark: Mark;
+  readonly changes: readonly Change[];
+}
+
+/**
+ * Starts the publisher of a log: an authorization server's own, for example. Every change is appended at least once; the
+ * mark tells readers that the log is complete. docs/generation-sources.md has the protocol.
+ *
+ * @throws TypeError when an option is wrong
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis';
+ * import { redisGenerations, startPublisher } from 'tillgate/generations';
+ *
+ * const changed = new Map<string, number>(); // in a real server a table, written in the transaction of the change
+ * const publisher = startPublisher({
+ *   source: redisGenerations({ client: new Redis('rediss://redis.example.com') }),
+ *   changes: () => changed,
+ * });
+ *
+ * export async function describeClient(clientId: string) {
+ *   changed.set(clientId, Math.max((changed.get(clientId) ?? 0) + 1, Date.now()));
+ *   return { published: await publisher.publish(clientId, changed.get(clientId)!) };
+ * }
+ * ```
+ */
+export function startPublisher(options: PublisherOptions): Publisher {
+  const names = ['source', 'changes', 'maxTokenAgeMs', 'timeoutMs', 'clock', 'schedule', 'logger', 'random'] as const;
+  const given = readOptions('startPublisher', options, names);
+  const { source } = options;
+  if (typeof source?.append !== 'function') {
+    throw new TypeError(
+      `startPublisher(): option "source" must have append(), got ${describe(source)}, which can only be read`,
+    );
+  }
+  const append = source.append.bind(source);
+  const readChanges = given.callable('changes', options.changes);
+  const keptMs = given.number('maxTokenAgeMs', DAY_MS, { unit: 'ms', min: 1_000, integer: true }) + KEPT_LONGER_MS;
+  const timeoutMs = given.number('timeoutMs', 2_000, { unit: 'ms', min: 1, max: 600_000 });
+  const clock = given.callable('clock', systemClock);
+  const schedule = given.callable('schedule', systemSchedule);
+  const random = given.callable('random', Math.random);
+  const logger = options.logger ?? consoleLogger;
+
+  const pending = new Map<string, number>();
+  /** The mark that the log has, as far as is known; `undefined` until an epoch has begun. */
+  let last: Mark | undefined;
+  /** Units that expected `last` and got no response. */
+  let attempts: Attempt[] = [];
+  let running: Promise<void> | undefined;
+  let timer: Timer | undefined;
+  let failuresInRow = 0;
+  let lastError: string | undefined;
+  /** Of the last mark that called the log complete. */
+  let completeMs = 0;
+  let writtenMs: number | undefined;
+  let closed = false;
+  let resolveReady = (): void => undefined;
+  const ready = new Promise<void>((resolve) => (resolveReady = resolve));
+
+  const limited = <Value>(work: Promise<Value>): Promise<Value> => withTimeLimit(work, timeoutMs, schedule, noResponse);
+
+  /** Appends what is pending and writes a mark. */
+  async function step(): Promise<void> {
+    if (!last) await beginEpoch();
+    do {
+      const changes = [...pending].slice(0, UNIT_SIZE);
+      const isAll = changes.length === pending.size;
+      await commit(changes, isAll ? Math.max(completeMs + 1, clock()) : (last?.completeMs ?? 0));
+    } while (pending.size > 0 && !closed);
+  }
+
+  /** One unit. Throws when the log has another mark than the one written last. */
+  async function commit(changes: readonly Change[], nextCompleteMs: number): Promise<void> {
+    const expected = last as Mark;
+    const unit = Math.max(expected.unit, ...attempts.map(({ mark }) => mark.unit)) + 1;
+    const mark = { epoch: expected.epoch, unit, completeMs: nextCompleteMs, keptMs };
+    attempts.push({ mark, changes });
+    const found = await limited(append(changes, { expected, mark }));
+    const done = attempts.find((attempt) => isSameMark(attempt.mark, found));
+    if (!done) return lost(found);
+    attempts = [];
+    last = done.mark;
+    for (const [clientId, generation] of done.changes) {
+      if (pending.get(clientId) === generation) pending.delete(clientId);
+    }
+    if (nextCompleteMs > 0) [completeMs, writtenMs] = [last.completeMs, clock()];
+  }
+
+  function lost(found: Mark | undefined): never {
+    const what = found ? 'another mark than the one written last' : 'no mark';
+    logger.warn(
+      { found },
+      `the log of generations has ${what}: it is written anew, with every change that can still matter`,
+    );
+    [last, attempts] = [undefined, []];
+    throw new SourceError(`the log has ${what}: it was wiped, restored or failed over, or has two publishers`);
+  }
+
+  /** Makes sure that the log holds every change that can still matter, under a new epoch. */
+  async function beginEpoch(): Promise<void> {
+    const { mark: expected, floors } = await readLog();
+    const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs };
+    const found = await limited(append([], { expected, mark: first }));
+    if (!isSameMark(found, first)) throw new SourceError('the log has changed while it was read');
+    // Marks must move, also if the clock of the publisher before this one was ahead.
+    completeMs = Math.max(completeMs, expected?.completeMs ?? 0);
+    last = first;
+    try {
+      await appendMissing(floors);
+    } catch (error) {
+      // An epoch that was not written to its end must never be called complete.
+      [last, attempts] = [undefined, []];
+      throw error;
+    }
+  }
+
+  async function appendMissing(floors: ReadonlyMap<string, number>): Promise<void> {
+    let chunk: Change[] = [];
+    for await (const change of readChanges()) {
+      if (!isPublishable(change) || change[1] <= (floors.get(change[0]) ?? -1)) continue;
+      if (chunk.push(change) < UNIT_SIZE) continue;
+      await commit(chunk, 0);
+      chunk = [];
+    }
+    if (chunk.length > 0) await commit(chunk, 0);
+  }
+
+  async function readLog(): Promise<{ mark: Mark | undefined; floors: ReadonlyMap<string, number> }> {
+    const reader: LogReader = source.reader();
+    const floors = new Map<string, number>();
+    let mark: Mark | undefined;
+    try {
+      for (let end = false; !end;) {
+        const batch = await limited(reader.next(0));
+        for (const [clientId, generation] of batch.changes) {
+          floors.set(clientId, Math.max(generation, floors.get(clientId) ?? 0));
+        }
+        [mark, end] = [batch.mark ?? mark, batch.end];
+      }
+      // Without a mark, nothing tells whether the log holds what it once held.
+      return { mark, floors: mark ? floors : new Map() };
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** A wrong change must not keep the others from being published. */
+  function isPublishable(change: Change): boolean {
+    try {
+      requireChange(change, clock());
+      return true;
+    } catch (error) {
+      logger.error({ detail: (error as Error).message }, 'a change cannot be published, it is left out');
+      return false;
+    }
+  }
+
+  async function run(): Promise<void> {
+    timer?.cancel();
+    try {
+      await step();
+      if (failuresInRow > 0) logger.info({ failures: failuresInRow }, 'generations can be published again');
+      [failuresInRow, lastError] = [0, undefined];
+      resolveReady();
+    } catch (error) {
+      if (closed) return;
+      lastError = describeFailure(error);
+      // Once per outage: a log can be down for a night.
+      if (++failuresInRow === 1) {
+        logger.warn({ pending: pending.size, detail: lastError }, 'generations could not be published, it is retried');
+      }
+    }
+    if (closed) return;
+    const pauseMs = failuresInRow > 0 ? backOffMs(failuresInRow, PAUSES, random) : MARK_EVERY_MS;
+    timer = schedule(() => void start(), pauseMs);
+  }
+
+  /** Runs a step; one at a time. */
+  function start(): Promise<void> {
+    running ??= run().finally(() => (running = undefined));
+    return running;
+  }
+
+  async function publish(clientId: string, generation: number): Promise<boolean> {
+    requireChange([clientId, generation], clock());
+    // A late, lower generation must not replace a pending one.
+    const isRaised = generation > (pending.get(clientId) ?? -1);
+    if (isRaised) pending.set(clientId, generation);
+    const isPending = (): boolean => (pending.get(clientId) ?? -1) >= generation;
+    // The step that is running may have begun without this change.
+    const stepped = (running ?? Promise.resolve()).then(() => (closed || !isPending() ? undefined : start()));
+    await withTimeLimit(stepped, timeoutMs, schedule, noResponse).catch(() => undefined);
+    return !isPending();
+  }
+
+  void start();
+  return {
+    publish,
+    ready: () => ready,
+    status: () => ({
+      state: failuresInRow > 0 ? 'failing' : last && last.completeMs > 0 ? 'current' : 'starting',
+      pending: pending.size,
+      ...(writtenMs !== undefined && { silentMs: Math.max(0, clock() - writtenMs) }),
+      ...(lastError !== undefined && { lastError }),
+    }),
+    close() {
+      closed = true;
+      timer?.cancel();
+    },
+  };
+}

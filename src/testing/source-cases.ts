@@ -1,0 +1,465 @@
+import { AssertionError, deepStrictEqual, equal, ok, rejects } from 'node:assert';
+import { withTimeLimit } from '../core/clock';
+import { readOptions } from '../core/options';
+import { isGeneration } from '../generation/generation';
+import type { Batch, Change, GenerationSource, LogReader, Mark, Unit } from '../generation/log';
+import type { ContractCase } from './contract-cases/operation-cases';
+
+/** One source under test, on an empty log of its own. */
+export interface GenerationSourceFixture {
+  readonly source: GenerationSource;
+  /** How the test appends when the source has no `append`: resolved means durable and readable. */
+  append?(changes: readonly Change[]): Promise<void>;
+  /** A second source on the same log, as another process would open it; the case that opens it closes it. */
+  another?(): Promise<GenerationSource>;
+  /** Cuts every connection of the source, as a restart of the engine does; the source may reconnect immediately. */
+  disconnect?(): Promise<void>;
+  /** Empties the log, as an operator or a lost disk does. */
+  wipe?(): Promise<void>;
+  /** Remembers the state of the log; the returned function puts it back, as a restore or a lagging copy does. */
+  snapshot?(): Promise<() => Promise<void>>;
+  /** Closes the source and removes its log. */
+  close(): Promise<void>;
+}
+
+/** Options of `generationSourceCases()`. */
+export interface GenerationSourceCasesOptions {
+  /** Opens a source on an empty log of its own; called once per case. */
+  readonly create: () => Promise<GenerationSourceFixture>;
+  /** Changes in the largest case. Default 10000. */
+  readonly changes?: number | undefined;
+  /** Longest time for a hint, a close or a recovery, in ms. Default 2000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What a case works with. */
+interface Context {
+  readonly fixture: GenerationSourceFixture;
+  readonly source: GenerationSource;
+  readonly count: number;
+  readonly timeoutMs: number;
+  readonly append: (...changes: Change[]) => Promise<void>;
+}
+
+/** A time in ms of which the generations are made: in the past, as real ones are. */
+const TIME = 1_700_000_000_000;
+const KEPT_MS = 1e12;
+const RETRY_MS = 10;
+
+const ODD_CLIENT_IDS = [
+  '*',
+  '__proto__',
+  'constructor',
+  ' ',
+  ' leading and trailing ',
+  'a:b::c',
+  `it's "quoted", \\ and %41`,
+  '{tag}*?[a-z]',
+  'Ünïcödé-日本語-🧾',
+  'e\u0301',
+  '\u00e9',
+  '\u0001\u007f\u200b\u2028',
+  '\u0001horizon',
+  '-1',
+  '0',
+  'null',
+  'mark',
+  'x'.repeat(2_048),
+];
+
+const CASES: Readonly<Record<string, (context: Context) => Promise<void>>> = {
+  async 'a reader starts at the oldest change and gets each one in its order'({ source, append }) {
+    const changes = numbered(20);
+    await append(...changes.slice(0, 10));
+    for (const change of changes.slice(10)) await append(change);
+    deepStrictEqual(await readAll(source), changes);
+  },
+
+  async 'a change whose append has resolved is in every later read'({ source, append }) {
+    const reader = source.reader();
+    for (const change of numbered(5)) {
+      await append(change);
+      deepStrictEqual((await readToEnd(reader)).changes, [change]);
+    }
+    reader.close();
+  },
+
+  async 'a reader continues at its position, another one starts at the oldest change'({ source, append }) {
+    const [first, second] = [source.reader(), source.reader()];
+    await append(['pos', TIME]);
+    deepStrictEqual((await readToEnd(first)).changes, [['pos', TIME]]);
+    await append(['pos', TIME + 1]);
+    deepStrictEqual((await readToEnd(first)).changes, [['pos', TIME + 1]]);
+    deepStrictEqual((await readToEnd(first)).changes, []);
+    deepStrictEqual((await readToEnd(second)).changes, [
+      ['pos', TIME],
+      ['pos', TIME + 1],
+    ]);
+    first.close();
+    second.close();
+  },
+
+  async 'an empty log is at its end, and has no mark'({ source }) {
+    const reader = source.reader();
+    const { changes, mark, end } = await reader.next(0);
+    deepStrictEqual({ changes: [...changes], mark, end }, { changes: [], mark: undefined, end: true });
+    reader.close();
+  },
+
+  async 'next() waits for a change, and returns as soon as one is appended'(context) {
+    const reader = context.source.reader();
+    await readToEnd(reader);
+    for (const change of numbered(5)) {
+      const waiting = inTime(
+        nextChanges(reader, context.timeoutMs),
+        context.timeoutMs,
+        'next() did not return the change',
+      );
+      // The append may fail before this is awaited.
+      waiting.catch(() => undefined);
+      await context.append(change);
+      deepStrictEqual(await waiting, [change]);
+    }
+    reader.close();
+  },
+
+  async 'next() returns after its time without a change'({ source, timeoutMs }) {
+    const reader = source.reader();
+    await readToEnd(reader);
+    const { changes, end } = await inTime(reader.next(50), timeoutMs, 'next(50) did not return');
+    deepStrictEqual({ changes: [...changes], end }, { changes: [], end: true });
+    reader.close();
+  },
+
+  async 'old numbers, counters and the largest times are kept as they are'({ source, append }) {
+    const numbers = [0, 1, 41, 1e12 - 1, 1e12, 1e12 + 1, TIME];
+    const changes = numbers.map((number): Change => [`client-${number}`, number]);
+    await append(...changes);
+    deepStrictEqual(await readAll(source), changes);
+  },
+
+  async 'odd client ids are kept as they are'({ source, append }) {
+    const changes = ODD_CLIENT_IDS.map((clientId, index): Change => [clientId, TIME + index]);
+    await append(...changes);
+    deepStrictEqual(await readAll(source), changes);
+  },
+
+  async 'many changes arrive complete, in batches'({ source, append, count }) {
+    const changes = numbered(count);
+    for (let at = 0; at < count; at += 1_000) await append(...changes.slice(at, at + 1_000));
+    const reader = source.reader();
+    const read: Change[] = [];
+    for (let end = false; !end;) {
+      const batch = await reader.next(0);
+      ok(batch.changes.length <= 5_000, `a batch has ${batch.changes.length} changes`);
+      read.push(...batch.changes);
+      ({ end } = batch);
+    }
+    reader.close();
+    deepStrictEqual(read, changes);
+  },
+
+  async 'appends at the same time all arrive'({ source, append }) {
+    const changes = numbered(200);
+    await Promise.all(changes.map((change) => append(change)));
+    deepStrictEqual(new Map(await readAll(source)), new Map(changes));
+  },
+
+  async 'append refuses anything but a change with a TypeError, and appends nothing'({ source }) {
+    if (!source.append) return;
+    const wrong: [unknown, unknown][] = [
+      ...['', undefined, null, 7, {}, 'a\0b', '\ud800', 'x'.repeat(2_049)].map((id): [unknown, unknown] => [id, TIME]),
+      ...[undefined, null, '5', NaN, Infinity, -1, 1.5, 2 ** 53, TIME * 1000].map((n): [unknown, unknown] => [
+        'pos',
+        n,
+      ]),
+    ];
+    for (const change of wrong) {
+      const appended = async (): Promise<unknown> => source.append?.([['good', TIME], change as unknown as Change]);
+      await rejects(appended, TypeError, `append([[${change.map(String).join(', ')}]]) did not reject`);
+    }
+    deepStrictEqual(await readAll(source), []);
+  },
+
+  async 'a unit takes place if the log has the expected mark, and replaces it'(context) {
+    const { source } = context;
+    if (!source.append) return;
+    const [first, second] = [markOf('epoch', 1), markOf('epoch', 2)];
+    deepStrictEqual(await source.append([['pos', TIME]], { expected: undefined, mark: first }), first);
+    deepStrictEqual(await source.append([['kiosk', TIME]], { expected: first, mark: second }), second);
+    const reader = source.reader();
+    const { changes, mark } = await readToEnd(reader);
+    deepStrictEqual(changes, [
+      ['pos', TIME],
+      ['kiosk', TIME],
+    ]);
+    deepStrictEqual(mark, second);
+    reader.close();
+  },
+
+  async 'a unit that expects another mark appends nothing, and returns the mark of the log'({ source }) {
+    if (!source.append) return;
+    const mark = markOf('epoch', 3);
+    const refused: Unit = { expected: markOf('epoch', 2), mark };
+    equal(await source.append([['pos', TIME]], refused), undefined);
+    const first = markOf('epoch', 1);
+    await source.append([], { expected: undefined, mark: first });
+    for (const expected of [undefined, markOf('epoch', 2), markOf('other', 1)]) {
+      deepStrictEqual(await source.append([['pos', TIME]], { expected, mark }), first);
+    }
+    deepStrictEqual(await readAll(source), []);
+  },
+
+  async 'of units that expect the same mark, one takes place'({ source }) {
+    if (!source.append) return;
+    const first = markOf('epoch', 1);
+    await source.append([], { expected: undefined, mark: first });
+    const marks = Array.from({ length: 20 }, (_, index) => markOf('epoch', index + 2));
+    const found = await Promise.all(
+      marks.map((mark) => source.append?.([[`client-${mark.unit}`, TIME]], { expected: first, mark })),
+    );
+    const winner = found[0];
+    for (const mark of found) deepStrictEqual(mark, winner);
+    deepStrictEqual(await readAll(source), [[`client-${winner?.unit}`, TIME]]);
+  },
+
+  async 'a mark is read with or after what was appended before it'({ source, append }) {
+    if (!source.append) return;
+    const reader = source.reader();
+    const known = new Set<string>();
+    let mark: Mark | undefined;
+    for (let unit = 1; unit <= 20; unit++) {
+      await append([`plain-${unit}`, TIME]);
+      const next = markOf('epoch', unit);
+      await source.append([[`client-${unit}`, TIME]], { expected: mark, mark: next });
+      mark = next;
+      const batch = await reader.next(0);
+      for (const [clientId] of batch.changes) known.add(clientId);
+      if (batch.mark)
+        for (let n = 1; n <= batch.mark.unit; n++) ok(known.has(`client-${n}`) && known.has(`plain-${n}`));
+    }
+    reader.close();
+  },
+
+  async 'a reader reads everything again when the epoch is another one'({ source }) {
+    if (!source.append) return;
+    const [first, second] = [markOf('one', 1), markOf('two', 1)];
+    await source.append(numbered(3), { expected: undefined, mark: first });
+    const reader = source.reader();
+    await readToEnd(reader);
+    await source.append([['kiosk', TIME]], { expected: first, mark: second });
+    const known = new Map((await readUntil(reader, second)).changes);
+    deepStrictEqual(known, new Map([...numbered(3), ['kiosk', TIME]]));
+    reader.close();
+  },
+
+  async 'a wiped log has no mark, and its readers get what is written after it'({ fixture, source }) {
+    if (!source.append || !fixture.wipe) return;
+    const [first, second] = [markOf('one', 1), markOf('two', 1)];
+    await source.append(numbered(3), { expected: undefined, mark: first });
+    const reader = source.reader();
+    await readToEnd(reader);
+    await fixture.wipe();
+    equal(await retried(() => source.append?.([], { expected: first, mark: second })), undefined);
+    await source.append([['pos', TIME]], { expected: undefined, mark: second });
+    ok((await readUntil(reader, second)).changes.some(([clientId]) => clientId === 'pos'));
+    reader.close();
+  },
+
+  async 'a log that went back has its older mark, and a unit that expects the newer one fails'({ fixture, source }) {
+    if (!source.append || !fixture.snapshot) return;
+    const [first, second, third] = [markOf('one', 1), markOf('one', 2), markOf('two', 1)];
+    await source.append(numbered(3), { expected: undefined, mark: first });
+    const restore = await fixture.snapshot();
+    await source.append([['lost', TIME]], { expected: first, mark: second });
+    const reader = source.reader();
+    ok((await readToEnd(reader)).changes.some(([clientId]) => clientId === 'lost'));
+    await restore();
+    deepStrictEqual(await retried(() => source.append?.([], { expected: second, mark: third })), first);
+    await source.append([['lost', TIME + 1]], { expected: first, mark: third });
+    ok((await readUntil(reader, third)).changes.some(([, generation]) => generation === TIME + 1));
+    reader.close();
+  },
+
+  async 'two sources on one log see what is appended through either'({ fixture, append, timeoutMs }) {
+    const other = await fixture.another?.();
+    if (!other) return;
+    try {
+      const reader = other.reader();
+      await readToEnd(reader);
+      const waiting = inTime(nextChanges(reader, timeoutMs), timeoutMs, 'the change did not arrive');
+      waiting.catch(() => undefined);
+      await append(['pos', TIME]);
+      deepStrictEqual(await waiting, [['pos', TIME]]);
+      reader.close();
+    } finally {
+      await other.close?.();
+    }
+  },
+
+  async 'a reader whose connection is cut continues where it was'({ fixture, source, append, timeoutMs }) {
+    if (!fixture.disconnect) return;
+    const reader = source.reader();
+    await append(...numbered(100));
+    await readToEnd(reader);
+    for (let n = 0; n < 3; n++) {
+      const waiting = reader.next(timeoutMs).catch(() => undefined);
+      await fixture.disconnect();
+      await waiting;
+      const change: Change = ['pos', TIME + n];
+      await retried(() => append(change));
+      const read: Change[] = [];
+      await retried(async () => {
+        read.push(...(await readToEnd(reader)).changes);
+        ok(
+          read.some(([, generation]) => generation === TIME + n),
+          'the change did not arrive',
+        );
+      });
+      ok(read.length < 50, `${read.length} changes were read again after a cut`);
+    }
+    reader.close();
+  },
+
+  async 'close() ends what waits, and what comes after it rejects'({ source, timeoutMs }) {
+    const reader = source.reader();
+    await readToEnd(reader);
+    const waiting = reader.next(timeoutMs * 10).catch(() => undefined);
+    reader.close();
+    await inTime(waiting, timeoutMs, 'next() did not end with its reader');
+    const second = source.reader();
+    await readToEnd(second);
+    const other = second.next(timeoutMs * 10).catch(() => undefined);
+    await source.close?.();
+    if (source.close) await inTime(other, timeoutMs, 'next() did not end with its source');
+    if (source.close) await rejects(async () => second.next(0));
+    if (source.append && source.close) await rejects(async () => source.append?.([['pos', TIME]]));
+    await source.close?.();
+  },
+};
+
+/**
+ * The conformance suite of the extension point `GenerationSource`: a source that passes can be given to `authenticate()` and
+ * `startPublisher()`. It needs no test framework. A case about an optional member (`append` of the source; `another`,
+ * `disconnect`, `wipe`, `snapshot` of the fixture) passes when that member is missing.
+ *
+ * @throws TypeError when an option is wrong
+ * @example
+ * ```ts
+ * import { test } from 'node:test';
+ * import { memoryGenerations } from 'tillgate/generations';
+ * import { generationSourceCases } from 'tillgate/testing';
+ *
+ * async function create() {
+ *   const source = memoryGenerations();
+ *   return { source, close: () => source.close() };
+ * }
+ * for (const { name, run } of generationSourceCases({ create })) void test(name, run);
+ * ```
+ */
+export function generationSourceCases(options: GenerationSourceCasesOptions): ContractCase[] {
+  const given = readOptions('generationSourceCases', options, ['create', 'changes', 'timeoutMs']);
+  const create = given.callable('create', options.create);
+  const count = given.number('changes', 10_000, { unit: 'changes', min: 1, integer: true });
+  const timeoutMs = given.number('timeoutMs', 2_000, { unit: 'ms', min: 1, max: 600_000 });
+  return Object.entries(CASES).map(([name, test]) => ({
+    name,
+    async run() {
+      const fixture = await create();
+      const { source } = fixture;
+      async function append(...changes: Change[]): Promise<void> {
+        if (source.append) await source.append(changes);
+        else await fixture.append?.(changes);
+      }
+      try {
+        if (!source.append && !fixture.append) {
+          throw new TypeError('generationSourceCases(): the source has no append(), so the fixture must have one');
+        }
+        await test({ fixture, source, count, timeoutMs, append });
+      } finally {
+        await fixture.close();
+      }
+    },
+  }));
+}
+
+function numbered(count: number): Change[] {
+  return Array.from({ length: count }, (_, index): Change => [`client-${index}`, TIME + index]);
+}
+
+function markOf(epoch: string, unit: number): Mark {
+  return { epoch, unit, completeMs: TIME + unit, keptMs: KEPT_MS };
+}
+
+/** Everything that a new reader returns. */
+async function readAll(source: GenerationSource): Promise<readonly Change[]> {
+  const reader = source.reader();
+  const { changes } = await readToEnd(reader);
+  reader.close();
+  return changes;
+}
+
+/** Reads to the end of the log, and checks the shape of what is returned. */
+async function readToEnd(reader: LogReader): Promise<Batch> {
+  const changes: Change[] = [];
+  let mark: Mark | undefined;
+  for (;;) {
+    const batch = await reader.next(0);
+    for (const change of batch.changes) {
+      const [clientId, generation] = change;
+      ok(change.length === 2 && typeof clientId === 'string' && isGeneration(generation), 'an entry is not a change');
+      changes.push([clientId, generation]);
+    }
+    mark = batch.mark ?? mark;
+    if (batch.end) return { changes, mark, end: true };
+  }
+}
+
+/** Reads until a mark has been read. */
+async function readUntil(reader: LogReader, mark: Mark): Promise<Batch> {
+  const changes: Change[] = [];
+  return retried(async () => {
+    const batch = await readToEnd(reader);
+    changes.push(...batch.changes);
+    deepStrictEqual(batch.mark, mark);
+    return { changes, mark, end: true };
+  });
+}
+
+/** The next changes, however often `next()` returns without one. */
+async function nextChanges(reader: LogReader, waitMs: number): Promise<readonly Change[]> {
+  for (;;) {
+    const { changes } = await reader.next(waitMs);
+    if (changes.length > 0) return [...changes];
+  }
+}
+
+/** Repeats what fails for a moment after a cut or a restore. */
+async function retried<Value>(work: () => Promise<Value> | Value): Promise<Value> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === 200) throw error;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
+/**
+ * Waits for `work`, with a timer that keeps the process alive meanwhile.
+ *
+ * @throws AssertionError when the time is over first
+ */
+function inTime<Value>(work: Promise<Value>, timeoutMs: number, failure: string): Promise<Value> {
+  const schedule = (task: () => void, delayMs: number): { cancel(): void } => {
+    const timer = setTimeout(task, delayMs);
+    return { cancel: () => clearTimeout(timer) };
+  };
+  return withTimeLimit(
+    work,
+    timeoutMs,
+    schedule,
+    (ms) => new AssertionError({ message: `${failure} within ${ms} ms` }),
+  );
+}
