@@ -12,8 +12,9 @@ export interface PostgresResult {
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<PostgresResult>;
   on(event: 'error', listener: (error: Error) => void): unknown;
-  on(event: 'notification', listener: (message: { readonly channel: string }) => void): unknown;
+  on(event: 'notification', listener: () => void): unknown;
   removeListener(event: 'error', listener: (error: Error) => void): unknown;
+  removeListener(event: 'notification', listener: () => void): unknown;
   /** Gives the connection back; `true` destroys it. */
   release(destroy?: boolean): void;
 }
@@ -31,15 +32,10 @@ export type PostgresQuery = (text: string, values?: unknown[]) => Promise<readon
 /** One connection, checked out. */
 export interface PostgresSession {
   readonly query: PostgresQuery;
-  /** Calls `listener` once when the connection is lost, if it is still checked out then. */
-  onLost(listener: (error: SourceError) => void): void;
-  onNotification(listener: (channel: string) => void): void;
   /** Returns the connection to the pool. */
   release(): void;
   /** Ends the connection: one whose state is unknown must not be used again. */
   destroy(): void;
-  /** Ends the connection and calls the `onLost` listener. */
-  lose(error: unknown): void;
 }
 
 /** How connections are used. */
@@ -60,11 +56,14 @@ export class PostgresSessions {
     this.#options = options;
   }
 
-  /** Checks out one connection. @throws SourceError */
-  async open(): Promise<PostgresSession> {
-    if (this.#closed) throw new SourceError('PostgreSQL: the source is closed');
-    const client = await this.#connect();
-    const session = this.#sessionOf(client);
+  /**
+   * Checks out one connection. `wake` is called for every notification, and when the connection is lost or ended.
+   *
+   * @throws SourceError
+   */
+  async open(wake: () => void = () => undefined): Promise<PostgresSession> {
+    if (this.#closed) throw new SourceError(CLOSED);
+    const session = this.#sessionOf(await this.#connect(), wake);
     this.#open.add(session);
     if (this.#closed) session.destroy();
     return session;
@@ -86,7 +85,7 @@ export class PostgresSessions {
   /** Ends every open connection. */
   close(): void {
     this.#closed = true;
-    for (const session of [...this.#open]) session.lose(new SourceError('the source is closed'));
+    for (const session of [...this.#open]) session.destroy();
   }
 
   async #connect(): Promise<PostgresClient> {
@@ -104,41 +103,44 @@ export class PostgresSessions {
     }
   }
 
-  #sessionOf(client: PostgresClient): PostgresSession {
+  #sessionOf(client: PostgresClient, wake: () => void): PostgresSession {
     const { timeoutMs, schedule } = this.#options;
     const open = this.#open;
-    let lost: ((error: SourceError) => void) | undefined;
+    let failure: SourceError | undefined;
     // Not removed when the connection is destroyed: an 'error' without a listener would end the process.
-    const onError = (error: Error): void => session.lose(error);
+    const onError = (error: Error): void => {
+      failure = postgresFailure(error);
+      session.destroy();
+    };
+    client.on('error', onError);
+    client.on('notification', wake);
 
     const session: PostgresSession = {
       async query(text, values) {
+        if (!open.has(session)) throw failure ?? new SourceError(CLOSED);
         try {
           return (await withTimeLimit(client.query(text, values), timeoutMs, schedule, noResponse)).rows;
         } catch (error) {
-          throw postgresFailure(error);
+          throw failure ?? postgresFailure(error);
         }
       },
-      onLost: (listener) => void (lost = listener),
-      onNotification: (listener) => void client.on('notification', ({ channel }) => listener(channel)),
       release() {
         if (!open.delete(session)) return;
         client.removeListener('error', onError);
+        client.removeListener('notification', wake);
         client.release();
       },
       destroy() {
-        if (open.delete(session)) client.release(true);
-      },
-      lose(error) {
-        if (!open.has(session)) return;
-        session.destroy();
-        lost?.(postgresFailure(error));
+        if (!open.delete(session)) return;
+        client.release(true);
+        wake();
       },
     };
-    client.on('error', onError);
     return session;
   }
 }
+
+const CLOSED = 'PostgreSQL: the source is closed';
 
 /** What an operator can do, by SQLSTATE (PostgreSQL manual, appendix A). */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -147,8 +149,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   '3D000': 'the database does not exist',
   '3F000': 'the schema of the table does not exist',
   '42501':
-    'the user lacks a privilege: SELECT to read, INSERT and UPDATE to publish, ' +
-    'DELETE to remove old floors, CREATE to create the table',
+    'the user lacks a privilege: SELECT to read, INSERT to append; SELECT, INSERT, UPDATE and DELETE, and USAGE of the ' +
+    "table's sequence, to keep the mark; CREATE to create the table",
   '42P01': 'the table does not exist; create it with createTable: true or with the SQL of postgresSchema()',
   '25006': 'this server is read-only; use the URL of the primary',
   '57P01': 'the server has ended the connection',
@@ -161,9 +163,4 @@ export function postgresFailure(error: unknown): SourceError {
   const advice = Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined;
   const detail = advice === undefined ? describeFailure(error) : `${advice} (${code})`;
   return new SourceError(`PostgreSQL: ${detail}`, { cause: error });
-}
-
-/** Whether a statement failed because of its data (SQLSTATE classes 22, 23 and 54), such as a text that the encoding lacks. */
-export function isRefusedRow(error: unknown): boolean {
-  return /^(22|23|54)/.test(String(ownValue(ownValue(error, 'cause'), 'code')));
 }

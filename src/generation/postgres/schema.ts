@@ -1,0 +1,203 @@
+import { describe } from '../../core/options';
+import { SourceError } from '../source-error';
+import type { PostgresQuery } from './sessions';
+
+/** A table of generations: its names, quoted. */
+export interface PostgresTable {
+  /** As configured, for messages. */
+  readonly name: string;
+  /** Quoted, with its schema. */
+  readonly quoted: string;
+  /** The sequence of its positions, quoted, with its schema. */
+  readonly sequence: string;
+  /** Channel of NOTIFY: the table's name without its schema. */
+  readonly channel: string;
+}
+
+/** The trigger that gives a row its position. */
+const TRIGGER = 'tillgate_append';
+
+/** First key of the advisory lock that a transaction holds while it appends; the second one is the oid of the table. */
+const APPEND_LOCK = 7_414_155;
+
+/** PostgreSQL truncates names at 63 bytes; this leaves room for suffixes. */
+const PART = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
+
+/**
+ * Reads the name of a table, `table` or `schema.table`; upper and lower case differ.
+ *
+ * @throws TypeError when it is anything else: names cannot be parameters of a statement, so they are limited to letters,
+ * digits and underscores.
+ */
+export function postgresTable(name: unknown): PostgresTable {
+  const parts = typeof name === 'string' ? name.split('.') : [];
+  if (typeof name !== 'string' || parts.length > 2 || !parts.every((part) => PART.test(part))) {
+    const expected = '"table" or "schema.table" of letters, digits and underscores, at most 48 characters each';
+    throw new TypeError(`postgresGenerations(): option "table" must be ${expected}, got ${describe(name)}`);
+  }
+  const quoted = parts.map((part) => `"${part}"`).join('.');
+  return { name, quoted, sequence: suffixed(quoted, 'position'), channel: parts.at(-1) as string };
+}
+
+function suffixed(quoted: string, suffix: string): string {
+  return quoted.replace(/"$/, `_${suffix}"`);
+}
+
+/**
+ * The SQL that creates a table of generations, for your own migrations: PostgreSQL 13 or later. Then one statement
+ * appends a change from any language, as a part of any transaction:
+ *
+ * ```sql
+ * INSERT INTO tillgate_generations (client_id, generation) VALUES ($1, $2)
+ * ```
+ *
+ * @throws TypeError when `table` is not the name of a table.
+ */
+export function postgresSchema(table = 'tillgate_generations'): string {
+  const { quoted, sequence } = postgresTable(table);
+  const append = suffixed(quoted, 'append');
+  return `\
+CREATE TABLE ${quoted} (
+  -- In the order of the commits; NULL until the transaction commits, 0 for the row of the mark.
+  position bigint UNIQUE,
+  client_id text COLLATE "C" NOT NULL,
+  generation bigint NOT NULL CHECK (generation BETWEEN 0 AND 9007199254740991),
+  appended_at timestamptz,
+  -- Tells a row from another one that has its position after the table was restored.
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  -- What the publisher writes every second. In this table, so that it is lost and restored together with the changes.
+  mark json,
+  CHECK ((client_id = '') = (mark IS NOT NULL))
+);
+CREATE SEQUENCE ${sequence} OWNED BY ${quoted}.position;
+
+-- Runs while the transaction commits, which holds the lock until others see the row: so positions become visible in order,
+-- and a transaction that stays open holds up no other. With the rights of the table's owner: a writer needs INSERT only.
+CREATE FUNCTION ${append}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(${APPEND_LOCK}, TG_RELID::int);
+  EXECUTE format('UPDATE %I.%I SET position = $1, appended_at = clock_timestamp() WHERE ctid = $2 AND position IS NULL', TG_TABLE_SCHEMA, TG_TABLE_NAME)
+    USING nextval(format('%I.%I', TG_TABLE_SCHEMA, TG_TABLE_NAME || '_position')::regclass), NEW.ctid;
+  PERFORM pg_notify(TG_TABLE_NAME, '');
+  RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION ${append}() FROM PUBLIC;
+CREATE CONSTRAINT TRIGGER ${TRIGGER} AFTER INSERT OR UPDATE ON ${quoted} DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NEW.position IS NULL) EXECUTE FUNCTION ${append}();
+`;
+}
+
+/** Changes per batch: a few ms of work. */
+export const BATCH = 2_000;
+
+/** Rows that one unit removes at most: a few ms of work. */
+const TRIMMED_PER_UNIT = 500;
+
+/** The statements about one table. */
+export interface PostgresStatements {
+  /** Appends two arrays, client ids and generations. */
+  readonly append: string;
+  /** The same as a unit that expects no mark, with the mark and the time in ms that changes are kept; returns a row if it took place. */
+  readonly first: string;
+  /** The same as a unit that expects a mark, with its epoch and number. */
+  readonly next: string;
+  /** Returns the mark, if there is one. */
+  readonly mark: string;
+  /** Returns what follows a position, given as the number and the id of a row, as one JSON document: drivers parse rows slowly. */
+  readonly read: string;
+}
+
+/** Writes the statements about one table. */
+export function postgresStatements({ quoted, sequence, channel }: PostgresTable): PostgresStatements {
+  const given = 'unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS given (client_id, generation, number)';
+
+  /** One statement, so one transaction. What a unit appends gets its position here: a trigger for each row takes 30 times as long. */
+  function unitOf(replace: string): string {
+    return `
+    WITH unit AS (${replace} RETURNING true),
+    lock AS MATERIALIZED (
+      SELECT pg_advisory_xact_lock(${APPEND_LOCK}, '${quoted}'::regclass::oid::int) FROM unit WHERE cardinality($1::text[]) > 0
+    ),
+    appended AS (
+      INSERT INTO ${quoted} (position, appended_at, client_id, generation)
+      SELECT nextval('${sequence}'::regclass), clock_timestamp(), client_id, generation
+      FROM (SELECT given.* FROM lock, ${given} ORDER BY number) AS sorted
+    ),
+    trimmed AS (
+      DELETE FROM ${quoted} WHERE EXISTS (SELECT FROM unit) AND position IN (
+        SELECT position FROM (
+          SELECT position, appended_at FROM ${quoted} WHERE position > 0 ORDER BY position LIMIT ${TRIMMED_PER_UNIT}
+        ) AS oldest WHERE appended_at < clock_timestamp() - make_interval(secs => $4::float8 / 1000)
+      )
+    )
+    SELECT CASE WHEN cardinality($1::text[]) > 0 THEN pg_notify('${channel}', '')::text END FROM unit`;
+  }
+
+  return {
+    append: `INSERT INTO ${quoted} (client_id, generation) SELECT client_id, generation FROM ${given} ORDER BY number`,
+    first: unitOf(
+      `INSERT INTO ${quoted} (position, client_id, generation, mark) VALUES (0, '', 0, $3::json) ON CONFLICT (position) DO NOTHING`,
+    ),
+    next: unitOf(
+      `UPDATE ${quoted} SET mark = $3::json WHERE position = 0 AND mark->>'epoch' = $5::text AND mark->>'unit' = $6::text`,
+    ),
+    mark: `SELECT mark::text AS mark FROM ${quoted} WHERE position = 0`,
+    read: `
+    WITH batch AS MATERIALIZED (
+      SELECT position, id, client_id, generation FROM ${quoted}
+      WHERE position > coalesce($1::bigint, 0) ORDER BY position LIMIT ${BATCH}
+    )
+    SELECT json_build_object(
+      'isStandby', pg_is_in_recovery(),
+      'isFound', $1::bigint IS NULL OR EXISTS (SELECT FROM ${quoted} WHERE position = $1::bigint AND id = $2::uuid),
+      'clientIds', (SELECT json_agg(client_id) FROM batch),
+      'generations', (SELECT json_agg(generation) FROM batch),
+      'last', (SELECT json_build_array(position::text, id) FROM batch ORDER BY position DESC LIMIT 1),
+      'mark', (SELECT mark FROM ${quoted} WHERE position = 0)
+    )::text AS read`,
+  };
+}
+
+/** An arbitrary number: with this lock, processes that start together create the table only once. */
+const CREATION_LOCK = 7_414_155_483;
+
+/**
+ * Checks that the table is one of generations, and creates it if it does not exist. Returns whether it did.
+ *
+ * @throws SourceError saying what to do when it is another one
+ */
+export async function prepareTable(query: PostgresQuery, table: PostgresTable, create: boolean): Promise<boolean> {
+  const isMissing = await inspect(query, table);
+  if (!isMissing) return false;
+  if (!create) throw new SourceError(`PostgreSQL: the table ${table.name} does not exist; ${REMEDY}`);
+  await query('BEGIN');
+  await query('SELECT pg_advisory_xact_lock($1)', [CREATION_LOCK]);
+  const isStillMissing = await inspect(query, table);
+  if (isStillMissing) await query(postgresSchema(table.name));
+  await query('COMMIT');
+  return isStillMissing;
+}
+
+const REMEDY = 'create it with createTable: true or with the SQL of postgresSchema()';
+
+/** Returns whether there is no table of this name. Reads the catalog only: a user that may append need not read the table. */
+async function inspect(query: PostgresQuery, { name, quoted }: PostgresTable): Promise<boolean> {
+  const [row] = await query(
+    `SELECT coalesce((SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = to_regclass($1)), '') AS columns,
+      EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = $2 AND tgenabled IN ('O', 'A'))::text AS appends,
+      current_setting('server_encoding') AS encoding`,
+    [quoted, TRIGGER],
+  );
+  const { columns, appends, encoding } = (row ?? {}) as Record<string, unknown>;
+  if (encoding !== 'UTF8') throw new SourceError('PostgreSQL: the encoding of the database must be UTF8');
+  if (columns === '') return true;
+  if (/\bchanged_in\b/.test(String(columns))) {
+    const remedy = `remove it with DROP TABLE ${quoted}, its publisher writes the new one, or set the option "table" to another name`;
+    throw new SourceError(
+      `PostgreSQL: the table ${name} is of an earlier version of Tillgate, which kept a row per client; ${remedy}`,
+    );
+  }
+  // A restore creates the triggers last: until then, a row that is inserted would stay without a position.
+  if (appends !== 'true') throw new SourceError(`PostgreSQL: the table ${name} has no trigger ${TRIGGER}; ${REMEDY}`);
+  return false;
+}
