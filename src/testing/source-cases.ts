@@ -241,14 +241,15 @@ const CASES: Readonly<Record<string, (context: Context) => Promise<void>>> = {
     reader.close();
   },
 
-  async 'a reader reads everything again when the epoch is another one'({ source }) {
+  async 'a reader misses nothing when the epoch is another one'({ source }) {
     if (!source.append) return;
     const [first, second] = [markOf('one', 1), markOf('two', 1)];
     await source.append(numbered(3), { expected: undefined, mark: first });
     const reader = source.reader();
-    await readToEnd(reader);
+    const before = (await readToEnd(reader)).changes;
     await source.append([['kiosk', TIME]], { expected: first, mark: second });
-    const known = new Map((await readUntil(reader, second)).changes);
+    // Where it starts again at the oldest change, it repeats them.
+    const known = new Map([...before, ...(await readUntil(reader, second)).changes]);
     deepStrictEqual(known, new Map([...numbered(3), ['kiosk', TIME]]));
     reader.close();
   },

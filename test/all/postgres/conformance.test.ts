@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { generationSourceCases } from '../../../src/testing';
-import type { GenerationSourceFixture } from '../../../src/testing';
+import { generationSourceCases } from '../../../src/testing/source-cases';
+import type { GenerationSourceFixture } from '../../../src/testing/source-cases';
 import { anyPostgres } from '../support/postgres-server';
 import { openSource, quietPool } from './fixtures';
 import type { OpenSource } from './fixtures';
@@ -22,21 +22,19 @@ afterAll(async () => {
   await stopServer();
 });
 
-/** The cases publish times of 2001, which no token of today needs. */
-const FOREVER = 100 * 365 * 86_400_000;
-
 /** A schema for every case, so that a server that was given is left as it was. */
-async function create(): Promise<GenerationSourceFixture> {
+function create(): Promise<GenerationSourceFixture> {
   const schema = `tillgate_case_${process.pid}_${++fixtures}`;
-  await admin.query(`CREATE SCHEMA ${schema}`);
+  const table = `${schema}.log`;
+  const created = admin.query(`CREATE SCHEMA ${schema}`);
   const open = (): OpenSource =>
     openSource(
-      { connectionString: url, application_name: schema },
-      { table: `${schema}.floors`, maxTokenAgeMs: FOREVER },
+      { connectionString: url, application_name: schema, connectionTimeoutMillis: 10_000 },
+      { table, timeoutMs: 10_000 },
     );
   const own = open();
   const opened = [own];
-  return {
+  return created.then(() => ({
     source: own.source,
     another: () => {
       const other = open();
@@ -46,11 +44,22 @@ async function create(): Promise<GenerationSourceFixture> {
     async disconnect() {
       await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [schema]);
     },
+    async wipe() {
+      await admin.query(`TRUNCATE ${table} RESTART IDENTITY`);
+    },
+    async snapshot() {
+      await admin.query(`CREATE TABLE ${schema}.copy AS SELECT * FROM ${table}`);
+      const { rows } = await admin.query<{ last_value: string }>(`SELECT last_value FROM ${table}_position`);
+      return async () => {
+        await admin.query(`BEGIN; TRUNCATE ${table}; INSERT INTO ${table} SELECT * FROM ${schema}.copy;
+          SELECT setval('${table}_position', ${rows[0]?.last_value}); COMMIT`);
+      };
+    },
     async close() {
       await Promise.all(opened.map((one) => one.close()));
       await admin.query(`DROP SCHEMA ${schema} CASCADE`);
     },
-  };
+  }));
 }
 
 describe('postgresGenerations against a real server', () => {

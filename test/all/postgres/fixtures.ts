@@ -1,17 +1,14 @@
 import { Pool } from 'pg';
 import type { PoolConfig } from 'pg';
-import { postgresGenerations } from '../../../src/generation';
-import type { GenerationSource, PublishingSource, PostgresGenerationsOptions } from '../../../src/generation';
-import { AuthError } from '../../../src/core/auth-error';
-import { systemClock, systemSchedule } from '../../../src/core/clock';
-import { generationVerifier } from '../../../src/generation/verifier';
-import type { GenerationVerifier, GenerationVerifierOptions } from '../../../src/generation/verifier';
+import { postgresGenerations } from '../../../src/generation/postgres/log';
+import type { PostgresGenerationsOptions, PostgresLog } from '../../../src/generation/postgres/log';
+import type { Batch, Change, LogReader, Mark } from '../../../src/generation/log';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
 
 /** A source with the pool that it uses. */
 export interface OpenSource {
-  readonly source: PublishingSource;
+  readonly source: PostgresLog;
   readonly pool: Pool;
   readonly log: RecordingLogger;
   close(): Promise<void>;
@@ -24,7 +21,7 @@ export function openSource(
 ): OpenSource {
   const log = recordingLogger();
   const pool = new Pool({ max: 4, connectionTimeoutMillis: 500, ...config });
-  const source = postgresGenerations({ pool, createTable: true, sentinel: false, logger: log, ...options });
+  const source = postgresGenerations({ pool, createTable: true, logger: log, ...options });
   return {
     source,
     pool,
@@ -43,35 +40,27 @@ export function quietPool(connectionString: string): Pool {
   return pool;
 }
 
-/** A verifier on real time that polls so rarely that only hints explain what it knows, unless a test says otherwise. */
-export function startVerifier(
-  source: GenerationSource,
-  options: Partial<GenerationVerifierOptions> = {},
-): GenerationVerifier {
-  return generationVerifier({
-    issuer: 'https://login.example',
-    rule: { claim: 'generation', decimalString: false, toleranceMs: 60_000 },
-    learn: true,
-    source,
-    maxTokenAgeMs: 86_400_000,
-    skewMs: 10_000,
-    maxStalenessMs: 120_000,
-    onStale: 'reject',
-    pollMs: 60_000,
-    clock: systemClock,
-    schedule: systemSchedule,
-    logger: recordingLogger(),
-    ...options,
-  });
+/** Reads to the end of the log. */
+export async function readToEnd(reader: LogReader): Promise<Batch> {
+  const changes: Change[] = [];
+  for (;;) {
+    const batch = await reader.next(0);
+    changes.push(...batch.changes);
+    if (batch.end) return { ...batch, changes };
+  }
 }
 
-/** What a verifier says about a token of this generation: its reason to refuse, or `admitted`. */
-export function verdict(verifier: GenerationVerifier, clientId: string, generation: number): string {
+/** What a new reader finds. */
+export async function readAll({ source }: Pick<OpenSource, 'source'>): Promise<readonly Change[]> {
+  const reader = source.reader();
   try {
-    verifier.recheck(clientId, generation);
-    return 'admitted';
-  } catch (error) {
-    if (error instanceof AuthError) return error.reason;
-    throw error;
+    return (await readToEnd(reader)).changes;
+  } finally {
+    reader.close();
   }
+}
+
+/** A mark of a log whose changes are kept for a day. */
+export function markOf(unit: number, epoch = 'one', keptMs = 86_400_000): Mark {
+  return { epoch, unit, completeMs: Date.now(), keptMs };
 }
