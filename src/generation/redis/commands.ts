@@ -52,18 +52,19 @@ export function redisCommands(options: RedisCommandsOptions): RedisCommands {
   listen();
   return {
     async run(args, waitMs = 0) {
+      if (closed) throw new SourceError('Redis: closed');
       const used = connection;
       try {
-        if (closed) throw new SourceError('closed');
         const sent = (async () => used.send(args, key))();
         const reply = await withTimeLimit(sent, waitMs + timeoutMs, schedule, () => noResponse(timeoutMs));
         cause = undefined;
         return reply;
       } catch (error) {
         if (closed) throw new SourceError('Redis: closed', { cause: error });
-        if (!(error instanceof SourceError)) throw redisFailure(args[0], error);
-        const failure = redisFailure(args[0], error, cause);
-        replace(used);
+        // The commands that were pending when another one timed out end with the connection.
+        const isSilent = error instanceof SourceError || used !== connection;
+        const failure = redisFailure(args[0], isSilent ? noResponse(timeoutMs) : error, cause);
+        if (isSilent) replace(used);
         throw failure;
       }
     },
@@ -103,7 +104,7 @@ function redisFailure(command: string | undefined, error: unknown, cause?: unkno
   const words = error instanceof Error ? /^(?:ERR .* -)?([A-Z]{3,20})\b/.exec(error.message) : undefined;
   const word = words?.[1] ?? '';
   const advice = Object.hasOwn(ADVICE, word) ? ADVICE[word] : undefined;
-  const detail = advice === undefined ? describeFailure(error) : `${advice} (${word})`;
   const because = cause === undefined ? '' : `; the connection failed: ${describeFailure(cause)}`;
-  return new SourceError(`Redis: ${command}: ${detail}${because}`, { cause: error });
+  const detail = advice === undefined ? `${describeFailure(error)}${because}` : `${advice} (${word})`;
+  return new SourceError(`Redis: ${command}: ${detail}`, { cause: error });
 }

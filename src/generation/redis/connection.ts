@@ -101,7 +101,7 @@ function ofNodeRedis(client: NodeRedisClient): RedisConnection {
     },
     close() {
       // A sentinel client ends later; one that is closed already throws.
-      (async () => client.destroy())().catch(() => undefined);
+      new Promise((resolve) => resolve(client.destroy())).catch(() => undefined);
     },
   };
 }

@@ -130,7 +130,7 @@ function openLog(
       const reader = redisReader(redisCommands({ connection: connection.duplicate(), owned: true, ...limits }), key);
       readers.add(reader);
       return {
-        next: reader.next,
+        next: (waitMs) => reader.next(waitMs),
         close() {
           readers.delete(reader);
           reader.close();

@@ -8,6 +8,8 @@ import type { RedisServer } from './redis-server';
 /** A Redis Cluster of three primaries. */
 export interface RedisCluster {
   readonly servers: readonly RedisServer[];
+  /** Of one of them. */
+  readonly url: string;
   stop(): Promise<void>;
 }
 
@@ -21,11 +23,12 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   const hosts = servers.map(({ port }) => `127.0.0.1:${port}`);
   await promisify(execFile)('redis-cli', ['--cluster', 'create', ...hosts, '--cluster-yes']);
   await eventually('every server knows the cluster', async () => {
-    const states = await Promise.all(servers.map(({ command }) => command('CLUSTER', 'INFO')));
+    const states = await Promise.all(servers.map((server) => server.command('CLUSTER', 'INFO')));
     return states.every((state) => /cluster_state:ok/.test(String(state)));
   });
   return {
     servers,
+    url: servers.map(({ url }) => url)[0] ?? '',
     async stop() {
       for (const server of servers) await server.stop();
     },
