@@ -19,7 +19,7 @@ export interface ServedLog {
   readonly keptMs: number;
   readonly closed: boolean;
   /** Returns what follows a position, or the oldest changes without one, or if it is not a position of this log. */
-  read(after: string | undefined): Batch & { readonly position: string };
+  read(after: string | undefined, limit?: number): Batch & { readonly position: string };
   /** Calls `listener` after each append and when the log is closed, until the returned function is called. */
   subscribe(listener: () => void): () => void;
 }
@@ -66,9 +66,9 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
     return index > entries.length ? 0 : Math.max(0, index);
   }
 
-  function read(after: string | undefined): Batch & { readonly position: string } {
+  function read(after: string | undefined, limit = BATCH): Batch & { readonly position: string } {
     const from = indexAfter(after);
-    const found = entries.slice(from, from + BATCH);
+    const found = entries.slice(from, from + limit);
     const end = from + found.length === entries.length;
     const position = `${epoch}-${first + from + found.length}`;
     return { changes: found.map(({ change }) => change), mark: end ? mark : undefined, end, position };

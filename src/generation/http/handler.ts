@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Clock, Schedule } from '../../core/clock';
+import type { ServedLog } from '../memory';
+import { MAX_POSITION_LENGTH, changeText, markText, pageText } from './page';
+import type { Page } from './page';
+
+/** How a log is served. */
+export interface LogHandlerOptions {
+  readonly log: ServedLog;
+  readonly schedule: Schedule;
+  /**
+   * For a log that is itself the truth, and complete whenever it responds: it gets a mark of this time. Default: the mark that a
+   * publisher has written.
+   */
+  readonly clock?: Clock;
+}
+
+/** A request handler for Express 4 and 5, or for Node's own server. */
+export type LogHandler = (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void) => void;
+
+const HEARTBEAT_MS = 1_000;
+/** A reader that takes nothing for this long is dropped. */
+const MAX_STALL_MS = 15_000;
+/** Events per write: about a millisecond of work. */
+const SLICE = 1_000;
+
+/**
+ * Serves a log. `GET /?after=<position>`: what follows the position, from the oldest change if the log does not have it.
+ *
+ * `GET /stream` (WHATWG HTML section 9.2): the same as events, which `Last-Event-ID` resumes, and the mark once the reader
+ * has caught up and every second from then on. A reader that takes nothing for 15 s is dropped.
+ */
+export function logHandler({ log, schedule, clock }: LogHandlerOptions): LogHandler {
+  const epoch = randomUUID();
+  let unit = 0;
+
+  function read(after: string | undefined, limit?: number): Page {
+    const page = log.read(after, limit);
+    if (!clock || !page.end) return page;
+    return { ...page, mark: { epoch, unit: ++unit, completeMs: clock(), keptMs: log.keptMs } };
+  }
+
+  function sendPage(req: IncomingMessage, res: ServerResponse, query: string): void {
+    const after = new URLSearchParams(query).getAll('after');
+    if (after.length > 1) return refuse(res, 400, 'invalid_request', 'after must be sent once.');
+    if ((after[0]?.length ?? 0) > MAX_POSITION_LENGTH) {
+      const detail = `after must have at most ${MAX_POSITION_LENGTH} characters; send the position of a response.`;
+      return refuse(res, 400, 'invalid_request', detail);
+    }
+    res.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Cache-Control', 'no-store');
+    res.end(req.method === 'HEAD' ? undefined : pageText(read(after[0])));
+  }
+
+  async function sendStream(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    res.writeHead(200, {
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-store',
+      // Proxies of the nginx family buffer events without it.
+      'X-Accel-Buffering': 'no',
+    });
+    if (req.method === 'HEAD') return void res.end();
+    for await (const events of eventsAfter(lastEventId(req), res)) {
+      if (isOver(res)) break;
+      // As fast as the reader takes it, with other requests in between.
+      await (res.write(events) ? turn() : drained(res));
+    }
+    res.end();
+  }
+
+  async function* eventsAfter(from: string | undefined, res: ServerResponse): AsyncGenerator<string, void, undefined> {
+    let position = from;
+    let wake = (): void => {};
+    const unsubscribe = log.subscribe(() => wake());
+    res.once('close', () => wake());
+    try {
+      while (!isOver(res) && !log.closed) {
+        // Before the log is read: a change in between must wake too.
+        const woken = new Promise<void>((resolve) => (wake = resolve));
+        let events = '';
+        let page = read(position, 1);
+        for (let count = 1; page.changes[0] && count <= SLICE; count++) {
+          position = page.position;
+          events += `id: ${position}\nevent: change\ndata: ${changeText(page.changes[0])}\n\n`;
+          page = read(position, 1);
+        }
+        if (events !== '') yield events;
+        if (page.changes.length > 0) continue;
+        yield page.mark ? `event: mark\ndata: ${markText(page.mark)}\n\n` : ':\n\n';
+        const heartbeat = schedule(() => wake(), HEARTBEAT_MS);
+        await woken;
+        heartbeat.cancel();
+      }
+    } finally {
+      unsubscribe();
+    }
+  }
+
+  /** Resolves when the reader takes more, or is gone. */
+  function drained(res: ServerResponse): Promise<void> {
+    return new Promise((resolve) => {
+      const deadline = schedule(() => res.destroy(), MAX_STALL_MS);
+      function done(): void {
+        deadline.cancel();
+        res.off('drain', done).off('close', done);
+        resolve();
+      }
+      res.on('drain', done).on('close', done);
+    });
+  }
+
+  return function serveLog(req, res, next) {
+    const [path = '', ...query] = (req.url ?? '').split('?');
+    const name = path.replace(/\/+$/, '');
+    if (name !== '' && name !== '/stream') {
+      return next ? next() : refuse(res, 404, 'not_found', 'There is nothing at this URL.');
+    }
+    if (req.method !== 'GET' && req.method !== 'HEAD') {
+      res.setHeader('Allow', 'GET, HEAD');
+      return refuse(res, 405, 'method_not_allowed', `This URL takes GET, HEAD; got ${req.method}.`);
+    }
+    if (name === '') sendPage(req, res, query.join('?'));
+    else sendStream(req, res).catch(() => res.destroy());
+  };
+}
+
+/** Whether nothing more can be written. */
+function isOver(res: ServerResponse): boolean {
+  return res.destroyed || res.writableEnded;
+}
+
+/** Anything that is not a position of the log asks for everything: repetition is harmless, a gap is not. */
+function lastEventId({ headers }: IncomingMessage): string | undefined {
+  const id = headers['last-event-id'];
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** A problem (RFC 9457). */
+function refuse(res: ServerResponse, status: number, code: string, detail: string): void {
+  res.writeHead(status, { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' });
+  res.end(JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail, code }));
+}

@@ -1,0 +1,397 @@
+import { generationsFromUrl } from '../../../src/generation/from-url';
+import { httpGenerations } from '../../../src/generation/http/log';
+import type { HttpGenerationsOptions } from '../../../src/generation/http/log';
+import type { LogReader } from '../../../src/generation/log';
+import { SourceError } from '../../../src/generation/source-error';
+import type { Fetch } from '../../../src/token/keys/fetch-json';
+import { fakeTime, settle } from '../../support/fake-time';
+import type { FakeTime } from '../../support/fake-time';
+import { recordingLogger } from '../../support/log';
+import type { RecordingLogger } from '../../support/log';
+import { START } from '../fixtures';
+
+interface Sent {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+interface Scripted {
+  readonly reader: LogReader;
+  readonly sent: Sent[];
+  readonly time: FakeTime;
+  readonly logger: RecordingLogger;
+}
+
+type Respond = (signal?: AbortSignal) => Response | Promise<Response>;
+
+/** A reader over a fetch that is scripted, response by response; requests for the stream have a script of their own. */
+function open(
+  pages: readonly Respond[],
+  options: Partial<HttpGenerationsOptions> = {},
+  streams: readonly Respond[] = [],
+): Scripted {
+  const time = fakeTime(START);
+  const logger = recordingLogger();
+  const sent: Sent[] = [];
+  const next = { page: 0, stream: 0 };
+  const fetch: Fetch = async (url, { headers, signal }) => {
+    sent.push({ url, headers: headers as Sent['headers'], signal: signal as AbortSignal });
+    const isStream = new URL(url).pathname.endsWith('/stream');
+    const respond = isStream ? streams[next.stream++] : pages[next.page++];
+    if (!respond) throw new Error('no further response');
+    return respond(signal as AbortSignal);
+  };
+  const source = httpGenerations({ url: 'https://login.test', fetch, schedule: time.schedule, logger, ...options });
+  return { reader: source.reader(), sent, time, logger };
+}
+
+const MARK = { epoch: 'e', unit: 7, complete_ms: START, kept_ms: 90_000_000 };
+const CHANGE = { client_id: 'pos', generation: START };
+const page = (members: object = {}): Respond => {
+  return () => Response.json({ position: 'p-1', end: true, mark: MARK, changes: [], ...members });
+};
+const failing = (code: string): Respond => {
+  return () => Promise.reject(new TypeError('secret', { cause: Object.assign(new Error('secret'), { code }) }));
+};
+const pages = (sent: readonly Sent[]): string[] => sent.flatMap(({ url }) => (url.includes('/stream') ? [] : url));
+
+async function failureOf(reader: LogReader): Promise<string> {
+  const error: unknown = await reader.next(0).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(SourceError);
+  return (error as Error).message;
+}
+
+function typeErrorOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof TypeError) return error.message;
+    throw error;
+  }
+  return 'no TypeError';
+}
+
+describe('a request to a token server', () => {
+  it('asks for what follows the position of the last response', async () => {
+    const { reader, sent } = open([page({ position: 'a', end: false, changes: [CHANGE] }), page()]);
+    expect(await reader.next(0)).toMatchObject({ changes: [['pos', START]], end: false });
+    expect(await reader.next(0)).toMatchObject({
+      changes: [],
+      end: true,
+      mark: { epoch: 'e', unit: 7, completeMs: START, keptMs: 90_000_000 },
+    });
+    expect(pages(sent)).toEqual(['https://login.test/generations', 'https://login.test/generations?after=a']);
+  });
+
+  it('asks again for what a failed response had', async () => {
+    const { reader, sent } = open([page({ position: 'a' }), () => new Response('', { status: 503 }), page()]);
+    await reader.next(0);
+    expect(await failureOf(reader)).toBe('GET https://login.test/generations: responded with 503, expected 200');
+    await reader.next(0);
+    expect(new URL(sent[2]!.url).searchParams.get('after')).toBe('a');
+  });
+
+  it('has credentials of the URL as Basic, and shows them nowhere', async () => {
+    const url = 'https://pos%3A1:hunter2%C3%A4@login.example/a/?key=hunter3';
+    const { reader, sent } = open([failing('ECONNREFUSED')], { url });
+    expect(await failureOf(reader)).toBe('GET https://login.example/a/: TypeError (ECONNREFUSED)');
+    expect(sent[0]).toMatchObject({
+      url: 'https://login.example/a/?key=hunter3',
+      headers: { authorization: `Basic ${Buffer.from('pos:1:hunter2ä').toString('base64')}` },
+    });
+  });
+
+  it('has the headers that it was given', async () => {
+    const { reader, sent } = open([page()], { headers: { Authorization: 'Bearer abc', 'X-A': '1' } });
+    await reader.next(0);
+    expect(sent[0]!.headers).toMatchObject({ authorization: 'Bearer abc', 'x-a': '1', accept: 'application/json' });
+  });
+
+  it.each(['ECONNRESET', 'UND_ERR_SOCKET'])('is sent once more after %s: the connection was idle', async (code) => {
+    const { reader, sent } = open([failing(code), page(), failing(code), failing(code), page()]);
+    expect((await reader.next(0)).end).toBe(true);
+    expect(sent).toHaveLength(2);
+    expect(await failureOf(reader)).toBe(`GET https://login.test/generations: TypeError (${code})`);
+    expect(sent).toHaveLength(4);
+  });
+
+  it('ends with its time, and is not sent again then', async () => {
+    let cut: (error: Error) => void = () => undefined;
+    const { reader, sent, time } = open([() => new Promise((_, reject) => (cut = reject)), page()], { timeoutMs: 700 });
+    const failed = failureOf(reader);
+    await time.advance(700);
+    cut(new TypeError('aborted', { cause: { code: 'ECONNRESET' } }));
+    expect(await failed).toBe('GET https://login.test/generations: no response within 700 ms');
+    expect(sent).toHaveLength(1);
+  });
+
+  it.each<[string, Respond, string]>([
+    [
+      'a redirect',
+      () => new Response(null, { status: 302 }),
+      'responded with 302; redirects are refused, configure the final URL',
+    ],
+    ['an error', () => new Response(null, { status: 400 }), 'responded with 400, expected 200'],
+    [
+      'no content type',
+      () => new Response(Buffer.from('{}')),
+      'responded with another content type than application/json',
+    ],
+    [
+      'another content type',
+      () => new Response('{}', { headers: { 'content-type': 'text/html' } }),
+      'responded with another content type than application/json',
+    ],
+    [
+      'a body that never ends',
+      () => new Response('x'.repeat(8_388_609), { headers: { 'content-type': 'application/json' } }),
+      'responded with more than 8388608 bytes',
+    ],
+    [
+      'no JSON',
+      () => new Response('{"position', { headers: { 'content-type': 'application/json' } }),
+      'responded with invalid JSON',
+    ],
+    [
+      'the format of earlier versions',
+      () => Response.json({ now: START, floors: [] }),
+      'responded with "floors", as earlier versions of Tillgate did: update the token server',
+    ],
+    ...['', 'a b', 'x'.repeat(257), 7, undefined].map((position): [string, Respond, string] => [
+      `the position ${JSON.stringify(position)}`,
+      page({ position }),
+      'responded without a "position" of 1 to 256 printable characters',
+    ]),
+    ['no end', page({ end: undefined }), 'responded without "end": true or false'],
+    ['no changes', page({ changes: {} }), 'responded without an array "changes"'],
+    ['neither changes nor the end', page({ end: false }), 'responded with neither changes nor the end'],
+    ...[null, 'pos', { client_id: '', generation: 1 }, { client_id: 'pos', generation: '1' }, { generation: 1 }].map(
+      (entry): [string, Respond, string] => [
+        `the entry ${JSON.stringify(entry)}`,
+        page({ changes: [CHANGE, entry] }),
+        'responded with an entry that is not a change (changes[1])',
+      ],
+    ),
+    ...[null, {}, { ...MARK, unit: '7' }, { ...MARK, epoch: 7 }, { ...MARK, complete_ms: -1 }].map(
+      (mark): [string, Respond, string] => [
+        `the mark ${JSON.stringify(mark)}`,
+        page({ mark }),
+        'responded with a "mark" that is not valid',
+      ],
+    ),
+  ])('that gets %s fails, and the position stays', async (_what, respond, message) => {
+    const { reader, sent } = open([respond, page()]);
+    expect(await failureOf(reader)).toBe(`GET https://login.test/generations: ${message}`);
+    expect(sent[0]!.signal.aborted).toBe(true);
+    await reader.next(0);
+    expect(sent[1]!.url).toBe('https://login.test/generations');
+  });
+
+  it('needs no mark: a server may serve a log that has none', async () => {
+    const { reader } = open([page({ mark: undefined })]);
+    expect((await reader.next(0)).mark).toBeUndefined();
+  });
+});
+
+/** A stream that a test writes to. */
+function eventStream(type = 'text/event-stream'): Respond & { write(text: string): void; end(): void } {
+  let controller: ReadableStreamDefaultController<Uint8Array>;
+  const body = new ReadableStream<Uint8Array>({ start: (given) => void (controller = given) });
+  const respond = (signal?: AbortSignal): Response => {
+    signal?.addEventListener('abort', () => controller.error(signal.reason));
+    return new Response(body, { headers: { 'content-type': type } });
+  };
+  return Object.assign(respond, {
+    write: (text: string) => controller.enqueue(Buffer.from(text)),
+    end: () => controller.close(),
+  });
+}
+
+describe('the stream', () => {
+  it('is opened once something is waited for, at the position, and its events end the wait', async () => {
+    const stream = eventStream();
+    const { reader, sent } = open([page(), page({ changes: [CHANGE] })], {}, [stream]);
+    await reader.next(0);
+    expect(sent).toHaveLength(1);
+    const waiting = reader.next(5_000);
+    await settle();
+    expect(sent[1]).toMatchObject({
+      url: 'https://login.test/generations/stream',
+      headers: { accept: 'text/event-stream', 'last-event-id': 'p-1' },
+    });
+    stream.write('event: mark\ndata: {}\n\n');
+    await settle();
+    expect(pages(sent)).toHaveLength(1);
+    stream.write('id: p-2\neve');
+    await settle();
+    stream.write('nt: change\ndata: {}\n\n');
+    expect((await waiting).changes).toEqual([['pos', START]]);
+    reader.close();
+  });
+
+  it('tells of what comes while a request is under way', async () => {
+    const stream = eventStream();
+    let respond: (response: Response) => void = () => undefined;
+    const slow = (): Promise<Response> => new Promise((resolve) => (respond = resolve));
+    const { reader, time } = open([page(), page(), slow, page({ changes: [CHANGE] })], {}, [stream]);
+    await reader.next(0);
+    const first = reader.next(10);
+    await time.advance(10);
+    await first;
+    const second = reader.next(10);
+    await time.advance(10);
+    stream.write('event: change\n\n');
+    await settle();
+    respond(await page()());
+    await second;
+    // Does not wait: no time passes.
+    expect((await reader.next(5_000)).changes).toHaveLength(1);
+    reader.close();
+  });
+
+  it('is not needed: without it the log is polled', async () => {
+    const { reader, time, sent, logger } = open([page(), page(), page({ changes: [CHANGE] })]);
+    await reader.next(0);
+    for (const expected of [0, 1]) {
+      const waiting = reader.next(5_000);
+      await time.advance(4_999);
+      expect(pages(sent)).toHaveLength(1 + expected);
+      await time.advance(1);
+      expect((await waiting).changes).toHaveLength(expected);
+    }
+    // Once per outage.
+    expect(logger.entries).toEqual([
+      {
+        level: 'warn',
+        fields: { detail: 'GET https://login.test/generations: Error' },
+        message: 'the stream of generations is cut, polling continues',
+      },
+    ]);
+    reader.close();
+    expect(time.pending).toBe(0);
+  });
+
+  it.each<[string, (scene: { stream: ReturnType<typeof eventStream>; time: FakeTime }) => unknown, string]>([
+    ['ends', ({ stream }) => stream.end(), 'the stream has ended'],
+    ['is silent for 15 s', ({ time }) => time.advance(15_000), 'no response within 15000 ms'],
+  ])('is opened again when it %s, after a pause', async (_what, cut, detail) => {
+    const [stream, second] = [eventStream(), eventStream()];
+    const { reader, time, sent, logger } = open([page(), page({ changes: [CHANGE] })], {}, [stream, second]);
+    await reader.next(0);
+    const waiting = reader.next(600_000);
+    await settle();
+    await cut({ stream, time });
+    await time.advance(250);
+    expect(logger.at('warn').map(({ fields }) => fields)).toEqual([
+      { detail: `GET https://login.test/generations: ${detail}` },
+    ]);
+    expect(sent).toHaveLength(3);
+    for (let seconds = 0; seconds < 30; seconds++) {
+      second.write(':\n\n');
+      await time.advance(1_000);
+    }
+    expect(logger.at('info').map(({ message }) => message)).toEqual(['the stream of generations is open again']);
+    second.write('event: change\n\n');
+    await waiting;
+    reader.close();
+    await settle();
+    expect(time.pending).toBe(0);
+  });
+
+  it.each(['xtext/event-stream', 'text/event-streamx'])('is not %s', async (type) => {
+    const { reader, logger } = open([page()], {}, [eventStream(type)]);
+    await reader.next(0);
+    const waiting = reader.next(5_000).catch((error: Error) => error.message);
+    await settle();
+    expect(logger.at('warn')[0]?.fields).toEqual({
+      detail: 'GET https://login.test/generations: responded with another content type than text/event-stream',
+    });
+    reader.close();
+    expect(await waiting).toBe('closed');
+  });
+});
+
+describe('options of httpGenerations()', () => {
+  it.each<[string, Partial<HttpGenerationsOptions>, string]>([
+    ['http: on loopback', { url: 'http://127.0.0.1:4000' }, 'http://127.0.0.1:4000/generations'],
+    ['http: with allowHttp', { url: 'http://a.example', allowHttp: true }, 'http://a.example/generations'],
+    ['a path', { url: 'https://a.example/t/g' }, 'https://a.example/t/g'],
+  ])('accepts %s', async (_what, options, url) => {
+    const { reader, sent } = open([page()], options);
+    await reader.next(0);
+    expect(sent[0]!.url).toBe(url);
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ['no options', undefined, /expected an options object/],
+    ['no url', {}, /"url" must be an absolute http: or https: URL/],
+    ['a url of another type', { url: 5 }, /"url" must be a non-empty string/],
+    ['a relative url', { url: '/generations' }, /"url" must be an absolute/],
+    ['another scheme', { url: 'ftp://pos:hunter2@login.example' }, /"url" must be an absolute/],
+    ['a broken url', { url: 'https://pos:hunter2@' }, /"url" must be an absolute/],
+    ['http: on another host', { url: 'http://pos:hunter2@login.example' }, /must be https: .* or with allowHttp: true/],
+    ['allowHttp of another type', { url: 'https://a.example', allowHttp: 'yes' }, /"allowHttp" must be true or false/],
+    ['a fragment', { url: 'https://pos:hunter2@login.example/#a' }, /without a fragment/],
+    ['credentials that are not encoded', { url: 'https://pos:%hunter2@login.example' }, /must be percent-encoded/],
+    ['headers as a list', { url: 'https://a.example', headers: ['hunter2'] }, /"headers" must be an object/],
+    ['no header object', { url: 'https://a.example', headers: null }, /must be an object of strings, got null/],
+    ['a header that is no text', { url: 'https://a.example', headers: { 'x-a': 5 } }, /no valid header under "x-a"/],
+    [
+      'a line break',
+      { url: 'https://a.example', headers: { 'x-a': 'hunter2\r\nx: y' } },
+      /no valid header under "x-a"/,
+    ],
+    [
+      'a header name with a blank',
+      { url: 'https://a.example', headers: { 'x a': 'b' } },
+      /no valid header under "x a"/,
+    ],
+    [
+      'credentials twice',
+      { url: 'https://pos:hunter2@a.example', headers: { authorization: 'Bearer hunter2' } },
+      /exclude each other/,
+    ],
+    ['a fetch that is none', { url: 'https://a.example', fetch: 'fetch' }, /"fetch" must be a function/],
+    ['a schedule that is none', { url: 'https://a.example', schedule: 7 }, /"schedule" must be a function/],
+    ['a time of 0', { url: 'https://a.example', timeoutMs: 0 }, /"timeoutMs" must be a number of ms/],
+    ['a misspelt option', { url: 'https://a.example', timeout: 5 }, /did you mean "timeoutMs"/],
+  ])('refuse %s', (_what, options, expected) => {
+    const message = typeErrorOf(() => httpGenerations(options as HttpGenerationsOptions));
+    expect(message).toMatch(expected);
+    expect(message).not.toContain('hunter2');
+  });
+
+  it('make a source that has a mark, and that cannot be appended to', () => {
+    const source = httpGenerations({ url: 'https://a.example' });
+    expect(source.mark).toBe(true);
+    expect(source).not.toHaveProperty('append');
+  });
+});
+
+describe('generationsFromUrl()', () => {
+  it.each(['http://127.0.0.1:4000', 'https://login.example/generations', 'HTTPS://login.example'])(
+    'makes a source of %s',
+    async (url) => {
+      const source = generationsFromUrl(url, { fetch: () => Promise.reject(new Error('down')), clock: Date.now });
+      expect(await failureOf(source.reader())).toMatch(/generations: Error$/);
+    },
+  );
+
+  it('refuses http: on another host', () => {
+    expect(typeErrorOf(() => generationsFromUrl('http://pos:hunter2@login.example'))).toMatch(/must be https:/);
+    expect(generationsFromUrl('http://login.example', { allowHttp: true })).toHaveProperty('reader');
+  });
+
+  it.each([
+    ['mysql://pos:hunter2@db', 'got "mysql:"'],
+    ['login.example', 'got a URL without a scheme'],
+    ['', 'got a URL without a scheme'],
+    ['1mysql:x', 'got a URL without a scheme'],
+    ['__proto__:x', 'got a URL without a scheme'],
+    ['constructor:x', 'got "constructor:"'],
+  ])('refuses %j and names what is accepted', (url, got) => {
+    const message = typeErrorOf(() => generationsFromUrl(url));
+    expect(message).toBe(`generations: expected an http(s):, redis(s): or postgres: URL, ${got}`);
+  });
+});
