@@ -5,8 +5,6 @@ import { adminGuard } from './admin-guard';
 import { clientsApi } from './clients/api';
 import type { Context } from './context';
 import { allowOnly, RequestError, sendProblems } from './errors';
-import { feedHandler } from '../generation/feed/handler';
-import { feedOf } from './generations/feed';
 import { keySet, metadata } from './oauth/discovery';
 import { oauthEndpoints } from './oauth/endpoints';
 import { logRequests } from './request-log';
@@ -14,7 +12,7 @@ import { rotateKeys } from './storage/keys';
 
 /** Makes the token server's app: what clients and resource servers call first, then what only operators call. */
 export function createApp(context: Context): Express {
-  const { settings, store } = context;
+  const { settings, store, generations } = context;
   const issuerPath = new URL(settings.issuer).pathname.replace(/\/$/, '');
   const readOnly = allowOnly('GET, HEAD');
   const routes = Router();
@@ -30,14 +28,14 @@ export function createApp(context: Context): Express {
 
   routes.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(settings.adminToken));
   routes.use('/clients', clientsApi(context));
-  routes.use('/generations', feedHandler(feedOf(store), settings.schedule));
+  routes.use('/generations', generations.handler);
   routes
     .route('/keys/rotate')
     .post(async (_req, res) => void res.status(201).json({ kid: await rotateKeys(store, settings) }))
     .all(allowOnly('POST'));
 
   const app = express();
-  // Entity tags are versions and revisions here, set explicitly.
+  // Entity tags are versions here, set explicitly.
   app.disable('x-powered-by').disable('etag');
   app.use(skipIfResponded, logRequests(context), helmet());
   // A proxy may or may not remove the path of the issuer.

@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http';
+import type { GenerationSource } from '../generation/log';
 import { createApp } from './app';
 import { listClients, registerClient } from './clients/api';
 import type { ClientResource, ClientWithSecret } from './clients/client';
-import { createPublisher } from './generations/publisher';
-import { keepSentinel } from './generations/sentinel';
+import { openGenerations } from './generations';
 import { readAuthServerOptions } from './options';
 import type { AuthServerOptions } from './options';
 import { writeDurably } from './storage/durable-file';
@@ -23,6 +23,8 @@ export interface ClientRegistration {
 export interface AuthServer {
   /** For `http.createServer()`, supertest, or `app.use()`. */
   readonly handler: RequestListener;
+  /** Its changes, for a gate in this process: what `/generations` serves to the others. */
+  readonly generations: GenerationSource;
   /** Registers a client, as `POST /clients` does. Rejects with `code` `invalid_request` or `client_exists`. */
   register(client: ClientRegistration): Promise<ClientWithSecret>;
   /** The registered clients, as `GET /clients` shows them. */
@@ -63,12 +65,12 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     throw error;
   }
 
-  const publisher = createPublisher(settings);
-  const closeSentinel = await keepSentinel(settings, store, publisher);
-  const context = { settings, store, publisher, lastGranted: new Map<string, readonly string[]>() };
+  const generations = await openGenerations(settings, store);
+  const context = { settings, store, generations, lastGranted: new Map<string, readonly string[]>() };
 
   return {
     handler: createApp(context),
+    generations: generations.source,
     // Async, so that a wrong client is a rejection.
     register: async (client) => registerClient(context, client),
     list: () => listClients(store.state),
@@ -76,8 +78,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
       await rotateKeys(store, settings);
     },
     async close() {
-      closeSentinel();
-      publisher.close();
+      await generations.close();
       await store.close();
     },
   };

@@ -1,4 +1,4 @@
-import type { Publisher } from './generations/publisher';
+import type { Generations } from './generations';
 import type { AuthServerSettings } from './options';
 import type { Store } from './storage/store';
 
@@ -6,7 +6,7 @@ import type { Store } from './storage/store';
 export interface Context {
   readonly settings: AuthServerSettings;
   readonly store: Store;
-  readonly publisher: Publisher;
+  readonly generations: Generations;
   /** The scopes of the last token of each client since the start. */
   readonly lastGranted: Map<string, readonly string[]>;
 }

@@ -5,7 +5,7 @@ import { isObject, ownMembers } from '../core/objects';
 import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import { isLoopbackHost } from '../core/urls';
-import type { GenerationSource } from '../generation/source';
+import type { GenerationSource } from '../generation/log';
 import { isScopeToken } from '../token/scopes';
 import type { SigningAlgorithm } from './storage/state';
 
@@ -19,8 +19,10 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly dataDir: string;
   /** Scopes that may be registered. Default: any. */
   readonly scopes?: readonly string[] | undefined;
-  /** Gets each change once it is on disk, and within 2 s again what it has lost (if it has a sentinel). */
+  /** Gets each change once it is on disk, and again what it has lost. Default: none, `/generations` has every change. */
   readonly generationSource?: GenerationSource | undefined;
+  /** `maxTokenAgeSeconds` of the gates: changes are published for that long, and an hour. Default 86400. */
+  readonly maxTokenAgeSeconds?: number | undefined;
   /** Bearer token that `/clients`, `/keys` and `/generations` ask for. Default: none, only this machine may call them. */
   readonly adminToken?: string | undefined;
   /** Address that the server will listen on. Default 127.0.0.1; beyond loopback an admin token is needed. */
@@ -54,6 +56,7 @@ const OPTIONS = [
   'dataDir',
   'scopes',
   'generationSource',
+  'maxTokenAgeSeconds',
   'adminToken',
   'host',
   'tokenLifetimeSeconds',
@@ -101,8 +104,8 @@ function readSettings(given: Reader, options: AuthServerOptions) {
   if (scopes !== undefined && !isScopeList(scopes)) {
     given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"');
   }
-  if (generationSource !== undefined && typeof generationSource?.publish !== 'function') {
-    given.refuse('generationSource', 'a source with publish(), such as memoryGenerations()');
+  if (generationSource !== undefined && typeof generationSource?.append !== 'function') {
+    given.refuse('generationSource', 'a source with append(), such as redisGenerations()');
   }
   if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
     throw new TypeError('createAuthServer(): option "adminToken" must be printable ASCII without blanks');
@@ -123,6 +126,7 @@ function readSettings(given: Reader, options: AuthServerOptions) {
     dataDir: given.string('dataDir') ?? given.refuse('dataDir', 'the path of a directory'),
     scopes: scopes && [...scopes],
     generationSource,
+    maxTokenAgeMs: given.number('maxTokenAgeSeconds', 86_400, { unit: 'seconds', min: 1, integer: true }) * 1000,
     adminToken,
     tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, lifetime),
     signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),

@@ -97,7 +97,7 @@ const GENERATIONS: CommandGroup = {
     {
       usage: 'list',
       about: 'list the floors',
-      options: [['--since <ms>', 'only those that moved at or after this time'], SOURCE],
+      options: [SOURCE],
       run: (context, options) => load.generations().list(context, options),
     },
   ],
@@ -183,13 +183,13 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
   },
   CLIENTS,
   {
-    usage: 'revoke <client>',
+    usage: 'revoke [client]',
     about: 'discard all tokens of a client issued so far',
-    options: [['--generations <url>', 'publish to this source instead of asking the token server']],
-    run: (context, options, client) =>
-      options.generations === undefined
-        ? load.clients().revoke(context, client)
-        : load.generations().publish(context, options, client),
+    options: [
+      ['--all', 'those of all clients: for the day on which a signing key has leaked'],
+      ['--generations <url>', 'publish to this source instead of asking the token server'],
+    ],
+    run: (context, options, client) => load.clients().revoke(context, options, client),
   },
   GENERATIONS,
   BRIDGE,

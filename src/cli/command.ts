@@ -34,7 +34,7 @@ export interface CommandOptions {
   readonly alg?: string;
   readonly generations?: string;
   readonly generation?: string;
-  readonly since?: string;
+  readonly all?: true;
   readonly url?: string;
   readonly client?: string;
 }

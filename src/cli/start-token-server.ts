@@ -4,7 +4,6 @@ import type { RunningServer } from '../app/serve';
 import { createAuthServer } from '../auth-server/index';
 import type { AuthServer } from '../auth-server/index';
 import { generationsFromUrl } from '../generation/from-url';
-import { memoryGenerations } from '../generation/index';
 import { isLoopbackHost } from '../core/urls';
 import { ConfigurationError } from '../index';
 import type { GenerationSource } from '../generation/index';
@@ -17,7 +16,7 @@ import { embeddedAddress } from './settings';
 /** The embedded token server, listening. */
 export interface RunningTokenServer {
   readonly auth: AuthServer;
-  /** Every change of a client credential is here as soon as it is on disk. */
+  /** What the API reads: the configured source, or the log of the token server. */
   readonly generations: GenerationSource;
   /** Not with an admin token, which a page cannot send. */
   readonly console: Console | undefined;
@@ -48,7 +47,7 @@ export async function startTokenServer(
 ): Promise<RunningTokenServer> {
   if (settings.production) throw new ConfigurationError([NOT_IN_PRODUCTION]);
   const { host, port, url } = embeddedAddress(settings);
-  const generations = openGenerations(settings, logger, openSource);
+  const source = openGenerations(settings, logger, openSource);
   let auth: AuthServer | undefined;
   try {
     auth = await createAuthServer({
@@ -56,23 +55,25 @@ export async function startTokenServer(
       audience: settings.audience,
       dataDir: settings.dataDir,
       scopes,
-      generationSource: generations,
+      generationSource: source,
       host,
       production: settings.production,
       rateLimit: settings.tokenRateLimit ?? false,
       logger,
       adminToken: settings.adminToken,
+      maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
       browserOrigins: originsOf(settings.baseUrl),
     });
+    const generations = source ?? auth.generations;
     const onUnreadable = logUnreadable.bind(undefined, logger);
     const devConsole = settings.adminToken === undefined ? openConsole(settings, auth, generations, scopes) : undefined;
     const handler = devConsole ? devConsole.serve(auth.handler) : auth.handler;
     const server = await startServer(handler, { host, port, portVariable: 'TILLGATE_AUTH_PORT', onUnreadable });
-    const parts = { server, auth, generations, console: devConsole };
+    const parts = { server, auth, source, console: devConsole };
     return { auth, generations, console: devConsole, close: () => closeAll(parts) };
   } catch (error) {
     await auth?.close();
-    await generations.close?.();
+    await source?.close?.();
     throw error;
   }
 }
@@ -87,29 +88,29 @@ function originsOf(baseUrl: string): string[] {
 interface Parts {
   readonly server: RunningServer;
   readonly auth: AuthServer;
-  readonly generations: GenerationSource;
+  readonly source: GenerationSource | undefined;
   readonly console: Console | undefined;
 }
 
-async function closeAll({ server, auth, generations, console: devConsole }: Parts): Promise<void> {
+async function closeAll({ server, auth, source, console: devConsole }: Parts): Promise<void> {
   // Its event streams end only with the token server itself.
   await Promise.all([server.close(), auth.close(), devConsole?.close()]);
-  await generations.close?.();
+  await source?.close?.();
 }
 
 /**
- * Where the token server publishes and the API reads: the configured store, or memory, which both share.
+ * Where the token server publishes and the API reads; `undefined`: the log of the token server, which both share.
  *
- * @throws ConfigurationError when the store cannot be written
+ * @throws ConfigurationError when the source cannot be published to
  */
 function openGenerations(
-  { generationSource, maxTokenAgeSeconds }: Settings,
+  { generationSource }: Settings,
   logger: Logger,
   openSource: typeof generationsFromUrl,
-): GenerationSource {
-  if (generationSource === undefined) return memoryGenerations();
-  const source = openSource(generationSource, { logger, maxTokenAgeMs: maxTokenAgeSeconds * 1000 });
-  if (source.publish) return source;
+): GenerationSource | undefined {
+  if (generationSource === undefined) return undefined;
+  const source = openSource(generationSource, { logger });
+  if (source.append) return source;
   throw new ConfigurationError([
     'TILLGATE_GENERATIONS: got an http(s): address, which the embedded token server cannot publish to; expected redis(s): or postgres:; leave it out, or set TILLGATE_AUTH_URL',
   ]);

@@ -21,8 +21,17 @@ export interface Client {
   readonly generation: number;
 }
 
+/** Where a change is. */
+export interface Published {
+  /** Whether the generation source of the token server has it. */
+  readonly published: boolean;
+}
+
+/** A client credential after a change. */
+export type ChangedClient = Client & Published;
+
 /** A client credential at the moment when it gets a secret. */
-export interface ClientWithSecret extends Client {
+export interface ClientWithSecret extends ChangedClient {
   readonly client_secret: string;
 }
 

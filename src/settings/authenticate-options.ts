@@ -13,6 +13,7 @@ export interface SettingsOptions extends Pick<
   | 'generationClaim'
   | 'generationSource'
   | 'maxStalenessMs'
+  | 'maxSilenceMs'
   | 'onStale'
   | 'keysMaxAgeMs'
   | 'keysStaleMs'
@@ -53,6 +54,7 @@ export function authenticateOptions(settings: Settings): SettingsOptions {
     generationClaim: settings.generationClaim,
     generationSource: settings.generationSource,
     maxStalenessMs: settings.maxStalenessMs,
+    maxSilenceMs: settings.maxSilenceMs,
     onStale: settings.onStale,
     keysMaxAgeMs: settings.keysMaxAgeMs,
     keysStaleMs: settings.keysStaleMs,

@@ -50,6 +50,7 @@ export interface Settings {
   /** URL of the source; `undefined`: generations are learned from tokens only. */
   readonly generationSource: string | undefined;
   readonly maxStalenessMs: number;
+  readonly maxSilenceMs: number;
   readonly onStale: 'reject' | 'accept';
   readonly keysMaxAgeMs: number;
   readonly keysStaleMs: number;

@@ -123,9 +123,15 @@ export const TABLE = {
     '60000',
     wholeNumber('whole number of ms', 1, DAY_MS, '60000'),
   ),
+  maxSilenceMs: given(
+    'TILLGATE_MAX_SILENCE_MS',
+    'time without a sign of the publisher in the source past which TILLGATE_ON_STALE applies',
+    '900000',
+    wholeNumber('whole number of ms', 1, DAY_MS, '900000'),
+  ),
   onStale: given(
     'TILLGATE_ON_STALE',
-    'past that age: respond with 503 (reject), or continue with the known floors (accept)',
+    'past either: respond with 503 (reject), or continue with the known floors (accept)',
     'reject',
     oneOf(['reject', 'accept'], 'reject'),
   ),

@@ -18,6 +18,7 @@ describe('readSettings', () => {
       generationClaim: undefined,
       generationSource: undefined,
       maxStalenessMs: 60_000,
+      maxSilenceMs: 900_000,
       onStale: 'reject',
       keysMaxAgeMs: 600_000,
       keysStaleMs: 3_600_000,

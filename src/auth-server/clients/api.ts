@@ -1,12 +1,12 @@
 import express, { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
+import { ALL_CLIENTS } from '../../generation/log';
 import type { Context } from '../context';
 import { allowOnly, RequestError } from '../errors';
 import { issueSuccessor } from '../oauth/tokens';
 import type { ClientRow, State } from '../storage/state';
-import type { ChangeContext } from '../storage/store';
-import { deleted, patched, registered, rotated, toResource, withNewGeneration } from './client';
-import type { ClientResource, ClientWithSecret } from './client';
+import { deleted, patched, registered, rotated, toResource, withNewGeneration, withOneGeneration } from './client';
+import type { ChangedClient, ClientResource, ClientWithSecret } from './client';
 import { readNewClient, readPatch, readRotation } from './input';
 import { newSecret } from './secrets';
 
@@ -41,10 +41,11 @@ export function clientsApi(context: Context): Router {
 
   async function patch(req: Request, res: Response): Promise<void> {
     const changes = readPatch(req.body, settings.scopes);
-    const { before, after } = await change(req, (row, at) => patched(row, changes, at));
+    const { before, after, published } = await change(req, (row, nowMs) => patched(row, changes, nowMs));
     // The tokens issued before are discarded and a new token is created, unless the client is disabled.
     const discarded = after.description !== before?.description && !after.disabled;
-    sendClient(res, { ...toResource(after), ...(discarded && { token: issueSuccessor(context, after) }) });
+    const token = discarded && { token: issueSuccessor(context, after) };
+    sendClient(res, { ...toResource(after), published, ...token });
   }
 
   async function remove(req: Request, res: Response): Promise<void> {
@@ -56,20 +57,22 @@ export function clientsApi(context: Context): Router {
   async function rotateSecret(req: Request, res: Response): Promise<void> {
     const options = readRotation(req.body);
     const { text, stored } = newSecret(settings.clock());
-    const { after } = await change(req, (row, at) => rotated(row, stored, options, at));
-    sendClient(res.status(201), { ...toResource(after), client_secret: text });
+    const { after, published } = await change(req, (row, nowMs) => rotated(row, stored, options, nowMs));
+    sendClient(res.status(201), { ...toResource(after), published, client_secret: text });
   }
 
   async function revokeTokens(req: Request, res: Response): Promise<void> {
-    const { after } = await change(req, withNewGeneration);
-    sendClient(res, toResource(after));
+    if (clientIdOf(req) === ALL_CLIENTS) return void res.json(await revokeAll(context));
+    const { after, published } = await change(req, withNewGeneration);
+    sendClient(res, { ...toResource(after), published });
   }
 
-  function change(req: Request, edit: (row: ClientRow, at: ChangeContext) => ClientRow): Promise<Changed> {
-    return changeClient(context, clientIdOf(req), (before, at) => {
-      const row = requireClient(before);
+  function change(req: Request, edit: (row: ClientRow, nowMs: number) => ClientRow): Promise<Changed> {
+    const clientId = clientIdOf(req);
+    return changeClient(context, ({ clients }, nowMs) => {
+      const row = requireClient(clients.get(clientId));
       requireMatch(req, row);
-      return edit(row, at);
+      return edit(row, nowMs);
     });
   }
 }
@@ -83,31 +86,37 @@ export function listClients({ clients }: State): ClientResource[] {
 export async function registerClient(context: Context, body: unknown): Promise<ClientWithSecret> {
   const client = readNewClient(body, context.settings.scopes);
   const { text, stored } = newSecret(context.settings.clock());
-  const { after } = await changeClient(context, client.clientId, (before, at) => {
-    if (before && !before.deleted) throw clientExists(client.clientId);
-    return registered(client, stored, before, at);
+  const { after, published } = await changeClient(context, ({ clients }, nowMs) => {
+    if (clients.get(client.clientId)?.deleted === false) throw clientExists(client.clientId);
+    return registered(client, stored, clients, nowMs);
   });
-  return { ...toResource(after), client_secret: text };
+  return { ...toResource(after), published, client_secret: text };
 }
 
-interface Changed {
+interface Changed extends Pick<ChangedClient, 'published'> {
   readonly before: ClientRow | undefined;
   readonly after: ClientRow;
 }
 
-/** Changes the row that a client has when the change is applied; stores the new one first, then publishes its floor. */
+/** Changes one row as it is when the change is applied; stores it first, then publishes its generation. */
 async function changeClient(
-  { store, publisher }: Context,
-  clientId: string,
-  edit: (before: ClientRow | undefined, at: ChangeContext) => ClientRow,
+  { store, generations }: Context,
+  edit: (state: State, nowMs: number) => ClientRow,
 ): Promise<Changed> {
-  const changed = await store.change(({ clients }, at) => {
-    const before = clients.get(clientId);
-    const after = edit(before, at);
-    return { put: after, value: { before, after } };
+  const { before, after } = await store.change((state, nowMs) => {
+    const after = edit(state, nowMs);
+    return { put: [after], value: { before: state.clients.get(after.clientId), after } };
   });
-  await publisher.publish([[clientId, changed.after.generation]]);
-  return changed;
+  return { before, after, published: await generations.publish([after.clientId, after.generation]) };
+}
+
+/** Discards the tokens of all clients by one change. */
+async function revokeAll({ store, generations }: Context): Promise<object> {
+  const { clientId, generation } = await store.change(({ clients }, nowMs) => {
+    const put = withOneGeneration(clients, nowMs);
+    return { put, value: put[0] };
+  });
+  return { client_id: clientId, generation, published: await generations.publish([clientId, generation]) };
 }
 
 function requireClient(row: ClientRow | undefined): ClientRow {
@@ -142,7 +151,7 @@ const requireJson: RequestHandler = function requireJson(req, _res, next) {
 };
 
 /** The entity tag of a client is its version. */
-function sendClient(res: Response, client: ClientResource | ClientWithSecret): void {
+function sendClient(res: Response, client: ClientResource | ChangedClient | ClientWithSecret): void {
   res.set('ETag', `"${client.version}"`).json(client);
 }
 

@@ -1,6 +1,6 @@
+import { ALL_CLIENTS } from '../../generation/log';
 import { nextNumber } from '../storage/state';
-import type { ClientRow, StoredSecret } from '../storage/state';
-import type { ChangeContext } from '../storage/store';
+import type { ClientRow, State, StoredSecret } from '../storage/state';
 import { MAX_SECRETS } from './secrets';
 
 /** What a client registers with. */
@@ -17,35 +17,36 @@ export interface RotationOptions {
   readonly revokePrevious: boolean;
 }
 
-/** The row of a new client. Its numbers are above those of a deleted client of the same id. */
+/** The row of a new client. Its numbers are above those of a deleted client of the same id, and above a floor of all. */
 export function registered(
   { clientId, description, scopes }: NewClient,
   secret: StoredSecret,
-  before: ClientRow | undefined,
-  { nowMs, revision }: ChangeContext,
+  clients: State['clients'],
+  nowMs: number,
 ): ClientRow {
+  const before = clients.get(clientId);
+  const floor = (before ?? clients.get(ALL_CLIENTS))?.generation ?? 0;
   return {
     clientId,
     description,
     scopes,
     disabled: false,
     deleted: false,
-    generation: before ? nextNumber(before.generation, nowMs) : nowMs,
+    generation: nextNumber(floor, nowMs),
     version: (before?.version ?? 0) + 1,
     secrets: [secret],
     createdMs: nowMs,
     updatedMs: nowMs,
-    movedAt: revision,
   };
 }
 
 /** The row with a patch applied: the same object when nothing changes. */
-export function patched(row: ClientRow, patch: ClientPatch, context: ChangeContext): ClientRow {
+export function patched(row: ClientRow, patch: ClientPatch, nowMs: number): ClientRow {
   const next = { ...row, ...patch };
   const changed =
     next.description !== row.description || next.disabled !== row.disabled || !sameScopes(next.scopes, row.scopes);
   if (!changed) return row;
-  return discardsTokens(row, next) ? withNewGeneration(next, context) : withNewVersion(next, context);
+  return discardsTokens(row, next) ? withNewGeneration(next, nowMs) : withNewVersion(next, nowMs);
 }
 
 /** The row with a further secret; only the newest are kept. */
@@ -53,24 +54,52 @@ export function rotated(
   row: ClientRow,
   secret: StoredSecret,
   { keepTokens, revokePrevious }: RotationOptions,
-  context: ChangeContext,
+  nowMs: number,
 ): ClientRow {
   const others = revokePrevious ? [] : row.secrets.slice(0, MAX_SECRETS - 1);
   const next = { ...row, secrets: [secret, ...others] };
-  return keepTokens ? withNewVersion(next, context) : withNewGeneration(next, context);
+  return keepTokens ? withNewVersion(next, nowMs) : withNewGeneration(next, nowMs);
 }
 
 /** The row with the next generation: every token issued so far is discarded. */
-export function withNewGeneration(row: ClientRow, context: ChangeContext): ClientRow {
-  const generation = nextNumber(row.generation, context.nowMs);
-  return { ...withNewVersion(row, context), generation, movedAt: context.revision };
+export function withNewGeneration(row: ClientRow, nowMs: number): ClientRow {
+  return { ...withNewVersion(row, nowMs), generation: nextNumber(row.generation, nowMs) };
 }
 
 /** The row of a deleted client: its tokens are discarded. */
-export function deleted(row: ClientRow, context: ChangeContext): ClientRow {
+export function deleted(row: ClientRow, nowMs: number): ClientRow {
   const emptied = { ...row, description: '', scopes: [], secrets: [], disabled: true, deleted: true };
-  return withNewGeneration(emptied, context);
+  return withNewGeneration(emptied, nowMs);
 }
+
+/**
+ * The rows of all clients, deleted ones too, with one new generation that is above theirs; the first row is its record,
+ * under an id that no client can have.
+ */
+export function withOneGeneration(
+  clients: State['clients'],
+  nowMs: number,
+): readonly [record: ClientRow, ...ClientRow[]] {
+  const others = [...clients.values()].filter(({ clientId }) => clientId !== ALL_CLIENTS);
+  const before = clients.get(ALL_CLIENTS) ?? NO_CLIENT;
+  const previous = others.reduce((highest, { generation }) => Math.max(highest, generation), before.generation);
+  const generation = nextNumber(previous, nowMs);
+  const moved = (row: ClientRow): ClientRow => ({ ...withNewVersion(row, nowMs), generation });
+  return [moved(before), ...others.map(moved)];
+}
+
+const NO_CLIENT: ClientRow = {
+  clientId: ALL_CLIENTS,
+  description: '',
+  scopes: [],
+  disabled: true,
+  deleted: true,
+  generation: 0,
+  version: 0,
+  secrets: [],
+  createdMs: 0,
+  updatedMs: 0,
+};
 
 /** Whether the Description is another text (white space and case count), a scope is taken away, or the client disabled. */
 function discardsTokens(before: ClientRow, after: ClientRow): boolean {
@@ -81,7 +110,7 @@ function discardsTokens(before: ClientRow, after: ClientRow): boolean {
   );
 }
 
-function withNewVersion(row: ClientRow, { nowMs }: ChangeContext): ClientRow {
+function withNewVersion(row: ClientRow, nowMs: number): ClientRow {
   return { ...row, version: row.version + 1, updatedMs: nowMs };
 }
 
@@ -107,8 +136,14 @@ export interface ClientResource {
   readonly secrets: readonly { readonly id: string; readonly created_at: string }[];
 }
 
+/** A client credential after a change. */
+export interface ChangedClient extends ClientResource {
+  /** `false`: on disk here, but not in the generation source yet, to which it is sent until it is there. */
+  readonly published: boolean;
+}
+
 /** A client credential when it gets a secret. */
-export interface ClientWithSecret extends ClientResource {
+export interface ClientWithSecret extends ChangedClient {
   readonly client_secret: string;
 }
 

@@ -1,5 +1,6 @@
 import { isObject } from '../../core/objects';
 import { describe, didYouMean } from '../../core/options';
+import { ALL_CLIENTS } from '../../generation/log';
 import { isScopeToken } from '../../token/scopes';
 import { invalidRequest } from '../errors';
 import type { ClientPatch, NewClient, RotationOptions } from './client';
@@ -62,13 +63,16 @@ function readMembers<Name extends string>(body: unknown, known: readonly Name[])
   return { __proto__: null, ...body } as Partial<Record<Name, unknown>>;
 }
 
+/** Parts of a path, and the id that means all clients. */
+const RESERVED = ['.', '..', ALL_CLIENTS];
+
 /** A client id may hold any VSCHAR (RFC 6749 appendix A.1), except what would not survive in a URL. */
 function readClientId(value: unknown): string {
   const fits = typeof value === 'string' && /^[\x20-\x7e]{1,128}$/.test(value) && value.trim() === value;
-  if (fits && value !== '.' && value !== '..') return value;
+  if (fits && !RESERVED.includes(value)) return value;
   throw invalidRequest(
-    'client_id must be a string of 1 to 128 printable ASCII characters, without blanks at its ends, and not "." or ' +
-      `".."; got ${describe(value)}. Choose another id, such as "pos-terminal".`,
+    'client_id must be a string of 1 to 128 printable ASCII characters, without blanks at its ends, and not ".", ".." ' +
+      `or "*"; got ${describe(value)}. Choose another id, such as "pos-terminal".`,
   );
 }
 

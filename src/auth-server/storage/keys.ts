@@ -30,7 +30,7 @@ export async function newSigningKey(alg: SigningAlgorithm): Promise<StoredKey> {
 export async function rotateKeys(store: Store, settings: AuthServerSettings): Promise<string> {
   const signing = await newSigningKey(settings.signingAlgorithm);
   const publishedForMs = settings.tokenLifetimeSeconds * 1000 + SKEW_MS;
-  return store.change(({ keys }, { nowMs }) => {
+  return store.change(({ keys }, nowMs) => {
     const { kid, alg, jwk } = keys.signing;
     const retired = { kid, alg, jwk: toPublic(jwk), publishedUntilMs: nowMs + publishedForMs };
     return { keys: { signing, retired: [retired, ...keys.retired].filter(isPublishedAt(nowMs)) }, value: signing.kid };

@@ -4,7 +4,9 @@ import { isGeneration } from '../../generation/generation';
 import type { ClientRow, KeyRing, SigningAlgorithm, State, StoredKey, StoredSecret } from './state';
 
 /** Format of the file; a later one that older code cannot read gets the next number. */
-const FORMAT = 1;
+const FORMAT = 2;
+/** Has members that are not read any more. */
+const EARLIER_FORMAT = 1;
 
 /** Reads the state in a file, if there is one; throws an Error that names the file when it cannot be used. */
 export async function readState(path: string): Promise<State | undefined> {
@@ -21,20 +23,20 @@ export async function readState(path: string): Promise<State | undefined> {
 }
 
 /** The text of the file. */
-export function serializeState({ revision, keys, clients }: State): string {
-  return `${JSON.stringify({ format: FORMAT, revision, keys, clients: [...clients.values()] })}\n`;
+export function serializeState({ keys, clients }: State): string {
+  return `${JSON.stringify({ format: FORMAT, keys, clients: [...clients.values()] })}\n`;
 }
 
 /** Reads the text of a file; throws an Error that says what is wrong but never quotes the text: it holds the private key. */
 export function parseState(text: string): State {
   const document = parseJson(text);
   if (!isObject(document)) throw new Error('it does not hold a JSON object');
-  const { format, revision, keys, clients } = document;
-  if (format !== FORMAT) throw new Error(`its "format" is not ${FORMAT}: another version has written it`);
-  if (!isGeneration(revision)) throw new Error('its "revision" is not a whole number');
+  const { format, keys, clients } = document;
+  if (format !== FORMAT && format !== EARLIER_FORMAT)
+    throw new Error(`its "format" is not ${FORMAT}: another version has written it`);
   if (!isKeyRing(keys)) throw new Error('its "keys" are incomplete');
   if (!isClients(clients)) throw new Error('an entry of its "clients" is incomplete');
-  return { revision, keys, clients: new Map(clients.map((row) => [row.clientId, row])) };
+  return { keys, clients: new Map(clients.map((row) => [row.clientId, row])) };
 }
 
 function parseJson(text: string): unknown {
@@ -75,6 +77,5 @@ const isClients = listOf(
     secrets: listOf(objectOf<StoredSecret>({ id: isText, hash: isDigest, createdMs: isGeneration })),
     createdMs: isGeneration,
     updatedMs: isGeneration,
-    movedAt: isGeneration,
   }),
 );

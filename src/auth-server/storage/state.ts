@@ -1,5 +1,4 @@
 import type { JsonWebKey } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
 
 /** Algorithms that the token server signs with (RFC 7518 section 3.1). */
 export type SigningAlgorithm = 'RS256' | 'ES256';
@@ -20,7 +19,7 @@ export interface ClientRow {
   readonly disabled: boolean;
   /** A deleted client keeps its row, disabled and empty, so that its id never gets an old generation again. */
   readonly deleted: boolean;
-  /** Tokens that carry a lower number are discarded. */
+  /** Tokens that carry a lower number are discarded. Not before the time of its last change, in ms. */
   readonly generation: number;
   /** Increases with every change; the entity tag. */
   readonly version: number;
@@ -28,8 +27,6 @@ export interface ClientRow {
   readonly secrets: readonly StoredSecret[];
   readonly createdMs: number;
   readonly updatedMs: number;
-  /** Revision of the state at the last change of the generation. */
-  readonly movedAt: number;
 }
 
 /** A key that signs, or has signed. */
@@ -50,31 +47,12 @@ export interface KeyRing {
 
 /** Everything that the token server keeps. Immutable: every change makes a new one. */
 export interface State {
-  /**
-   * Increases with every change: `max(previous + 1, now in ms)`. It is the entity tag of the generations feed, the time
-   * of a change, and the event id of the stream; a restored older state cannot repeat a number.
-   */
-  readonly revision: number;
   /** By client id, deleted ones too. */
   readonly clients: ReadonlyMap<string, ClientRow>;
   readonly keys: KeyRing;
 }
 
-/** The next generation or revision: above `previous`, and not before now. */
+/** The next generation: above `previous`, and not before now. */
 export function nextNumber(previous: number, nowMs: number): number {
   return Math.max(previous + 1, nowMs);
-}
-
-/** Rows that are looked at in one go: about 5 ms of work. */
-const SLICE = 20_000;
-
-/** The rows whose generation moved at or after a revision. Other requests are served in between. */
-export async function movedSince({ clients }: State, revision: number): Promise<ClientRow[]> {
-  const moved: ClientRow[] = [];
-  let seen = 0;
-  for (const row of clients.values()) {
-    if (row.movedAt >= revision) moved.push(row);
-    if (++seen % SLICE === 0) await turn();
-  }
-  return moved;
 }

@@ -4,27 +4,19 @@ import type { AuthServerSettings } from '../options';
 import { describeDiskError, lockDirectory, prepareDataDirectory } from './data-directory';
 import { removeUnfinished } from './durable-file';
 import type { WriteFile } from './durable-file';
-import { nextNumber } from './state';
 import type { ClientRow, KeyRing, State } from './state';
 import { readState, serializeState } from './state-file';
 
-/** When a change takes place. */
-export interface ChangeContext {
-  readonly nowMs: number;
-  /** The revision that the state has after the change. */
-  readonly revision: number;
-}
-
-/** What one change does to the state. Without keys and with the row as it was, nothing is written. */
+/** What one change does to the state. Without keys and with the rows as they were, nothing is written. */
 export interface Change<Value> {
-  readonly put?: ClientRow;
+  readonly put?: readonly ClientRow[];
   readonly keys?: KeyRing;
   /** Returned once the change is on disk. */
   readonly value: Value;
 }
 
-/** Computes a change from the state before it. Throws to refuse; must not have other effects. */
-export type Edit<Value> = (state: State, context: ChangeContext) => Change<Value>;
+/** Computes a change from the state before it, at a time in ms. Throws to refuse; must not have other effects. */
+export type Edit<Value> = (state: State, nowMs: number) => Change<Value>;
 
 export interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'logger'> {
   readonly write: WriteFile;
@@ -39,7 +31,8 @@ interface Waiting {
 }
 
 interface Draft extends State {
-  revision: number;
+  /** Whether it differs from the state before. */
+  changed: boolean;
   keys: KeyRing;
   readonly clients: Map<string, ClientRow>;
 }
@@ -53,9 +46,6 @@ export class Store {
   #waiting: Waiting[] = [];
   #draining: Promise<void> | undefined;
   #closed = false;
-  /** Latest time that a reader was told: no later change may lie before it. */
-  #toldMs = 0;
-  readonly #listeners = new Set<() => void>();
   readonly #options: StoreOptions;
   readonly #path: string;
   readonly #release: () => Promise<void>;
@@ -92,18 +82,6 @@ export class Store {
     return this.#state;
   }
 
-  get closed(): boolean {
-    return this.#closed;
-  }
-
-  /** A time in ms for readers: every change that they have not seen yet gets this revision or a later one. */
-  nowMs(): number {
-    // A change that is being written has its revision already: readers must not be told a later time.
-    const nowMs = this.#draining ? 0 : this.#options.clock();
-    this.#toldMs = Math.max(this.#toldMs, this.#state.revision, nowMs);
-    return this.#toldMs;
-  }
-
   /**
    * Changes the state; resolves once the change is on disk and visible.
    *
@@ -118,22 +96,11 @@ export class Store {
     });
   }
 
-  /** Calls `listener` after every change and when the store is closed, until the returned function is called. */
-  subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
   /** Finishes the pending changes and releases the directory. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#notify();
     await this.#draining;
     await this.#release();
-  }
-
-  #notify(): void {
-    for (const listener of this.#listeners) listener();
   }
 
   async #drain(): Promise<void> {
@@ -142,8 +109,8 @@ export class Store {
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
-    const before = this.#state;
-    const draft: Draft = { ...before, clients: new Map(before.clients) };
+    const { keys, clients } = this.#state;
+    const draft: Draft = { changed: false, keys, clients: new Map(clients) };
     const reports = batch.map(({ edit, resolve, reject }) => {
       try {
         const value = this.#apply(draft, edit);
@@ -152,7 +119,7 @@ export class Store {
         return () => reject(error);
       }
     });
-    if (draft.revision !== before.revision) {
+    if (draft.changed) {
       try {
         await this.#options.write(this.#path, serializeState(draft));
       } catch (error) {
@@ -160,27 +127,26 @@ export class Store {
         // Reject the refused edits too: a refusal may rest on a change of the same batch that has not taken place.
         return batch.forEach(({ reject }) => reject(storageUnavailable(NOT_WRITTEN)));
       }
-      this.#state = draft;
-      this.#notify();
+      this.#state = { keys: draft.keys, clients: draft.clients };
     }
     for (const report of reports) report();
   }
 
   #apply<Value>(draft: Draft, edit: Edit<Value>): Value {
-    const nowMs = this.#options.clock();
-    const revision = nextNumber(draft.revision, Math.max(nowMs, this.#toldMs));
-    const { put, keys, value } = edit(draft, { nowMs, revision });
-    const isNew = put !== undefined && put !== draft.clients.get(put.clientId);
-    if (isNew) draft.clients.set(put.clientId, put);
-    if (keys) draft.keys = keys;
-    if (isNew || keys) draft.revision = revision;
+    const { put = [], keys, value } = edit(draft, this.#options.clock());
+    for (const row of put) {
+      if (row === draft.clients.get(row.clientId)) continue;
+      draft.clients.set(row.clientId, row);
+      draft.changed = true;
+    }
+    if (keys) Object.assign(draft, { keys, changed: true });
     return value;
   }
 }
 
 /** Makes the state of a new token server and puts it on disk. */
-async function beginState(path: string, { clock, write, newKeys }: StoreOptions): Promise<State> {
-  const state = { revision: clock(), clients: new Map(), keys: await newKeys() };
+async function beginState(path: string, { write, newKeys }: StoreOptions): Promise<State> {
+  const state = { clients: new Map(), keys: await newKeys() };
   await write(path, serializeState(state));
   return state;
 }

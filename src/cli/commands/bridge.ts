@@ -21,7 +21,7 @@ export async function keycloak(context: CommandContext, options: CommandOptions)
   const feed = await openFeed(io, { ...options, url }, settings);
   const source = openSource(io, options.generations);
   try {
-    if (!source.publish) throw new CliError('the source can only be read: give redis(s):// or postgres://', EXIT.usage);
+    if (!source.append) throw new CliError('the source can only be read: give redis(s):// or postgres://', EXIT.usage);
     const logger = openLog(io, options, settings);
     const bridge = startBridge({ feed, source, logger, state: stateFile(settings.dataDir) });
     print(context, { following: url }, `following the clients of ${url}`);

@@ -1,12 +1,14 @@
 import { escapeUnsafe } from '../../core/logger';
+import { ALL_CLIENTS } from '../../generation/log';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
 import { credentialStore } from '../credentials';
 import type { Credential, CredentialStore } from '../credentials';
 import { CliError, EXIT, print, table } from '../command';
+import { publish } from './generations';
 import { clientPath, tokenServer } from '../token-server';
-import type { Client, ClientWithSecret, TokenResponse, TokenServer } from '../token-server';
+import type { ChangedClient, Client, ClientWithSecret, Published, TokenResponse, TokenServer } from '../token-server';
 
 interface Tools {
   readonly settings: Settings;
@@ -38,11 +40,8 @@ export async function add(context: CommandContext, options: CommandOptions, clie
     description: options.description ?? '',
     scope: options.scope,
   });
-  print(
-    context,
-    client,
-    `registered ${escapeUnsafe(client.client_id)}\nsecret, shown only now: ${client.client_secret}`,
-  );
+  const text = `registered ${escapeUnsafe(client.client_id)}\nsecret, shown only now: ${client.client_secret}`;
+  print(context, client, text + warningOf(client));
   await keep(credentials, client.client_id, client);
   return EXIT.ok;
 }
@@ -50,13 +49,13 @@ export async function add(context: CommandContext, options: CommandOptions, clie
 /** `tillgate clients describe <client> <text>` */
 export async function describe(context: CommandContext, clientId: string, description: string): Promise<number> {
   const { server } = tools(context);
-  const client = await server.clients<Client & { token?: TokenResponse }>('PATCH', clientPath(clientId), {
+  const client = await server.clients<ChangedClient & { token?: TokenResponse }>('PATCH', clientPath(clientId), {
     description,
   });
   const outcome = client.token
     ? `described ${clientId}: its earlier tokens are discarded; the new one:\n${client.token.access_token}`
     : `${clientId} has that Description already: its tokens stay`;
-  print(context, client, outcome);
+  print(context, client, outcome + warningOf(client));
   return EXIT.ok;
 }
 
@@ -67,7 +66,8 @@ export async function rotate(context: CommandContext, options: CommandOptions, c
     ...(options.keepTokens && { keep_tokens: true }),
     ...(options.revokePrevious && { revoke_previous: true }),
   });
-  print(context, rotated, `new secret of ${clientId}, shown only now: ${rotated.client_secret}`);
+  const text = `new secret of ${clientId}, shown only now: ${rotated.client_secret}`;
+  print(context, rotated, text + warningOf(rotated));
   const { scope } = await server.clients<Client>('GET', clientPath(clientId));
   await keep(credentials, clientId, { client_secret: rotated.client_secret, scope });
   return EXIT.ok;
@@ -82,11 +82,23 @@ export async function remove(context: CommandContext, clientId: string): Promise
   return EXIT.ok;
 }
 
-/** `tillgate revoke <client>` */
-export async function revoke(context: CommandContext, clientId: string): Promise<number> {
-  const client = await tools(context).server.clients<Client>('POST', `${clientPath(clientId)}/revoke`);
-  print(context, client, `revoked: every token of ${clientId} issued so far is discarded`);
+/** `tillgate revoke <client>` and `tillgate revoke --all` */
+export async function revoke(context: CommandContext, options: CommandOptions, given?: string): Promise<number> {
+  const clientId = options.all ? ALL_CLIENTS : given;
+  if (clientId === undefined || (options.all && given !== undefined)) {
+    throw new CliError('give a client, or --all', EXIT.usage);
+  }
+  if (options.generations !== undefined) return publish(context, options, clientId);
+  const changed = await tools(context).server.clients<Published>('POST', `${clientPath(clientId)}/revoke`);
+  const whose = clientId === ALL_CLIENTS ? 'all clients' : clientId;
+  print(context, changed, `revoked: every token of ${whose} issued so far is discarded${warningOf(changed)}`);
   return EXIT.ok;
+}
+
+/** A further line where the generation source lacks the change. */
+function warningOf({ published }: Published): string {
+  if (published) return '';
+  return '\nwarning: not published yet: APIs that read the generation source accept earlier tokens until it has the change';
 }
 
 /** After the secret is printed: a disk that is full must not lose it. */

@@ -71,7 +71,7 @@ function docsUrlOf(settings: Settings, { app }: CommandOptions): string | undefi
   return `${withoutSlash(apiSettings(settings).baseUrl)}/docs`;
 }
 
-/** The gate and the embedded token server share one source in memory: a change takes effect immediately. */
+/** The gate reads the log of the embedded token server in this process: a change takes effect immediately. */
 function apiOptions(
   { io }: CommandContext,
   given: Settings,

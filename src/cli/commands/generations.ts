@@ -1,6 +1,7 @@
 import { generationsFromUrl } from '../../generation/from-url';
 import type { SourceDependencies } from '../../generation/source-url';
 import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
+import { ALL_CLIENTS } from '../../generation/log';
 import { isSecureUrl } from '../../core/urls';
 import type { GenerationSource } from '../../generation/index';
 import { readSettings } from '../../settings/settings';
@@ -14,30 +15,40 @@ const DAY_MS = 86_400_000;
 
 /** `tillgate generations publish <client>`, and `tillgate revoke <client> --generations <url>` */
 export async function publish(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
-  const generation = numberOf('--generation', options.generation) ?? Date.now();
+  const generation = generationOf(options) ?? Date.now();
   refuseFarFuture(generation);
   return withSource(context, options, async (source) => {
-    if (!source.publish) {
+    if (!source.append) {
       throw new CliError('this source can only be read: revoke the client at its token server instead', EXIT.usage);
     }
-    await source.publish(clientId, generation);
-    const text = `published: tokens of ${clientId} with a generation below ${generation} are refused from here on`;
+    await source.append([[clientId, generation]]);
+    const whose = clientId === ALL_CLIENTS ? 'all clients' : clientId;
+    const text = `published: tokens of ${whose} with a generation below ${generation} are refused from here on`;
     print(context, { client_id: clientId, generation }, text);
   });
 }
 
 /** `tillgate generations list` */
 export async function list(context: CommandContext, options: CommandOptions): Promise<number> {
-  const since = numberOf('--since', options.since) ?? 0;
   return withSource(context, options, async (source) => {
-    const { floors, nowMs } = await source.read(since);
+    const floors = await readFloors(source);
     const sorted = [...floors].sort(([a], [b]) => (a < b ? -1 : 1));
-    const document = {
-      now: Math.floor(nowMs),
-      floors: sorted.map(([client_id, generation]) => ({ client_id, generation })),
-    };
+    const document = { floors: sorted.map(([client_id, generation]) => ({ client_id, generation })) };
     print(context, document, table([['CLIENT', 'GENERATION'], ...sorted.map(([id, floor]) => [id, String(floor)])]));
   });
+}
+
+/** The highest generation of each client in the log. */
+async function readFloors(source: GenerationSource): Promise<ReadonlyMap<string, number>> {
+  const floors = new Map<string, number>();
+  const reader = source.reader();
+  for (let end = false; !end;) {
+    const batch = await reader.next(0);
+    for (const [id, generation] of batch.changes) floors.set(id, Math.max(generation, floors.get(id) ?? 0));
+    ({ end } = batch);
+  }
+  reader.close();
+  return floors;
 }
 
 /** Opens the source of `--generations`, else of the settings, and always closes it. */
@@ -63,7 +74,7 @@ async function withSource(
 export function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
   if (given !== undefined) {
     requireTls(given, env);
-    return fromUrl(given, { fetch, allowHttp: true, maxTokenAgeMs: storeTokenAgeMs(env) });
+    return fromUrl(given, { fetch, allowHttp: true });
   }
   const settings = apiSettings(readSettings(env));
   if (settings.generationSource === undefined) {
@@ -73,24 +84,8 @@ export function openSource({ env, fetch }: CliIo, given: string | undefined): Ge
   // The admin token belongs to the token server of the settings, and goes nowhere else.
   return (
     authorizedGenerations(settings, { fetch }) ??
-    fromUrl(settings.generationSource, {
-      fetch,
-      allowHttp: settings.allowHttp,
-      maxTokenAgeMs: settings.maxTokenAgeSeconds * 1000,
-    })
+    fromUrl(settings.generationSource, { fetch, allowHttp: settings.allowHttp })
   );
-}
-
-/** Some 30 years: `publish()` removes nothing from the store. */
-const KEEP_ALL_MS = 1e12;
-
-/**
- * Only as it is set: this environment need not be that of the processes that read the store, and a limit below theirs
- * would make all of them unavailable.
- */
-function storeTokenAgeMs(env: CliIo['env']): number {
-  const name = 'TILLGATE_MAX_TOKEN_AGE_SECONDS';
-  return Object.hasOwn(env, name) ? readSettings(env).maxTokenAgeSeconds * 1000 : KEEP_ALL_MS;
 }
 
 /** The rule of TILLGATE_GENERATIONS: in plain text, floors can be forged on the way. */
@@ -119,12 +114,12 @@ function refuseFarFuture(generation: number): void {
   );
 }
 
-function numberOf(option: string, given: string | undefined): number | undefined {
+function generationOf({ generation: given }: CommandOptions): number | undefined {
   if (given === undefined) return undefined;
   const number = /^\d{1,16}$/.test(given) ? Number(given) : NaN;
   if (isGeneration(number)) return number;
   throw new CliError(
-    `${option}: got ${JSON.stringify(given)}, expected a whole number, for example 1790000000123`,
+    `--generation: got ${JSON.stringify(given)}, expected a whole number, for example 1790000000123`,
     EXIT.usage,
   );
 }

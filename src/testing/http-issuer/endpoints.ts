@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { systemSchedule } from '../../core/clock';
 import { readBody } from '../../core/read-body';
+import { logHandler } from '../../generation/http/handler';
 import { wellKnownUrls } from '../../token/keys/discovery';
 import type { PublishingIssuer, TestIssuer } from '../test-issuer/test-issuer';
 
@@ -9,13 +11,12 @@ export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Prom
 /** Path of the key set. */
 export const JWKS_PATH = '/.well-known/openid-configuration/jwks';
 
-/** Less than a third of the time after which a reader gives up on a silent connection. */
-const HEARTBEAT_MS = 15_000;
+const GENERATIONS_PATH = '/generations';
 const TOKEN_LIFETIME_SECONDS = 300;
 const MAX_FORM_BYTES = 100_000;
 
 /** Makes the endpoints of a test issuer, by method and path. */
-export function issuerEndpoints({ testIssuer, jwks, source }: PublishingIssuer): ReadonlyMap<string, Handler> {
+export function issuerEndpoints({ testIssuer, jwks, log }: PublishingIssuer): ReadonlyMap<string, Handler> {
   const { issuer } = testIssuer;
 
   function metadata(_req: IncomingMessage, res: ServerResponse): void {
@@ -30,29 +31,17 @@ export function issuerEndpoints({ testIssuer, jwks, source }: PublishingIssuer):
     });
   }
 
-  async function generations(_req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const { floors, nowMs } = await source.read(0);
-    const entries = [...floors].map(([clientId, generation]) => ({ client_id: clientId, generation }));
-    sendJson(res, 200, { now: Math.floor(nowMs), floors: entries });
-  }
-
-  async function generationStream(_req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const stop = await source.watch(() => void res.write('event: generation\ndata: {}\n\n'));
-    const heartbeat = setInterval(() => res.write(':\n\n'), HEARTBEAT_MS).unref();
-    res.once('close', () => {
-      clearInterval(heartbeat);
-      stop();
-    });
-    res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
-    // Sends the headers now, so that the reader knows that the stream is open.
-    res.write(':\n\n');
+  const serveLog = logHandler({ log, schedule: systemSchedule, clock: testIssuer.clock.now });
+  function generations(req: IncomingMessage, res: ServerResponse): void {
+    req.url = req.url?.slice(GENERATIONS_PATH.length);
+    serveLog(req, res);
   }
 
   return new Map<string, Handler>([
     ...wellKnownUrls(issuer).map((url) => [`GET ${new URL(url).pathname}`, metadata] as const),
     [`GET ${JWKS_PATH}`, (_req, res) => sendJson(res, 200, jwks)],
-    ['GET /generations', generations],
-    ['GET /generations/stream', generationStream],
+    [`GET ${GENERATIONS_PATH}`, generations],
+    [`GET ${GENERATIONS_PATH}/stream`, generations],
     ['POST /connect/token', (req, res) => issueToken(testIssuer, req, res)],
   ]);
 }

@@ -1,10 +1,10 @@
 import { systemClock } from '../../core/clock';
-import type { Clock } from '../../core/clock';
+import type { Clock, Schedule } from '../../core/clock';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import { FIRST_TIME_MS } from '../../generation/generation';
 import { memoryGenerations } from '../../generation/memory';
-import type { PublishingSource } from '../../generation/source';
+import type { MemoryLog } from '../../generation/memory';
 import type { GateOptions, IssuerOptions } from '../../index';
 import { ALGORITHMS } from '../../token/algorithms';
 import { testClock } from './clock';
@@ -58,7 +58,7 @@ export interface TestIssuer {
 export interface PublishingIssuer {
   readonly testIssuer: TestIssuer;
   readonly jwks: object;
-  readonly source: PublishingSource;
+  readonly log: MemoryLog;
 }
 
 /** Names of the options that every test issuer has. */
@@ -105,11 +105,11 @@ export function publishingIssuer(
   const algorithm = read.oneOf('algorithm', ALGORITHMS, 'ES256');
   const { clock, schedule } = testClock(read.callable('clock', systemClock));
   const keys = testKeySet(algorithm);
-  const { source, generationOf, bump } = testGenerations(clock.now);
+  const { log, generationOf, bump } = testGenerations(clock.now, schedule);
   let foreign: TestKey | undefined;
   const foreignKey = (): TestKey => (foreign ??= testKey(algorithm));
 
-  const options = { issuer, audience, generationSource: source, clock: clock.now, schedule };
+  const options = { issuer, audience, generationSource: log, clock: clock.now, schedule };
   const testIssuer: TestIssuer = {
     issuer,
     audience,
@@ -128,12 +128,12 @@ export function publishingIssuer(
     rotate: () => keys.rotate(),
     removeKey: (keyId) => keys.remove(keyId),
   };
-  return { testIssuer, jwks: keys.jwks, source };
+  return { testIssuer, jwks: keys.jwks, log };
 }
 
-/** Keeps the generations of clients in memory; the gate reads each floor with every request. */
-function testGenerations(clock: Clock) {
-  const memory = memoryGenerations({ clock });
+/** Keeps the generations of clients in memory, in a log that gates have read when the next request comes. */
+function testGenerations(clock: Clock, schedule: Schedule) {
+  const log = memoryGenerations({ clock, schedule });
   const floors = new Map<string, number>();
   // The first one is so early that setting the clock back never puts a generation in the future.
   const generationOf = (clientId: string): number => floors.get(clientId) ?? FIRST_TIME_MS;
@@ -141,8 +141,8 @@ function testGenerations(clock: Clock) {
   function bump(clientId = DEFAULT_CLIENT): number {
     const generation = Math.max(generationOf(clientId) + 1, Math.floor(clock()));
     floors.set(clientId, generation);
-    void memory.publish(clientId, generation);
+    void log.append([[clientId, generation]]);
     return generation;
   }
-  return { source: { ...memory, floorOf: (clientId: string) => floors.get(clientId) }, generationOf, bump };
+  return { log, generationOf, bump };
 }
