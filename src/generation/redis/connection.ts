@@ -4,64 +4,58 @@ import { describe } from '../../core/options';
 import { loadIfInstalled, readStoreUrl } from '../source-url';
 import type { Load } from '../source-url';
 
-/** The part of a client of ioredis that is used; `Redis` of ioredis 5 and 6 fits. */
+/** The part of a client of ioredis that is used; `Redis` and `Cluster` of ioredis 5 and 6 fit. */
 export interface IoredisClient {
   readonly status: string;
+  readonly isCluster: boolean;
   call(command: string, ...args: string[]): Promise<unknown>;
-  subscribe(...channels: string[]): Promise<unknown>;
-  duplicate(): IoredisClient;
+  duplicate(...overrides: never[]): IoredisClient;
   disconnect(): void;
   on(event: string, listener: (...args: unknown[]) => void): unknown;
-  off(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
-/** The part of a client of node-redis that is used; what `createClient()` of redis 5 and 6 returns fits. */
+/**
+ * The part of a client of node-redis that is used; what `createClient()`, `createCluster()` and `createSentinel()` of
+ * redis 5 and 6 return fits.
+ */
 export interface NodeRedisClient {
-  readonly isReady: boolean;
-  sendCommand(args: string[]): Promise<unknown>;
-  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  readonly isOpen: boolean;
+  sendCommand(...args: never[]): Promise<unknown>;
   duplicate(): NodeRedisClient;
   connect(): Promise<unknown>;
-  destroy(): void;
+  destroy(): unknown;
   on(event: string, listener: (...args: unknown[]) => void): unknown;
-  off(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
 /** A client of ioredis or of node-redis. */
 export type RedisClient = IoredisClient | NodeRedisClient;
 
-/** One connection, made by either client. */
+/** A connection, made by either client: to one server, or to those of a cluster. */
 export interface RedisConnection {
-  send(args: readonly string[]): Promise<unknown>;
-  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
-  /** Calls `listener` whenever the connection breaks, also if the client reconnects by itself; returns a stop function. */
-  onBreak(listener: (error: unknown) => void): () => void;
-  /** Opens another connection to the same server; commands wait until it is open. */
+  /** `key` tells which server of a cluster has to run the command; most commands have it as their first argument. */
+  send(args: readonly string[], key?: string): Promise<unknown>;
+  /** Whether it is one to several servers, each of which has a part of the keys. */
+  readonly isCluster: boolean;
+  /** Calls `listener` with every failure of the connection; the client reconnects by itself. */
+  onError(listener: (error: unknown) => void): void;
+  /** Opens another connection to the same servers, on which commands may block; commands wait until it is open. */
   duplicate(): RedisConnection;
   close(): void;
 }
 
-/** Events that mean a gap; no single one is common to both clients. */
-const BREAKS = ['close', 'end', 'error', 'reconnecting'] as const;
-
-/** Members of clients of several servers: their messages are not ordered, so reads could not rely on them. */
-const CLUSTER_MEMBERS = ['isCluster', 'masters', 'getMasterNode'] as const;
+/** Commands that a replica runs too, where a client of node-redis is set up to use replicas. */
+const READS: ReadonlySet<string | undefined> = new Set(['XREAD', 'XREVRANGE']);
 
 /**
  * Recognizes a client by its shape.
  *
  * @param factory - what the client was given to, for the message
- * @throws TypeError when it is neither of ioredis nor of node-redis, or of a cluster.
+ * @throws TypeError when it is neither of ioredis nor of node-redis
  */
 export function redisConnection(client: RedisClient, factory = 'redisGenerations'): RedisConnection {
   const shape = ((client as RedisClient | undefined) ?? {}) as Record<string, unknown>;
-  if (CLUSTER_MEMBERS.some((name) => Boolean(shape[name]))) {
-    throw new TypeError(
-      `${factory}(): option "client" must be connected to one server, the primary; got a client of several`,
-    );
-  }
   if (typeof shape['call'] === 'function' && 'status' in shape) return ofIoredis(client as IoredisClient);
-  if (typeof shape['sendCommand'] === 'function' && 'isReady' in shape) return ofNodeRedis(client as NodeRedisClient);
+  if (typeof shape['sendCommand'] === 'function' && 'isOpen' in shape) return ofNodeRedis(client as NodeRedisClient);
   const expected = 'a client of ioredis or of redis (node-redis)';
   throw new TypeError(`${factory}(): option "client" must be ${expected}, got ${describe(client)}`);
 }
@@ -69,43 +63,46 @@ export function redisConnection(client: RedisClient, factory = 'redisGenerations
 function ofIoredis(client: IoredisClient): RedisConnection {
   return {
     send: ([command = '', ...args]) => client.call(command, ...args),
-    subscribe(channel, listener) {
-      client.on('message', (from, message) => {
-        if (from === channel) listener(String(message));
-      });
-      return client.subscribe(channel);
+    isCluster: client.isCluster,
+    onError: (listener) => void client.on('error', listener),
+    duplicate() {
+      // A blocking command is silent for longer than others; its time is limited by the caller.
+      const patient = { commandTimeout: undefined, socketTimeout: undefined };
+      const { redisOptions } = (client as { options?: { redisOptions?: object } }).options ?? {};
+      const overrides = client.isCluster ? [[], { redisOptions: { ...redisOptions, ...patient } }] : [patient];
+      return withErrorListener(client.duplicate(...(overrides as never[])));
     },
-    onBreak: (listener) => listenForBreaks(client, listener),
-    duplicate: () => ofIoredis(client.duplicate()),
     close: () => client.disconnect(),
   };
 }
 
 function ofNodeRedis(client: NodeRedisClient): RedisConnection {
+  const isCluster = 'getSlotMaster' in client;
+  const isSentinel = 'getSentinelNode' in client;
   return {
-    send: (args) => client.sendCommand([...args]),
-    subscribe: (channel, listener) => client.subscribe(channel, (message) => listener(String(message))),
-    onBreak: (listener) => listenForBreaks(client, listener),
+    send(args, key = args[1]) {
+      const routing = isCluster ? [key, READS.has(args[0])] : isSentinel ? [READS.has(args[0])] : [];
+      return client.sendCommand(...([...routing, [...args]] as never[]));
+    },
+    isCluster,
+    onError: (listener) => void client.on('error', listener),
     duplicate() {
       const copy = client.duplicate();
-      // The next command reports the failure.
-      copy.connect().catch(() => undefined);
-      return ofNodeRedis(copy);
+      const connection = withErrorListener(copy);
+      let opening: Promise<unknown> | undefined;
+      // A client of several servers neither keeps commands until it is open nor tries again.
+      const open = (): Promise<unknown> =>
+        (opening ??= copy.connect().catch((error: unknown) => {
+          opening = undefined;
+          throw error;
+        }));
+      open().catch(() => undefined);
+      return { ...connection, send: (args, key) => open().then(() => connection.send(args, key)) };
     },
-    close: () => client.destroy(),
-  };
-}
-
-/** The listener for `error` is never removed: without one, a lost connection would end the process. */
-function listenForBreaks(client: RedisClient, listener: (error: unknown) => void): () => void {
-  let listening = true;
-  const onBreak = (error?: unknown): void => {
-    if (listening) listener(error);
-  };
-  for (const event of BREAKS) client.on(event, onBreak);
-  return () => {
-    listening = false;
-    for (const event of BREAKS) if (event !== 'error') client.off(event, onBreak);
+    close() {
+      // A sentinel client ends later; one that is closed already throws.
+      new Promise((resolve) => resolve(client.destroy())).catch(() => undefined);
+    },
   };
 }
 

@@ -1,59 +1,112 @@
 import { Redis } from 'ioredis';
-import { generationSourceCases } from '../../../src/testing';
-import type { GenerationSourceFixture } from '../../../src/testing';
+import { generationSourceCases } from '../../../src/testing/source-cases';
+import type { GenerationSourceFixture } from '../../../src/testing/source-cases';
+import { startRedisCluster } from '../support/redis-cluster';
+import type { RedisCluster } from '../support/redis-cluster';
 import { anyRedis } from '../support/redis-server';
-import { byIoredis, byNodeRedis, openSource } from './fixtures';
+import { byIoredis, byIoredisCluster, byNodeRedis, byNodeRedisCluster, openSource } from './fixtures';
 import type { Connect, OpenSource } from './fixtures';
 
-let url: string;
-let admin: Redis;
-let stopServer: () => Promise<void>;
 let fixtures = 0;
 
-beforeAll(async () => {
-  const server = await anyRedis();
-  url = server.url;
-  stopServer = () => server.stop();
-  admin = new Redis(url);
-});
-
-afterAll(async () => {
-  admin.disconnect();
-  await stopServer();
-});
-
 /** A key for every case, so that a server that was given is left as it was. */
-async function create(connect: Connect): Promise<GenerationSourceFixture> {
+async function create(connect: Connect, admins: readonly Redis[], url: string): Promise<GenerationSourceFixture> {
   const key = `tillgate:case:${process.pid}:${++fixtures}`;
   const opened: OpenSource[] = [];
   async function open() {
-    // The cases publish numbers from 2001 on.
-    const next = await openSource(connect, url, { key, maxTokenAgeMs: 1e12 });
+    const next = await openSource(connect, url, { key });
     opened.push(next);
     return next.source;
   }
   const source = await open();
+  /** Of the server that has the key. */
+  async function admin(): Promise<Redis> {
+    for (const candidate of admins) {
+      const isThere = await candidate.exists(key).then(
+        () => true,
+        () => false,
+      );
+      if (isThere) return candidate;
+    }
+    throw new Error('no server has the key');
+  }
   return {
     source,
     another: open,
     async disconnect() {
-      const connections = String(await admin.client('LIST')).split('\n');
-      const own = connections.filter((line) => line.includes(` name=${key} `));
-      for (const line of own) await admin.client('KILL', 'ID', /^id=(\d+)/.exec(line)?.[1] ?? '0');
-      expect(own.length).toBeGreaterThan(0);
+      let killed = 0;
+      for (const each of admins) {
+        const connections = String(await each.client('LIST')).split('\n');
+        for (const line of connections.filter((candidate) => candidate.includes(` name=${key} `))) {
+          await each.client('KILL', 'ID', /^id=(\d+)/.exec(line)?.[1] ?? '0');
+          killed++;
+        }
+      }
+      expect(killed).toBeGreaterThan(0);
+    },
+    wipe: async () => void (await (await admin()).del(key)),
+    async snapshot() {
+      const server = await admin();
+      const dump = await server.dumpBuffer(key);
+      return async () => void (await server.restore(key, 0, dump, 'REPLACE'));
     },
     async close() {
       for (const each of opened) await each.close();
-      await admin.del(key);
+      await (await admin()).del(key);
     },
   };
 }
 
-describe.each([
-  ['ioredis (RESP3)', byIoredis(3)],
-  ['ioredis (RESP2)', byIoredis(2)],
-  ['node-redis (RESP3)', byNodeRedis(3)],
-  ['node-redis (RESP2)', byNodeRedis(2)],
-])('redisGenerations with %s against a real server', (_, connect) => {
-  it.each(generationSourceCases({ create: () => create(connect), timeoutMs: 10_000 }))('$name', ({ run }) => run());
+describe('redisGenerations with a real server', () => {
+  let url: string;
+  let admin: Redis;
+  let stop: () => Promise<void>;
+
+  beforeAll(async () => {
+    const server = await anyRedis();
+    ({ url } = server);
+    stop = () => server.stop();
+    admin = new Redis(url);
+  });
+
+  afterAll(async () => {
+    admin.disconnect();
+    await stop();
+  });
+
+  describe.each([
+    ['ioredis (RESP3)', byIoredis(3)],
+    ['ioredis (RESP2)', byIoredis(2)],
+    ['node-redis (RESP3)', byNodeRedis(3)],
+    ['node-redis (RESP2)', byNodeRedis(2)],
+  ])('by %s', (_, connect) => {
+    const cases = generationSourceCases({ create: () => create(connect, [admin], url), timeoutMs: 10_000 });
+    it.each(cases)('$name', ({ run }) => run());
+  });
+});
+
+describe('redisGenerations with a cluster of three servers', () => {
+  let cluster: RedisCluster;
+  let admins: readonly Redis[];
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster();
+    admins = cluster.servers.map(({ url }) => new Redis(url));
+  });
+
+  afterAll(async () => {
+    for (const admin of admins) admin.disconnect();
+    await cluster.stop();
+  });
+
+  describe.each([
+    ['ioredis', byIoredisCluster],
+    ['node-redis', byNodeRedisCluster],
+  ])('by %s', (_, connect) => {
+    const cases = generationSourceCases({
+      create: () => create(connect, admins, cluster.url),
+      timeoutMs: 10_000,
+    });
+    it.each(cases)('$name', ({ run }) => run());
+  });
 });

@@ -1,18 +1,16 @@
-import { Redis } from 'ioredis';
-import { createClient } from 'redis';
-import { AuthError } from '../../../src/core/auth-error';
-import { systemClock, systemSchedule } from '../../../src/core/clock';
-import { redisGenerations } from '../../../src/generation';
-import type { GenerationSource, PublishingSource, RedisClient, RedisGenerationsOptions } from '../../../src/generation';
-import { generationVerifier } from '../../../src/generation/verifier';
-import type { GenerationVerifier, GenerationVerifierOptions } from '../../../src/generation/verifier';
+import { Cluster, Redis } from 'ioredis';
+import { createClient, createCluster, createSentinel } from 'redis';
+import type { GenerationSource } from '../../../src/generation/log';
+import type { RedisClient } from '../../../src/generation/redis/connection';
+import { redisGenerations } from '../../../src/generation/redis/log';
+import type { RedisGenerationsOptions } from '../../../src/generation/redis/log';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
 
 /** A client and how it ends. */
 export interface Connected {
   readonly client: RedisClient;
-  readonly end: () => void;
+  readonly end: () => unknown;
 }
 
 /** Connects by one of the two packages; `name` is what the server knows the connection by. */
@@ -22,6 +20,7 @@ export const byIoredis =
   (protocol: 2 | 3 = 3): Connect =>
   (url, connectionName) => {
     const client = new Redis(url, { connectionName, protocol });
+    client.on('error', () => undefined);
     return Promise.resolve({ client, end: () => client.disconnect() });
   };
 
@@ -34,9 +33,40 @@ export const byNodeRedis =
     return { client, end: () => client.destroy() };
   };
 
+/** To a cluster, of which the URL names one server. */
+export const byIoredisCluster: Connect = (url, connectionName) => {
+  const client = new Cluster([url], { redisOptions: { connectionName } });
+  client.on('error', () => undefined);
+  return Promise.resolve({ client, end: () => client.disconnect() });
+};
+
+export const byNodeRedisCluster: Connect = async (url, name) => {
+  const client = createCluster({ rootNodes: [{ url }], defaults: { name } });
+  client.on('error', () => undefined);
+  await client.connect();
+  return { client, end: () => client.destroy() };
+};
+
+/** To the primary that Redis Sentinel names; the URL is that of a sentinel. */
+export const byIoredisSentinel: Connect = (url, connectionName) => {
+  const { hostname: host, port } = new URL(url);
+  const client = new Redis({ sentinels: [{ host, port: Number(port) }], name: 'shop', connectionName });
+  client.on('error', () => undefined);
+  return Promise.resolve({ client, end: () => client.disconnect() });
+};
+
+export const byNodeRedisSentinel: Connect = async (url, connectionName) => {
+  const { hostname: host, port } = new URL(url);
+  const options = { name: 'shop', sentinelRootNodes: [{ host, port: Number(port) }] };
+  const client = createSentinel({ ...options, nodeClientOptions: { name: connectionName } });
+  client.on('error', () => undefined);
+  await client.connect();
+  return { client, end: () => client.destroy() };
+};
+
 /** A source with the client that it uses, as one process has them. */
 export interface OpenSource {
-  readonly source: PublishingSource;
+  readonly source: GenerationSource;
   readonly log: RecordingLogger;
   close(): Promise<void>;
 }
@@ -48,65 +78,13 @@ export async function openSource(
 ): Promise<OpenSource> {
   const log = recordingLogger();
   const { client, end } = await connect(url, options.key ?? 'test');
-  const source = redisGenerations({ client, sentinel: false, logger: log, ...options });
+  const source = redisGenerations({ client, logger: log, ...options });
   return {
     source,
     log,
     async close() {
-      await source.close();
-      end();
-    },
-  };
-}
-
-/** A verifier on real time that polls so rarely that only hints explain what it knows, unless a test says otherwise. */
-export function startVerifier(
-  source: GenerationSource,
-  options: Partial<GenerationVerifierOptions> = {},
-): GenerationVerifier {
-  return generationVerifier({
-    issuer: 'https://login.example',
-    rule: { claim: 'generation', decimalString: false, toleranceMs: 60_000 },
-    learn: true,
-    source,
-    maxTokenAgeMs: 86_400_000,
-    skewMs: 10_000,
-    maxStalenessMs: 120_000,
-    onStale: 'reject',
-    pollMs: 60_000,
-    clock: systemClock,
-    schedule: systemSchedule,
-    logger: recordingLogger(),
-    ...options,
-  });
-}
-
-/** What a verifier says about a token of this generation: its reason to refuse, or `admitted`. */
-export function verdict(verifier: GenerationVerifier, clientId: string, generation: number): string {
-  try {
-    verifier.recheck(clientId, generation);
-    return 'admitted';
-  } catch (error) {
-    if (error instanceof AuthError) return error.reason;
-    throw error;
-  }
-}
-
-/** Presents a superseded token every other ms from now on; `expectHeld` says how it went. */
-export function presentOldToken(
-  verifier: GenerationVerifier,
-  clientId: string,
-  generation: number,
-): { readonly expectHeld: () => void } {
-  const verdicts = new Map<string, number>();
-  const timer = setInterval(() => {
-    const reason = verdict(verifier, clientId, generation);
-    verdicts.set(reason, (verdicts.get(reason) ?? 0) + 1);
-  }, 2);
-  return {
-    expectHeld() {
-      clearInterval(timer);
-      expect([...verdicts.keys()]).toEqual(['superseded']);
+      await source.close?.();
+      await end();
     },
   };
 }

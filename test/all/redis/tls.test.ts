@@ -40,7 +40,7 @@ async function publishAndRead(trusted: string): Promise<string> {
   return (await run(process.execPath, ['--import', 'tsx', script, url], { env })).stdout;
 }
 
-describe('a rediss: address', () => {
+describe('a rediss: URL', () => {
   it('is served with TLS and its credentials', async () => {
     expect(await publishAndRead(certificateFile)).toBe('[["pos",5]]');
   });
@@ -48,7 +48,7 @@ describe('a rediss: address', () => {
   it('is refused when the certificate is not trusted, and its password is not told', async () => {
     const failure = await publishAndRead('');
     expect(failure).toMatch(
-      /^SourceError: Redis: ZADD: no response within 5000 ms; the connection failed: Error \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/,
+      /^SourceError: Redis: XADD: no response within 5000 ms; the connection failed: Error \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/,
     );
     expect(failure).not.toContain('s3cret');
   });

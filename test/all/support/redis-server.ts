@@ -39,6 +39,8 @@ export interface RedisServerOptions {
   readonly parent?: string;
   /** Port of the primary that it is a replica of. */
   readonly replicaOf?: number;
+  /** Further settings, `--name` and `value` in turn. */
+  readonly settings?: readonly string[];
   /** Listens on one more port, with TLS. */
   readonly tls?: { readonly port: number; readonly certificateFile: string; readonly keyFile: string };
 }
@@ -48,6 +50,7 @@ export async function startRedis({
   appendOnly = false,
   parent = tmpdir(),
   replicaOf,
+  settings: further = [],
   tls,
 }: RedisServerOptions = {}): Promise<RedisServer> {
   requireCommand('redis-server', 'apt-get install redis-server');
@@ -55,6 +58,7 @@ export async function startRedis({
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
   const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no'];
+  settings.push(...further);
   if (appendOnly) settings.push('--appendonly', 'yes', '--appendfsync', appendOnly === true ? 'always' : appendOnly);
   if (replicaOf !== undefined) settings.push('--replicaof', '127.0.0.1', String(replicaOf));
   if (tls) {

@@ -1,0 +1,217 @@
+import { systemClock, systemSchedule } from '../../core/clock';
+import type { Dependencies } from '../../core/dependencies';
+import { consoleLogger } from '../../core/logger';
+import { readOptions } from '../../core/options';
+import { requireChange } from '../generation';
+import type { Change, GenerationSource, LogReader, Mark, Unit } from '../log';
+import { SourceError } from '../source-error';
+import { loadPackage, readStoreUrl } from '../source-url';
+import type { SourceDependencies } from '../source-url';
+import { redisCommands } from './commands';
+import { connectToRedis, redisConnection } from './connection';
+import type { RedisClient, RedisConnection } from './connection';
+import { markOf, redisReader } from './reader';
+
+/** Options of `redisGenerations()`. */
+export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {
+  /**
+   * A client of ioredis or of redis (node-redis), 5 or 6: of one server, of Redis Sentinel or of a cluster. To read, a replica is
+   * enough. The caller closes it; each reader opens a connection of its own by `duplicate()`.
+   */
+  readonly client: RedisClient;
+  /** Name of the stream; issuers that share a server need one each. Default `tillgate:generations`. */
+  readonly key?: string | undefined;
+  /** Longest time for one command, in ms; reads may block for longer. Default 5000. */
+  readonly timeoutMs?: number | undefined;
+  /** Whether a publisher keeps a mark in the stream. `false` where other programs only append to it. Default `true`. */
+  readonly mark?: boolean | undefined;
+  /**
+   * How many replicas have to acknowledge what is appended (`WAIT`), and how long that may take, in ms: with fewer
+   * `append()` rejects, and the publisher tries again. Not for a cluster. Default: none.
+   */
+  readonly waitReplicas?: { readonly count: number; readonly timeoutMs: number } | undefined;
+}
+
+const OPTIONS = ['client', 'key', 'timeoutMs', 'mark', 'waitReplicas', 'clock', 'schedule', 'logger'] as const;
+
+/**
+ * A log in one stream of Redis (6.2 or later). Any program appends a change with one command:
+ * `XADD <key> '*' client_id <client id> generation <generation>`.
+ *
+ * @throws TypeError when an option is wrong.
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis';
+ * import { redisGenerations } from 'tillgate/generations';
+ *
+ * const generationSource = redisGenerations({ client: new Redis('rediss://redis.example.com') });
+ * ```
+ */
+export function redisGenerations(options: RedisGenerationsOptions): GenerationSource {
+  readOptions('redisGenerations', options, OPTIONS);
+  return openLog(redisConnection(options.client), false, options);
+}
+
+/**
+ * Makes the source for a `redis://` or, with TLS, `rediss://` URL: `rediss://user:password@host:6379/0?key=name`, where
+ * `key` names the stream and `mark=off` says that no publisher keeps a mark. Connects by redis (node-redis) or else by
+ * ioredis, whichever is installed.
+ *
+ * @throws TypeError when the URL is wrong or neither is installed; the message does not repeat the URL.
+ */
+export function sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationSource {
+  const { clock, schedule, logger, load = loadPackage } = dependencies;
+  const { place, mark } = readStoreUrl(url, 'redis', 'key');
+  const connection = connectToRedis(url, {
+    name: 'tillgate',
+    needs: 'generations: a redis: URL needs',
+    load,
+    // Our own limit ends a command, and says what the connection has reported.
+    nodeRedis: { commandOptions: { timeout: 0 } },
+  });
+  return openLog(connection, true, { key: place || undefined, mark, clock, schedule, logger });
+}
+
+/** @param owned - whether the connection is closed with the source */
+function openLog(
+  connection: RedisConnection,
+  owned: boolean,
+  options: Omit<RedisGenerationsOptions, 'client'>,
+): GenerationSource {
+  const given = readOptions('redisGenerations', options, OPTIONS);
+  const key = given.string('key') ?? 'tillgate:generations';
+  const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
+  const mark = given.boolean('mark', true);
+  const clock = given.callable('clock', systemClock);
+  const schedule = given.callable('schedule', systemSchedule);
+  const logger = options.logger ?? consoleLogger;
+  const wait = readWait(options.waitReplicas, connection);
+  const limits = { key, timeoutMs, schedule };
+  const readers = new Set<LogReader>();
+  // WAIT blocks its connection, and counts what that connection has written.
+  const writer = redisCommands({
+    ...(wait ? { connection: connection.duplicate(), owned: true } : { connection, owned }),
+    ...limits,
+  });
+  let isPolicyKnown = false;
+
+  /** A server that evicts keys can drop the log; not every user may ask for it. */
+  async function warnOfEviction(): Promise<void> {
+    if (isPolicyKnown) return;
+    isPolicyKnown = true;
+    const reply = await writer.run(['INFO', 'memory']).catch(() => undefined);
+    const policy = /^maxmemory_policy:([a-z-]+)/m.exec(String(reply))?.[1] ?? 'noeviction';
+    if (policy !== 'noeviction') {
+      logger.warn(
+        { key, policy },
+        'Redis may evict generations when its memory is full: set maxmemory-policy to noeviction',
+      );
+    }
+  }
+
+  async function appendUnit(changes: readonly Change[], { expected, mark: next }: Unit): Promise<Mark | undefined> {
+    const marks = [expected?.epoch ?? '', expected?.unit ?? '', next.epoch, next.unit, next.completeMs, next.keptMs];
+    const values = [...marks, ...changes.flat()].map(String);
+    const reply = await writer.run(['EVAL', APPEND_UNIT, '1', key, ...values]);
+    if (!Array.isArray(reply)) throw new SourceError('Redis: EVAL: the reply is not the fields of a mark');
+    return reply.length === 0 ? undefined : markOf(reply);
+  }
+
+  async function waitForReplicas({ count, timeoutMs: waitMs }: { count: number; timeoutMs: number }): Promise<void> {
+    const reply = await writer.run(['WAIT', String(count), String(waitMs)], waitMs);
+    if (Number(reply) >= count) return;
+    throw new SourceError(`Redis: WAIT: ${Number(reply)} of ${count} replicas have acknowledged what was appended`);
+  }
+
+  return {
+    mark,
+    reader() {
+      void warnOfEviction();
+      const reader = redisReader(redisCommands({ connection: connection.duplicate(), owned: true, ...limits }), key);
+      readers.add(reader);
+      return {
+        next: (waitMs) => reader.next(waitMs),
+        close() {
+          readers.delete(reader);
+          reader.close();
+        },
+      };
+    },
+    async append(changes, unit) {
+      for (const change of changes) requireChange(change, clock());
+      void warnOfEviction();
+      const found = unit ? await appendUnit(changes, unit) : await appendPlainly(changes);
+      if (wait) await waitForReplicas(wait);
+      return found;
+    },
+    close() {
+      for (const reader of readers) reader.close();
+      writer.close();
+      return Promise.resolve();
+    },
+  };
+
+  async function appendPlainly(changes: readonly Change[]): Promise<undefined> {
+    // Sent one after the other on one connection, which keeps their order.
+    await Promise.all(
+      changes.map(([id, generation]) =>
+        writer.run(['XADD', key, '*', 'client_id', id, 'generation', String(generation)]),
+      ),
+    );
+  }
+}
+
+function readWait(
+  option: RedisGenerationsOptions['waitReplicas'],
+  { isCluster }: RedisConnection,
+): { readonly count: number; readonly timeoutMs: number } | undefined {
+  if (option === undefined) return undefined;
+  if (isCluster) {
+    // Without a key it reaches another server than the changes did.
+    throw new TypeError('redisGenerations(): option "waitReplicas" is not for a cluster: WAIT names no key');
+  }
+  const given = readOptions('redisGenerations', option, ['count', 'timeoutMs'], 'waitReplicas');
+  return {
+    count: given.number('count', NaN, { unit: 'replicas', min: 1, max: 100, integer: true }),
+    timeoutMs: given.number('timeoutMs', NaN, { unit: 'ms', min: 1, max: 60_000, integer: true }),
+  };
+}
+
+/**
+ * Compares the mark, appends and replaces the mark, in one atomic step. Returns the fields of the mark that the log has then.
+ *
+ * The mark is an entry, so that readers find it behind the changes that it covers. The consumer group `mark` points at
+ * it, because it can be followed by any number of changes that other programs append; nothing reads through the group. Both are a part of the one
+ * key: they are wiped, restored and replicated together.
+ *
+ * ARGV: epoch and unit of the expected mark, or empty; epoch, unit, complete_ms and kept_ms of the next one; client id and
+ * generation of each change.
+ */
+const APPEND_UNIT = `
+local key, pointer, found = KEYS[1], nil, {}
+if redis.call('EXISTS', key) == 1 then
+  for _, group in ipairs(redis.call('XINFO', 'GROUPS', key)) do
+    local info = {}
+    for i = 1, #group, 2 do info[group[i]] = group[i + 1] end
+    if info.name == 'mark' then pointer = info['last-delivered-id'] end
+  end
+end
+local entry = pointer and redis.call('XRANGE', key, pointer, pointer)[1]
+if entry then found = entry[2] end
+local mark = {}
+for i = 1, #found, 2 do mark[found[i]] = found[i + 1] end
+if (mark.epoch or '') ~= ARGV[1] or (mark.unit or '') ~= ARGV[2] then
+  -- Changes nothing: WAIT waits for the last write of its connection, and an earlier attempt may have come by another one.
+  if pointer then redis.call('XGROUP', 'SETID', key, 'mark', pointer) end
+  return found
+end
+for i = 7, #ARGV, 2 do redis.call('XADD', key, '*', 'client_id', ARGV[i], 'generation', ARGV[i + 1]) end
+local next = {'epoch', ARGV[3], 'unit', ARGV[4], 'complete_ms', ARGV[5], 'kept_ms', ARGV[6]}
+local id = redis.call('XADD', key, '*', unpack(next))
+redis.call('XGROUP', pointer and 'SETID' or 'CREATE', key, 'mark', id)
+if entry then redis.call('XDEL', key, pointer) end
+-- By the earlier one of two clocks: the one that is ahead must not trim what is still needed.
+local oldest = math.min(redis.call('TIME')[1] * 1000, tonumber(ARGV[5])) - tonumber(ARGV[6])
+if oldest > 0 then redis.call('XTRIM', key, 'MINID', '~', string.format('%.0f', oldest)) end
+return next
+`;

@@ -1,0 +1,118 @@
+import { parseGeneration } from '../generation';
+import type { Batch, Change, LogReader, Mark } from '../log';
+import { SourceError } from '../source-error';
+import type { RedisCommands } from './commands';
+
+/** Entries per command: some 10 ms of work. */
+const PAGE = 2_000;
+/** The mark is written every second, so that it is among the last entries, except after many changes by others. */
+const TAIL = 100;
+/** Before the oldest entry. */
+const START = '0-0';
+
+/** An entry of the stream: its id, then names and values in turn. */
+type Entry = readonly [id: string, fields: readonly unknown[]];
+
+/** Reads the stream from its oldest entry on. @param commands - of this reader alone, because it blocks */
+export function redisReader(commands: RedisCommands, key: string): LogReader {
+  let position = START;
+  /** Of the mark that was in the log before it was read from its start; positions belong to it. */
+  let epoch: string | undefined;
+  let isEpochKnown = false;
+
+  /** The last entries, the newest first. */
+  async function tail(count: number): Promise<readonly Entry[]> {
+    return entriesOf(await commands.run(['XREVRANGE', key, '+', '-', 'COUNT', String(count)]));
+  }
+
+  /** Starts again at the oldest entry if the log ends before the position: it was wiped, or went back. */
+  async function isStillThere(): Promise<boolean> {
+    if (position === START) return true;
+    const [last] = await tail(1);
+    if (last && !isBefore(last[0], position)) return true;
+    [position, isEpochKnown] = [START, false];
+    return false;
+  }
+
+  return {
+    async next(waitMs): Promise<Batch> {
+      if (!isEpochKnown) {
+        const marks = (await tail(TAIL)).map(([, fields]) => markOf(fields));
+        epoch = marks.find((mark) => mark !== undefined)?.epoch;
+        isEpochKnown = true;
+      }
+      // BLOCK 0 would be for ever.
+      const block = waitMs > 0 ? ['BLOCK', String(Math.ceil(waitMs))] : [];
+      const command = ['XREAD', 'COUNT', String(PAGE), ...block, 'STREAMS', key, position];
+      const entries = streamOf(await commands.run(command, waitMs));
+      const last = entries.at(-1);
+      if (!last) return { changes: [], end: await isStillThere() };
+
+      const changes: Change[] = [];
+      let mark: Mark | undefined;
+      for (const [, fields] of entries) {
+        const found = markOf(fields);
+        if (found) mark = found;
+        else changes.push(changeOf(fields));
+      }
+      const isWhole = position === START;
+      position = last[0];
+      if (mark && mark.epoch !== epoch) {
+        epoch = mark.epoch;
+        if (!isWhole) {
+          position = START;
+          return { changes, end: false };
+        }
+      }
+      return { changes, mark, end: entries.length < PAGE };
+    },
+    close: () => commands.close(),
+  };
+}
+
+/** The entries in a reply to XREAD: nil, `[[key, entries]]` (RESP2), or a map, which each client returns in its own way. */
+function streamOf(reply: unknown): readonly Entry[] {
+  if (reply === null || reply === undefined) return [];
+  if (reply instanceof Map) return entriesOf([...reply.values()][0]);
+  if (!Array.isArray(reply)) return entriesOf(Object.values(reply)[0]);
+  return entriesOf(Array.isArray(reply[0]) ? (reply[0] as readonly unknown[])[1] : reply[1]);
+}
+
+/** @throws SourceError when it is not a list of entries */
+function entriesOf(reply: unknown): readonly Entry[] {
+  if (!Array.isArray(reply)) throw new SourceError('Redis: the reply is not a list of entries');
+  return reply.map((entry: readonly unknown[]) => [String(entry[0]), entry[1] as readonly unknown[]]);
+}
+
+/** The value of a field; a client may be set up to return buffers in place of texts. */
+function valueOf(fields: readonly unknown[], name: string): string | undefined {
+  for (let at = 0; at < fields.length; at += 2) {
+    if (String(fields[at]) === name) return String(fields[at + 1]);
+  }
+  return undefined;
+}
+
+/** An entry that is neither a mark nor a change comes out as one that the follower reports and skips. */
+function changeOf(fields: readonly unknown[]): Change {
+  return [valueOf(fields, 'client_id'), parseGeneration(valueOf(fields, 'generation'))] as unknown as Change;
+}
+
+/** The mark in the fields of an entry; `undefined` for any other entry. */
+export function markOf(fields: readonly unknown[]): Mark | undefined {
+  const epoch = valueOf(fields, 'epoch');
+  if (epoch === undefined) return undefined;
+  const [unit, completeMs, keptMs] = ['unit', 'complete_ms', 'kept_ms'].map((name) =>
+    parseGeneration(valueOf(fields, name)),
+  );
+  if (unit === undefined || completeMs === undefined || keptMs === undefined) return undefined;
+  return { epoch, unit, completeMs, keptMs };
+}
+
+/** Whether an id, `<ms>-<number>`, is lower than another. */
+function isBefore(one: string, other: string): boolean {
+  const [[oneMs, oneNumber], [otherMs, otherNumber]] = [one, other].map((id) => id.split('-').map(BigInt)) as [
+    [bigint, bigint],
+    [bigint, bigint],
+  ];
+  return oneMs === otherMs ? oneNumber < otherNumber : oneMs < otherMs;
+}

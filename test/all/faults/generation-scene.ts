@@ -1,0 +1,104 @@
+import { AuthError } from '../../../src/core/auth-error';
+import { systemClock, systemSchedule } from '../../../src/core/clock';
+import type { GenerationSource } from '../../../src/generation/log';
+import { startPublisher } from '../../../src/generation/publisher';
+import type { Publisher, PublisherOptions } from '../../../src/generation/publisher';
+import { generationVerifier } from '../../../src/generation/verifier';
+import type { GenerationVerifier, GenerationVerifierOptions } from '../../../src/generation/verifier';
+import { recordingLogger } from '../../support/log';
+import { eventually } from '../support/eventually';
+
+/** Ends what a test has opened, the last first; for `afterEach`. */
+export interface Ends {
+  add(end: () => unknown): void;
+  run(): Promise<void>;
+}
+
+export function ends(): Ends {
+  const list: (() => unknown)[] = [];
+  return {
+    add: (end) => void list.push(end),
+    async run() {
+      for (const end of list.splice(0).reverse()) await end();
+    },
+  };
+}
+
+/** An authorization server: its durable record of changes, and its publisher. */
+export interface AuthorizationServer {
+  readonly publisher: Publisher;
+  /** The last generation of each client, whose change was acknowledged. */
+  readonly record: ReadonlyMap<string, number>;
+  /** Changes a client credential and acknowledges it; returns whether the change is in the log. */
+  change(clientId: string): Promise<boolean>;
+}
+
+/** @param record - of the server that ran before, to start it again */
+export function startAuthorizationServer(
+  source: GenerationSource,
+  { record = new Map(), ...options }: Partial<PublisherOptions> & { readonly record?: Map<string, number> } = {},
+): AuthorizationServer {
+  const publisher = startPublisher({ source, changes: () => record, logger: recordingLogger(), ...options });
+  return {
+    publisher,
+    record,
+    change(clientId) {
+      const generation = Math.max((record.get(clientId) ?? 0) + 1, Date.now());
+      record.set(clientId, generation);
+      return publisher.publish(clientId, generation);
+    },
+  };
+}
+
+/** The generations of a process with short limits, on real time. */
+export function startProcess(
+  source: GenerationSource,
+  options: Partial<GenerationVerifierOptions> = {},
+): GenerationVerifier {
+  return generationVerifier({
+    issuer: 'https://login.example',
+    rule: { claim: 'generation', decimalString: false, toleranceMs: 60_000 },
+    learn: true,
+    source,
+    maxTokenAgeMs: 86_400_000,
+    skewMs: 10_000,
+    maxStalenessMs: 120_000,
+    maxSilenceMs: 120_000,
+    onStale: 'reject',
+    pollMs: 5_000,
+    clock: systemClock,
+    schedule: systemSchedule,
+    logger: recordingLogger(),
+    ...options,
+  });
+}
+
+/** What a process says about a token of this generation: its reason to refuse, or `accepted`. */
+export function verdict(process: GenerationVerifier, clientId: string, generation: number): string {
+  try {
+    process.recheck(clientId, generation);
+    return 'accepted';
+  } catch (error) {
+    if (error instanceof AuthError) return error.reason;
+    throw error;
+  }
+}
+
+/** Clients of which a process would accept a token from before their last change. */
+export function unknownTo(process: GenerationVerifier, record: ReadonlyMap<string, number>): string[] {
+  return [...record]
+    .filter(([id, generation]) => verdict(process, id, generation - 1) === 'accepted')
+    .map(([id]) => id);
+}
+
+/** Waits until a process refuses every discarded token and accepts the current ones. */
+export async function untilCurrent(
+  process: GenerationVerifier,
+  record: ReadonlyMap<string, number>,
+  patienceMs?: number,
+): Promise<void> {
+  await process.ready();
+  const isCurrent = ([id, generation]: [string, number]): boolean =>
+    verdict(process, id, generation - 1) === 'superseded' && verdict(process, id, generation) === 'accepted';
+  await eventually('every change is in force', () => [...record].every(isCurrent), patienceMs);
+}
