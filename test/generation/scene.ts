@@ -135,8 +135,11 @@ export class Scene {
   }
 
   /** A process with a link of its own. */
-  process(options: Partial<GenerationVerifierOptions> = {}): StartedVerifier & { readonly link: Link } {
-    const link = new Link(() => this.engine, this.time);
+  process(
+    options: Partial<GenerationVerifierOptions> = {},
+    engine = () => this.engine,
+  ): StartedVerifier & { readonly link: Link } {
+    const link = new Link(engine, this.time);
     return { ...startVerifier({ source: link.source, ...options }, this.time), link };
   }
 }

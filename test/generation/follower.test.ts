@@ -1,0 +1,374 @@
+import type { Batch, GenerationSource } from '../../src/generation/log';
+import { HOUR, START, reasonOf, startVerifier } from './fixtures';
+import type { StartedVerifier } from './fixtures';
+import { Engine, Scene, memoryOn } from './scene';
+
+/** What a process says about a token of `pos`. */
+function verdict({ verifier }: StartedVerifier, generation: number): string {
+  return reasonOf(() => verifier.verify('pos', { generation })) ?? 'accepted';
+}
+
+/** A scene whose publisher has published one change of `pos`, and a process that knows it. */
+async function running(): Promise<{ scene: Scene; api: ReturnType<Scene['process']> }> {
+  const scene = new Scene();
+  await scene.publish();
+  await scene.change('pos');
+  const api = scene.process();
+  await scene.time.advance(1_500);
+  expect(api.verifier.status()).toMatchObject({ source: 'fresh', floors: 1 });
+  return { scene, api };
+}
+
+describe('a process that starts', () => {
+  it('is ready when the log was read to its end and its mark has moved', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    await scene.change('pos');
+    const api = scene.process();
+    let settled = false;
+    void api.verifier.settled()?.then(() => (settled = true));
+    await scene.time.advance(900);
+    expect([verdict(api, START), settled, api.verifier.status().source]).toEqual([
+      'generations_unavailable',
+      false,
+      'starting',
+    ]);
+    await scene.time.advance(200);
+    expect([verdict(api, START), settled, api.verifier.status().source]).toEqual(['accepted', true, 'fresh']);
+    expect(api.verifier.settled()).toBeUndefined();
+    expect(verdict(api, START - 1)).toBe('superseded');
+  });
+
+  it('accepts a mark that does not move after 5 s, if it is not older than maxSilenceMs', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    await scene.change('pos');
+    scene.publisher?.close();
+    await scene.time.advance(600_000);
+    const api = scene.process();
+    await scene.time.advance(4_900);
+    expect(verdict(api, START)).toBe('generations_unavailable');
+    await scene.time.advance(400);
+    expect(verdict(api, START)).toBe('accepted');
+    expect(verdict(api, START - 1)).toBe('superseded');
+    await scene.time.advance(310_000);
+    expect([verdict(api, START), api.verifier.status().source]).toEqual(['generations_unavailable', 'silent']);
+  });
+
+  it('refuses when the log was restored and its publisher is away', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    await scene.change('pos');
+    const old = scene.engine.state;
+    await scene.time.advance(2_000_000);
+    await scene.change('pos');
+    scene.publisher?.close();
+    scene.engine.state = old;
+    const api = scene.process();
+    for (let n = 0; n < 20; n++) {
+      await scene.time.advance(1_000);
+      expect(verdict(api, START)).toBe('generations_unavailable');
+    }
+    expect(api.verifier.status()).toMatchObject({ source: 'silent', silentMs: 2_000_000 + 20_000 - 10_000 - 1 });
+    await scene.publish();
+    await scene.time.advance(1_500);
+    expect(verdict(api, START)).toBe('superseded');
+  });
+
+  it('is not ready while a wiped log is written anew, and says so', async () => {
+    const { scene } = await running();
+    scene.link.cut = true;
+    scene.engine.wipe();
+    const api = scene.process();
+    await scene.time.advance(10_000);
+    expect(verdict(api, START)).toBe('generations_unavailable');
+    expect(api.verifier.status()).toMatchObject({
+      source: 'starting',
+      lastError: expect.stringContaining('has no mark'),
+    });
+    scene.engine.state = { entries: [], mark: { epoch: 'x', unit: 1, completeMs: 0, keptMs: 90_000_000 } };
+    await scene.time.advance(10_000);
+    expect(api.verifier.status()).toMatchObject({
+      source: 'starting',
+      lastError: 'the publisher is writing the log anew',
+    });
+    scene.engine.wipe();
+    scene.link.cut = false;
+    await scene.time.advance(7_000);
+    expect(verdict(api, START)).toBe('accepted');
+    expect(verdict(api, START - 1)).toBe('superseded');
+  });
+
+  it('does not accept a dead token from a log that has just gone back', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    const before = scene.engine.state;
+    await scene.time.advance(300);
+    await scene.change('pos');
+    scene.engine.state = before;
+    const api = scene.process();
+    for (let n = 0; n < 30; n++) {
+      await scene.time.advance(100);
+      expect(verdict(api, START)).not.toBe('accepted');
+    }
+    expect(verdict(api, START)).toBe('superseded');
+  });
+});
+
+describe('a process that runs', () => {
+  it('learns of a change at once', async () => {
+    const { scene, api } = await running();
+    await scene.change('pos');
+    expect(verdict(api, scene.record.get('pos')! - 1)).toBe('superseded');
+  });
+
+  it('warns after a minute of silence, and refuses after maxSilenceMs', async () => {
+    const { scene, api } = await running();
+    const generation = scene.record.get('pos')!;
+    scene.link.cut = true;
+    await scene.time.advance(58_000);
+    expect(api.log.lines).toEqual([]);
+    await scene.time.advance(8_000);
+    expect(api.log.lines).toEqual(['warn: the publisher of generations is not heard from']);
+    expect(api.verifier.status().silentMs).toBeGreaterThan(60_000);
+    await scene.time.advance(900_000 - 68_000);
+    expect(verdict(api, generation)).toBe('accepted');
+    await scene.time.advance(3_000);
+    expect([verdict(api, generation), api.verifier.status().source]).toEqual(['generations_unavailable', 'silent']);
+    scene.link.cut = false;
+    await scene.time.advance(2_000);
+    expect(verdict(api, generation)).toBe('accepted');
+    expect(api.log.lines.at(-1)).toBe('info: the publisher of generations is heard from again');
+  });
+
+  it('accepts with a warning past a limit where the mount says so', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    const api = scene.process({ onStale: 'accept' });
+    await scene.time.advance(1_500);
+    scene.link.cut = true;
+    await scene.time.advance(902_000);
+    expect(verdict(api, START)).toBe('accepted');
+    expect(verdict(api, START)).toBe('accepted');
+    expect(api.log.lines.filter((line) => line.includes('out of date'))).toEqual([
+      'warn: generations are out of date, requests are accepted',
+    ]);
+  });
+
+  it('never accepts a token again for a change that was made during an outage', async () => {
+    const { scene, api } = await running();
+    const generation = scene.record.get('pos')!;
+    const verdicts: string[] = [];
+    // Publisher and process both lose the engine.
+    scene.link.cut = api.link.cut = true;
+    await scene.change('pos');
+    for (let n = 0; n < 900; n++) {
+      await scene.time.advance(100);
+      verdicts.push(verdict(api, generation));
+      if (n === 700) api.link.cut = false;
+      if (n === 725) scene.link.cut = false;
+    }
+    const steps = verdicts.filter((one, index) => one !== verdicts[index - 1]);
+    expect(steps).toEqual(['accepted', 'generations_unavailable', 'superseded']);
+  });
+
+  it('goes on after an outage of the log alone', async () => {
+    const { scene, api } = await running();
+    const generation = scene.record.get('pos')!;
+    api.link.cut = true;
+    await scene.time.advance(60_000);
+    expect(api.verifier.status().source).toBe('stale');
+    expect(verdict(api, generation)).toBe('generations_unavailable');
+    api.link.cut = false;
+    await scene.time.advance(17_000);
+    expect(verdict(api, generation)).toBe('accepted');
+    expect(api.log.lines).toEqual(['warn: generations cannot be read', 'info: generations can be read again']);
+  });
+
+  it('keeps what it knows when the log goes back, and learns what is appended after that', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    const before = scene.engine.state;
+    await scene.change('pos');
+    const api = scene.process();
+    await scene.time.advance(1_500);
+    scene.engine.state = before;
+    await scene.change('kiosk');
+    for (let n = 0; n < 20; n++) {
+      await scene.time.advance(100);
+      expect(verdict(api, START - 1)).toBe('superseded');
+    }
+    expect(reasonOf(() => api.verifier.verify('kiosk', { generation: START }))).toBe('superseded');
+  });
+
+  it('refuses after maxSilenceMs what it reads from a demoted primary', async () => {
+    const { scene, api } = await running();
+    const generation = scene.record.get('pos')!;
+    const demoted = scene.engine;
+    const left = scene.process({}, () => demoted);
+    await scene.time.advance(6_000);
+    scene.engine = new Engine();
+    scene.engine.state = demoted.state;
+    await scene.change('pos');
+    await scene.time.advance(6_000);
+    expect([verdict(api, generation), verdict(left, generation)]).toEqual(['superseded', 'accepted']);
+    await scene.time.advance(900_000);
+    expect([verdict(left, generation), left.verifier.status().source]).toEqual(['generations_unavailable', 'silent']);
+    expect(api.verifier.status().source).toBe('fresh');
+  });
+
+  it('counts the age of a mark that moves but lags', async () => {
+    const time = new Scene().time;
+    let lagMs = 0;
+    const source: GenerationSource = {
+      mark: true,
+      reader: () => ({
+        async next(waitMs): Promise<Batch> {
+          if (waitMs > 0) await new Promise<void>((resolve) => time.schedule(resolve, waitMs));
+          const completeMs = time.clock() - lagMs;
+          return { changes: [], end: true, mark: { epoch: 'e', unit: completeMs, completeMs, keptMs: 90_000_000 } };
+        },
+        close() {},
+      }),
+    };
+    const api = startVerifier({ source }, time);
+    await time.advance(10_000);
+    expect(verdict(api, START)).toBe('accepted');
+    for (lagMs = 0; lagMs < 950_000; lagMs += 4_000) await time.advance(5_000);
+    expect([verdict(api, START), api.verifier.status().source]).toEqual(['generations_unavailable', 'silent']);
+  });
+
+  it('refuses a floor in the future until its time has come, and locks nobody out', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    const api = scene.process();
+    await scene.time.advance(1_500);
+    const now = scene.time.clock();
+    await scene.link.source.append!([
+      ['pos', now * 1000],
+      ['pos', now + 30_000],
+    ]);
+    await scene.time.advance(100);
+    expect(verdict(api, now)).toBe('accepted');
+    expect(api.log.lines.filter((line) => line === 'error: a generation in the future is refused')).toHaveLength(2);
+    await scene.time.advance(21_000);
+    expect(verdict(api, now)).toBe('superseded');
+    expect(verdict(api, now + 30_000)).toBe('accepted');
+    await scene.time.advance(120_000);
+    expect(verdict(api, now + 30_000)).toBe('accepted');
+  });
+
+  it('skips an entry that is no change, and applies those after it', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    const api = scene.process();
+    await scene.time.advance(1_500);
+    await scene.link.source.append!([
+      ['pos', 1.5],
+      [7 as never, 7],
+      ['pos', START],
+    ]);
+    await scene.time.advance(100);
+    expect(verdict(api, START - 1)).toBe('superseded');
+    expect(api.log.lines).toEqual(Array(2).fill('error: an entry of the log is not a change, it is skipped'));
+  });
+
+  it('discards the tokens of every client by one change for *', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    const api = scene.process();
+    await scene.time.advance(1_500);
+    await scene.link.source.append!([['*', START + 1]]);
+    await scene.time.advance(100);
+    expect([verdict(api, START), verdict(api, START + 1)]).toEqual(['superseded', 'accepted']);
+    expect(reasonOf(() => api.verifier.verify('kiosk', { generation: START }))).toBe('superseded');
+  });
+
+  it('lets no token of a client called * raise the floors of others', () => {
+    const { verifier } = startVerifier();
+    verifier.verify('*', { generation: START });
+    expect(verifier.verify('pos', { generation: START - HOUR })).toBe(START - HOUR);
+  });
+
+  it('is stale after its clock has stepped back, until the next read', async () => {
+    const { scene, api } = await running();
+    const generation = scene.record.get('pos')!;
+    scene.time.step(-5_000);
+    expect(verdict(api, generation)).toBe('generations_unavailable');
+    await scene.time.advance(6_000);
+    expect(verdict(api, generation)).toBe('accepted');
+  });
+
+  it('is stale after a leap of its clock, until it has read again and the mark has moved', async () => {
+    const { scene, api } = await running();
+    const generation = scene.record.get('pos')!;
+    scene.time.step(70_000);
+    expect(verdict(api, generation)).toBe('generations_unavailable');
+    await scene.time.advance(7_000);
+    expect(verdict(api, generation)).toBe('accepted');
+  });
+
+  it('refuses a log that keeps changes for a shorter time than it needs them', async () => {
+    const scene = new Scene();
+    await scene.publish({ maxTokenAgeMs: HOUR });
+    const api = scene.process();
+    await scene.time.advance(10_000);
+    expect(verdict(api, START)).toBe('generations_unavailable');
+    expect(api.verifier.status()).toMatchObject({
+      source: 'starting',
+      lastError:
+        'the log keeps changes for 120 min, this process needs those of 1441 min: raise maxTokenAgeMs of the publisher',
+    });
+  });
+
+  it('replaces a reader that hangs', async () => {
+    const scene = new Scene();
+    const source = memoryOn(scene.time);
+    let readers = 0;
+    const hanging: GenerationSource = {
+      mark: false,
+      reader: () => (readers++ === 0 ? { next: () => new Promise(() => {}), close() {} } : source.reader()),
+    };
+    await source.append([['pos', START]]);
+    const api = startVerifier({ source: hanging }, scene.time);
+    await scene.time.advance(5_500);
+    expect(verdict(api, START - 1)).toBe('superseded');
+    expect(api.verifier.status()).toMatchObject({ source: 'fresh', failures: 1, reads: 1 });
+  });
+});
+
+describe('a log without a mark', () => {
+  it('is fresh as long as it can be read', async () => {
+    const scene = new Scene();
+    const source = memoryOn(scene.time);
+    const api = startVerifier({ source }, scene.time);
+    await scene.time.advance(0);
+    expect(api.verifier.status()).toEqual({ source: 'fresh', ageMs: 0, floors: 0, reads: 1, failures: 0 });
+    await scene.time.advance(2 * HOUR);
+    expect(verdict(api, START)).toBe('accepted');
+    await source.append([['pos', START + 1]]);
+    await scene.time.advance(0);
+    expect(verdict(api, START)).toBe('superseded');
+  });
+});
+
+describe('close()', () => {
+  it('ends the reads, and closes a source that belongs to the verifier', async () => {
+    const scene = new Scene();
+    const source = memoryOn(scene.time);
+    const api = startVerifier({ source, ownsSource: true }, scene.time);
+    await scene.time.advance(0);
+    await api.verifier.close();
+    await scene.time.advance(HOUR);
+    expect(scene.time.pending).toBe(0);
+    expect(source.closed).toBe(true);
+  });
+
+  it('leaves a source of the caller open', async () => {
+    const scene = new Scene();
+    const source = memoryOn(scene.time);
+    const { verifier } = startVerifier({ source }, scene.time);
+    await verifier.close();
+    expect(source.closed).toBe(false);
+  });
+});
