@@ -115,6 +115,21 @@ describe('a process that starts', () => {
   });
 });
 
+describe('a process that waits for a mark that moves', () => {
+  it('is not satisfied by one that went back', async () => {
+    const scene = new Scene();
+    await scene.publish();
+    const before = scene.engine.state;
+    await scene.time.advance(3_000);
+    scene.publisher?.close();
+    const api = scene.process();
+    await scene.time.advance(1_000);
+    scene.engine.state = before;
+    await scene.time.advance(1_000);
+    expect([verdict(api, START), api.verifier.status().source]).toEqual(['generations_unavailable', 'starting']);
+  });
+});
+
 describe('a process that runs', () => {
   it('learns of a change at once', async () => {
     const { scene, api } = await running();

@@ -1,5 +1,5 @@
-import { keycloakChanges } from '../../src/generation';
-import type { KeycloakChangesOptions } from '../../src/generation';
+import { keycloakChanges } from '../../src/generation/bridge/keycloak';
+import type { KeycloakChangesOptions } from '../../src/generation/bridge/keycloak';
 import { event, fakeKeycloak, NOW_MS, REALM } from '../support/fake-keycloak';
 
 it.each([
@@ -60,8 +60,46 @@ it('knows the client id of a client that was deleted, as long as it has seen it 
     event('DELETE', 'clients/u-2', 3),
     event('DELETE', 'clients/u-3', 4),
   );
-  const { changes } = await feed.read(later);
+  const { changes, problems } = await feed.read(later);
   expect(changes.map(({ clientId }) => clientId)).toEqual(['till-1', 'till-2']);
+  expect(problems).toEqual(['Keycloak no longer knows the client "u-3", and its events do not name it']);
+});
+
+it('names a client that was created and deleted while nobody was reading, where the realm saves representations', async () => {
+  const server = fakeKeycloak();
+  server.events.push(event('CREATE', 'clients/u-2', 1, 'till-2'), event('DELETE', 'clients/u-2', 2));
+  const { changes, problems } = await keycloakChanges(server.options).read(undefined);
+  expect([changes, problems]).toEqual([[{ clientId: 'till-2', changedAtMs: NOW_MS + 2 }], []]);
+});
+
+it('reports a change for both ids of a client that was renamed, and for the new one after that', async () => {
+  const server = fakeKeycloak();
+  const feed = keycloakChanges(server.options);
+  const { cursor } = await feed.read(undefined);
+  server.clients.set('u-1', 'till-one');
+  server.events.push(event('UPDATE', 'clients/u-1', 1));
+  const renamed = await feed.read(cursor);
+  expect(renamed.changes.map(({ clientId }) => clientId)).toEqual(['till-1', 'till-one']);
+  server.events.push(event('ACTION', 'clients/u-1/client-secret', 2));
+  const saved = JSON.parse(JSON.stringify(renamed.cursor)) as typeof cursor;
+  const later = await keycloakChanges(server.options).read(saved);
+  expect(later.changes.map(({ clientId }) => clientId)).toEqual(['till-one']);
+});
+
+it('rejects when the realm saves no admin events', async () => {
+  const server = fakeKeycloak();
+  server.replaced.set('/events/config', { adminEventsEnabled: false });
+  await expect(keycloakChanges(server.options).read(undefined)).rejects.toThrow('the realm saves no admin events');
+});
+
+it('returns the same cursor while there is nothing new', async () => {
+  const server = fakeKeycloak();
+  const feed = keycloakChanges(server.options);
+  server.events.push(event('ACTION', 'clients/u-1/client-secret'));
+  const { cursor } = await feed.read(undefined);
+  const next = await feed.read(cursor);
+  expect([next.changes, next.cursor]).toEqual([[], cursor]);
+  expect(next.cursor).toBe(cursor);
 });
 
 it('reads a day back without a cursor, or as far as it is told', async () => {
@@ -96,22 +134,23 @@ it('says which roles are missing', async () => {
   await feed.read(undefined);
   server.status = 403;
   await expect(feed.read(undefined)).rejects.toThrow(
-    'clients: responded with 403: the service account needs the roles view-events and view-clients of realm-management',
+    'events/config: responded with 403: the service account needs the roles view-events and view-clients of realm-management',
   );
 });
 
 it('asks the realm of its URL, also with a slash at its end', async () => {
   const server = fakeKeycloak();
   await keycloakChanges({ ...server.options, url: `${REALM}/` }).read(undefined);
-  const [token, clients, events] = server.sent;
+  const [token, config, clients, events] = server.sent;
   expect([token?.method, await token?.text()]).toEqual(['POST', 'grant_type=client_credentials']);
   expect(server.sent.map(({ url }) => url)).toEqual([
     `${REALM}/protocol/openid-connect/token`,
+    'https://login.test/admin/realms/shop/events/config',
     'https://login.test/admin/realms/shop/clients?first=0&max=100',
     `https://login.test/admin/realms/shop/admin-events?dateFrom=${NOW_MS - 86_460_000}&first=0&max=100`,
   ]);
-  expect(server.sent.map(({ redirect }) => redirect)).toEqual(['error', 'error', 'error']);
-  for (const request of [clients, events]) expect(request?.headers.get('authorization')).toBe('Bearer at-1');
+  expect(server.sent.map(({ redirect }) => redirect)).toEqual(['error', 'error', 'error', 'error']);
+  for (const request of [config, clients, events]) expect(request?.headers.get('authorization')).toBe('Bearer at-1');
 });
 
 it('gets a new token after half of its life, and after one that was refused', async () => {
@@ -127,7 +166,7 @@ it('gets a new token after half of its life, and after one that was refused', as
   await feed.read(cursor);
   expect(tokens()).toBe(2);
   server.status = 401;
-  await expect(feed.read(cursor)).rejects.toThrow('admin-events: responded with 401: check client id and secret');
+  await expect(feed.read(cursor)).rejects.toThrow('events/config: responded with 401: check client id and secret');
   server.status = 200;
   await feed.read(cursor);
   expect(tokens()).toBe(3);
@@ -146,7 +185,7 @@ it('asks for another page after a full one only', async () => {
   expect(await pagesOf()).toBe(2);
 });
 
-it('asks for a client that it does not know, once, and ignores one that is gone', async () => {
+it('asks for a client that was updated, and ignores one that is gone', async () => {
   const server = fakeKeycloak();
   const feed = keycloakChanges(server.options);
   const { cursor } = await feed.read(undefined);
@@ -156,9 +195,11 @@ it('asks for a client that it does not know, once, and ignores one that is gone'
   const { changes, cursor: later } = await feed.read(cursor);
   expect(changes.map(({ clientId }) => clientId)).toEqual(['till-2', 'till-2']);
   expect(later.clients).toEqual({ 'u-1': 'till-1', 'u-2': 'till-2' });
+  // Each update may have renamed it.
   expect(server.asked.filter((each) => each.includes('/clients/'))).toEqual([
-    '/admin/realms/shop/clients/constructorBearer at-1',
     '/admin/realms/shop/clients/u-2Bearer at-1',
+    '/admin/realms/shop/clients/u-2Bearer at-1',
+    '/admin/realms/shop/clients/constructorBearer at-1',
   ]);
 });
 

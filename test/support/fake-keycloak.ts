@@ -1,4 +1,4 @@
-import type { KeycloakChangesOptions } from '../../src/generation';
+import type { KeycloakChangesOptions } from '../../src/generation/bridge/keycloak';
 
 /** Time of the clock. */
 export const NOW_MS = 1_800_000_000_000;
@@ -11,6 +11,7 @@ interface AdminEvent {
   readonly time: number;
   readonly operationType: string;
   readonly resourcePath: string;
+  readonly representation?: string;
 }
 
 /** A Keycloak whose admin API a test fills, with a record of the paths that were asked for. */
@@ -46,6 +47,7 @@ export function fakeKeycloak(): {
     }
     if (server.status !== 200) return new Response('secret details', { status: server.status });
     if (pathname.endsWith('/token')) return Response.json({ access_token: 'at-1', expires_in: 60 });
+    if (pathname.endsWith('/events/config')) return Response.json({ adminEventsEnabled: true });
     const rows = [...clients].map(([id, clientId]) => ({ id, clientId }));
     if (pathname.endsWith('/clients')) return page(rows, searchParams);
     if (pathname.endsWith('/admin-events')) {
@@ -64,6 +66,7 @@ export function fakeKeycloak(): {
 
 let serial = 0;
 /** An event of a path, some ms after `NOW_MS`. */
-export const event = (operationType: string, resourcePath: string, at = 0): AdminEvent => {
-  return { id: `e-${serial++}`, time: NOW_MS + at, operationType, resourcePath };
+export const event = (operationType: string, resourcePath: string, at = 0, clientId?: string): AdminEvent => {
+  const representation = clientId === undefined ? {} : { representation: JSON.stringify({ clientId }) };
+  return { id: `e-${serial++}`, time: NOW_MS + at, operationType, resourcePath, ...representation };
 };

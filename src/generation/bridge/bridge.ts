@@ -1,9 +1,13 @@
-import { backOffMs, systemClock, systemSchedule, withTimeLimit } from '../../core/clock';
+import { backOffMs, systemClock, systemSchedule } from '../../core/clock';
 import type { Timer } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
 import { consoleLogger } from '../../core/logger';
-import { describeFailure, noResponse } from '../source-error';
-import type { GenerationSource } from '../source';
+import { readOptions } from '../../core/options';
+import { KEPT_LONGER_MS } from '../floors';
+import { requireChange } from '../generation';
+import type { Change, GenerationSource } from '../log';
+import { startPublisher } from '../publisher';
+import { describeFailure } from '../source-error';
 
 /** A change of a client credential that discards the tokens issued before. */
 export interface CredentialChange {
@@ -18,20 +22,24 @@ export interface ChangeFeed<Cursor> {
    * Resolves with the changes since `cursor`, or with all that the server still knows without one, and with the cursor to
    * continue from. May repeat changes, must not leave one out. Rejects when it cannot tell.
    */
-  read(cursor: Cursor | undefined): Promise<{ readonly changes: readonly CredentialChange[]; readonly cursor: Cursor }>;
+  read(cursor: Cursor | undefined): Promise<{
+    readonly changes: readonly CredentialChange[];
+    readonly cursor: Cursor;
+    /** What the server reported and cannot be published, for the log. */
+    readonly problems?: readonly string[];
+  }>;
 }
 
-/** What a bridge keeps, so that it continues where it stopped. */
+/** What a bridge keeps, so that it continues where it stopped: the cursor, and its record of changes. */
 export interface BridgeState<Cursor> {
   readonly cursor: Cursor;
-  /** The sentinel of the source after the last change; lower in the source means that it has lost floors. */
-  readonly sentinel?: number | undefined;
+  readonly changes: readonly Change[];
 }
 
 /** Options of a bridge. */
 export interface BridgeOptions<Cursor> extends Pick<Dependencies, 'logger' | 'clock' | 'schedule' | 'random'> {
   readonly feed: ChangeFeed<Cursor>;
-  /** Where floors are published; needs `publish`. */
+  /** The log in which changes are published; the bridge is its only publisher. */
   readonly source: GenerationSource;
   /** Loads and saves the state, durably. */
   readonly state: {
@@ -40,6 +48,8 @@ export interface BridgeOptions<Cursor> extends Pick<Dependencies, 'logger' | 'cl
   };
   /** Pause between reads of the feed, in ms. Default 1000. */
   readonly pollMs?: number | undefined;
+  /** Longest token age (`maxTokenAgeSeconds`) of the gates that read, in ms. Default 86400000. */
+  readonly maxTokenAgeMs?: number | undefined;
 }
 
 /** A running bridge. */
@@ -48,8 +58,10 @@ export interface Bridge {
   ready(): Promise<void>;
   status(): {
     readonly state: 'starting' | 'following' | 'failing';
-    /** Floors published so far. */
+    /** Changes published so far. */
     readonly published: number;
+    /** Changes that are not in the log yet. */
+    readonly pending: number;
     /** Milliseconds since the feed was last read completely. */
     readonly ageMs?: number;
     readonly lastError?: string;
@@ -57,25 +69,30 @@ export interface Bridge {
   close(): void;
 }
 
-const TIMEOUT_MS = 5_000;
+const NAMES = ['feed', 'source', 'state', 'pollMs', 'maxTokenAgeMs', 'logger', 'clock', 'schedule', 'random'] as const;
 const PAUSES = { firstMs: 1_000, longestMs: 30_000 };
+const DAY_MS = 86_400_000;
 
 /**
- * Publishes each change that a feed reports as a floor: tokens issued up to the change are refused, `iat` included.
- * Every change is published at least once; the position is saved after that, so a restart repeats and loses none. Also
- * keeps the sentinel of the source, whose only publisher it must be: a source that lost floors gets all of them again.
+ * Publishes each change that a feed reports: tokens issued up to the change are refused, `iat` included. A change is saved
+ * before it is published, so no restart and no wiped log loses one, also of a client that was deleted since.
  *
- * @throws TypeError when the source cannot be published to
+ * @throws TypeError when an option is wrong
  */
 export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
-  const { feed, source, state, pollMs = 1_000, logger = consoleLogger } = options;
-  const { clock = systemClock, schedule = systemSchedule, random = Math.random } = options;
-  if (!source.publish)
-    throw new TypeError('startBridge(): option "source" can only be read, expected one with publish()');
-  const publish = source.publish.bind(source);
-  const { sentinel } = source;
-  let position: BridgeState<Cursor> | undefined;
-  let loaded = false;
+  const given = readOptions('startBridge', options, NAMES);
+  const { feed, source, state, logger = consoleLogger } = options;
+  if (typeof feed?.read !== 'function') given.refuse('feed', 'a feed of changes, such as keycloakChanges()');
+  if (typeof state?.load !== 'function' || typeof state.save !== 'function') given.refuse('state', '{ load, save }');
+  if (typeof source?.append !== 'function') given.refuse('source', 'a generation source with append()');
+  const pollMs = given.number('pollMs', 1_000, { unit: 'ms', min: 1 });
+  const maxTokenAgeMs = given.number('maxTokenAgeMs', DAY_MS, { unit: 'ms', min: 1_000, integer: true });
+  const clock = given.callable('clock', systemClock);
+  const schedule = given.callable('schedule', systemSchedule);
+  const random = given.callable('random', Math.random);
+  const record = new Map<string, number>();
+  let cursor: Cursor | undefined;
+  let publisher: ReturnType<typeof startPublisher> | undefined;
   let published = 0;
   let failures = 0;
   let lastReadMs: number | undefined;
@@ -85,27 +102,51 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   let markReady: () => void = () => undefined;
   const ready = new Promise<void>((resolve) => (markReady = resolve));
 
-  const limited = <Value>(work: Promise<Value>): Promise<Value> =>
-    withTimeLimit(work, TIMEOUT_MS, schedule, noResponse);
+  /** The record comes first: the publisher begins with it. */
+  async function open(): Promise<ReturnType<typeof startPublisher>> {
+    const saved = await state.load();
+    cursor = saved?.cursor;
+    for (const [clientId, generation] of saved?.changes ?? []) record.set(clientId, generation);
+    return startPublisher({ source, changes: () => record, maxTokenAgeMs, clock, schedule, random, logger });
+  }
 
   async function follow(): Promise<void> {
-    if (!loaded) position = await state.load();
-    loaded = true;
-    const found = sentinel && (await limited(sentinel.read()));
-    const isComplete = !sentinel || (found !== undefined && found >= (position?.sentinel ?? 0));
-    if (!isComplete && position)
-      logger.warn({}, 'the source has lost generations, all known changes are published again');
-    const { changes, cursor } = await feed.read(isComplete ? position?.cursor : undefined);
-    for (const { clientId, changedAtMs } of changes) {
-      await limited(publish(clientId, changedAtMs + 1));
-      published++;
-      logger.info({ clientId, changedAtMs }, 'published: tokens issued before the change are refused');
+    publisher ??= await open();
+    const found = await feed.read(cursor);
+    for (const detail of found.problems ?? []) logger.warn({ detail }, 'a change of a credential cannot be published');
+    const changes = found.changes.flatMap(toChange).filter(([id, generation]) => generation > (record.get(id) ?? -1));
+    for (const [clientId, generation] of changes) {
+      record.set(clientId, Math.max(generation, record.get(clientId) ?? 0));
     }
-    const next = Math.max((found ?? 0) + 1, (position?.sentinel ?? 0) + 1, clock());
-    if (sentinel) await limited(sentinel.write(next));
-    const isNew = position === undefined || changes.length > 0 || !isComplete;
-    position = { cursor, sentinel: isNew ? next : position?.sentinel };
-    if (isNew) await state.save(position);
+    if (found.cursor !== cursor) {
+      forget();
+      await state.save({ cursor: found.cursor, changes: [...record] });
+    }
+    ({ cursor } = found);
+    const outcomes = await Promise.all(changes.map(([id, generation]) => publisher?.publish(id, generation)));
+    published += changes.length;
+    for (const [index, [clientId, generation]] of changes.entries()) {
+      const fields = { clientId, changedAtMs: generation - 1, published: outcomes[index] };
+      logger.info(fields, 'published: tokens issued before the change are refused');
+    }
+  }
+
+  /** A change that cannot be published is told, and must not stop the others. */
+  function toChange({ clientId, changedAtMs }: CredentialChange): Change[] {
+    // Issue times are whole seconds or ms: a token of the same instant dies too.
+    const change = [clientId, changedAtMs + 1] as const;
+    try {
+      requireChange(change, clock());
+      return [change];
+    } catch (error) {
+      logger.warn({ detail: (error as Error).message }, 'a change of a credential cannot be published');
+      return [];
+    }
+  }
+
+  function forget(): void {
+    const oldestMs = clock() - maxTokenAgeMs - KEPT_LONGER_MS;
+    for (const [clientId, generation] of record) if (generation < oldestMs) record.delete(clientId);
   }
 
   async function poll(): Promise<void> {
@@ -113,29 +154,38 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
       await follow();
       if (failures > 0 || lastReadMs === undefined) logger.info({ published }, 'following the changes of credentials');
       [failures, lastError, lastReadMs] = [0, undefined, clock()];
-      markReady();
+      if (!publisher || publisher.status().state !== 'starting') markReady();
+      else void publisher.ready().then(markReady);
     } catch (error) {
       lastError = describeFailure(error);
       // Once per outage: it can last a night.
-      if (++failures === 1)
+      if (++failures === 1) {
         logger.warn({ detail: lastError }, 'changes of credentials cannot be followed, it is retried');
+      }
     }
-    if (closed) return;
+    if (closed) return publisher?.close();
     timer = schedule(() => void poll(), failures > 0 ? backOffMs(failures, PAUSES, random) : pollMs);
   }
 
   void poll();
   return {
     ready: () => ready,
-    status: () => ({
-      state: failures > 0 ? 'failing' : lastReadMs === undefined ? 'starting' : 'following',
-      published,
-      ...(lastReadMs !== undefined && { ageMs: clock() - lastReadMs }),
-      ...(lastError !== undefined && { lastError }),
-    }),
+    status() {
+      const log = publisher?.status();
+      const isFailing = failures > 0 || log?.state === 'failing';
+      const error = lastError ?? log?.lastError;
+      return {
+        state: isFailing ? 'failing' : lastReadMs === undefined || log?.state === 'starting' ? 'starting' : 'following',
+        published,
+        pending: log?.pending ?? 0,
+        ...(lastReadMs !== undefined && { ageMs: clock() - lastReadMs }),
+        ...(error !== undefined && { lastError: error }),
+      };
+    },
     close() {
       closed = true;
       timer?.cancel();
+      publisher?.close();
     },
   };
 }

@@ -40,7 +40,8 @@ const OVERLAP_MS = 60_000;
 /**
  * Reads the admin events of a Keycloak realm: clients that were updated or deleted, whose secret was regenerated, or
  * that lost a client scope. Roles that a service account loses are not among them. The realm must save admin events
- * (Realm settings, Events). Tested with Keycloak 26.
+ * (Realm settings, Events); with their representations, also clients are known that were created and deleted while
+ * nobody was reading. Tested with Keycloak 26.
  *
  * @throws TypeError when an option is wrong
  */
@@ -96,35 +97,67 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
     }
   }
 
+  /** The client id after an event: what the event says, or else Keycloak. Any update may have changed it. */
+  async function nameNow(
+    event: Readonly<Record<string, unknown>>,
+    internalId: string,
+    known: string | undefined,
+  ): Promise<string | undefined> {
+    const isOfClient = event['resourcePath'] === `clients/${internalId}`;
+    const said = isOfClient ? clientIdIn(event['representation']) : undefined;
+    if (said !== undefined) return said;
+    if (known !== undefined && !(isOfClient && event['operationType'] === 'UPDATE')) return known;
+    const client = await get(`clients/${encodeURIComponent(internalId)}`);
+    return idsOf(client)[0]?.[1];
+  }
+
   async function allClients(): Promise<Record<string, string>> {
     return Object.fromEntries((await pages('clients')).flatMap(idsOf));
   }
 
+  /** Without them there is nothing to follow, and every read would look complete. */
+  async function requireAdminEvents(): Promise<void> {
+    const config = await get('events/config');
+    if (ownValue(config, 'adminEventsEnabled') === true) return;
+    throw new SourceError(
+      'the realm saves no admin events: switch them on in Realm settings, Events, Admin events settings',
+    );
+  }
+
   return {
     async read(cursor) {
+      await requireAdminEvents();
       const clients: Record<string, string> = { ...(cursor ? cursor.clients : await allClients()) };
       let sinceMs = cursor?.sinceMs ?? clock() - horizonMs;
       const events = await pages('admin-events', `dateFrom=${sinceMs - OVERLAP_MS}&`);
       const changes: CredentialChange[] = [];
+      const problems: string[] = [];
       const seen = new Set(cursor?.seen);
       const repeated: string[] = [];
-      for (const event of events) {
+      for (const event of events.reverse()) {
         const { id, time, resourcePath } = event;
         const internalId = /^clients\/([^/]+)/.exec(String(resourcePath))?.[1];
         if (typeof id !== 'string' || typeof time !== 'number' || internalId === undefined) continue;
-        if (!Object.hasOwn(clients, internalId)) {
-          const client = await get(`clients/${encodeURIComponent(internalId)}`);
-          Object.assign(clients, Object.fromEntries(idsOf(client)));
-        }
-        const changed = ownValue(clients, internalId) as string | undefined;
         repeated.push(id);
-        if (changed !== undefined && discardsTokens(event) && !seen.has(id)) {
-          changes.push({ clientId: changed, changedAtMs: time });
-        }
         sinceMs = Math.max(sinceMs, time);
+        if (seen.has(id)) continue;
+        const before = ownValue(clients, internalId) as string | undefined;
+        const after = (await nameNow(event, internalId, before)) ?? before;
+        if (after !== undefined) clients[internalId] = after;
+        if (!discardsTokens(event)) continue;
+        // A client that was renamed has tokens under both ids.
+        for (const clientId of new Set([before, after])) {
+          if (clientId !== undefined) changes.push({ clientId, changedAtMs: time });
+        }
+        if (after === undefined)
+          problems.push(
+            `Keycloak no longer knows the client ${JSON.stringify(internalId)}, and its events do not name it`,
+          );
       }
+      // The same object tells that there is nothing to save.
+      if (cursor && repeated.every((id) => seen.has(id))) return { changes, problems, cursor };
       changes.sort((a, b) => a.changedAtMs - b.changedAtMs);
-      return { changes, cursor: { sinceMs, clients, seen: repeated } };
+      return { changes, problems, cursor: { sinceMs, clients, seen: repeated } };
     },
   };
 }
@@ -133,6 +166,17 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
 function discardsTokens({ operationType, resourcePath }: Readonly<Record<string, unknown>>): boolean {
   if (operationType === 'UPDATE' || operationType === 'DELETE') return true;
   return operationType === 'ACTION' && String(resourcePath).includes('/client-secret');
+}
+
+/** The client id in the representation of an event, which the realm may or may not save. */
+function clientIdIn(representation: unknown): string | undefined {
+  if (typeof representation !== 'string') return undefined;
+  try {
+    const clientId = ownValue(JSON.parse(representation), 'clientId');
+    return typeof clientId === 'string' ? clientId : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function idsOf(client: unknown): [string, string][] {
