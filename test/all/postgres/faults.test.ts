@@ -1,0 +1,199 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { Change, GenerationSource } from '../../../src/generation/log';
+import { startPublisher } from '../../../src/generation/publisher';
+import { eventually } from '../support/eventually';
+import { startPostgres } from '../support/postgres-server';
+import type { PostgresServer } from '../support/postgres-server';
+import { startTcpProxy } from '../support/tcp-proxy';
+import type { TcpProxy } from '../support/tcp-proxy';
+import { recordingLogger } from '../../support/log';
+import { openSource, readAll, readToEnd, startVerifier, verdict } from './fixtures';
+import type { OpenSource } from './fixtures';
+
+const NOW = Date.now();
+
+let server: PostgresServer;
+let wire: TcpProxy;
+/** Through the wire, as a process elsewhere. */
+let far: OpenSource;
+/** Directly. */
+let near: OpenSource;
+let tests = 0;
+let table: string;
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+
+beforeEach(async () => {
+  wire = await startTcpProxy(server.port);
+  table = `log_${++tests}`;
+  const throughWire = `postgres://postgres@127.0.0.1:${wire.port}/postgres`;
+  far = openSource({ connectionString: throughWire, application_name: 'far' }, { table, timeoutMs: 500 });
+  near = openSource({ connectionString: server.url }, { table });
+});
+
+afterEach(async () => {
+  await Promise.all([far.close(), near.close()]);
+  await wire.close();
+});
+
+afterAll(() => server.stop());
+
+/** A publisher with a record of its own. */
+function publishTo(source: GenerationSource, record = new Map<string, number>()) {
+  const publisher = startPublisher({ source, changes: () => record, timeoutMs: 1_000, logger: recordingLogger() });
+  return {
+    ...publisher,
+    record,
+    change(clientId: string): Promise<boolean> {
+      const generation = Math.max(Date.now(), (record.get(clientId) ?? 0) + 1);
+      record.set(clientId, generation);
+      return publisher.publish(clientId, generation);
+    },
+  };
+}
+
+describe('a server that is killed and started again', () => {
+  it('costs a reader what moved', async () => {
+    const changes = Array.from({ length: 100 }, (_, index): Change => [`client-${index}`, NOW]);
+    await near.source.append(changes);
+    const reader = near.source.reader();
+    await readToEnd(reader);
+    await server.kill();
+    await expect(reader.next(0)).rejects.toThrow(/^PostgreSQL: /);
+    await expect(reader.next(0)).rejects.toThrow(/^PostgreSQL: /);
+    await server.start();
+    await near.source.append([['pos', NOW]]);
+    expect((await readToEnd(reader)).changes).toEqual([['pos', NOW]]);
+  });
+});
+
+describe('a half-open connection', () => {
+  it('is noticed by the reader, which goes on with another one', async () => {
+    await near.source.append([['pos', NOW]]);
+    const reader = far.source.reader();
+    await readToEnd(reader);
+    wire.freeze();
+    await expect(reader.next(50)).rejects.toThrow('PostgreSQL: no response within 500 ms');
+    await near.source.append([['kiosk', NOW]]);
+    wire.thaw();
+    const batch = await eventually('a read', () => readToEnd(reader).catch(() => undefined));
+    expect(batch.changes).toEqual([['kiosk', NOW]]);
+  });
+
+  it('does not keep its place in the pool', async () => {
+    await readAll(far);
+    wire.freeze();
+    const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => far.source.append([['pos', NOW]])));
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    await eventually('an empty pool', () => far.pool.totalCount === far.pool.idleCount);
+    wire.thaw();
+    await eventually('an append', () =>
+      far.source.append([['pos', NOW]]).then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+});
+
+it('a server that dies while a connection opens, and says so in one packet, ends no process', async () => {
+  const message = (type: string, body: Buffer): Buffer => {
+    const head = Buffer.alloc(5);
+    head.write(type);
+    head.writeInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, body]);
+  };
+  const died = 'SFATAL\0C57P01\0Mterminating connection due to unexpected postmaster exit\0\0';
+  const packet = [message('R', Buffer.alloc(4)), message('Z', Buffer.from('I')), message('E', Buffer.from(died))];
+  const dying = createServer((socket) => {
+    socket.once('data', () => socket.end(Buffer.concat(packet)));
+    socket.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => dying.listen(0, '127.0.0.1', resolve));
+  const { port } = dying.address() as AddressInfo;
+  const opened = openSource({ connectionString: `postgres://postgres@127.0.0.1:${port}/postgres` });
+  await expect(readAll(opened)).rejects.toThrow(/^PostgreSQL: /);
+  await opened.close();
+  await new Promise((resolve) => dying.close(resolve));
+});
+
+describe('a publisher whose link to the log is cut', () => {
+  it('says so, and every process refuses when it was not heard from for too long', async () => {
+    const publisher = publishTo(far.source);
+    expect(await publisher.change('pos')).toBe(true);
+    const old = publisher.record.get('pos') as number;
+    const verifier = startVerifier(near.source, { pollMs: 50, maxSilenceMs: 3_000 });
+    await verifier.ready();
+    expect(verdict(verifier, 'pos', old)).toBe('admitted');
+    wire.freeze();
+    expect(await publisher.change('pos')).toBe(false);
+    expect(publisher.status().pending).toBe(1);
+    await eventually('silence', () => verdict(verifier, 'pos', old) === 'generations_unavailable');
+    expect(verifier.status().source).toBe('silent');
+    // A process that starts knows the time of the mark.
+    const cold = startVerifier(near.source, { pollMs: 50, maxSilenceMs: 3_000, skewMs: 0 });
+    await cold.settled();
+    expect(verdict(cold, 'pos', old)).toBe('generations_unavailable');
+    wire.thaw();
+    await eventually('the change', () => verdict(verifier, 'pos', old) === 'superseded');
+    expect(verdict(verifier, 'pos', publisher.record.get('pos') as number)).toBe('admitted');
+    expect(publisher.status().pending).toBe(0);
+    await Promise.all([verifier.close(), cold.close()]);
+    publisher.close();
+  });
+});
+
+describe('a log that is restored from an older dump', () => {
+  it.each(['while the publisher runs', 'while it is away'])('gets back what it lost: %s', async (when) => {
+    let publisher = publishTo(near.source);
+    await publisher.change('before');
+    const dump = await server.tool('pg_dump', ['--clean', '--if-exists']);
+    const lost = Array.from({ length: 12 }, (_, index) => `lost-${index}`);
+    expect(await Promise.all(lost.map((clientId) => publisher.change(clientId)))).toEqual(lost.map(() => true));
+    const reader = near.source.reader();
+    await readToEnd(reader);
+    const { record } = publisher;
+    if (when === 'while it is away') publisher.close();
+    await server.tool('psql', ['-q', '-1', '-v', 'ON_ERROR_STOP=1'], dump);
+    if (when === 'while it is away') {
+      expect(new Map(await readAll(near)).has('lost-0')).toBe(false);
+      const silent = startVerifier(near.source, { pollMs: 50, maxSilenceMs: 1, skewMs: 0 });
+      await silent.settled();
+      expect(verdict(silent, 'before', Date.now())).toBe('generations_unavailable');
+      await silent.close();
+      publisher = publishTo(near.source, record);
+    }
+    await publisher.change('after');
+    const isBack = async () => new Map(await readAll(near)).size === record.size;
+    await eventually('every change', () => isBack().catch(() => false));
+    expect(new Map(await readAll(near))).toEqual(record);
+    const known = new Map<string, number>();
+    await eventually('the same for the reader', async () => {
+      const { changes } = await readToEnd(reader).catch(() => ({ changes: [] }));
+      for (const change of changes) known.set(...change);
+      return known.has('after');
+    });
+    publisher.close();
+  });
+});
+
+describe('two logs in one history', () => {
+  it('a row that has the position of another one that was lost is read', async () => {
+    await near.source.append([['pos', NOW]]);
+    const reader = near.source.reader();
+    await near.source.append([['lost', NOW]]);
+    await readToEnd(reader);
+    // What a restored file system does: the row and the step of the sequence are gone.
+    await near.pool.query(`DELETE FROM ${table} WHERE client_id = 'lost'; SELECT setval('${table}_position', 1)`);
+    await near.source.append([['new', NOW]]);
+    const { rows } = await near.pool.query(`SELECT position FROM ${table} WHERE client_id = 'new'`);
+    expect(rows).toEqual([{ position: '2' }]);
+    expect((await readToEnd(reader)).changes).toEqual([
+      ['pos', NOW],
+      ['new', NOW],
+    ]);
+  });
+});
