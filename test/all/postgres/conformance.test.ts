@@ -22,19 +22,16 @@ afterAll(async () => {
   await stopServer();
 });
 
-/** A schema for every case, so that a server that was given is left as it was. */
-function create(): Promise<GenerationSourceFixture> {
-  const schema = `tillgate_case_${process.pid}_${++fixtures}`;
-  const table = `${schema}.log`;
-  const created = admin.query(`CREATE SCHEMA ${schema}`);
-  const open = (): OpenSource =>
-    openSource(
-      { connectionString: url, application_name: schema, connectionTimeoutMillis: 10_000 },
-      { table, timeoutMs: 10_000 },
-    );
+/** A schema for every case, so that a server that was given is left as it was. Names are quoted, so capitals count. */
+async function create(): Promise<GenerationSourceFixture> {
+  const schema = `Tillgate_${process.pid}_${++fixtures}`;
+  const table = `"${schema}"."Log"`;
+  await admin.query(`CREATE SCHEMA "${schema}"`);
+  const config = { connectionString: url, application_name: schema, connectionTimeoutMillis: 10_000 };
+  const open = (): OpenSource => openSource(config, { table: `${schema}.Log`, timeoutMs: 10_000 });
   const own = open();
   const opened = [own];
-  return created.then(() => ({
+  return {
     source: own.source,
     another: () => {
       const other = open();
@@ -48,18 +45,18 @@ function create(): Promise<GenerationSourceFixture> {
       await admin.query(`TRUNCATE ${table} RESTART IDENTITY`);
     },
     async snapshot() {
-      await admin.query(`CREATE TABLE ${schema}.copy AS SELECT * FROM ${table}`);
-      const { rows } = await admin.query<{ last_value: string }>(`SELECT last_value FROM ${table}_position`);
+      await admin.query(`CREATE TABLE "${schema}".copy AS SELECT * FROM ${table}`);
+      const { rows } = await admin.query<{ last: string }>(`SELECT last_value AS last FROM "${schema}"."Log_position"`);
       return async () => {
-        await admin.query(`BEGIN; TRUNCATE ${table}; INSERT INTO ${table} SELECT * FROM ${schema}.copy;
-          SELECT setval('${table}_position', ${rows[0]?.last_value}); COMMIT`);
+        await admin.query(`TRUNCATE ${table}; INSERT INTO ${table} SELECT * FROM "${schema}".copy;
+          SELECT setval('"${schema}"."Log_position"', ${rows[0]?.last})`);
       };
     },
     async close() {
       await Promise.all(opened.map((one) => one.close()));
-      await admin.query(`DROP SCHEMA ${schema} CASCADE`);
+      await admin.query(`DROP SCHEMA "${schema}" CASCADE`);
     },
-  }));
+  };
 }
 
 describe('postgresGenerations against a real server', () => {

@@ -1,14 +1,13 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import type { Change, GenerationSource } from '../../../src/generation/log';
-import { startPublisher } from '../../../src/generation/publisher';
+import type { Change } from '../../../src/generation/log';
+import { startAuthorizationServer, startProcess, untilCurrent, verdict } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';
 import type { PostgresServer } from '../support/postgres-server';
 import { startTcpProxy } from '../support/tcp-proxy';
 import type { TcpProxy } from '../support/tcp-proxy';
-import { recordingLogger } from '../../support/log';
-import { openSource, readAll, readToEnd, startVerifier, verdict } from './fixtures';
+import { openSource, readAll, readToEnd } from './fixtures';
 import type { OpenSource } from './fixtures';
 
 const NOW = Date.now();
@@ -40,20 +39,6 @@ afterEach(async () => {
 });
 
 afterAll(() => server.stop());
-
-/** A publisher with a record of its own. */
-function publishTo(source: GenerationSource, record = new Map<string, number>()) {
-  const publisher = startPublisher({ source, changes: () => record, timeoutMs: 1_000, logger: recordingLogger() });
-  return {
-    ...publisher,
-    record,
-    change(clientId: string): Promise<boolean> {
-      const generation = Math.max(Date.now(), (record.get(clientId) ?? 0) + 1);
-      record.set(clientId, generation);
-      return publisher.publish(clientId, generation);
-    },
-  };
-}
 
 describe('a server that is killed and started again', () => {
   it('costs a reader what moved', async () => {
@@ -122,25 +107,26 @@ it('a server that dies while a connection opens, and says so in one packet, ends
 
 describe('a publisher whose link to the log is cut', () => {
   it('says so, and every process refuses when it was not heard from for too long', async () => {
-    const publisher = publishTo(far.source);
-    expect(await publisher.change('pos')).toBe(true);
-    const old = publisher.record.get('pos') as number;
-    const verifier = startVerifier(near.source, { pollMs: 50, maxSilenceMs: 3_000 });
+    const authorization = startAuthorizationServer(far.source);
+    const { publisher, record } = authorization;
+    expect(await authorization.change('pos')).toBe(true);
+    const old = record.get('pos') as number;
+    const verifier = startProcess(near.source, { pollMs: 50, maxSilenceMs: 3_000 });
     await verifier.ready();
-    expect(verdict(verifier, 'pos', old)).toBe('admitted');
+    expect(verdict(verifier, 'pos', old)).toBe('accepted');
     wire.freeze();
-    expect(await publisher.change('pos')).toBe(false);
+    expect(await authorization.change('pos')).toBe(false);
     expect(publisher.status().pending).toBe(1);
     await eventually('silence', () => verdict(verifier, 'pos', old) === 'generations_unavailable');
     expect(verifier.status().source).toBe('silent');
     // A process that starts knows the time of the mark.
-    const cold = startVerifier(near.source, { pollMs: 50, maxSilenceMs: 3_000, skewMs: 0 });
+    const cold = startProcess(near.source, { pollMs: 50, maxSilenceMs: 3_000, skewMs: 0 });
     await cold.settled();
     expect(verdict(cold, 'pos', old)).toBe('generations_unavailable');
     wire.thaw();
     await eventually('the change', () => verdict(verifier, 'pos', old) === 'superseded');
-    expect(verdict(verifier, 'pos', publisher.record.get('pos') as number)).toBe('admitted');
-    expect(publisher.status().pending).toBe(0);
+    await untilCurrent(verifier, record);
+    await eventually('nothing is pending', () => publisher.status().pending === 0);
     await Promise.all([verifier.close(), cold.close()]);
     publisher.close();
   });
@@ -148,35 +134,35 @@ describe('a publisher whose link to the log is cut', () => {
 
 describe('a log that is restored from an older dump', () => {
   it.each(['while the publisher runs', 'while it is away'])('gets back what it lost: %s', async (when) => {
-    let publisher = publishTo(near.source);
-    await publisher.change('before');
+    let authorization = startAuthorizationServer(near.source);
+    await authorization.change('before');
     const dump = await server.tool('pg_dump', ['--clean', '--if-exists']);
     const lost = Array.from({ length: 12 }, (_, index) => `lost-${index}`);
-    expect(await Promise.all(lost.map((clientId) => publisher.change(clientId)))).toEqual(lost.map(() => true));
+    expect(await Promise.all(lost.map((clientId) => authorization.change(clientId)))).toEqual(lost.map(() => true));
     const reader = near.source.reader();
     await readToEnd(reader);
-    const { record } = publisher;
-    if (when === 'while it is away') publisher.close();
+    const record = new Map(authorization.record);
+    if (when === 'while it is away') authorization.publisher.close();
     await server.tool('psql', ['-q', '-1', '-v', 'ON_ERROR_STOP=1'], dump);
     if (when === 'while it is away') {
       expect(new Map(await readAll(near)).has('lost-0')).toBe(false);
-      const silent = startVerifier(near.source, { pollMs: 50, maxSilenceMs: 1, skewMs: 0 });
+      const silent = startProcess(near.source, { pollMs: 50, maxSilenceMs: 1, skewMs: 0 });
       await silent.settled();
       expect(verdict(silent, 'before', Date.now())).toBe('generations_unavailable');
       await silent.close();
-      publisher = publishTo(near.source, record);
+      authorization = startAuthorizationServer(near.source, { record });
     }
-    await publisher.change('after');
-    const isBack = async () => new Map(await readAll(near)).size === record.size;
+    await authorization.change('after');
+    const isBack = async () => new Map(await readAll(near)).size === authorization.record.size;
     await eventually('every change', () => isBack().catch(() => false));
-    expect(new Map(await readAll(near))).toEqual(record);
+    expect(new Map(await readAll(near))).toEqual(authorization.record);
     const known = new Map<string, number>();
     await eventually('the same for the reader', async () => {
       const { changes } = await readToEnd(reader).catch(() => ({ changes: [] }));
       for (const change of changes) known.set(...change);
       return known.has('after');
     });
-    publisher.close();
+    authorization.publisher.close();
   });
 });
 

@@ -1,12 +1,8 @@
 import { Pool } from 'pg';
 import type { PoolConfig } from 'pg';
-import { AuthError } from '../../../src/core/auth-error';
-import { systemClock, systemSchedule } from '../../../src/core/clock';
 import { postgresGenerations } from '../../../src/generation/postgres/log';
 import type { PostgresGenerationsOptions, PostgresLog } from '../../../src/generation/postgres/log';
-import type { Batch, Change, GenerationSource, LogReader, Mark } from '../../../src/generation/log';
-import { generationVerifier } from '../../../src/generation/verifier';
-import type { GenerationVerifier, GenerationVerifierOptions } from '../../../src/generation/verifier';
+import type { Batch, Change, LogReader, Mark } from '../../../src/generation/log';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
 
@@ -67,38 +63,4 @@ export async function readAll({ source }: Pick<OpenSource, 'source'>): Promise<r
 /** A mark of a log whose changes are kept for a day. */
 export function markOf(unit: number, epoch = 'one', keptMs = 86_400_000): Mark {
   return { epoch, unit, completeMs: Date.now(), keptMs };
-}
-
-/** A verifier on real time that polls so rarely that only hints explain what it knows, unless a test says otherwise. */
-export function startVerifier(
-  source: GenerationSource,
-  options: Partial<GenerationVerifierOptions> = {},
-): GenerationVerifier {
-  return generationVerifier({
-    issuer: 'https://login.example',
-    rule: { claim: 'generation', decimalString: false, toleranceMs: 60_000 },
-    learn: true,
-    source,
-    maxTokenAgeMs: 3_600_000,
-    skewMs: 10_000,
-    maxStalenessMs: 60_000,
-    maxSilenceMs: 900_000,
-    onStale: 'reject',
-    pollMs: 60_000,
-    clock: systemClock,
-    schedule: systemSchedule,
-    logger: recordingLogger(),
-    ...options,
-  });
-}
-
-/** What a verifier says about a token of this generation: its reason to refuse, or `admitted`. */
-export function verdict(verifier: GenerationVerifier, clientId: string, generation: number): string {
-  try {
-    verifier.recheck(clientId, generation);
-    return 'admitted';
-  } catch (error) {
-    if (error instanceof AuthError) return error.reason;
-    throw error;
-  }
 }
