@@ -72,7 +72,7 @@ async function main(): Promise<void> {
 /** Compiling TypeScript and loading a client are no part of the read. */
 async function loadClient(): Promise<void> {
   const source = generationsFromUrl(url);
-  await (source.sentinel ? source.sentinel.read() : source.read(Date.now()));
+  await source.reader().next(0);
   await source.close?.();
 }
 
@@ -81,12 +81,13 @@ function startVerifier(): ReturnType<typeof generationVerifier> {
     issuer: 'https://login.test',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
-    // What fills the store writes no sentinel.
-    source: { ...generationsFromUrl(url), sentinel: undefined },
+    // What fills the log keeps no mark.
+    source: { ...generationsFromUrl(url), mark: false },
     ownsSource: true,
     maxTokenAgeMs: 86_400_000,
     skewMs: 10_000,
     maxStalenessMs: 60_000,
+    maxSilenceMs: 900_000,
     onStale: 'reject',
     clock: systemClock,
     schedule: systemSchedule,

@@ -6,18 +6,14 @@ import { generationsFromUrl } from '../../src/generation/from-url';
 import { startPostgres } from '../../test/all/support/postgres-server';
 import { startRedis } from '../../test/all/support/redis-server';
 import { fill } from './fill';
-import { postgresMeter, processMeter, redisMeter } from './meters';
-import type { Meter } from './meters';
 import { BARE } from './messages';
-import type { FromFeed } from './messages';
+import type { FromTokenServer } from './messages';
 
 /** One source under measurement: a server that runs, and the way changes get into it. */
 export interface Engine {
   readonly name: string;
   /** Of the source that the readers follow. */
   readonly url: string;
-  /** What the server does. */
-  readonly meter: Meter;
   /** Makes clients known; returns the generation that their tokens carry. */
   register(clientIds: readonly string[]): Promise<number>;
   /** Discards the tokens of a client; resolved means durable. */
@@ -31,7 +27,6 @@ const ENGINES: Readonly<Record<string, (floors: number) => Promise<Engine>>> = {
   redis: redisEngine,
   postgres: postgresEngine,
   http: tokenServerEngine,
-  relay: relayEngine,
 };
 
 /** Names of the engines. */
@@ -55,7 +50,6 @@ async function redisEngine(floors: number): Promise<Engine> {
   const publisher = await publishing('redis', server.url);
   return {
     ...publisher,
-    meter: redisMeter(server),
     send: async (message) => void (await client.publish(BARE, message)),
     async stop() {
       await publisher.stop();
@@ -72,7 +66,6 @@ async function postgresEngine(floors: number): Promise<Engine> {
   await fill(server.url, floors);
   return {
     ...publisher,
-    meter: postgresMeter(server, pool),
     send: async (message) => void (await pool.query(`SELECT pg_notify('${BARE}', $1)`, [message])),
     async stop() {
       await publisher.stop();
@@ -86,7 +79,7 @@ type Publisher = Pick<Engine, 'name' | 'url' | 'register' | 'change' | 'stop'>;
 
 async function publishing(name: string, url: string): Promise<Publisher> {
   const source = generationsFromUrl(url);
-  const change = async (clientId: string): Promise<void> => source.publish?.(clientId, Date.now());
+  const change = async (clientId: string): Promise<void> => void (await source.append?.([[clientId, Date.now()]]));
   await change('warm-up');
   // One less, so that a change in the same millisecond is above it.
   return { name, url, register: () => Promise.resolve(Date.now() - 1), change, stop: async () => source.close?.() };
@@ -94,44 +87,29 @@ async function publishing(name: string, url: string): Promise<Publisher> {
 
 /** The embedded token server: a change is a revocation, confirmed once it is on disk. */
 async function tokenServerEngine(floors: number): Promise<Engine> {
-  const feed = await startFeed('token-server');
+  const server = await startTokenServer();
   const register = async (ids: readonly string[]): Promise<number> =>
-    (await feed.post('/bench/register', ids)) as number;
+    (await server.post('/bench/register', ids)) as number;
   await register(Array.from({ length: floors }, (_, index) => `client-${index}`));
   return {
-    ...feed,
+    ...server,
     name: 'http',
     register,
-    change: async (clientId) => void (await feed.post(`/clients/${clientId}/revoke`)),
+    change: async (clientId) => void (await server.post(`/clients/${clientId}/revoke`)),
   };
 }
 
-/** A relay that follows Redis; measured is the process of the relay, and changes go to Redis. */
-async function relayEngine(floors: number): Promise<Engine> {
-  const redis = await redisEngine(floors);
-  const feed = await startFeed(redis.url);
-  return {
-    ...redis,
-    ...feed,
-    name: 'relay',
-    async stop() {
-      await feed.stop();
-      await redis.stop();
-    },
-  };
-}
-
-interface Feed extends Pick<Engine, 'url' | 'meter' | 'send' | 'stop'> {
+interface TokenServer extends Pick<Engine, 'url' | 'send' | 'stop'> {
   post(path: string, body?: unknown): Promise<unknown>;
 }
 
-async function startFeed(what: string): Promise<Feed> {
-  const child = fork(join(__dirname, 'feed-process.ts'), [what], { execArgv: ['--import', 'tsx'] });
+async function startTokenServer(): Promise<TokenServer> {
+  const child = fork(join(__dirname, 'token-server.ts'), { execArgv: ['--import', 'tsx'] });
   const kill = (): void => void child.kill();
   process.setMaxListeners(0).once('exit', kill);
   const base = await new Promise<string>((resolve, reject) => {
-    child.once('message', (message: FromFeed) => resolve(message.base ?? ''));
-    child.once('exit', (code) => reject(new Error(`the feed ended with ${code}`)));
+    child.once('message', (message: FromTokenServer) => resolve(message.base));
+    child.once('exit', (code) => reject(new Error(`the token server ended with ${code}`)));
   });
 
   async function post(path: string, body?: unknown): Promise<unknown> {
@@ -142,7 +120,6 @@ async function startFeed(what: string): Promise<Feed> {
   }
   return {
     url: `${base}/generations`,
-    meter: processMeter(child),
     post,
     send: async (message) => void (await post('/bench/send', message)),
     async stop() {

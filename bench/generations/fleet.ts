@@ -8,9 +8,6 @@ import type { FromServer, ToServer } from './messages';
 export interface FleetOptions {
   readonly servers: number;
   readonly url: string;
-  /** `false` cuts the hint channel off: polling alone. */
-  readonly hints: boolean;
-  readonly pollMs: number;
   readonly gate: object & Partial<AuthenticateOptions>;
 }
 
@@ -26,8 +23,8 @@ export interface Fleet {
 }
 
 /** Starts the servers and waits until each has read its source. */
-export async function startFleet({ servers, url, hints, pollMs, gate }: FleetOptions): Promise<Fleet> {
-  const args = [url, hints ? 'on' : 'off', String(pollMs), JSON.stringify(gate)];
+export async function startFleet({ servers, url, gate }: FleetOptions): Promise<Fleet> {
+  const args = [url, JSON.stringify(gate)];
   const children = Array.from({ length: servers }, () =>
     fork(join(__dirname, 'resource-server.ts'), args, { execArgv: ['--import', 'tsx'] }),
   );

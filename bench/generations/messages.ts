@@ -11,17 +11,10 @@ export type FromServer =
   | { readonly kind: 'bare'; readonly round: number; readonly at: number }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** What a feed's process reports: its URL when it listens, and on request what it has done so far. */
-export interface FromFeed {
-  readonly base?: string;
-  readonly requests?: number;
-  readonly connections?: number;
-  readonly bytes?: number;
+/** What the process of a token server reports: its URL when it listens. */
+export interface FromTokenServer {
+  readonly base: string;
 }
-
-/** The coordinator tells a process of many readers which change to wait for, and gets the time of the last that refused. */
-export type ToReaders = { readonly round: number; readonly clientId: string; readonly generation: number };
-export type FromReaders = { readonly ready: true } | { readonly round: number; readonly at: number };
 
 /** What a process that starts has measured. */
 export interface ColdStartFigures {

@@ -2,7 +2,7 @@
  * What a million floors cost one resource server: its first read with the gate's own time limit, CPU time, the longest
  * block of its event loop, memory, lookup, and how soon 10,000 changes together are refused. `npm run bench:floors`.
  *
- * Options: `--floors N` (1000000), `--engines redis,postgres,relay` (relay: over http, from a relay in another process),
+ * Options: `--floors N` (1000000), `--engines redis,postgres`,
  * `--starts N` (5): each start is a new process; a cell is the median, with the least and the most. A start during which the
  * hypervisor took more than a fiftieth of its time is repeated, at most 19 times.
  */
@@ -21,7 +21,7 @@ import { preciseNow } from './messages';
 const { values } = parseArgs({
   options: {
     floors: { type: 'string', default: '1000000' },
-    engines: { type: 'string', default: 'redis,postgres,relay' },
+    engines: { type: 'string', default: 'redis,postgres' },
     starts: { type: 'string', default: '5' },
   },
 });

@@ -1,6 +1,6 @@
 /**
  * One resource server of the propagation benchmark: follows the source at argv[2], and reports when a token that it
- * accepted is refused: it asks its own gate when floors have come, after each read, and every 10 ms. A busy API would ask more often, but 8 of
+ * accepted is refused: it asks its own gate after each read, and every 10 ms. A busy API would ask more often, but 8 of
  * them on 2 cores would measure each other.
  */
 import { authenticate } from '../../src/index';
@@ -13,24 +13,29 @@ import { preciseNow } from './messages';
 import type { FromServer, ToServer } from './messages';
 
 const ASK_EVERY_MS = 10;
-/** Called when floors have come, and after each read of the source. */
+/** Called after each read. */
 let afterRead = (): void => undefined;
 
-const [url = '', hints = 'on', pollMs = '5000', options = '{}'] = process.argv.slice(2);
+const [url = '', options = '{}'] = process.argv.slice(2);
 const real = generationsFromUrl(url);
-const read: GenerationSource['read'] = async (sinceMs, takePage) => {
-  const snapshot = await real.read(sinceMs, async (floors) => {
-    await takePage?.(floors);
-    setImmediate(() => afterRead());
-  });
-  setImmediate(() => afterRead());
-  return snapshot;
+const generationSource: GenerationSource = {
+  // Nothing keeps one here.
+  mark: false,
+  reader() {
+    const reader = real.reader();
+    return {
+      async next(waitMs) {
+        const batch = await reader.next(waitMs);
+        setImmediate(() => afterRead());
+        return batch;
+      },
+      close: () => reader.close(),
+    };
+  },
 };
 const gate = authenticate({
   ...(JSON.parse(options) as AuthenticateOptions),
-  // Without `watch` polling alone is left, as when the hint channel is cut off.
-  generationSource: hints === 'on' ? { ...real, sentinel: undefined, read } : { read },
-  pollMs: Number(pollMs),
+  generationSource,
   unguarded: 'allow',
   logger: { info() {}, warn: console.error, error: console.error },
 });

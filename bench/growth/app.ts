@@ -62,6 +62,6 @@ const GENERATION = 1_700_000_000_000;
 /** A source with a floor for each client, as a token server has that all of them are registered at. */
 async function filled(floors: number): Promise<GenerationSource> {
   const source = memoryGenerations();
-  for (let client = 0; client < floors; client++) await source.publish(`client-${client}`, GENERATION);
+  for (let client = 0; client < floors; client++) await source.append([[`client-${client}`, GENERATION]]);
   return source;
 }
