@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Dependencies } from '../core/dependencies';
 import type { PresetName } from '../core/preset-names';
 import type { GenerationSource } from '../generation/source';
-import type { IntrospectionOptions } from '../token/introspection/introspection-options';
+import type { IntrospectionOptions } from '../token/introspection/endpoint';
 import type { MtlsOptions } from '../token/possession/client-certificate';
 import type { DpopOptions } from '../token/possession/dpop-options';
 import type { ScopeOptions } from '../token/scope-options';

@@ -11,8 +11,8 @@ import { PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
 import { readScopeRule } from '../token/scope-options';
 import type { ScopeRule } from '../token/scopes';
-import { readIntrospection } from '../token/introspection/introspection-options';
-import type { IntrospectionSettings } from '../token/introspection/introspection-options';
+import { readIntrospection } from '../token/introspection/endpoint';
+import type { IntrospectionSettings } from '../token/introspection/endpoint';
 import type { Jwks } from '../token/keys/key-set';
 import type { IssuerOptions } from './authenticate-options';
 

@@ -1,10 +1,60 @@
 import type { Clock } from '../../core/clock';
-import { ownValue } from '../../core/objects';
+import { AuthError } from '../../core/auth-error';
+import { ownMembers, ownValue } from '../../core/objects';
+import { readOptions } from '../../core/options';
 import { loggableUrl } from '../../core/urls';
+import type { ClaimRules } from '../claims';
 import { discoverEndpoint } from '../keys/discovery';
 import type { DiscoveryOptions } from '../keys/discovery';
 import { fetchJson, FetchError } from '../keys/fetch-json';
 import { parseJsonObject } from '../strict-json';
+import { claimsVerifier } from '../verify';
+import type { ClaimsVerifier } from '../verify';
+
+/** How the authorization server is asked about opaque tokens (RFC 7662). */
+export interface IntrospectionOptions {
+  /** URL of the introspection endpoint. Default: `introspection_endpoint` of the issuer's metadata. */
+  readonly url?: string | undefined;
+  /** Client credential of this API at the authorization server; sent by HTTP Basic (RFC 6749 section 2.3.1). */
+  readonly clientId: string;
+  /** Its secret. */
+  readonly clientSecret: string;
+  /** How long in ms a token counts as active without being asked about again; 0: not at all. Default 30000, at most 300000. */
+  readonly cacheMs?: number | undefined;
+}
+
+/** Checked options. */
+export interface IntrospectionSettings {
+  readonly url: string | undefined;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly cacheMs: number;
+}
+
+/**
+ * Checks the option `introspection` of `authenticate()`.
+ *
+ * @throws TypeError that does not quote the secret
+ */
+export function readIntrospection(
+  options: IntrospectionOptions,
+  checkUrl: (url: string, what: string) => void,
+): IntrospectionSettings {
+  const names = ['url', 'clientId', 'clientSecret', 'cacheMs'] as const;
+  const read = readOptions('authenticate', options, names, 'introspection');
+  const { clientSecret } = ownMembers(options);
+  const url = read.string('url');
+  if (url !== undefined) checkUrl(url, 'introspection.url');
+  if (typeof clientSecret !== 'string' || clientSecret === '') {
+    throw new TypeError('authenticate(): option "introspection.clientSecret" must be a non-empty string');
+  }
+  return {
+    url,
+    clientId: read.string('clientId') ?? read.refuse('clientId', 'the id of a client of the authorization server'),
+    clientSecret,
+    cacheMs: read.number('cacheMs', 30_000, { unit: 'milliseconds', min: 0, max: 300_000 }),
+  };
+}
 
 /** The members of a response about an active token. */
 export type Claims = Readonly<Record<string, unknown>>;
@@ -67,4 +117,38 @@ export function introspectionEndpoint(options: EndpointOptions): AskAbout {
 /** RFC 6749 section 2.3.1: id and secret are form-encoded before they are joined. */
 function formEncode(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1);
+}
+
+/**
+ * Members in which servers name the kind of a token: `token_type` (RFC 7662 section 2.2), `token_use` (Ory Hydra), `typ`
+ * (Keycloak). Some respond about refresh tokens too.
+ */
+const KIND_MEMBERS = ['token_type', 'token_use', 'typ'];
+const ACCESS_TOKEN_KINDS = ['bearer', 'access_token', 'access', 'at+jwt'];
+
+/**
+ * Makes the check of introspection responses: that of the claims of a JWT, except that `iss` may be missing, because the
+ * issuer itself responded, and that the members which only some servers return (`sub`, `jti`) may be.
+ */
+export function introspectedClaimsVerifier(rules: ClaimRules, clock: Clock): ClaimsVerifier {
+  const { preset, issuer } = rules;
+  const clientIdClaims = [...preset.clientIdClaims, 'client_id'];
+  const verifyClaims = claimsVerifier(
+    { ...rules, preset: { ...preset, clientIdClaims, requiredClaims: [], fixedClaims: {} } },
+    clock,
+  );
+  return function verifyIntrospected({ claims }) {
+    for (const member of KIND_MEMBERS) checkKind(ownValue(claims, member), rules);
+    return verifyClaims({ claims: Object.hasOwn(claims, 'iss') ? claims : { iss: issuer, ...claims } });
+  };
+}
+
+function checkKind(kind: unknown, { confirmations }: ClaimRules): void {
+  if (kind === undefined) return;
+  const name = typeof kind === 'string' ? kind.toLowerCase() : undefined;
+  if (name === 'dpop') {
+    if (!confirmations.includes('jkt')) throw new AuthError('sender_constrained');
+  } else if (name === undefined || !ACCESS_TOKEN_KINDS.includes(name)) {
+    throw new AuthError('wrong_type', { privateDetail: 'the introspection response is about another kind of token' });
+  }
 }

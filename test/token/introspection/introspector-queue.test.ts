@@ -1,5 +1,5 @@
 import { AuthError } from '../../../src';
-import { callQueue } from '../../../src/token/introspection/call-queue';
+import { callQueue } from '../../../src/token/introspection/introspector';
 import { settle } from '../../support/fake-time';
 
 const never = (): AbortSignal => new AbortController().signal;
