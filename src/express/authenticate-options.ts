@@ -20,8 +20,8 @@ export type IssuerOptions = {
   readonly authUrl?: string | undefined;
   /** Shape of the tokens. Default `rfc9068`. */
   readonly preset?: PresetName | undefined;
-  /** Accepted signature algorithms. Default: RS, PS, ES 256/384/512 and EdDSA. */
-  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA')[] | undefined;
+  /** Accepted signature algorithms. Default: RS, PS, ES 256/384/512, and EdDSA (also as Ed25519). */
+  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519')[] | undefined;
   /** Which claims hold permissions, and which scopes their names grant. Default: the claim of the preset, each name a scope. */
   readonly scopes?: ScopeOptions | undefined;
   /** Claim that holds the generation; `'iat'` compares the issue time, `false` switches the check off. Default: by preset. */

@@ -18,7 +18,7 @@ describe('a token that is bound to a key by DPoP', () => {
     expect(through.reached).toHaveLength(3);
   });
 
-  it.each(['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'])('is accepted with a proof by %s', async (alg) => {
+  it.each(['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'])('is accepted with a proof by %s', async (alg) => {
     const key = testKey(alg, `caller ${alg}`);
     const accessToken = boundToken(key);
     await dpopApp()
@@ -176,7 +176,7 @@ describe('challenges where DPoP is on', () => {
     const through = dpopApp({}, { refusals: 'next' });
     const response = await through.send({ proof: null });
     expect(response.headers['www-authenticate']).toMatch(/^DPoP realm="api", error="invalid_dpop_proof"/);
-    expect(response.headers['www-authenticate']).toMatch(/, algs="ES256 ES384 EdDSA PS256 RS256"$/);
+    expect(response.headers['www-authenticate']).toMatch(/, algs="ES256 ES384 EdDSA Ed25519 PS256 RS256"$/);
   });
 
   it('keep the reason of a bad token private in production, and that of a bad proof public', async () => {

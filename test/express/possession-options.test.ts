@@ -23,7 +23,7 @@ describe('the options dpop and mtls', () => {
     [
       { dpop: { ...BASE, algorithms: ['HS256'] } },
       'option "dpop.algorithms" must be an array with some of ' +
-        'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, got an array of 1',
+        'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519, got an array of 1',
     ],
     [
       { dpop: { ...BASE, proofMaxAgeSeconds: 601 } },

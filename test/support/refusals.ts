@@ -120,7 +120,7 @@ export interface RefusalDetails {
 }
 
 /** Algorithms that a gate accepts for proofs by default. */
-const PROOF_ALGORITHMS = 'ES256 ES384 EdDSA PS256 RS256';
+const PROOF_ALGORITHMS = 'ES256 ES384 EdDSA Ed25519 PS256 RS256';
 
 /** The exact challenge of a reason; `undefined` for an outage, which has none. */
 export function challengeOf(

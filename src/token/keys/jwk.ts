@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { isObject } from '../../core/objects';
-import { ALGORITHMS, isCompatible } from '../algorithms';
+import { ALGORITHMS, isCompatible, namesOf } from '../algorithms';
 import type { Algorithm } from '../algorithms';
 
 /** A public key as a JSON Web Key (RFC 7517 section 4). Members are checked, not trusted. */
@@ -46,10 +46,9 @@ export function toVerificationKey(jwk: Jwk, key: KeyObject): VerificationKey | s
   if (modulusLength !== undefined && modulusLength < 2048) return 'its modulus has less than 2048 bits';
   if (publicExponent !== undefined && (publicExponent < 3n || publicExponent % 2n === 0n))
     return 'its exponent is weak';
-  const named = typeof jwk['alg'] === 'string' ? jwk['alg'] : undefined;
-  const algorithms = ALGORITHMS.filter(
-    (algorithm) => (named ?? algorithm) === algorithm && isCompatible(key, algorithm),
-  );
+  // `unsuitable()` has refused an `alg` that is not one of these.
+  const named = typeof jwk['alg'] === 'string' ? namesOf(jwk['alg'] as Algorithm) : ALGORITHMS;
+  const algorithms = named.filter((algorithm) => isCompatible(key, algorithm));
   if (algorithms.length === 0) return 'its type or curve does not fit any accepted algorithm';
   return { keyId: jwk['kid'] as string | undefined, algorithms, key };
 }

@@ -1,7 +1,7 @@
 import { ownMembers } from '../../core/objects';
 import { readOptions } from '../../core/options';
 import { hasUserInfo, withoutSlash } from '../../core/urls';
-import { ALGORITHMS, isAlgorithmList } from '../algorithms';
+import { ALGORITHMS, readAlgorithms } from '../algorithms';
 import type { Algorithm } from '../algorithms';
 import type { ReplayStore } from './replay-store';
 
@@ -14,8 +14,8 @@ export interface DpopOptions {
   readonly baseUrl?: string | undefined;
   /** Refuses tokens that are not bound to a key. Default `false`: bearer tokens are accepted as well. */
   readonly required?: boolean | undefined;
-  /** Accepted signature algorithms of proofs. Default: ES256, ES384, EdDSA, PS256, RS256. */
-  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA')[] | undefined;
+  /** Accepted signature algorithms of proofs. Default: ES256, ES384, EdDSA (also as Ed25519), PS256, RS256. */
+  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519')[] | undefined;
   /** Longest accepted age of a proof in seconds, by its `iat`. Default 60. */
   readonly proofMaxAgeSeconds?: number | undefined;
   /**
@@ -39,7 +39,7 @@ export interface DpopSettings {
   readonly replayStore: ReplayStore | undefined;
 }
 
-const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
+const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
 const MIN_SECRET_LENGTH = 32;
 
 /**
@@ -64,8 +64,9 @@ export function readDpop(options: DpopOptions, resource: string | undefined): Dp
       'the public http(s) URL of the root of the app, as clients have it (or set "resource")',
     );
   }
-  const algorithms = given.algorithms ?? DEFAULT_ALGORITHMS;
-  if (!isAlgorithmList(algorithms)) read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
+  const algorithms =
+    readAlgorithms(given.algorithms ?? DEFAULT_ALGORITHMS) ??
+    read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
   const { replayStore } = given;
   if (replayStore !== undefined && typeof (replayStore as ReplayStore | null)?.remember !== 'function') {
     read.refuse('replayStore', 'an object with the method remember');

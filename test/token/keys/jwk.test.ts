@@ -63,7 +63,7 @@ describe('toVerificationKey: what the key material says', () => {
     ['P-256', testKey('ES256').jwk, ['ES256']],
     ['P-384', testKey('ES384').jwk, ['ES384']],
     ['P-521', testKey('ES512').jwk, ['ES512']],
-    ['Ed25519', testKey('EdDSA').jwk, ['EdDSA']],
+    ['Ed25519', testKey('EdDSA').jwk, ['EdDSA', 'Ed25519']],
   ])('without an alg, %s is good for what its type and curve allow', (_what, jwk, algorithms) => {
     expect(judged({ ...jwk, alg: undefined })).toMatchObject({ algorithms });
   });
