@@ -39,10 +39,11 @@ const MAX_CLIENT_ID_BYTES = 2_600;
  * @example
  * ```ts
  * import express from 'express';
+ * import { Redis } from 'ioredis';
  * import { authenticate, signalsReceiver } from 'tillgate';
- * import { memoryGenerations } from 'tillgate/generations';
+ * import { redisGenerations } from 'tillgate/generations';
  *
- * const generations = memoryGenerations();
+ * const generations = redisGenerations({ client: new Redis('redis://127.0.0.1:6379') });
  * const app = express();
  * app.post('/events', signalsReceiver({
  *   transmitter: 'https://login.example.com',

@@ -7,6 +7,13 @@ import type { Floor, PublishingSource } from './source';
 /** Options of `memoryGenerations()`. */
 export type MemoryGenerationsOptions = Pick<Dependencies, 'clock'>;
 
+const inMemory = new WeakSet<object>();
+
+/** Whether a source forgets its floors when the process ends. */
+export function isInMemory(source: object): boolean {
+  return inMemory.has(source);
+}
+
 interface Change {
   readonly floor: Floor;
   readonly changedMs: number;
@@ -38,7 +45,7 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Publi
     return (latestMs = Math.max(latestMs, clock()));
   }
 
-  return {
+  const source: PublishingSource = {
     read(sinceMs) {
       const floors: Floor[] = [];
       for (const { floor, changedMs } of changes.values()) if (changedMs >= sinceMs) floors.push(floor);
@@ -63,4 +70,6 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Publi
       return Promise.resolve();
     },
   };
+  inMemory.add(source);
+  return source;
 }

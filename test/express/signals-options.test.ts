@@ -1,5 +1,6 @@
 import type { Fetch } from '../../src/token/keys/fetch-json';
 import { fakeTime } from '../support/fake-time';
+import { memoryGenerations } from '../../src/generation/memory';
 import { NOW, event, jwk, setUp, sign } from './signals-scene';
 
 const ISSUER = 'https://login.test';
@@ -85,5 +86,34 @@ describe('options of signalsReceiver()', () => {
     expect([status, headers['retry-after']]).toEqual([503, '5']);
     expect(log.at('error')).toMatchObject([{ message: 'a security event was not applied' }]);
     receiver.close();
+  });
+});
+
+describe('a source in memory, which a restart empties', () => {
+  const nodeEnv = process.env['NODE_ENV'];
+  afterEach(() => void (process.env['NODE_ENV'] = nodeEnv));
+
+  it('is warned about once, when the receiver is made', async () => {
+    const { deliver, log } = setUp({ generationSource: memoryGenerations() });
+    await deliver(sign(event())).expect(202);
+    expect(log.at('warn')).toEqual([
+      expect.objectContaining({
+        message: 'signalsReceiver(): the generation source is in memory: a restart forgets every event it confirmed',
+      }),
+    ]);
+    expect(setUp().log.at('warn')).toEqual([]);
+  });
+
+  it('is refused in production; one that survives a restart is not', async () => {
+    process.env['NODE_ENV'] = 'production';
+    expect(() => setUp({ generationSource: memoryGenerations() })).toThrow(
+      new TypeError(
+        'signalsReceiver(): option "generationSource" is in memory and forgets every event at a restart; ' +
+          'in production give redisGenerations() or postgresGenerations()',
+      ),
+    );
+    const { deliver, log } = setUp();
+    await deliver(sign(event())).expect(202);
+    expect(log.at('warn')).toEqual([]);
   });
 });
