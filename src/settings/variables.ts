@@ -176,7 +176,7 @@ export const TABLE = {
       '$(openssl rand -hex 32)',
     ),
   ),
-  rateLimit: given('TILLGATE_RATE_LIMIT', 'requests per client id on the API', '6000/m', rateLimit('6000/m')),
+  rateLimit: given('TILLGATE_RATE_LIMIT', 'requests per client of an issuer on the API', '6000/m', rateLimit('6000/m')),
   tokenRateLimit: given(
     'TILLGATE_TOKEN_RATE_LIMIT',
     'requests per client id and IP address on the token endpoint',
