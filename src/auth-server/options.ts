@@ -21,7 +21,10 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly scopes?: readonly string[] | undefined;
   /** Gets each change once it is on disk, and within 2 s again what it has lost (if it has a sentinel). */
   readonly generationSource?: GenerationSource | undefined;
-  /** Bearer token that `/clients`, `/keys` and `/generations` ask for. Default: none, only this machine may call them. */
+  /**
+   * Bearer token that `/clients`, `/keys` and `/generations` ask for, at least 16 characters. Default: none, only this
+   * machine may call them.
+   */
   readonly adminToken?: string | undefined;
   /** Address that the server will listen on. Default 127.0.0.1; beyond loopback an admin token is needed. */
   readonly host?: string | undefined;
@@ -104,8 +107,11 @@ function readSettings(given: Reader, options: AuthServerOptions) {
   if (generationSource !== undefined && typeof generationSource?.publish !== 'function') {
     given.refuse('generationSource', 'a source with publish(), such as memoryGenerations()');
   }
-  if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
-    throw new TypeError('createAuthServer(): option "adminToken" must be printable ASCII without blanks');
+  if (adminToken !== undefined && !/^[\x21-\x7e]{16,}$/.test(adminToken)) {
+    // Not by refuse(), which quotes the value.
+    throw new TypeError(
+      'createAuthServer(): option "adminToken" must be 16 or more characters of printable ASCII without blanks',
+    );
   }
   if (adminToken === undefined && !isLoopbackHost(host)) {
     given.refuse('host', 'a loopback address, such as 127.0.0.1, unless "adminToken" is set');

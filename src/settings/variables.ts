@@ -168,7 +168,7 @@ export const TABLE = {
   ),
   adminToken: derived(
     'TILLGATE_ADMIN_TOKEN',
-    'bearer token that /clients and /generations of the token server ask for',
+    'bearer token that /clients and /generations of the token server ask for; sent to the origin of TILLGATE_AUTH_URL only',
     'none',
     secret(
       /^[A-Za-z0-9._~+/-]{16,}=*$/,
