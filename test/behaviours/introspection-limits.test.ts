@@ -39,7 +39,13 @@ describe('an introspection endpoint that cannot tell', () => {
   });
 });
 
-describe('a token with three parts', () => {
+/** A JWE (RFC 7516 section 7.1) with a header and four parts of made-up bytes; with `dir` the second is empty. */
+function encrypted(alg: string): string {
+  const header = Buffer.from(JSON.stringify({ alg, enc: 'A256GCM', typ: 'at+jwt' })).toString('base64url');
+  return [header, alg === 'dir' ? '' : 'a2V5', 'aXY', 'Y2lwaGVydGV4dA', 'dGFn'].join('.');
+}
+
+describe('a token that could be a JWS', () => {
   it.each<[string, string, Reason]>([
     ['no JWT', 'a.b.c', 'malformed_token'],
     ['an unsigned one', token({ header: { alg: 'none' } }).replace(/[^.]+$/, ''), 'malformed_token'],
@@ -47,11 +53,45 @@ describe('a token with three parts', () => {
     ['another alphabet', token().replace(/^./, '+'), 'malformed_token'],
     ['an ID token', token({ header: { typ: 'JWT' } }), 'wrong_type'],
     ['an expired one', token({ claims: { exp: 1 } }), 'expired'],
+    ['a dot at the end', `${token()}.`, 'malformed_token'],
+    ['two dots at the end', `${token()}..`, 'malformed_token'],
+    ['a dot before it', `.${token()}`, 'malformed_token'],
+    ['a dot before and after it', `.${token()}.`, 'malformed_token'],
+    ['two dots between its parts', token().replace('.', '..'), 'malformed_token'],
+    ['a fourth part', `${token()}.x`, 'malformed_token'],
+    ['a part before it', `x.${token()}`, 'malformed_token'],
+    ['a fourth part, and a character that decoders skip', `~${token()}.x`, 'malformed_token'],
+    ['three parts that are no JWT, and a dot', 'a.b.c.', 'malformed_token'],
+    [
+      'an unsigned one with a dot more',
+      `${token({ header: { alg: 'none' } }).replace(/[^.]+$/, '')}.`,
+      'malformed_token',
+    ],
   ])('is never decided by introspection: %s', async (_what, raw, reason) => {
     const through = introspectingGate();
     through.endpoint.tokens.set(raw, active());
     expectRefusal(await through.get(raw), reason, through);
     expect(through.endpoint.sent).toEqual([]);
+  });
+
+  it.each([
+    ['one part', OPAQUE.replaceAll('.', '')],
+    ['two parts', 'ory_at_mF9.B5f41JqM'],
+    ['four parts that are no JSON', OPAQUE],
+    ['five parts, as a JWE has them', encrypted('RSA-OAEP')],
+    ['an empty part, as a JWE with a shared key has it', encrypted('dir')],
+    [
+      'many short parts',
+      Array.from({ length: 2_000 }, () => 'eyJhIjox')
+        .join('.')
+        .slice(0, 8_000),
+    ],
+    ['parts that are JSON, but no objects', Array.from({ length: 4 }, () => 'MTIzNDU2Nzg5MDEyMzQ1Ng').join('.')],
+  ])('is none of these: the issuer is asked about a token of %s', async (_what, raw) => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(raw, active());
+    await through.get(raw).expect(200);
+    expect(through.endpoint.sent.map(({ token: asked }) => asked)).toEqual([raw]);
   });
 
   it('works next to opaque ones', async () => {

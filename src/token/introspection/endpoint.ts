@@ -138,17 +138,20 @@ export function introspectedClaimsVerifier(rules: ClaimRules, clock: Clock): Cla
     clock,
   );
   return function verifyIntrospected({ claims }) {
-    for (const member of KIND_MEMBERS) checkKind(ownValue(claims, member), rules);
+    for (const member of KIND_MEMBERS) checkKind(ownValue(claims, member), claims);
     return verifyClaims({ claims: Object.hasOwn(claims, 'iss') ? claims : { iss: issuer, ...claims } });
   };
 }
 
-function checkKind(kind: unknown, { confirmations }: ClaimRules): void {
+/** RFC 9449 section 6.2: a token of type DPoP is bound to a key, which its `cnf` names. Without one no proof can be checked. */
+function checkKind(kind: unknown, claims: Claims): void {
   if (kind === undefined) return;
   const name = typeof kind === 'string' ? kind.toLowerCase() : undefined;
   if (name === 'dpop') {
-    if (!confirmations.includes('jkt')) throw new AuthError('sender_constrained');
-  } else if (name === undefined || !ACCESS_TOKEN_KINDS.includes(name)) {
+    if (ownValue(ownValue(claims, 'cnf'), 'jkt') !== undefined) return;
+    throw new AuthError('sender_constrained', { privateDetail: 'the token is of type DPoP, and cnf.jkt is missing' });
+  }
+  if (name === undefined || !ACCESS_TOKEN_KINDS.includes(name)) {
     throw new AuthError('wrong_type', { privateDetail: 'the introspection response is about another kind of token' });
   }
 }
