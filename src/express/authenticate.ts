@@ -14,7 +14,7 @@ import { withAdvice } from './advice';
 import { decisionReporter } from './decision';
 import { resourceMetadataUrl } from './metadata';
 import { readGateOptions } from './read-options';
-import { openState, stateOf } from './request';
+import { addressOf, openState, stateOf } from './request';
 import type { Auth, GateRequest, Middleware, Next, RequestGate } from './request';
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
 import { enforceGuards, warnUnguarded } from './unguarded';
@@ -80,7 +80,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       return;
     }
     if (known && !possession) accept(req, res, known, next);
-    else decideLater(possession ? verifyWithProof(token, known, req, res) : verify(token), req, res, next);
+    else
+      decideLater(possession ? verifyWithProof(token, known, req, res) : verify(token, addressOf(req)), req, res, next);
   }
 
   /** A known token too needs the proof of this request where it is bound to a key. */
@@ -90,7 +91,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     req: GateRequest,
     res: ServerResponse,
   ): Promise<Auth> {
-    const auth = known ?? (await verify(token));
+    const auth = known ?? (await verify(token, addressOf(req)));
     setNonce(res, await possession?.verify(req, token, auth.claims));
     return auth;
   }
@@ -156,18 +157,21 @@ export function verifierOf(gate: Gate): Verifier {
  * to the app's request, or write a response. The strategy is registered by name, because passport shares an instance
  * that is passed directly between all requests, and two that overlap would get each other's result.
  */
-function throughPassport(verify: (token: string) => Promise<Auth>): (token: string) => Promise<Auth> {
+function throughPassport(verify: Verifier['verify']): Verifier['verify'] {
   const passport = new Authenticator();
-  const strategy = new BearerStrategy({ passReqToCallback: false, scope: undefined, realm: 'api' }, (token, done) => {
-    verify(token).then((auth) => done(null, auth), done);
-  });
+  const strategy = new BearerStrategy(
+    { passReqToCallback: true, scope: undefined, realm: 'api' },
+    ({ address }, token, done) => {
+      verify(token, address).then((auth) => done(null, auth), done);
+    },
+  );
   passport.use(strategy);
   const run = passport.authenticate<Auth>('bearer', ownMembers(PASSPORT_OPTIONS));
 
-  return function verifyByStrategy(token) {
+  return function verifyByStrategy(token, address) {
     return new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}` };
-      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined };
+      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined, address };
       run(req, NO_RESPONSE, (error) => {
         if (req.auth && !error) resolve(req.auth);
         else reject(error ?? NO_TOKEN);

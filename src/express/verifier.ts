@@ -24,8 +24,10 @@ export interface Verifier {
   /**
    * Verifies a token: structure, header, key, signature, claims, generation; an opaque one by introspection instead of
    * its signature. Rejects with the AuthError of the first check that fails.
+   *
+   * @param address - of the caller: where many opaque tokens wait, each address has the same share
    */
-  readonly verify: (token: string) => Promise<Auth>;
+  readonly verify: (token: string, address?: string) => Promise<Auth>;
   /** Whether the issuer is asked about this token. */
   isIntrospected(token: string): boolean;
   ready(): Promise<void>;
@@ -70,10 +72,10 @@ export function openVerifier(settings: GateSettings): Verifier {
     return context;
   }
 
-  async function verify(token: string): Promise<Auth> {
+  async function verify(token: string, address?: string): Promise<Auth> {
     const trusted =
       opaque && isIntrospected(token)
-        ? introspectedToken(opaque, await opaque.reader.introspect(token))
+        ? introspectedToken(opaque, await opaque.reader.introspect(token, address))
         : await verifyJws(parseToken(token));
     // Before the first read of the generations has ended, a token waits for it.
     await trusted.context.generations?.settled();

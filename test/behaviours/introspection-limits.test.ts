@@ -1,4 +1,4 @@
-import { explain } from '../../src';
+import { explain, requireScope } from '../../src';
 import type { Reason } from '../../src';
 import { gateApp } from '../support/gate-app';
 import { active, ENDPOINT, introspectingGate, SECRET } from '../support/introspection';
@@ -44,6 +44,41 @@ function encrypted(alg: string): string {
   const header = Buffer.from(JSON.stringify({ alg, enc: 'A256GCM', typ: 'at+jwt' })).toString('base64url');
   return [header, alg === 'dir' ? '' : 'a2V5', 'aXY', 'Y2lwaGVydGV4dA', 'dGFn'].join('.');
 }
+
+describe('callers that hurt others', () => {
+  it('cannot stop introspection with tokens that a firewall before the issuer refuses', async () => {
+    const through = introspectingGate();
+    const refused = ['a/etc/passwd', 'b/etc/passwd', 'c--or--1=='];
+    for (const raw of refused) through.endpoint.tokens.set(raw, new Response('blocked', { status: 403 }));
+    const good = Array.from({ length: 64 }, (_, index) => `good-${index}`);
+    for (const raw of good) through.endpoint.tokens.set(raw, active());
+    for (const raw of refused) expectRefusal(await through.get(raw), 'introspection_unavailable', through);
+    for (const raw of good) await through.get(raw).expect(200);
+    expect(through.log.at('error')).toEqual([]);
+  });
+
+  it('wait longer for their many tokens than another address for its one', async () => {
+    const through = introspectingGate({
+      routes(app, reach) {
+        app.set('trust proxy', true);
+        app.get('/v1/orders', requireScope('orders:read'), reach);
+      },
+    });
+    const from = (address: string, raw: string) => through.get(raw).set('X-Forwarded-For', address).then();
+    through.endpoint.tokens.set('good', active());
+    through.endpoint.hold();
+    const flood = [];
+    for (let index = 0; index < 20; index++) flood.push(from('198.51.100.7', `made-up-${index}`));
+    await eventually(() => through.presented.length === 20);
+    const good = from('203.0.113.1', 'good');
+    await eventually(() => through.presented.length === 21);
+    through.endpoint.release();
+    expect((await good).status).toBe(200);
+    await Promise.all(flood);
+    const asked = through.endpoint.sent.map(({ token: raw }) => raw);
+    expect([asked.slice(0, 16).includes('good'), asked.indexOf('good')]).toEqual([false, 17]);
+  });
+});
 
 describe('a token that could be a JWS', () => {
   it.each<[string, string, Reason]>([

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock';
+import type { Clock, Schedule } from '../../core/clock';
 import { AuthError } from '../../core/auth-error';
 import { ownMembers, ownValue } from '../../core/objects';
 import { readOptions } from '../../core/options';
@@ -6,7 +6,7 @@ import { loggableUrl } from '../../core/urls';
 import type { ClaimRules } from '../claims';
 import { discoverEndpoint } from '../keys/discovery';
 import type { DiscoveryOptions } from '../keys/discovery';
-import { fetchJson, FetchError } from '../keys/fetch-json';
+import { fetchJson, FetchError, unlessAborted } from '../keys/fetch-json';
 import { parseJsonObject } from '../strict-json';
 import { claimsVerifier } from '../verify';
 import type { ClaimsVerifier } from '../verify';
@@ -69,37 +69,23 @@ export interface EndpointOptions extends Omit<DiscoveryOptions, 'signal'> {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly clock: Clock;
+  readonly schedule: Schedule;
 }
 
 /** How long a URL from the metadata is used before it is looked up again. */
 const URL_MAX_AGE_MS = 600_000;
+/** For one look at the metadata. */
+const LOOKUP_TIMEOUT_MS = 5_000;
 
 /** Makes the function that asks the introspection endpoint (RFC 7662 section 2). */
 export function introspectionEndpoint(options: EndpointOptions): AskAbout {
-  const { clientId, clientSecret, clock } = options;
+  const { url: given, clientId, clientSecret } = options;
   const credentials = `${formEncode(clientId)}:${formEncode(clientSecret)}`;
   const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
-  let discovered: { readonly url: string; checkedMs: number } | undefined;
-  let discovering: Promise<string> | undefined;
-
-  async function discover(signal: AbortSignal): Promise<string> {
-    const ageMs = discovered ? clock() - discovered.checkedMs : Infinity;
-    if (discovered && ageMs >= 0 && ageMs < URL_MAX_AGE_MS) return discovered.url;
-    discovering ??= discoverEndpoint('introspection_endpoint', { ...options, signal }).finally(() => {
-      discovering = undefined;
-    });
-    try {
-      discovered = { url: await discovering, checkedMs: clock() };
-    } catch (error) {
-      // While the metadata cannot be fetched, the last URL is used.
-      if (!discovered) throw error;
-      discovered.checkedMs = clock();
-    }
-    return discovered.url;
-  }
+  const find = given === undefined ? endpointFinder(options) : () => given;
 
   return async function askAbout(token, signal) {
-    const url = options.url ?? (await discover(signal));
+    const url = await find(signal);
     const body = new URLSearchParams({ token, token_type_hint: 'access_token' }).toString();
     const response = await fetchJson(url, {
       ...options,
@@ -111,6 +97,42 @@ export function introspectionEndpoint(options: EndpointOptions): AskAbout {
     if (active === false) return undefined;
     if (active === true) return response;
     throw new FetchError(`${loggableUrl(url)} did not say whether the token is active`, { status: 200 });
+  };
+}
+
+/** Finds the endpoint in the metadata. Calls share one lookup, and do not wait for one while a URL is known. */
+function endpointFinder(options: EndpointOptions): (signal: AbortSignal) => Promise<string> {
+  const { clock, schedule, authUrl } = options;
+  let known: string | undefined;
+  let lookup: Promise<string> | undefined;
+  let lookedUpMs = -Infinity;
+
+  function isRecent(): boolean {
+    const ageMs = clock() - lookedUpMs;
+    return ageMs >= 0 && ageMs < URL_MAX_AGE_MS;
+  }
+
+  async function lookUp(): Promise<string> {
+    // A time limit of its own: that of the first call which waits must not end the lookup for the others.
+    const exchange = new AbortController();
+    const giveUp = (): void => exchange.abort(`did not respond within ${LOOKUP_TIMEOUT_MS} ms`);
+    const deadline = schedule(giveUp, LOOKUP_TIMEOUT_MS);
+    lookedUpMs = clock();
+    try {
+      return (known = await discoverEndpoint('introspection_endpoint', { ...options, signal: exchange.signal }));
+    } finally {
+      deadline.cancel();
+      lookup = undefined;
+    }
+  }
+
+  return function find(signal) {
+    if (known !== undefined && isRecent()) return Promise.resolve(known);
+    lookup ??= lookUp();
+    if (known === undefined) return unlessAborted(signal, `the metadata of ${loggableUrl(authUrl)}`, lookup);
+    // While the metadata cannot be fetched, the last URL is used.
+    lookup.catch(() => undefined);
+    return Promise.resolve(known);
   };
 }
 
