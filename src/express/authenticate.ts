@@ -5,6 +5,7 @@ import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { AuthError } from '../core/auth-error';
 import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
+import { readOptions } from '../core/options';
 import { readSettings } from '../settings/settings';
 import { bearerToken } from '../token/bearer';
 import { possessionVerifier } from '../token/possession/possession';
@@ -25,8 +26,15 @@ import type { Verifier } from './verifier';
 export interface Gate extends Middleware {
   /** Whether requests without a token are accepted; route audits compare it with openapi.yaml. */
   readonly optional: boolean;
-  /** Resolves once keys and generations are available; never rejects. Requests before that wait or get 503. */
-  ready(): Promise<void>;
+  /**
+   * Resolves once keys and generations are available; requests before that wait or get 503. Without `timeoutMs` it waits
+   * as long as that takes and never rejects.
+   *
+   * @param options - `timeoutMs`: longest wait in ms; then it rejects with an Error that names what is not available, and
+   *   why. The gate goes on trying.
+   * @throws TypeError when `timeoutMs` is not a number of ms
+   */
+  ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
   /** State of keys and generations, for health checks. */
   status(): GateStatus;
   /** Stops timers and connections. Later requests are decided with the keys and floors known by then. */
@@ -130,7 +138,10 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 
   const gate = Object.assign(authenticate, {
     optional,
-    ready: () => verifier.ready(),
+    async ready(options: { readonly timeoutMs?: number | undefined } = {}) {
+      const read = readOptions('ready', options, ['timeoutMs']);
+      await verifier.ready(read.has('timeoutMs') ? read.number('timeoutMs', 0, { unit: 'ms', min: 1 }) : undefined);
+    },
     status: () => verifier.status(),
     close: () => verifier.close(),
   });

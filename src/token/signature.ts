@@ -1,6 +1,7 @@
 import { constants, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../core/auth-error';
+import { ownMembers } from '../core/objects';
 import type { Algorithm } from './algorithms';
 import type { UnverifiedToken } from './jws';
 
@@ -40,12 +41,12 @@ export function verifySignature(token: UnverifiedToken, key: KeyObject, algorith
 
 /** RFC 8037 section 3.1: Ed25519 hashes by itself. */
 function ed25519(input: Buffer, key: KeyObject, signature: Buffer): boolean {
-  return verify(null, input, key, signature);
+  return verify(null, input, ownMembers({ key }), signature);
 }
 
 /** RSASSA-PKCS1-v1_5 (RFC 7518 section 3.3). */
 function rsa(hash: string): Verification {
-  return (input, key, signature) => verify(hash, input, key, signature);
+  return (input, key, signature) => verify(hash, input, ownMembers({ key }), signature);
 }
 
 /**
@@ -57,7 +58,7 @@ function rsaPss(hash: string): Verification {
   const padding = constants.RSA_PKCS1_PSS_PADDING;
   const saltLength = constants.RSA_PSS_SALTLEN_DIGEST;
   return (input, key, signature) =>
-    signature.length === modulusBytes(key) && verify(hash, input, { key, padding, saltLength }, signature);
+    signature.length === modulusBytes(key) && verify(hash, input, ownMembers({ key, padding, saltLength }), signature);
 }
 
 /** The length of an RSA key's modulus, in bytes. */
@@ -67,5 +68,6 @@ function modulusBytes(key: KeyObject): number {
 
 /** ECDSA, r and s concatenated, not DER (RFC 7518 section 3.4). */
 function ecdsa(hash: string): Verification {
-  return (input, key, signature) => verify(hash, input, { key, dsaEncoding: 'ieee-p1363' }, signature);
+  return (input, key, signature) =>
+    verify(hash, input, ownMembers({ key, dsaEncoding: 'ieee-p1363' as const }), signature);
 }

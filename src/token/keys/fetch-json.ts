@@ -82,14 +82,15 @@ export async function unlessAborted<Value>(signal: AbortSignal, what: string, wo
   }
 }
 
+/** Without a prototype: fetch reads inherited members of its options too. */
 function requestOf(options: FetchJsonOptions): RequestInit {
   const { signal, form } = ownMembers(options);
   const request = { redirect: 'manual', signal } as const;
   const accept = 'application/json';
-  if (!form) return { ...request, headers: { accept } };
+  if (!form) return ownMembers({ ...request, headers: { accept } });
   const { body, authorization } = form;
   const headers = { accept, authorization, 'content-type': 'application/x-www-form-urlencoded' };
-  return { ...request, method: 'POST', headers, body };
+  return ownMembers({ ...request, method: 'POST', headers, body });
 }
 
 function parseText(body: Buffer): unknown {

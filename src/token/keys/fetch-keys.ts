@@ -1,4 +1,6 @@
 import { createPublicKey } from 'node:crypto';
+import type * as jwksRsa from 'jwks-rsa';
+import { errorLabel } from '../../core/logger';
 import type { Logger } from '../../core/logger';
 import { loggableUrl } from '../../core/urls';
 import { discoverEndpoint } from './discovery';
@@ -93,8 +95,7 @@ interface ParsedKeys {
 }
 
 async function parseKeys(jwksUri: string, fetchSuitable: () => Promise<readonly Jwk[]>): Promise<ParsedKeys> {
-  // Loaded here, because static keys need none of it.
-  const { JwksClient } = await import('jwks-rsa');
+  const { JwksClient } = loadJwksRsa();
   let suitable: readonly Jwk[] = [];
   const fetcher = async (): Promise<{ keys: readonly Jwk[] }> => ({ keys: (suitable = await fetchSuitable()) });
   const client = new JwksClient({ jwksUri: loggableUrl(jwksUri), cache: false, rateLimit: false, fetcher });
@@ -103,5 +104,15 @@ async function parseKeys(jwksUri: string, fetchSuitable: () => Promise<readonly 
   } catch (cause) {
     // jwks-rsa rejects when no key can be parsed.
     throw cause instanceof FetchError ? cause : noUsableKey(jwksUri, cause);
+  }
+}
+
+/** Loaded at the first fetch: static keys need none of it. A default Jest has no loader for dynamic imports. */
+function loadJwksRsa(): typeof jwksRsa {
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it immediately
+    return require('jwks-rsa') as typeof jwksRsa;
+  } catch (cause) {
+    throw new FetchError(`jwks-rsa could not be loaded: ${errorLabel(cause)}`, { cause });
   }
 }

@@ -1,6 +1,7 @@
 import { AuthError } from '../../core/auth-error';
 import { backOffMs } from '../../core/clock';
 import type { Clock, Schedule, Timer } from '../../core/clock';
+import { errorLabel } from '../../core/logger';
 import type { Logger } from '../../core/logger';
 import type { FetchKeys } from './fetch-keys';
 import { FetchError } from './fetch-json';
@@ -122,7 +123,7 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
   function fail(error: unknown): void {
     failures++;
     const pauseMs = backOffMs(failures, BACK_OFF, random);
-    lastError = error instanceof FetchError ? error.message : 'the key set could not be read';
+    lastError = error instanceof FetchError ? error.message : `the key set could not be read: ${errorLabel(error)}`;
     retryAt = clock() + pauseMs;
     refreshIn(pauseMs);
     const message = keys

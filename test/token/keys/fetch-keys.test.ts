@@ -174,3 +174,24 @@ describe('a key set', () => {
     await expect(fetched(...Array<object>(201).fill(KEY.jwk))).rejects.toThrow(`${ISSUER}/jwks has more than 200 keys`);
   });
 });
+
+describe('jwks-rsa', () => {
+  afterEach(() => jest.dontMock('jwks-rsa'));
+
+  it.each<[string, Error, string]>([
+    ['is missing', Object.assign(new Error('/home/secret'), { code: 'MODULE_NOT_FOUND' }), 'Error (MODULE_NOT_FOUND)'],
+    ['is broken', new SyntaxError('a secret'), 'SyntaxError'],
+  ])('that %s is named in the log, by the kind and code of its error', async (_what, failure, label) => {
+    jest.doMock('jwks-rsa', () => {
+      throw failure;
+    });
+    const time = fakeTime(NOW_MS);
+    const fetch: Fetch = () => Promise.resolve(Response.json(jwks(KEY)));
+    const through = gateApp({ jwksUri: `${ISSUER}/jwks`, fetch, clock: time.clock, schedule: time.schedule });
+    expectRefusal(await through.get(token({ key: KEY })), 'keys_unavailable', through);
+    const detail = `jwks-rsa could not be loaded: ${label}`;
+    expect(through.log.at('warn')[0]).toMatchObject({ fields: { detail }, message: 'the key set cannot be fetched' });
+    expect(JSON.stringify(through.log.entries)).not.toContain('secret');
+    await through.gate.close();
+  });
+});
