@@ -5,6 +5,7 @@ import { describe, readOptions } from '../core/options';
 import type { Auth } from './request';
 import { authenticate, verifierOf } from './authenticate';
 import type { Gate } from './authenticate';
+import { isUnverified } from '../token/verify';
 import { readRequirement, satisfies } from './scope-requirement';
 
 /** Why a token is accepted or refused. */
@@ -12,7 +13,10 @@ export interface Explanation {
   readonly accepted: boolean;
   /** HTTP status of the refusal; absent when accepted. */
   readonly status?: number;
-  /** All checks in order; those after the first that failed are not made. */
+  /**
+   * All checks in order; those after the first that failed are not made. The claims of a token with an unknown key are
+   * checked before its issuer is asked for the key: where they fail, `key` and `signature` are not reached.
+   */
   readonly checks: readonly {
     readonly check: 'structure' | 'header' | 'key' | 'signature' | 'introspection' | 'claims' | 'generation' | 'scope';
     readonly outcome: 'passed' | 'failed' | 'not reached';
@@ -47,6 +51,8 @@ const FAILED_CHECK = {
   unsupported_critical_header: 'header',
   wrong_type: 'header',
   unknown_key: 'key',
+  unusable_key: 'key',
+  too_many_unknown_keys: 'key',
   keys_unavailable: 'key',
   bad_signature: 'signature',
   invalid_claims: 'claims',
@@ -126,9 +132,10 @@ function passed(checks: readonly Check[]): Explanation['checks'] {
 export function checksUntil(error: AuthError, issuers: number, all = CHECKS): Explanation['checks'] {
   const { reason, privateDetail, message } = error;
   const failed = all.indexOf(failedCheck(reason, all, issuers));
+  const reached = isUnverified(error) ? all.indexOf('key') : failed;
   return all.map((check, index) => {
     if (index === failed) return { check, outcome: 'failed', reason, detail: privateDetail ?? message };
-    return { check, outcome: index < failed ? 'passed' : 'not reached' };
+    return { check, outcome: index < reached ? 'passed' : 'not reached' };
   });
 }
 

@@ -76,6 +76,26 @@ describe('explain()', () => {
     expect(explanation.auth?.clientId).toBe(failed === 'scope' ? 'pos-17' : undefined);
   });
 
+  it('reaches neither key nor signature of a token with an unknown key whose claims are refused', async () => {
+    const { gate } = gateApp();
+    const raw = token({ header: { kid: 'staging' }, claims: { iss: 'https://staging.test' } });
+    const { status, checks } = await explain(raw, { gate });
+    expect(status).toBe(401);
+    expect(checks.map(({ check, outcome }) => `${check} ${outcome}`)).toEqual([
+      'structure passed',
+      'header passed',
+      'key not reached',
+      'signature not reached',
+      'claims failed',
+      'generation not reached',
+      'scope not reached',
+    ]);
+    expect(checks[4]).toMatchObject({
+      reason: 'wrong_issuer',
+      detail: 'its key is unknown, and was not asked for',
+    });
+  });
+
   it('takes any-of as requireScope() does, and no scopes for none', async () => {
     const { gate } = gateApp();
     expect((await explain(token(), { gate, scopes: { anyOf: ['x', 'orders:read'] } })).accepted).toBe(true);

@@ -77,6 +77,23 @@ describe('options of signalsReceiver()', () => {
     expect(time.pending).toBe(0);
   });
 
+  it('responds with 429 while the transmitter cannot be asked about another unknown key, so that events are repeated', async () => {
+    const { asked, fetch } = keyServer();
+    const time = fakeTime(NOW);
+    const remote = { keys: undefined, jwksUri: KEYS, fetch, clock: time.clock, schedule: time.schedule };
+    const { deliver, receiver, floors } = setUp(remote);
+    await deliver(sign(event({ jti: 'e0' }))).expect(202);
+    for (const kid of ['k2', 'k3']) {
+      expect((await deliver(sign(event(), { kid }))).body).toMatchObject({ err: 'invalid_key' });
+    }
+    const before = await floors();
+    const { status, headers, text } = await deliver(sign(event(), { kid: 'k4' }));
+    expect([status, headers['retry-after'], text]).toEqual([429, '5', '']);
+    expect(await floors()).toEqual(before);
+    expect(asked).toHaveLength(3);
+    receiver.close();
+  });
+
   it('responds with 503 while the keys cannot be fetched', async () => {
     const time = fakeTime(NOW);
     const fetch: Fetch = () => Promise.reject(new Error('down'));

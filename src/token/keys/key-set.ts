@@ -9,9 +9,12 @@ export interface KeySource {
   /**
    * Finds the key that a header names; synchronously when the keys are cached.
    *
-   * @throws AuthError `unknown_key`, `algorithm_not_allowed`, or `keys_unavailable` when the key set is not available.
+   * @param checkToken - called where the key is unknown, before anything else is done about it; throws where the token is
+   * refused whatever its key is
+   * @throws AuthError `unknown_key`, `unusable_key`, `algorithm_not_allowed`, `too_many_unknown_keys` when the issuer has
+   * been asked too often, or `keys_unavailable` when the key set is not available.
    */
-  find(header: UnverifiedHeader): VerificationKey | Promise<VerificationKey>;
+  find(header: UnverifiedHeader, checkToken: () => void): VerificationKey | Promise<VerificationKey>;
   /** Whether a key found earlier may still be used. */
   has(key: VerificationKey): boolean;
   /** Resolves once there are keys. */
@@ -51,7 +54,7 @@ export class KeySet {
    * The key for a header, or `undefined` when the set has none of that id. A token without `kid` is only accepted
    * where the set has a single fitting key: trying keys in turn would make every key good for every token.
    *
-   * @throws AuthError `algorithm_not_allowed` when the key is for another algorithm.
+   * @throws AuthError `algorithm_not_allowed` when the key is for another algorithm; `unusable_key` when several have its id.
    */
   find({ keyId, algorithm }: UnverifiedHeader): VerificationKey | undefined {
     const candidates = keyId === undefined ? [...this.#all] : (this.#byId.get(keyId) ?? []);
@@ -59,6 +62,11 @@ export class KeySet {
     const fitting = candidates.filter((key) => key.algorithms.includes(algorithm));
     if (fitting.length === 0) {
       throw new AuthError('algorithm_not_allowed', { privateDetail: `the key is not for ${algorithm}` });
+    }
+    if (fitting.length > 1 && keyId !== undefined) {
+      throw new AuthError('unusable_key', {
+        privateDetail: `the key set has several keys with its kid for ${algorithm}`,
+      });
     }
     return fitting.length === 1 ? fitting[0] : undefined;
   }
@@ -87,10 +95,11 @@ export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
 
   current();
   return {
-    find(header) {
+    find(header, checkToken) {
       const key = current().find(header);
-      if (!key) throw new AuthError('unknown_key');
-      return key;
+      if (key) return key;
+      checkToken();
+      throw new AuthError('unknown_key');
     },
     has: (key) => current().has(key),
     ready: () => Promise.resolve(),

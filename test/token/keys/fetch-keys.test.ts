@@ -1,6 +1,6 @@
 import type { Fetch } from '../../../src/token/keys/fetch-json';
 import { keyFetcher } from '../../../src/token/keys/fetch-keys';
-import type { FetchKeys } from '../../../src/token/keys/fetch-keys';
+import type { FetchedKeys, FetchKeys } from '../../../src/token/keys/fetch-keys';
 import { gateApp } from '../../support/gate-app';
 import { fakeTime, settle } from '../../support/fake-time';
 import { ISSUER, NOW_MS, token } from '../../support/issuer';
@@ -83,7 +83,8 @@ describe('a key set', () => {
     });
     return { fetchKeys: () => fetchKeys(new AbortController().signal), log };
   }
-  const fetched = (...keys: readonly unknown[]): ReturnType<FetchKeys> => fetcherOf(keys).fetchKeys();
+  const fetched = async (...keys: readonly unknown[]): Promise<FetchedKeys['keys']> =>
+    (await fetcherOf(keys).fetchKeys()).keys;
   const offCurve = { ...KEY.jwk, kid: 'off its curve', x: KEY.jwk['y'] };
 
   // In Jest as its users have it: nothing in node_modules is transformed, so jwks-rsa and jose must be CommonJS.
@@ -122,6 +123,20 @@ describe('a key set', () => {
     ]);
   });
 
+  it('says why keys are not used, by their ids', async () => {
+    const short = newKey('RS256', 'short', { modulusLength: 1024 }).jwk;
+    const keys = [offCurve, short, { ...KEY.jwk, kid: 'private', d: 'AAAA' }, { kid: {} }, null, KEY.jwk];
+    const { unusable } = await fetcherOf(keys).fetchKeys();
+    expect([...unusable].sort()).toEqual([
+      ['off its curve', 'it cannot be parsed'],
+      ['private', 'it is a private key'],
+      ['short', 'its modulus has less than 2048 bits'],
+    ]);
+    await expect(fetched(short)).rejects.toMatchObject({
+      unusable: new Map([['short', 'its modulus has less than 2048 bits']]),
+    });
+  });
+
   it('is logged with a hundred warnings at most', async () => {
     const many = Array.from({ length: 150 }, (_, index) => ({ kty: 'oct', kid: `oct-${index}` }));
     const { fetchKeys, log } = fetcherOf([...many, KEY.jwk]);
@@ -136,10 +151,10 @@ describe('a key set', () => {
       [{ ...KEY.jwk, kid: 'renamed' }],
       [newKey('ES256', KEY.kid).jwk],
     );
-    const [first] = await fetchKeys();
-    expect((await fetchKeys())[0]).toBe(first);
-    expect((await fetchKeys())[0]).not.toBe(first);
-    expect((await fetchKeys())[0]).not.toBe(first);
+    const [first] = (await fetchKeys()).keys;
+    expect((await fetchKeys()).keys[0]).toBe(first);
+    expect((await fetchKeys()).keys[0]).not.toBe(first);
+    expect((await fetchKeys()).keys[0]).not.toBe(first);
   });
 
   it.each([

@@ -28,7 +28,7 @@ function refreshing(options: Partial<KeyRefreshOptions> = {}) {
     fetchKeys: async (signal) => {
       asked.push(signal);
       if (through.outcome instanceof Error) throw through.outcome;
-      return through.outcome;
+      return { keys: await through.outcome, unusable: new Map() };
     },
     timeoutMs: 5_000,
     maxAgeMs: MAX_AGE_MS,
