@@ -15,7 +15,7 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly issuer: string;
   /** The `aud` of the tokens. */
   readonly audience: string;
-  /** Directory for clients and keys. Made when it is missing; belongs to one process at a time. */
+  /** Directory for clients and keys. Made when it is missing; belongs to one process of one machine at a time. */
   readonly dataDir: string;
   /** Scopes that may be registered. Default: any. */
   readonly scopes?: readonly string[] | undefined;
