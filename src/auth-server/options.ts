@@ -1,6 +1,5 @@
 import { systemClock, systemSchedule } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
-import { consoleLogger } from '../core/logger';
 import { isObject, ownMembers } from '../core/objects';
 import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
@@ -90,13 +89,7 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
 }
 
 function readSettings(given: Reader, options: AuthServerOptions) {
-  const {
-    scopes,
-    generationSource,
-    rateLimit = DEFAULT_RATE_LIMIT,
-    browserOrigins = [],
-    logger = consoleLogger,
-  } = options;
+  const { scopes, generationSource, rateLimit = DEFAULT_RATE_LIMIT, browserOrigins = [] } = options;
   const issuer = given.string('issuer');
   const adminToken = given.string('adminToken');
   const host = given.string('host') ?? '127.0.0.1';
@@ -134,7 +127,7 @@ function readSettings(given: Reader, options: AuthServerOptions) {
     signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),
     rateLimit,
     browserOrigins: [...browserOrigins],
-    logger,
+    logger: given.logger('logger'),
     clock: given.callable('clock', systemClock),
     schedule: given.callable('schedule', systemSchedule),
   };

@@ -61,10 +61,13 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
   const { generationSource } = options;
   if (typeof generationSource?.publish !== 'function')
     read.refuse('generationSource', 'a generation source with publish()');
-  const dependencies = readDependencies(read, options.logger);
+  const dependencies = readDependencies(read);
   if (isInMemory(generationSource)) refuseToForget(dependencies.logger);
   const checkUrl = urlCheck('signalsReceiver', read.boolean('allowHttp', false));
   const jwksUri = read.string('jwksUri');
+  if (options.keys !== undefined && (typeof options.keys !== 'object' || options.keys === null)) {
+    read.refuse('keys', 'a JSON Web Key Set');
+  }
   if (options.keys && jwksUri !== undefined) {
     throw new TypeError('signalsReceiver(): give "keys" or "jwksUri", not both');
   }
@@ -80,6 +83,7 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
       keysStaleMs: 3_600_000,
     },
     dependencies,
+    { factory: 'signalsReceiver' },
   );
   return {
     transmitter,

@@ -79,17 +79,18 @@ export type Jwks = { readonly keys: readonly object[] } | readonly object[];
  * Keys that are given, not fetched: for tests and for issuers whose keys are distributed by other means. When the list
  * of a key set is replaced by another one, that one counts from the next request on.
  *
+ * @param factory - what the keys were given to, for messages
  * @param canBeEmpty - whether no key at all is accepted: then every signed token is refused as `unknown_key`
  * @throws TypeError naming each key that cannot be used: the app chose these keys, so none is ignored silently.
  */
-export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
+export function staticKeys(jwks: Jwks, factory = 'authenticate', canBeEmpty = false): KeySource {
   let list: unknown;
   let keys: KeySet | undefined;
 
   function current(): KeySet {
     // Not `'keys' in jwks`: every array has a method of that name.
     const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly object[] }).keys;
-    if (!keys || latest !== list) [keys, list] = [readKeys(latest, canBeEmpty), latest];
+    if (!keys || latest !== list) [keys, list] = [readKeys(latest, factory, canBeEmpty), latest];
     return keys;
   }
 
@@ -108,16 +109,16 @@ export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
   };
 }
 
-function readKeys(list: unknown, canBeEmpty: boolean): KeySet {
+function readKeys(list: unknown, factory: string, canBeEmpty: boolean): KeySet {
   if (!Array.isArray(list) || (list.length === 0 && !canBeEmpty)) {
-    throw new TypeError('authenticate(): option "keys" must be a JSON Web Key Set with at least one key');
+    throw new TypeError(`${factory}(): option "keys" must be a JSON Web Key Set with at least one key`);
   }
-  return new KeySet(list.map(readKey));
+  return new KeySet(list.map((jwk: Jwk, index) => readKey(jwk, index, factory)));
 }
 
-function readKey(jwk: Jwk, index: number): VerificationKey {
+function readKey(jwk: Jwk, index: number, factory: string): VerificationKey {
   const refuse = (why: string): never => {
-    throw new TypeError(`authenticate(): option "keys": key ${index} cannot verify tokens: ${why}`);
+    throw new TypeError(`${factory}(): option "keys": key ${index} cannot verify tokens: ${why}`);
   };
   const why = unsuitable(jwk);
   if (why !== undefined) return refuse(why);
