@@ -93,6 +93,11 @@ export interface GateOptions extends Dependencies {
   readonly dpop?: DpopOptions | undefined;
   /** Accepts tokens that are bound to a client certificate (RFC 8705), with it. Default: they are refused. */
   readonly mtls?: MtlsOptions | undefined;
+  /**
+   * `'any'`: every token has to be bound, by DPoP or to a client certificate, whichever its client uses (FAPI 2.0). Needs
+   * both options, neither of them `required`. Default: as their `required` says.
+   */
+  readonly binding?: 'any' | undefined;
   /** Lets issuer, key set and source be `http:` on another host than loopback. Default `false`. */
   readonly allowHttp?: boolean | undefined;
   /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */

@@ -9,6 +9,7 @@ import { readOptions } from '../core/options';
 import { readSettings } from '../settings/settings';
 import { bearerToken } from '../token/bearer';
 import { possessionVerifier } from '../token/possession/possession';
+import type { PossessionVerifier } from '../token/possession/possession';
 import type { AuthenticateOptions } from './authenticate-options';
 import { authenticateOptions } from '../settings/authenticate-options';
 import { withAdvice } from './advice';
@@ -41,7 +42,14 @@ export interface Gate extends Middleware {
   close(): Promise<void>;
 }
 
-const verifiers = new WeakMap<Middleware, Verifier>();
+/** What `explain()` asks about a token. */
+interface GateVerifiers {
+  readonly verifier: Verifier;
+  /** Absent where neither DPoP nor mutual TLS is on. */
+  readonly possession: PossessionVerifier | undefined;
+}
+
+const verifiersByGate = new WeakMap<Middleware, GateVerifiers>();
 
 /**
  * Makes the middleware that authenticates every request by its bearer token (RFC 6750, RFC 9068) and assigns
@@ -145,7 +153,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     status: () => verifier.status(),
     close: () => verifier.close(),
   });
-  verifiers.set(gate, verifier);
+  verifiersByGate.set(gate, { verifier, possession });
   return gate;
 }
 
@@ -154,11 +162,11 @@ function setNonce(res: ServerResponse, nonce: string | undefined): void {
   if (nonce !== undefined && !res.headersSent) res.setHeader('DPoP-Nonce', nonce);
 }
 
-/** The verifier of a gate, for `explain()`. */
-export function verifierOf(gate: Gate): Verifier {
-  const verifier = verifiers.get(gate);
-  if (!verifier) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
-  return verifier;
+/** The verifiers of a gate, for `explain()`. */
+export function verifiersOf(gate: Gate): GateVerifiers {
+  const verifiers = verifiersByGate.get(gate);
+  if (!verifiers) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
+  return verifiers;
 }
 
 /**

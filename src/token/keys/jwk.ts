@@ -35,17 +35,30 @@ export function unsuitable(jwk: unknown): string | undefined {
   return undefined;
 }
 
+/** Time of an RSA verification grows with the square of the modulus and with the length of the exponent: 10 ms are possible. */
+const MAX_EXPONENT = 2n ** 32n;
+const MAX_MODULUS_BITS = 8_192;
+
 /**
  * Checks the key material itself.
  *
+ * @param maxModulusBits - longest accepted RSA modulus; shorter for keys that callers choose
  * @returns the key, or why it is ignored.
  */
-export function toVerificationKey(jwk: Jwk, key: KeyObject): VerificationKey | string {
+export function toVerificationKey(
+  jwk: Jwk,
+  key: KeyObject,
+  maxModulusBits = MAX_MODULUS_BITS,
+): VerificationKey | string {
   const { modulusLength, publicExponent } = key.asymmetricKeyDetails ?? {};
   // RFC 7518 section 3.3: 2048 bits or larger. With e = 1 a signature is its own message.
   if (modulusLength !== undefined && modulusLength < 2048) return 'its modulus has less than 2048 bits';
   if (publicExponent !== undefined && (publicExponent < 3n || publicExponent % 2n === 0n))
     return 'its exponent is weak';
+  if (modulusLength !== undefined && modulusLength > maxModulusBits) {
+    return `its modulus has more than ${maxModulusBits} bits`;
+  }
+  if (publicExponent !== undefined && publicExponent > MAX_EXPONENT) return 'its exponent is larger than 2^32';
   // `unsuitable()` has refused an `alg` that is not one of these.
   const named = typeof jwk['alg'] === 'string' ? namesOf(jwk['alg'] as Algorithm) : ALGORITHMS;
   const algorithms = named.filter((algorithm) => isCompatible(key, algorithm));

@@ -43,14 +43,14 @@ const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'Ed
 const MIN_SECRET_LENGTH = 32;
 
 /**
- * Checks the option `dpop` of `authenticate()`.
+ * Checks the option `dpop` of a factory.
  *
  * @param resource - the option `resource`, whose origin is the default of `baseUrl`
  * @throws TypeError that does not quote the secret
  */
-export function readDpop(options: DpopOptions, resource: string | undefined): DpopSettings {
+export function readDpop(factory: string, options: DpopOptions, resource: string | undefined): DpopSettings {
   const names = ['baseUrl', 'required', 'algorithms', 'proofMaxAgeSeconds', 'nonce', 'replayStore'] as const;
-  const read = readOptions('authenticate', options, names, 'dpop');
+  const read = readOptions(factory, options, names, 'dpop');
   const given = ownMembers(options);
   const baseUrl = read.string('baseUrl') ?? (resource === undefined ? undefined : new URL(resource).origin);
   if (
@@ -76,18 +76,18 @@ export function readDpop(options: DpopOptions, resource: string | undefined): Dp
     required: read.boolean('required', false),
     algorithms,
     proofMaxAgeMs: 1000 * read.number('proofMaxAgeSeconds', 60, { unit: 'seconds', min: 1, max: 600 }),
-    nonce: readNonce(given.nonce),
+    nonce: readNonce(factory, given.nonce),
     replayStore,
   };
 }
 
-function readNonce(nonce: DpopOptions['nonce']): DpopSettings['nonce'] {
+function readNonce(factory: string, nonce: DpopOptions['nonce']): DpopSettings['nonce'] {
   if (nonce === undefined || nonce === false) return undefined;
   if (nonce === true) return true;
-  readOptions('authenticate', nonce, ['secret'], 'dpop.nonce');
+  readOptions(factory, nonce, ['secret'], 'dpop.nonce');
   const { secret } = ownMembers(nonce);
   if (typeof secret === 'string' && secret.length >= MIN_SECRET_LENGTH) return { secret };
   throw new TypeError(
-    `authenticate(): option "dpop.nonce.secret" must be a string of at least ${MIN_SECRET_LENGTH} characters`,
+    `${factory}(): option "dpop.nonce.secret" must be a string of at least ${MIN_SECRET_LENGTH} characters`,
   );
 }
