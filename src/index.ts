@@ -21,7 +21,7 @@ export { sendProblem } from './express/respond';
 export type { ProblemResponse } from './express/respond';
 export type { SignalsReceiverOptions } from './express/signals-options';
 export { signalsReceiver } from './express/signals-receiver';
-export type { IntrospectionOptions } from './token/introspection/introspection-options';
+export type { IntrospectionOptions } from './token/introspection/endpoint';
 export type { MtlsOptions } from './token/possession/client-certificate';
 export type { DpopOptions } from './token/possession/dpop-options';
 export type { ReplayStore } from './token/possession/replay-store';

@@ -83,6 +83,10 @@ describe('the house', () => {
     expect(long.map((path) => relative(SRC, path))).toEqual([]);
   });
 
+  it('has no import() outside the command line: a default Jest cannot run one, and the build keeps it', () => {
+    expect(files.filter((file) => layerOf(file) !== 'cli' && hasImportCall(file))).toEqual([]);
+  });
+
   it('exports by name only', () => {
     const withDefault = files.filter((file) => /^export default/m.test(readFileSync(join(SRC, file), 'utf8')));
     expect(withDefault).toEqual([]);
@@ -105,6 +109,14 @@ function listFiles(folder: string): string[] {
 function importsOf(file: string): Import[] {
   const { importedFiles } = ts.preProcessFile(readFileSync(join(SRC, file), 'utf8'), true, true);
   return importedFiles.map(({ fileName }) => ({ from: file, specifier: fileName }));
+}
+
+function hasImportCall(file: string): boolean {
+  const text = readFileSync(join(SRC, file), 'utf8');
+  const isImportCall = (node: ts.Node): boolean =>
+    (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) ||
+    ts.forEachChild(node, (child) => isImportCall(child) || undefined) === true;
+  return /\bimport\s*\(/.test(text) && isImportCall(ts.createSourceFile(file, text, ts.ScriptTarget.Latest));
 }
 
 function resolveInternal({ from, specifier }: Import): { from: string; to: string } {

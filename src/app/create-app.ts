@@ -1,6 +1,7 @@
 import express from 'express';
 import type { Express, Router } from 'express';
 import helmet from 'helmet';
+import { readOptions } from '../core/options';
 import { authenticate, problemHandler, protectedResourceMetadata } from '../index';
 import { authenticateOptions } from '../settings/authenticate-options';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
@@ -55,18 +56,31 @@ export interface App {
   close(): Promise<void>;
 }
 
+const OPTIONS = [
+  'settings',
+  'logger',
+  'replace',
+  'gate',
+  'connectToRedis',
+  'onRequest',
+  'docs',
+  'clock',
+] as const satisfies readonly (keyof AppOptions)[];
+
 /** Forms are parsed only to refuse tokens in them. */
 const FORM_LIMIT = '16kb';
 
 /**
  * Makes the commerce API. Requests pass through its middleware from top to bottom.
  *
+ * @throws TypeError when an option is wrong
  * @throws Error when the routes, their scopes and openapi.yaml disagree
  * @throws ConfigurationError when the settings name no issuer
  */
 export function createApp(options: AppOptions): App {
+  const read = readOptions('createApp', options, OPTIONS);
   const { settings, replace = {}, onRequest, clock = Date.now, docs = !settings.production } = options;
-  const logger = options.logger ?? createLog({ level: settings.logLevel });
+  const logger = read.has('logger') ? read.logger('logger') : createLog({ level: settings.logLevel });
   const contract = loadContract();
   const router = commerceRouter({ replace, clock });
   const problemTypes = problemTypesOf(settings.baseUrl);

@@ -28,6 +28,7 @@ export function logRequest(logger: Logger, event: RequestEvent): void {
     status: event.status,
     duration_ms: event.durationMs,
     request_id: event.requestId,
+    issuer: event.issuer,
     client_id: event.clientId,
     reason: event.reason,
     detail: event.detail,

@@ -12,8 +12,8 @@ export interface Metrics {
  * Metrics by prom-client, an optional peer dependency: `undefined` if it is not installed. The number of label values is
  * bounded: no path and no client id.
  */
-export async function createMetrics(isReady: () => boolean): Promise<Metrics | undefined> {
-  const prometheus = await loadPrometheus();
+export function createMetrics(isReady: () => boolean): Metrics | undefined {
+  const prometheus = loadPrometheus();
   if (!prometheus) return undefined;
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = prometheus;
   const registry = new Registry();
@@ -47,11 +47,12 @@ export async function createMetrics(isReady: () => boolean): Promise<Metrics | u
   };
 }
 
-async function loadPrometheus(): Promise<typeof Prometheus | undefined> {
+function loadPrometheus(): typeof Prometheus | undefined {
   try {
-    return await import('prom-client');
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would make it a required peer
+    return require('prom-client') as typeof Prometheus;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code?.endsWith('MODULE_NOT_FOUND')) return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
     throw error;
   }
 }

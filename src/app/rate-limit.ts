@@ -25,9 +25,9 @@ export interface ClientRateLimit {
 }
 
 /**
- * Limits the requests per client id, with `RateLimit` and `RateLimit-Policy` headers on every response
- * (draft-ietf-httpapi-ratelimit-headers-08). Mount it after `authenticate()`: the id in an unverified token means
- * nothing, and there are only as many verified ids as clients.
+ * Limits the requests per client (issuer and client id), with `RateLimit` and `RateLimit-Policy` headers on every response
+ * (draft-ietf-httpapi-ratelimit-headers-08). Mount it after `authenticate()`: the id in an unverified token
+ * means nothing, and there are only as many verified ids as clients.
  */
 export function clientRateLimit(options: ClientRateLimitOptions): ClientRateLimit {
   const { settings, connectToRedis, logger, onLimited } = options;
@@ -43,7 +43,8 @@ export function clientRateLimit(options: ClientRateLimitOptions): ClientRateLimi
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     identifier: 'client',
-    keyGenerator: (req) => req.auth?.clientId ?? '',
+    // Two issuers may have a client of the same id.
+    keyGenerator: ({ auth }) => (auth ? JSON.stringify([auth.issuer, auth.clientId]) : ''),
     handler(req, res) {
       onLimited(req);
       sendProblem(req, res, {

@@ -40,6 +40,8 @@ export interface RequestEvent {
   readonly status: number;
   readonly durationMs: number;
   readonly requestId: string | undefined;
+  /** Issuer of the verified token: two issuers may have a client of the same id. */
+  readonly issuer: string | undefined;
   /** Client id of the verified token. */
   readonly clientId: string | undefined;
   /** Why the request was refused. */
@@ -114,6 +116,7 @@ function eventOf(req: Request, res: Response, durationMs: number, refusal: Refus
     status: res.statusCode,
     durationMs: Math.round(durationMs * 10) / 10,
     requestId: req.id,
+    issuer: req.auth?.issuer,
     clientId: req.auth?.clientId,
     reason: refusal?.reason,
     detail: refusal?.detail,

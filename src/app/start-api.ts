@@ -30,7 +30,7 @@ export async function startApi(
 ): Promise<RunningApi> {
   const { host, port, adminPort, logLevel } = options.settings;
   const { logger = createLog({ level: logLevel }) } = options;
-  const metrics = adminPort === undefined ? undefined : await createMetrics(() => app.readiness().ready);
+  const metrics = adminPort === undefined ? undefined : createMetrics(() => app.readiness().ready);
   const app = await make({
     ...options,
     logger,

@@ -26,7 +26,7 @@ export function createApp(context: Context): Express {
   }
   routes.route('/.well-known/openid-configuration/jwks').get(keySet(context)).all(readOnly);
 
-  routes.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(settings.adminToken));
+  routes.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(settings));
   routes.use('/clients', clientsApi(context));
   routes.use('/generations', generations.handler);
   routes

@@ -1,6 +1,5 @@
 import { systemClock, systemSchedule } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
-import { consoleLogger } from '../core/logger';
 import { isObject, ownMembers } from '../core/objects';
 import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
@@ -15,7 +14,7 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly issuer: string;
   /** The `aud` of the tokens. */
   readonly audience: string;
-  /** Directory for clients and keys. Made when it is missing; belongs to one process at a time. */
+  /** Directory for clients and keys. Made when it is missing; belongs to one process of one machine at a time. */
   readonly dataDir: string;
   /** Scopes that may be registered. Default: any. */
   readonly scopes?: readonly string[] | undefined;
@@ -23,7 +22,10 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly generationSource?: GenerationSource | undefined;
   /** `maxTokenAgeSeconds` of the gates: changes are published for that long, and an hour. Default 86400. */
   readonly maxTokenAgeSeconds?: number | undefined;
-  /** Bearer token that `/clients`, `/keys` and `/generations` ask for. Default: none, only this machine may call them. */
+  /**
+   * Bearer token that `/clients`, `/keys` and `/generations` ask for, at least 16 characters. Default: none, only this
+   * machine may call them.
+   */
   readonly adminToken?: string | undefined;
   /** Address that the server will listen on. Default 127.0.0.1; beyond loopback an admin token is needed. */
   readonly host?: string | undefined;
@@ -90,13 +92,7 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
 }
 
 function readSettings(given: Reader, options: AuthServerOptions) {
-  const {
-    scopes,
-    generationSource,
-    rateLimit = DEFAULT_RATE_LIMIT,
-    browserOrigins = [],
-    logger = consoleLogger,
-  } = options;
+  const { scopes, generationSource, rateLimit = DEFAULT_RATE_LIMIT, browserOrigins = [] } = options;
   const issuer = given.string('issuer');
   const adminToken = given.string('adminToken');
   const host = given.string('host') ?? '127.0.0.1';
@@ -107,8 +103,11 @@ function readSettings(given: Reader, options: AuthServerOptions) {
   if (generationSource !== undefined && typeof generationSource?.append !== 'function') {
     given.refuse('generationSource', 'a source with append(), such as redisGenerations()');
   }
-  if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
-    throw new TypeError('createAuthServer(): option "adminToken" must be printable ASCII without blanks');
+  if (adminToken !== undefined && !/^[\x21-\x7e]{16,}$/.test(adminToken)) {
+    // Not by refuse(), which quotes the value.
+    throw new TypeError(
+      'createAuthServer(): option "adminToken" must be 16 or more characters of printable ASCII without blanks',
+    );
   }
   if (adminToken === undefined && !isLoopbackHost(host)) {
     given.refuse('host', 'a loopback address, such as 127.0.0.1, unless "adminToken" is set');
@@ -132,7 +131,7 @@ function readSettings(given: Reader, options: AuthServerOptions) {
     signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),
     rateLimit,
     browserOrigins: [...browserOrigins],
-    logger,
+    logger: given.logger('logger'),
     clock: given.callable('clock', systemClock),
     schedule: given.callable('schedule', systemSchedule),
   };

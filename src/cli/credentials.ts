@@ -1,7 +1,7 @@
-import { open, readFile, rm, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { prepareDataDirectory } from '../auth-server/storage/data-directory';
+import { prepareDataDirectory, tryLock } from '../auth-server/storage/data-directory';
 import { writeDurably } from '../auth-server/storage/durable-file';
 import type { Settings } from '../settings/settings';
 import { CliError, EXIT } from './command';
@@ -57,27 +57,14 @@ export function credentialStore(settings: Settings): CredentialStore {
   };
 }
 
-/** A command holds the lock for milliseconds; one that is this old belongs to a process that was killed. */
-const STALE_LOCK_MS = 10_000;
 const LOCK_RETRY_MS = 20;
 
 /** Takes the lock that commands of other processes wait for: each reads, changes and writes the whole file. */
 async function lock(file: string): Promise<() => Promise<void>> {
-  const path = `${file}.lock`;
-  const unlock = (): Promise<void> => rm(path, { force: true });
   for (;;) {
-    try {
-      await (await open(path, 'wx', 0o600)).close();
-      return unlock;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const since = await stat(path).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => undefined,
-    );
-    if (since !== undefined && Date.now() - since > STALE_LOCK_MS) await unlock();
-    else await wait(LOCK_RETRY_MS);
+    const attempt = await tryLock(`${file}.lock`);
+    if ('release' in attempt) return attempt.release;
+    await wait(LOCK_RETRY_MS);
   }
 }
 

@@ -33,13 +33,15 @@ export function openGate(io: CliIo, settings: Settings): OpenGate {
 const SILENT = { info() {}, warn() {}, error() {} };
 
 /**
- * The source of the settings, read with the admin token; the caller closes it. `undefined` where the URL alone is
- * enough: no admin token, or credentials in the URL.
+ * The source of the settings, read with the admin token; the caller closes it. `undefined` where the token is not sent:
+ * there is none, the URL has credentials, or the source is not at the token server, to which alone the token belongs.
  */
 export function authorizedGenerations(
-  { generationSource: url, adminToken, allowHttp }: Settings,
+  { generationSource: url, authUrl, issuer, adminToken, allowHttp }: Settings,
   dependencies: Pick<HttpGenerationsOptions, 'fetch' | 'logger'>,
 ): GenerationSource | undefined {
+  const tokenServerUrl = authUrl ?? issuer;
   if (adminToken === undefined || !url?.startsWith('http') || url.includes('@')) return undefined;
+  if (tokenServerUrl === undefined || new URL(url).origin !== new URL(tokenServerUrl).origin) return undefined;
   return httpGenerations({ url, allowHttp, headers: { authorization: `Bearer ${adminToken}` }, ...dependencies });
 }

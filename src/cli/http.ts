@@ -1,3 +1,4 @@
+import { readBody } from '../core/read-body';
 import { CliError } from './command';
 import type { CliIo } from './io';
 
@@ -12,24 +13,29 @@ export interface HttpResponse {
 }
 
 const TIMEOUT_MS = 15_000;
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 /**
  * Sends a request.
  *
- * @throws CliError when there is no response
+ * @throws CliError when there is no response, or one that is too large
  */
 export async function send(io: CliIo, url: string, init: RequestInit = {}): Promise<HttpResponse> {
+  const origin = URL.canParse(url) ? new URL(url).origin : url;
+  let response: Response;
+  let bytes: Buffer | undefined;
   try {
-    const response = await io.fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
-    const text = await response.text();
-    const { status, statusText, headers } = response;
-    return { status, statusText, headers, text, body: parseJson(text) };
+    response = await io.fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
+    bytes = response.body ? await readBody(response.body, MAX_BODY_BYTES) : Buffer.alloc(0);
   } catch (error) {
-    const origin = URL.canParse(url) ? new URL(url).origin : url;
     throw new CliError(
       `no response from ${origin} (${reasonOf(error)}); is it running? ${io.programName} dev starts both servers`,
     );
   }
+  if (!bytes) throw new CliError(`the response from ${origin} is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
+  const { status, statusText, headers } = response;
+  const text = new TextDecoder().decode(bytes);
+  return { status, statusText, headers, text, body: parseJson(text) };
 }
 
 /** One line about a refusal: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749. */
@@ -47,8 +53,11 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** fetch says only "fetch failed"; what failed is the cause. */
+/**
+ * fetch says only "fetch failed"; what failed is the cause. Its other messages are not shown: one about a header quotes
+ * the header, and with it a token.
+ */
 function reasonOf(error: unknown): string {
-  const { cause, message } = error as { cause?: { code?: string; message?: string }; message?: string };
-  return cause?.code ?? cause?.message ?? message ?? String(error);
+  const { cause, name } = error as { cause?: { code?: string; message?: string }; name?: string };
+  return cause?.code ?? cause?.message ?? (name === 'TimeoutError' ? `none within ${TIMEOUT_MS / 1000} s` : 'not sent');
 }

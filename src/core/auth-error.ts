@@ -21,7 +21,7 @@ import type { Reason } from './reasons';
 export class AuthError extends Error {
   declare readonly reason: Reason;
   /** HTTP status of the response. */
-  declare readonly status: 400 | 401 | 403 | 503;
+  declare readonly status: 400 | 401 | 403 | 429 | 503;
   declare readonly publicDetail: string;
   /** For operators: never part of a response. */
   declare readonly privateDetail: string | undefined;
@@ -38,7 +38,7 @@ export class AuthError extends Error {
       readonly cause?: unknown;
       /** Scopes that would have been enough (RFC 6750 section 3, `scope`). */
       readonly requiredScopes?: readonly string[] | undefined;
-      /** Seconds after which a retry makes sense, for 503. Default 5. */
+      /** Seconds after which a retry makes sense, for 429 and 503. Default 5. */
       readonly retryAfterSeconds?: number | undefined;
       /** What the caller may read. Default: the text of the reason. */
       readonly publicDetail?: string | undefined;
@@ -66,7 +66,7 @@ export class AuthError extends Error {
     this.presentedHeaders = given.headers;
   }
 
-  /** Headers of the response: `WWW-Authenticate` (RFC 6750 section 3) below 500, `Retry-After` for 503. */
+  /** Headers of the response: `WWW-Authenticate` (RFC 6750 section 3), or `Retry-After` for 429 and 503. */
   get headers(): Readonly<Record<string, string>> {
     return this.presentedHeaders ?? refusalHeaders(this, DEFAULT_PRESENTATION);
   }

@@ -13,7 +13,7 @@ export type Schedule = (task: () => void, delayMs: number) => Timer;
 export const systemClock: Clock = () => Date.now();
 
 /** The longest delay of `setTimeout`; it fires immediately when asked for more. */
-const MAX_DELAY_MS = 2 ** 31 - 1;
+export const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** `setTimeout` that is `unref()`ed: timers must not keep the process alive. A longer delay becomes 24.8 days. */
 export const systemSchedule: Schedule = (task, delayMs) => {

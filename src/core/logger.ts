@@ -61,3 +61,14 @@ export function loggablePath(target: string): string {
   const short = path.replace(/[^/]+/g, (segment) => (segment.length > MAX_SEGMENT ? `[${segment.length}]` : segment));
   return short.replace(/eyJ[\w-]{8,}(\.[\w-]*)*/g, '[token]').slice(0, MAX_PATH);
 }
+
+/** Name and code of an error, such as `TypeError (ERR_INVALID_URL)`, without its message, which can contain anything. */
+export function errorLabel(error: unknown): string {
+  const { name, code } = Object(error) as { readonly name?: unknown; readonly code?: unknown };
+  const label = isWord(name) ? name : `a thrown ${typeof error}`;
+  return isWord(code) ? `${label} (${code})` : label;
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && /^\w{1,60}$/.test(value);
+}

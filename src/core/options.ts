@@ -1,4 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein';
+import { consoleLogger } from './logger';
+import type { Logger } from './logger';
 import { ownMembers } from './objects';
 import { loggableUrl } from './urls';
 
@@ -11,6 +13,8 @@ export interface OptionReader<Key extends string> {
   number(key: Key, fallback: number, bounds: NumberBounds): number;
   oneOf<Choice extends string>(key: Key, choices: readonly Choice[], fallback: Choice): Choice;
   callable<Value>(key: Key, fallback: Value): Value;
+  /** Default: the console. */
+  logger(key: Key): Logger;
   /** Throws a `TypeError` about one option. */
   refuse(key: Key, expected: string): never;
 }
@@ -21,6 +25,8 @@ export interface NumberBounds {
   readonly max?: number;
   readonly integer?: boolean;
 }
+
+const LOGGER_METHODS = ['info', 'warn', 'error'] as const satisfies readonly (keyof Logger)[];
 
 /**
  * Opens the options of `factory` for reading.
@@ -80,6 +86,11 @@ export function readOptions<Key extends string>(
       const value = values[key] ?? fallback;
       if (typeof value !== 'function') refuse(key, 'a function');
       return value as Value;
+    },
+    logger(key) {
+      const value = (values[key] === undefined ? consoleLogger : values[key]) as Logger | null;
+      if (LOGGER_METHODS.every((method) => typeof value?.[method] === 'function')) return value as Logger;
+      return refuse(key, 'an object with the methods info, warn and error');
     },
   };
 }

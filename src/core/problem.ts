@@ -54,12 +54,17 @@ export function publicDetail(reason: Reason, presentation: Presentation): string
   return publicRow(reason, presentation).detail;
 }
 
-/** `WWW-Authenticate` (RFC 6750 section 3) below 500, `Retry-After` (RFC 9110 section 10.2.3) for 503. */
+/** Whether a refusal says nothing about the token: the caller keeps it and comes back. */
+export function isTemporary(status: number): boolean {
+  return status === 429 || status === 503;
+}
+
+/** `WWW-Authenticate` (RFC 6750 section 3), or `Retry-After` (RFC 9110 section 10.2.3) where the refusal is temporary. */
 export function refusalHeaders(refusal: Refusal, presentation: Presentation): Readonly<Record<string, string>> {
   const row = publicRow(refusal.reason, presentation);
   const { status, detail } = row;
   const error = errorOf(row);
-  if (status === 503) return { 'Retry-After': String(refusal.retryAfterSeconds) };
+  if (isTemporary(status)) return { 'Retry-After': String(refusal.retryAfterSeconds) };
   const parameters: readonly ChallengeParameter[] = [
     ['realm', presentation.realm],
     ['error', error],

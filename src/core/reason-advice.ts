@@ -66,6 +66,12 @@ export const REASON_ADVICE = {
     caller: REQUEST_NEW_TOKEN,
     operator: COMPARE_SETTINGS,
   },
+  unusable_key: {
+    cause:
+      'The issuer publishes the key that the access token names, but access tokens must not be verified with it: it is too short, broken, private, or meant for something else.',
+    caller: 'Give the operator the request_id.',
+    operator: 'The log says which key and why. Let the authorization server publish a key that can be used.',
+  },
   bad_signature: {
     cause: 'The signature of the access token does not match: it was changed, or signed with another key.',
     caller: 'Send the token unchanged. If it is, request a new one.',
@@ -162,6 +168,13 @@ export const REASON_ADVICE = {
     cause: 'A claim of the access token does not permit this request.',
     caller: 'A new token with the same rights does not help: ask the operator for access.',
     operator: 'The log names the claim and the route.',
+  },
+  too_many_unknown_keys: {
+    cause:
+      'The access token names a key that is not known yet, and the issuer has been asked about unknown keys as often as is allowed.',
+    caller: 'Keep the token and repeat the request after Retry-After.',
+    operator:
+      'Some requests per minute are normal after a change of keys. Many can be an attack with made-up key ids: limit its addresses.',
   },
   keys_unavailable: {
     cause: 'The API cannot verify tokens at the moment, because the key set of their issuer is not available.',

@@ -9,6 +9,7 @@ export type Reason =
   | 'unsupported_critical_header'
   | 'wrong_type'
   | 'unknown_key'
+  | 'unusable_key'
   | 'bad_signature'
   | 'invalid_claims'
   | 'wrong_issuer'
@@ -27,6 +28,7 @@ export type Reason =
   | 'inactive'
   | 'insufficient_scope'
   | 'claim_refused'
+  | 'too_many_unknown_keys'
   | 'keys_unavailable'
   | 'generations_unavailable'
   | 'introspection_unavailable'
@@ -46,8 +48,8 @@ export type ChallengeError =
 
 /** What the caller sees for one reason: status, challenge, body, log and metric all come from this row. */
 export interface ReasonRow {
-  readonly status: 400 | 401 | 403 | 503;
-  /** `error` of the challenge; absent where RFC 6750 section 3.1 forbids one (no token) and for outages. */
+  readonly status: 400 | 401 | 403 | 429 | 503;
+  /** `error` of the challenge; absent where RFC 6750 section 3.1 forbids one (no token), and where the token is not judged. */
   readonly error?: ChallengeError;
   readonly title: string;
   /** Public text: constant, printable ASCII, safe in a header (RFC 6750 section 3). */
@@ -84,6 +86,7 @@ export const REASONS = {
   unsupported_critical_header: invalidToken('The access token carries a header extension that is not supported.'),
   wrong_type: invalidToken('The token is of another type: an access token is expected.'),
   unknown_key: invalidToken('The access token is signed with a key that its issuer does not publish.'),
+  unusable_key: invalidToken('The access token is signed with a key that must not be used for access tokens.'),
   bad_signature: invalidToken('The signature of the access token is not valid.'),
   invalid_claims: invalidToken('A required claim of the access token is missing or of the wrong type.'),
   wrong_issuer: invalidToken('The access token was issued by another authorization server.'),
@@ -123,6 +126,11 @@ export const REASONS = {
     error: 'access_denied',
     title: 'Access denied',
     detail: 'The claims of the access token do not permit this request.',
+  },
+  too_many_unknown_keys: {
+    status: 429,
+    title: 'Too many unknown keys',
+    detail: 'The key of the access token is not known yet, and too many requests name unknown keys: try again later.',
   },
   keys_unavailable: {
     status: 503,

@@ -5,13 +5,31 @@ import { redisConnection } from '../generation/redis/connection';
 import type { RedisClient } from '../generation/redis/connection';
 import type { ReplayStore } from '../token/possession/replay-store';
 
-/** How much longer than needed Redis remembers a proof, because its clock and ours can differ. */
+/** How much longer than needed Redis keeps the proofs of a key: the command itself takes some of the time. */
 const MARGIN_MS = 1_000;
+/** At 90 s for each proof, more than 1,000 requests per second with one key; some 10 MB of Redis. */
+const MAX_PROOFS_OF_KEY = 100_000;
 
 /**
- * Makes a store in Redis, for an API of several processes: each proof is a key that Redis drops when the proof is too old
- * to be accepted. Use a Redis that evicts nothing (`maxmemory-policy noeviction`): a full one then refuses new proofs,
- * and their requests get 503.
+ * Remembers one proof of a key. The proofs of a key are one sorted set, by their end: a single atomic command counts them
+ * exactly, and forgets those that have ended. A counter next to one key per proof would have to guess when proofs end.
+ * Replies 1 when the proof is new, 0 when it is known, -1 when the key has used its share.
+ *
+ * KEYS: the set. ARGV: the proof, its end, the time of the caller, share, margin.
+ */
+const REMEMBER = `
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3] - ARGV[5])
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[4]) then return -1 end
+redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
+local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+redis.call('PEXPIRE', KEYS[1], math.max(1, math.ceil(last - ARGV[3])) + ARGV[5])
+return 1`;
+
+/**
+ * Makes a store in Redis, for an API of several processes. Redis drops a proof when it is too old to be accepted. One key
+ * of a client holds a bounded number of proofs, so that none fills the memory of Redis. Use a Redis that evicts nothing
+ * (`maxmemory-policy noeviction`): a full one then refuses new proofs, and their requests get 503.
  *
  * @param options.client - a connected client of ioredis or node-redis; it stays yours to close
  * @throws TypeError when an option is wrong
@@ -35,23 +53,28 @@ export function redisReplayStore(
     readonly client: RedisClient;
     /** Begins every key; processes of one API share it. Default `tillgate:dpop:`. */
     readonly prefix?: string | undefined;
+    /** Number of proofs that are remembered for one key of a client, at most. Default 100000. */
+    readonly maxProofsPerKey?: number | undefined;
     /** Longest time in ms for one command. Default 1000. */
     readonly timeoutMs?: number | undefined;
   } & Pick<Dependencies, 'clock' | 'schedule'>,
 ): ReplayStore {
-  const read = readOptions('redisReplayStore', options, ['client', 'prefix', 'timeoutMs', 'clock', 'schedule']);
+  const names = ['client', 'prefix', 'maxProofsPerKey', 'timeoutMs', 'clock', 'schedule'] as const;
+  const read = readOptions('redisReplayStore', options, names);
   const prefix = read.string('prefix') ?? 'tillgate:dpop:';
+  const share = read.number('maxProofsPerKey', MAX_PROOFS_OF_KEY, { unit: 'proofs', min: 1, integer: true });
   const timeoutMs = read.number('timeoutMs', 1_000, { unit: 'milliseconds', min: 1, max: 60_000 });
   const clock = read.callable('clock', options.clock ?? systemClock);
   const schedule = read.callable('schedule', options.schedule ?? systemSchedule);
   const connection = redisConnection(options.client, 'redisReplayStore');
   return {
-    async remember(id, untilMs) {
-      const keepMs = Math.max(1, Math.ceil(untilMs - clock())) + MARGIN_MS;
-      const sent = connection.send(['SET', prefix + id, '1', 'PX', String(keepMs), 'NX']);
+    async remember(id, untilMs, key) {
+      const args = [id, untilMs, clock(), share, MARGIN_MS].map(String);
+      const sent = connection.send(['EVAL', REMEMBER, '1', prefix + (key ?? id), ...args]);
       const reply = await withTimeLimit(sent, timeoutMs, schedule, noReply);
-      if (reply !== 'OK' && reply !== null) throw new Error(`Redis replied ${describe(reply)} instead of OK or nil`);
-      return reply === 'OK';
+      if (reply === -1) throw new Error(`one key has used its share of the replay store: ${share} proofs`);
+      if (reply !== 1 && reply !== 0) throw new Error(`Redis replied ${describe(reply)} instead of 1, 0 or -1`);
+      return reply === 1;
     },
   };
 }

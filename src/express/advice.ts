@@ -4,7 +4,7 @@ import type { Reason } from '../core/reasons';
 import { configurationAdvice } from '../token/advice';
 import type { AdviceContext } from '../token/advice';
 
-type Verify<Result> = (token: string) => Promise<Result>;
+type Verify<Result> = (token: string, address?: string) => Promise<Result>;
 
 /** Reasons that every token of an API has in common while the API is configured for other tokens. */
 const OF_CONFIGURATION: ReadonlySet<Reason> = new Set<Reason>([
@@ -46,8 +46,8 @@ export function withAdvice<Result>(verify: Verify<Result>, { issuers, logger }: 
     );
   }
 
-  return function verifyWithAdvice(token) {
-    const verifying = verify(token);
+  return function verifyWithAdvice(token, address) {
+    const verifying = verify(token, address);
     if (!watching) return verifying;
     const watched = verifying.then(
       () => void (watching = false),

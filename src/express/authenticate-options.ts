@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Dependencies } from '../core/dependencies';
 import type { PresetName } from '../core/preset-names';
 import type { GenerationSource } from '../generation/log';
-import type { IntrospectionOptions } from '../token/introspection/introspection-options';
+import type { IntrospectionOptions } from '../token/introspection/endpoint';
 import type { MtlsOptions } from '../token/possession/client-certificate';
 import type { DpopOptions } from '../token/possession/dpop-options';
 import type { ScopeOptions } from '../token/scope-options';
@@ -20,8 +20,8 @@ export type IssuerOptions = {
   readonly authUrl?: string | undefined;
   /** Shape of the tokens. Default `rfc9068`. */
   readonly preset?: PresetName | undefined;
-  /** Accepted signature algorithms. Default: RS, PS, ES 256/384/512 and EdDSA. */
-  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA')[] | undefined;
+  /** Accepted signature algorithms. Default: RS, PS, ES 256/384/512, and EdDSA (also as Ed25519). */
+  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519')[] | undefined;
   /** Which claims hold permissions, and which scopes their names grant. Default: the claim of the preset, each name a scope. */
   readonly scopes?: ScopeOptions | undefined;
   /** Claim that holds the generation; `'iat'` compares the issue time, `false` switches the check off. Default: by preset. */
@@ -95,6 +95,11 @@ export interface GateOptions extends Dependencies {
   readonly dpop?: DpopOptions | undefined;
   /** Accepts tokens that are bound to a client certificate (RFC 8705), with it. Default: they are refused. */
   readonly mtls?: MtlsOptions | undefined;
+  /**
+   * `'any'`: every token has to be bound, by DPoP or to a client certificate, whichever its client uses (FAPI 2.0). Needs
+   * both options, neither of them `required`. Default: as their `required` says.
+   */
+  readonly binding?: 'any' | undefined;
   /** Lets issuer, key set and source be `http:` on another host than loopback. Default `false`. */
   readonly allowHttp?: boolean | undefined;
   /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */

@@ -5,16 +5,18 @@ import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { AuthError } from '../core/auth-error';
 import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
+import { readOptions } from '../core/options';
 import { readSettings } from '../settings/settings';
 import { bearerToken } from '../token/bearer';
 import { possessionVerifier } from '../token/possession/possession';
+import type { PossessionVerifier } from '../token/possession/possession';
 import type { AuthenticateOptions } from './authenticate-options';
 import { authenticateOptions } from '../settings/authenticate-options';
 import { withAdvice } from './advice';
 import { decisionReporter } from './decision';
 import { resourceMetadataUrl } from './metadata';
 import { readGateOptions } from './read-options';
-import { openState, stateOf } from './request';
+import { addressOf, openState, stateOf } from './request';
 import type { Auth, GateRequest, Middleware, Next, RequestGate } from './request';
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
 import { enforceGuards, warnUnguarded } from './unguarded';
@@ -25,15 +27,29 @@ import type { Verifier } from './verifier';
 export interface Gate extends Middleware {
   /** Whether requests without a token are accepted; route audits compare it with openapi.yaml. */
   readonly optional: boolean;
-  /** Resolves once keys and generations are available; never rejects. Requests before that wait or get 503. */
-  ready(): Promise<void>;
+  /**
+   * Resolves once keys and generations are available; requests before that wait or get 503. Without `timeoutMs` it waits
+   * as long as that takes and never rejects.
+   *
+   * @param options - `timeoutMs`: longest wait in ms; then it rejects with an Error that names what is not available, and
+   *   why. The gate goes on trying.
+   * @throws TypeError when `timeoutMs` is not a number of ms
+   */
+  ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
   /** State of keys and generations, for health checks. */
   status(): GateStatus;
   /** Stops timers and connections. Later requests are decided with the keys and floors known by then. */
   close(): Promise<void>;
 }
 
-const verifiers = new WeakMap<Middleware, Verifier>();
+/** What `explain()` asks about a token. */
+interface GateVerifiers {
+  readonly verifier: Verifier;
+  /** Absent where neither DPoP nor mutual TLS is on. */
+  readonly possession: PossessionVerifier | undefined;
+}
+
+const verifiersByGate = new WeakMap<Middleware, GateVerifiers>();
 
 /**
  * Makes the middleware that authenticates every request by its bearer token (RFC 6750, RFC 9068) and assigns
@@ -80,7 +96,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       return;
     }
     if (known && !possession) accept(req, res, known, next);
-    else decideLater(possession ? verifyWithProof(token, known, req, res) : verify(token), req, res, next);
+    else
+      decideLater(possession ? verifyWithProof(token, known, req, res) : verify(token, addressOf(req)), req, res, next);
   }
 
   /** A known token too needs the proof of this request where it is bound to a key. */
@@ -90,7 +107,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     req: GateRequest,
     res: ServerResponse,
   ): Promise<Auth> {
-    const auth = known ?? (await verify(token));
+    const auth = known ?? (await verify(token, addressOf(req)));
     setNonce(res, await possession?.verify(req, token, auth.claims));
     return auth;
   }
@@ -129,11 +146,14 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 
   const gate = Object.assign(authenticate, {
     optional,
-    ready: () => verifier.ready(),
+    async ready(options: { readonly timeoutMs?: number | undefined } = {}) {
+      const read = readOptions('ready', options, ['timeoutMs']);
+      await verifier.ready(read.has('timeoutMs') ? read.number('timeoutMs', 0, { unit: 'ms', min: 1 }) : undefined);
+    },
     status: () => verifier.status(),
     close: () => verifier.close(),
   });
-  verifiers.set(gate, verifier);
+  verifiersByGate.set(gate, { verifier, possession });
   return gate;
 }
 
@@ -142,11 +162,11 @@ function setNonce(res: ServerResponse, nonce: string | undefined): void {
   if (nonce !== undefined && !res.headersSent) res.setHeader('DPoP-Nonce', nonce);
 }
 
-/** The verifier of a gate, for `explain()`. */
-export function verifierOf(gate: Gate): Verifier {
-  const verifier = verifiers.get(gate);
-  if (!verifier) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
-  return verifier;
+/** The verifiers of a gate, for `explain()`. */
+export function verifiersOf(gate: Gate): GateVerifiers {
+  const verifiers = verifiersByGate.get(gate);
+  if (!verifiers) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
+  return verifiers;
 }
 
 /**
@@ -156,18 +176,21 @@ export function verifierOf(gate: Gate): Verifier {
  * to the app's request, or write a response. The strategy is registered by name, because passport shares an instance
  * that is passed directly between all requests, and two that overlap would get each other's result.
  */
-function throughPassport(verify: (token: string) => Promise<Auth>): (token: string) => Promise<Auth> {
+function throughPassport(verify: Verifier['verify']): Verifier['verify'] {
   const passport = new Authenticator();
-  const strategy = new BearerStrategy({ passReqToCallback: false, scope: undefined, realm: 'api' }, (token, done) => {
-    verify(token).then((auth) => done(null, auth), done);
-  });
+  const strategy = new BearerStrategy(
+    { passReqToCallback: true, scope: undefined, realm: 'api' },
+    ({ address }, token, done) => {
+      verify(token, address).then((auth) => done(null, auth), done);
+    },
+  );
   passport.use(strategy);
   const run = passport.authenticate<Auth>('bearer', ownMembers(PASSPORT_OPTIONS));
 
-  return function verifyByStrategy(token) {
+  return function verifyByStrategy(token, address) {
     return new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}` };
-      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined };
+      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined, address };
       run(req, NO_RESPONSE, (error) => {
         if (req.auth && !error) resolve(req.auth);
         else reject(error ?? NO_TOKEN);

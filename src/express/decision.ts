@@ -63,7 +63,8 @@ export function decisionReporter({ logger, onDecision }: DecisionReporterOptions
       const { reason, status, privateDetail: detail } = error;
       const facts = requestFacts(req);
       const { method, path, requestId } = facts;
-      const fields = { reason, status, method, path, clientId: auth?.clientId, requestId, detail };
+      const { issuer, clientId } = auth ?? {};
+      const fields = { reason, status, method, path, issuer, clientId, requestId, detail };
       logger.info(fields, 'request refused');
       observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }), ...facts });
     },

@@ -3,8 +3,9 @@ import type { Reason } from '../core/reasons';
 import { ownMembers } from '../core/objects';
 import { describe, readOptions } from '../core/options';
 import type { Auth } from './request';
-import { authenticate, verifierOf } from './authenticate';
+import { authenticate, verifiersOf } from './authenticate';
 import type { Gate } from './authenticate';
+import { isUnverified } from '../token/verify';
 import { readRequirement, satisfies } from './scope-requirement';
 
 /** Why a token is accepted or refused. */
@@ -12,9 +13,22 @@ export interface Explanation {
   readonly accepted: boolean;
   /** HTTP status of the refusal; absent when accepted. */
   readonly status?: number;
-  /** All checks in order; those after the first that failed are not made. */
+  /**
+   * All checks in order; those after the first that failed are not made. The claims of a token with an unknown key are
+   * checked before its issuer is asked for the key: where they fail, `key` and `signature` are not reached.
+   */
   readonly checks: readonly {
-    readonly check: 'structure' | 'header' | 'key' | 'signature' | 'introspection' | 'claims' | 'generation' | 'scope';
+    readonly check:
+      | 'structure'
+      | 'header'
+      | 'key'
+      | 'signature'
+      | 'introspection'
+      | 'claims'
+      | 'generation'
+      /** Where `dpop` or `mtls` is on: whether the token is bound as required. Its proof comes with each request. */
+      | 'possession'
+      | 'scope';
     readonly outcome: 'passed' | 'failed' | 'not reached';
     /** Present when failed. */
     readonly reason?: Reason;
@@ -29,12 +43,20 @@ type ExplainedCheck = Explanation['checks'][number];
 
 type Check = ExplainedCheck['check'];
 
-const CHECKS: readonly Check[] = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'];
-/** Those of an opaque token. */
-const OPAQUE_CHECKS: readonly Check[] = ['structure', 'introspection', 'claims', 'generation', 'scope'];
+/** The checks of a signed or opaque token, at a gate that knows sender-constrained tokens or does not. */
+function checksOf({ isOpaque = false, hasPossession = false }): readonly Check[] {
+  return [
+    'structure',
+    ...(isOpaque ? (['introspection'] as const) : (['header', 'key', 'signature'] as const)),
+    'claims',
+    'generation',
+    ...(hasPossession ? (['possession'] as const) : []),
+    'scope',
+  ];
+}
 
 /** The checks of an accepted token. */
-export const PASSED = passed(CHECKS);
+export const PASSED = passed(checksOf({}));
 
 /** The check that fails with each reason. */
 const FAILED_CHECK = {
@@ -47,6 +69,8 @@ const FAILED_CHECK = {
   unsupported_critical_header: 'header',
   wrong_type: 'header',
   unknown_key: 'key',
+  unusable_key: 'key',
+  too_many_unknown_keys: 'key',
   keys_unavailable: 'key',
   bad_signature: 'signature',
   invalid_claims: 'claims',
@@ -56,11 +80,11 @@ const FAILED_CHECK = {
   not_yet_valid: 'claims',
   lifetime_too_long: 'claims',
   sender_constrained: 'claims',
-  binding_required: 'claims',
-  wrong_binding: 'claims',
-  invalid_dpop_proof: 'claims',
-  dpop_nonce_required: 'claims',
-  replay_store_unavailable: 'claims',
+  binding_required: 'possession',
+  wrong_binding: 'possession',
+  invalid_dpop_proof: 'possession',
+  dpop_nonce_required: 'possession',
+  replay_store_unavailable: 'possession',
   generation_missing: 'generation',
   generation_invalid: 'generation',
   generations_unavailable: 'generation',
@@ -100,15 +124,16 @@ export async function explain(
     throw new TypeError(`explain(): expected a token, got ${describe(token)}`);
   }
   const given = ownMembers(need);
-  const requirement = given.scopes && readRequirement([given.scopes]);
+  const requirement = given.scopes && readRequirement([given.scopes], 'explain');
   const gate = given.gate ?? authenticate();
-  const verifier = verifierOf(gate);
-  const all = verifier.isIntrospected(token) ? OPAQUE_CHECKS : CHECKS;
+  const { verifier, possession } = verifiersOf(gate);
+  const all = checksOf({ isOpaque: verifier.isIntrospected(token), hasPossession: possession !== undefined });
   let auth: Auth | undefined;
   try {
     auth = await verifier.verify(token);
+    possession?.requireBinding(auth.claims);
     if (requirement && !satisfies(auth.scopes, requirement)) throw new AuthError('insufficient_scope');
-    return { accepted: true, checks: all === CHECKS ? PASSED : passed(all), auth };
+    return { accepted: true, checks: passed(all), auth };
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     const checks = checksUntil(error, gate.status().issuers.length, all);
@@ -123,18 +148,23 @@ function passed(checks: readonly Check[]): Explanation['checks'] {
 }
 
 /** The checks of a gate with this many issuers, up to the one that failed with this error. */
-export function checksUntil(error: AuthError, issuers: number, all = CHECKS): Explanation['checks'] {
+export function checksUntil(
+  error: AuthError,
+  issuers: number,
+  all = checksOf({ hasPossession: FAILED_CHECK[error.reason] === 'possession' }),
+): Explanation['checks'] {
   const { reason, privateDetail, message } = error;
   const failed = all.indexOf(failedCheck(reason, all, issuers));
+  const reached = isUnverified(error) ? all.indexOf('key') : failed;
   return all.map((check, index) => {
     if (index === failed) return { check, outcome: 'failed', reason, detail: privateDetail ?? message };
-    return { check, outcome: index < failed ? 'passed' : 'not reached' };
+    return { check, outcome: index < reached ? 'passed' : 'not reached' };
   });
 }
 
 function failedCheck(reason: Reason, all: readonly Check[], issuers: number): Check {
   // An opaque token has no header: its type is among the claims.
-  if (all === OPAQUE_CHECKS) return reason === 'wrong_type' ? 'claims' : FAILED_CHECK[reason];
+  if (all.includes('introspection')) return reason === 'wrong_type' ? 'claims' : FAILED_CHECK[reason];
   // With several issuers `iss` selects the keys, before anything else is checked.
   return reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason];
 }

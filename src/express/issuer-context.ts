@@ -8,8 +8,7 @@ import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
 import type { ScopeReader } from '../token/scopes';
-import { introspectionEndpoint } from '../token/introspection/endpoint';
-import { introspectedClaimsVerifier } from '../token/introspection/introspected-claims';
+import { introspectedClaimsVerifier, introspectionEndpoint } from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
 import type { Introspector } from '../token/introspection/introspector';
 import type { SignatureQueue } from '../token/signature-queue';
@@ -49,7 +48,7 @@ export function openIssuer(
   dependencies: GateDependencies,
 ): IssuerContext {
   const { issuer, algorithms, preset, scopes } = settings;
-  const keys = openKeys(settings, dependencies, settings.introspection !== undefined);
+  const keys = openKeys(settings, dependencies, { canBeEmpty: settings.introspection !== undefined });
   const generations = openGenerations(settings, dependencies);
   const verifier = tokenVerifier({ rules: settings, algorithms, keys, signatures, clock: dependencies.clock });
   const readScopes = scopeReader(preset.scopeClaims, scopes);
@@ -68,9 +67,16 @@ export type KeySettings = Pick<
   'issuer' | 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl' | 'keysMaxAgeMs' | 'keysStaleMs'
 >;
 
-/** Opens the keys of an issuer: the given ones, which may be none where all its tokens can be opaque, or those that it publishes. */
-export function openKeys(settings: KeySettings, dependencies: GateDependencies, canBeEmpty = false): KeySource {
-  if (settings.keys) return staticKeys(settings.keys, canBeEmpty);
+/**
+ * Opens the keys of an issuer: the given ones, which may be none where all its tokens can be opaque, or those that it
+ * publishes. `factory` is what the options were given to.
+ */
+export function openKeys(
+  settings: KeySettings,
+  dependencies: GateDependencies,
+  { factory = 'authenticate', canBeEmpty = false } = {},
+): KeySource {
+  if (settings.keys) return staticKeys(settings.keys, factory, canBeEmpty);
   const { issuer, authUrl, jwksUri, checkUrl, keysMaxAgeMs: maxAgeMs, keysStaleMs: staleMs } = settings;
   const document = { issuer, authUrl, jwksUri, checkUrl, maxBytes: MAX_DOCUMENT_BYTES };
   const fetchKeys = keyFetcher({ ...dependencies, ...document });

@@ -83,8 +83,8 @@ function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]):
     authorization_servers: servers,
     bearer_methods_supported: ['header'],
     ...(scopes && { scopes_supported: scopes }),
-    ...(dpop && ofDpop(readDpop(dpop, resource))),
-    ...(mtls && readMtls(mtls) && { tls_client_certificate_bound_access_tokens: true }),
+    ...(dpop && ofDpop(readDpop('protectedResourceMetadata', dpop, resource))),
+    ...(mtls && readMtls('protectedResourceMetadata', mtls) && { tls_client_certificate_bound_access_tokens: true }),
   };
 }
 

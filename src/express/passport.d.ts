@@ -7,6 +7,8 @@ declare module 'passport' {
     readonly headers: { readonly authorization: string };
     readonly body: undefined;
     readonly query: undefined;
+    /** Of the caller; a member of our own. */
+    readonly address: string | undefined;
     auth: User | undefined;
   }
   interface Options {
@@ -26,14 +28,15 @@ declare module 'passport' {
 }
 
 declare module 'passport-http-bearer' {
+  import type { BearerRequest } from 'passport';
   type Done = (error: unknown, user?: object | false) => void;
   interface Options {
-    readonly passReqToCallback: false;
+    readonly passReqToCallback: true;
     readonly scope: undefined;
     readonly realm: string;
   }
   class Strategy {
-    constructor(options: Options, verify: (token: string, done: Done) => void);
+    constructor(options: Options, verify: (req: BearerRequest<object>, token: string, done: Done) => void);
   }
   export { Strategy };
 }

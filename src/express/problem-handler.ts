@@ -2,13 +2,12 @@ import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { serializeChallenge } from '../core/problem';
-import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
 import { isHttpUrl } from './read-options';
 import { requestIdOf, routeOf } from './request';
 import { sendInternalError, sendProblem, sendRefusal } from './respond';
-import { ownMembers, ownValue } from '../core/objects';
+import { ownValue } from '../core/objects';
 
 /**
  * Makes the last error handler of an app: every error becomes a problem body (RFC 9457). An `AuthError` gets the
@@ -35,7 +34,7 @@ export function problemHandler(
   } = {},
 ): (error: unknown, req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void {
   const read = readOptions('problemHandler', options, ['logger', 'problemTypes']);
-  const { logger = consoleLogger } = ownMembers(options);
+  const logger = read.logger('logger');
   const problemTypes = read.string('problemTypes');
   if (problemTypes !== undefined && !isHttpUrl(problemTypes)) read.refuse('problemTypes', 'an http(s) URL');
 

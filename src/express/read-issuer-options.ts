@@ -4,15 +4,15 @@ import type { OptionReader } from '../core/options';
 import { PRESET_NAMES } from '../core/preset-names';
 import { hasUserInfo } from '../core/urls';
 import type { GenerationSource } from '../generation/log';
-import { ALGORITHMS, isAlgorithmList } from '../token/algorithms';
+import { ALGORITHMS, readAlgorithms } from '../token/algorithms';
 import type { Algorithm } from '../token/algorithms';
 import type { Confirmation } from '../token/claims';
 import { PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
 import { readScopeRule } from '../token/scope-options';
 import type { ScopeRule } from '../token/scopes';
-import { readIntrospection } from '../token/introspection/introspection-options';
-import type { IntrospectionSettings } from '../token/introspection/introspection-options';
+import { readIntrospection } from '../token/introspection/endpoint';
+import type { IntrospectionSettings } from '../token/introspection/endpoint';
 import type { Jwks } from '../token/keys/key-set';
 import type { IssuerOptions } from './authenticate-options';
 
@@ -115,7 +115,9 @@ export function readIssuer(
     keys: options.keys,
     jwksUri,
     preset,
-    algorithms: readAlgorithms(read, options.algorithms),
+    algorithms:
+      readAlgorithms(options.algorithms ?? ALGORITHMS) ??
+      read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`),
     scopes: options.scopes === undefined ? undefined : readScopeRule(options.scopes),
     generationClaim: readGenerationClaim(read, options.generationClaim, preset),
     generationSource: readSource(read, options.generationSource),
@@ -152,11 +154,6 @@ export function readStrings(value: unknown): readonly string[] | undefined {
   const strings: unknown = typeof value === 'string' ? [value] : value;
   const fits = isList(strings) && strings.length > 0 && strings.every((one) => typeof one === 'string' && one);
   return fits ? [...(strings as string[])] : undefined;
-}
-
-function readAlgorithms(read: OptionReader<Key>, algorithms: readonly Algorithm[] = ALGORITHMS): readonly Algorithm[] {
-  if (!isAlgorithmList(algorithms)) read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
-  return [...algorithms];
 }
 
 function readGenerationClaim(read: OptionReader<Key>, claim: unknown, preset: Preset): string | undefined {

@@ -1,6 +1,5 @@
 import { systemClock, systemSchedule } from '../core/clock';
 import type { Clock, Schedule } from '../core/clock';
-import { consoleLogger } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
 import { ownMembers } from '../core/objects';
@@ -41,6 +40,8 @@ export interface GateSettings extends GateDependencies {
   readonly dpop: DpopSettings | undefined;
   /** `undefined`: tokens bound to a certificate are refused. */
   readonly mtls: MtlsSettings | undefined;
+  /** `undefined`: what `dpop` and `mtls` require. */
+  readonly binding: 'any' | undefined;
 }
 
 /** Names of the options that are dependencies. */
@@ -57,6 +58,7 @@ export const GATE_KEYS = [
   'exposeReasons',
   'dpop',
   'mtls',
+  'binding',
   'allowHttp',
   'verifiedTokens',
   'onDecision',
@@ -77,13 +79,14 @@ export function readGateOptions(given: AuthenticateOptions): GateSettings {
   if (resource !== undefined) urlCheck('authenticate', true)(resource, 'resource');
   const problemTypes = read.string('problemTypes');
   if (problemTypes !== undefined && !isHttpUrl(problemTypes)) read.refuse('problemTypes', 'an http(s) URL');
-  const dpop = options.dpop === undefined ? undefined : readDpop(options.dpop, resource);
-  const mtls = options.mtls === undefined ? undefined : readMtls(options.mtls);
+  const dpop = options.dpop === undefined ? undefined : readDpop('authenticate', options.dpop, resource);
+  const mtls = options.mtls === undefined ? undefined : readMtls('authenticate', options.mtls);
   const confirmations: Confirmation[] = [...(dpop ? ['jkt' as const] : []), ...(mtls ? ['x5t#S256' as const] : [])];
   return {
     issuers: readIssuers(read, options, { checkUrl, confirmations }),
     dpop,
     mtls,
+    binding: readBinding(read, dpop, mtls),
     unguarded: read.oneOf('unguarded', ['allow', 'warn', 'refuse'], optional ? 'allow' : 'warn'),
     optional,
     refusals: read.oneOf('refusals', ['respond', 'next'], 'respond'),
@@ -93,7 +96,7 @@ export function readGateOptions(given: AuthenticateOptions): GateSettings {
     exposeReasons: read.boolean('exposeReasons', process.env['NODE_ENV'] !== 'production'),
     verifiedTokens: read.number('verifiedTokens', 5_000, { unit: 'tokens', min: 0, integer: true }),
     onDecision: read.has('onDecision') ? read.callable('onDecision', options.onDecision) : undefined,
-    ...readDependencies(read, options.logger),
+    ...readDependencies(read),
   };
 }
 
@@ -102,17 +105,27 @@ export function readGateOptions(given: AuthenticateOptions): GateSettings {
  *
  * @throws TypeError
  */
-export function readDependencies(
-  read: OptionReader<(typeof DEPENDENCY_KEYS)[number]>,
-  logger: Logger | undefined,
-): GateDependencies {
+export function readDependencies(read: OptionReader<(typeof DEPENDENCY_KEYS)[number]>): GateDependencies {
   return {
-    logger: readLogger(read, logger),
+    logger: read.logger('logger'),
     clock: read.callable('clock', systemClock),
     schedule: read.callable('schedule', systemSchedule),
     fetch: read.callable<Fetch>('fetch', (url, init) => fetch(url, init)),
     random: read.callable('random', Math.random),
   };
+}
+
+function readBinding(
+  read: OptionReader<'binding'>,
+  dpop: DpopSettings | undefined,
+  mtls: MtlsSettings | undefined,
+): 'any' | undefined {
+  if (!read.has('binding')) return undefined;
+  const binding = read.oneOf('binding', ['any'], 'any');
+  if (dpop && mtls && !dpop.required && !mtls.required) return binding;
+  throw new TypeError(
+    'authenticate(): option "binding" needs "dpop" and "mtls", neither of them with "required": one of both is enough',
+  );
 }
 
 function readIssuers(
@@ -135,14 +148,6 @@ function readIssuers(
     throw new TypeError('authenticate(): option "introspection" is accepted for one of the "issuers" only');
   }
   return issuers;
-}
-
-function readLogger(read: OptionReader<'logger'>, logger: Logger | undefined): Logger {
-  const methods = ['info', 'warn', 'error'] as const;
-  if (logger !== undefined && !methods.every((method) => typeof logger?.[method] === 'function')) {
-    read.refuse('logger', 'an object with the methods info, warn and error');
-  }
-  return logger ?? consoleLogger;
 }
 
 /**

@@ -42,6 +42,8 @@ export interface GateRequest extends IncomingMessage {
   baseUrl?: string;
   route?: { readonly path?: unknown };
   body?: unknown;
+  /** Address of the caller, as Express computes it by its setting `trust proxy`. */
+  ip?: unknown;
   /** Request id, if something before the gate has set one. */
   id?: unknown;
   auth?: Auth | undefined;
@@ -96,6 +98,11 @@ export function stateOf(req: GateRequest): RequestState | undefined {
 /** The path for logs: without tokens that a caller put into the URL by mistake. */
 export function pathOf(req: GateRequest): string {
   return loggablePath(req.originalUrl ?? req.url ?? '');
+}
+
+/** Address of the caller, as far as the app knows it: behind a proxy that it does not trust, the one of the proxy. */
+export function addressOf({ ip, socket }: GateRequest): string | undefined {
+  return typeof ip === 'string' ? ip : socket?.remoteAddress;
 }
 
 /** The route as it was declared, for messages to developers: `GET /v1/orders/:id`. */

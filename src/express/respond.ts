@@ -2,7 +2,14 @@ import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { ownMembers } from '../core/objects';
-import { DEFAULT_PRESENTATION, problemType, publicDetail, refusalHeaders, refusalProblem } from '../core/problem';
+import {
+  DEFAULT_PRESENTATION,
+  isTemporary,
+  problemType,
+  publicDetail,
+  refusalHeaders,
+  refusalProblem,
+} from '../core/problem';
 import type { Presentation, Problem } from '../core/problem';
 import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
@@ -137,8 +144,8 @@ function preparedSender(presentation: Presentation): SendRefusal {
   /** Guards pass frozen arrays, so the array itself can be the key. */
   function preparedFor(error: AuthError): PreparedRefusal {
     const { reason, status, requiredScopes } = error;
-    // `Retry-After` differs from one outage to the next.
-    if (status === 503) return prepare(error);
+    // `Retry-After` differs from one refusal to the next.
+    if (isTemporary(status)) return prepare(error);
     const known = requiredScopes ? byScopes.get(requiredScopes) : byReason.get(reason);
     if (known?.reason === reason) return known;
     const prepared = prepare(error);

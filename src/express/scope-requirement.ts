@@ -17,14 +17,14 @@ interface AnyOf {
  *
  * @throws TypeError
  */
-export function readRequirement(args: readonly unknown[]): ScopeRequirement {
+export function readRequirement(args: readonly unknown[], factory = 'requireScope'): ScopeRequirement {
   const [first] = args;
-  if (args.length === 1 && Array.isArray(first)) return { allOf: readScopeList(first) };
+  if (args.length === 1 && Array.isArray(first)) return { allOf: readScopeList(first, factory) };
   if (args.length === 1 && typeof first === 'object' && first !== null) {
-    if (Object.keys(first).join() !== 'anyOf') throw new TypeError('requireScope(): expected { anyOf: [...] }');
-    return { anyOf: readScopeList((first as { anyOf: unknown }).anyOf) };
+    if (Object.keys(first).join() !== 'anyOf') throw new TypeError(`${factory}(): expected { anyOf: [...] }`);
+    return { anyOf: readScopeList((first as { anyOf: unknown }).anyOf, factory) };
   }
-  return { allOf: readScopeList(args) };
+  return { allOf: readScopeList(args, factory) };
 }
 
 /**

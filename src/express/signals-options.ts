@@ -1,6 +1,7 @@
 import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
 import type { GenerationSource } from '../generation/log';
+import { isInMemory } from '../generation/memory';
 import type { SecurityEventOptions } from '../token/security-event';
 import type { GateOptions, IssuerOptions } from './authenticate-options';
 import { readDependencies, DEPENDENCY_KEYS, urlCheck } from './read-options';
@@ -17,7 +18,10 @@ export interface SignalsReceiverOptions
   readonly transmitter: string;
   /** Accepted `aud` of the security event tokens, one of several. */
   readonly audience: string | readonly string[];
-  /** Where the floors are published: a source with `append`. */
+  /**
+   * Where the floors are published: a source with `append` that survives a restart. One in memory is for tests: it is
+   * warned about, and refused in production.
+   */
   readonly generationSource: GenerationSource;
   /** `iss` of the subjects, which is the issuer of the access tokens. Default: `transmitter`. */
   readonly issuer?: string | undefined;
@@ -57,9 +61,13 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
   const { generationSource } = options;
   if (typeof generationSource?.append !== 'function')
     read.refuse('generationSource', 'a generation source with append()');
-  const dependencies = readDependencies(read, options.logger);
+  const dependencies = readDependencies(read);
+  if (isInMemory(generationSource)) refuseToForget(dependencies.logger);
   const checkUrl = urlCheck('signalsReceiver', read.boolean('allowHttp', false));
   const jwksUri = read.string('jwksUri');
+  if (options.keys !== undefined && (typeof options.keys !== 'object' || options.keys === null)) {
+    read.refuse('keys', 'a JSON Web Key Set');
+  }
   if (options.keys && jwksUri !== undefined) {
     throw new TypeError('signalsReceiver(): give "keys" or "jwksUri", not both');
   }
@@ -75,6 +83,7 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
       keysStaleMs: 3_600_000,
     },
     dependencies,
+    { factory: 'signalsReceiver' },
   );
   return {
     transmitter,
@@ -98,4 +107,15 @@ export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSett
  */
 function endOfSecond(changedAtMs: number): number {
   return Math.floor(changedAtMs / 1000) * 1000 + 999;
+}
+
+/** A 202 says that the event need not be sent again, but a source in memory forgets it with the process. */
+function refuseToForget(logger: Logger): void {
+  if (process.env['NODE_ENV'] === 'production') {
+    throw new TypeError(
+      'signalsReceiver(): option "generationSource" is in memory and forgets every event at a restart; ' +
+        'in production give redisGenerations() or postgresGenerations()',
+    );
+  }
+  logger.warn({}, 'signalsReceiver(): the generation source is in memory: a restart forgets every event it confirmed');
 }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
 import { ownValue } from '../core/objects';
+import { isTemporary } from '../core/problem';
 import { readBody } from '../core/read-body';
 import type { Reason } from '../core/reasons';
 import { FIRST_TIME_MS, requireChange } from '../generation/generation';
@@ -14,7 +15,7 @@ import type { SignalsReceiverOptions } from './signals-options';
 type DeliveryError = 'invalid_request' | 'invalid_key' | 'invalid_issuer' | 'invalid_audience';
 
 interface DeliveryResponse {
-  readonly status: 202 | 400 | 405 | 415 | 503;
+  readonly status: 202 | 400 | 405 | 415 | 429 | 503;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: { readonly err: DeliveryError; readonly description: string };
 }
@@ -37,10 +38,11 @@ const REMEMBERED_EVENTS = 100_000;
  * @example
  * ```ts
  * import express from 'express';
+ * import { Redis } from 'ioredis';
  * import { authenticate, signalsReceiver } from 'tillgate';
- * import { memoryGenerations } from 'tillgate/generations';
+ * import { redisGenerations } from 'tillgate/generations';
  *
- * const generations = memoryGenerations();
+ * const generations = redisGenerations({ client: new Redis('redis://127.0.0.1:6379') });
  * const app = express();
  * app.post('/events', signalsReceiver({
  *   transmitter: 'https://login.example.com',
@@ -93,7 +95,7 @@ export function signalsReceiver(options: SignalsReceiverOptions): Middleware & {
   }
 
   function fail(error: unknown): DeliveryResponse {
-    if (error instanceof AuthError && error.status !== 503) {
+    if (error instanceof AuthError && !isTemporary(error.status)) {
       logger.warn({ transmitter, reason: error.reason, detail: error.privateDetail }, 'a security event was refused');
       return refused(
         DELIVERY_ERRORS[error.reason] ?? 'invalid_request',
@@ -104,6 +106,7 @@ export function signalsReceiver(options: SignalsReceiverOptions): Middleware & {
       { transmitter, detail: error instanceof Error ? error.message : '' },
       'a security event was not applied',
     );
+    if (error instanceof AuthError && error.status === 429) return { status: 429, headers: error.headers };
     return { status: 503, headers: { 'Retry-After': '5' } };
   }
 
@@ -127,6 +130,7 @@ async function bodyOf(req: GateRequest): Promise<string | Uint8Array | undefined
 
 const DELIVERY_ERRORS: Readonly<Partial<Record<Reason, DeliveryError>>> = {
   unknown_key: 'invalid_key',
+  unusable_key: 'invalid_key',
   bad_signature: 'invalid_key',
   algorithm_not_allowed: 'invalid_key',
   wrong_issuer: 'invalid_issuer',

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
+import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
 import { NO_OPTIONS, ownValue } from '../core/objects';
 import { isJwsShaped, parseToken } from '../token/jws';
@@ -24,11 +25,14 @@ export interface Verifier {
   /**
    * Verifies a token: structure, header, key, signature, claims, generation; an opaque one by introspection instead of
    * its signature. Rejects with the AuthError of the first check that fails.
+   *
+   * @param address - of the caller: where many opaque tokens wait, each address has the same share
    */
-  readonly verify: (token: string) => Promise<Auth>;
+  readonly verify: (token: string, address?: string) => Promise<Auth>;
   /** Whether the issuer is asked about this token. */
   isIntrospected(token: string): boolean;
-  ready(): Promise<void>;
+  /** Resolves once keys and generations are available; rejects if that takes longer than `limitMs`. */
+  ready(limitMs?: number): Promise<void>;
   status(): GateStatus;
   close(): Promise<void>;
 }
@@ -70,10 +74,10 @@ export function openVerifier(settings: GateSettings): Verifier {
     return context;
   }
 
-  async function verify(token: string): Promise<Auth> {
+  async function verify(token: string, address?: string): Promise<Auth> {
     const trusted =
       opaque && isIntrospected(token)
-        ? introspectedToken(opaque, await opaque.reader.introspect(token))
+        ? introspectedToken(opaque, await opaque.reader.introspect(token, address))
         : await verifyJws(parseToken(token));
     // Before the first read of the generations has ended, a token waits for it.
     await trusted.context.generations?.settled();
@@ -124,18 +128,28 @@ export function openVerifier(settings: GateSettings): Verifier {
     return auth;
   }
 
+  function status(): GateStatus {
+    const issuers = contexts.map(statusOf);
+    return { ready: issuers.every(isReady), issuers };
+  }
+
   return {
     verify,
     verifyCached,
     isIntrospected,
-    async ready() {
+    async ready(limitMs) {
       const sources = contexts.flatMap(({ keys, generations }) => (generations ? [keys, generations] : [keys]));
-      await Promise.all(sources.map((source) => source.ready()));
+      const available = Promise.all(sources.map((source) => source.ready()));
+      if (limitMs === undefined) return void (await available);
+      // The timers of a gate keep no process alive; a caller that waits for one of them does.
+      const keepAlive = setInterval(() => {}, MAX_DELAY_MS);
+      try {
+        await withTimeLimit(available, limitMs, settings.schedule, () => notReady(limitMs, status()));
+      } finally {
+        clearInterval(keepAlive);
+      }
     },
-    status() {
-      const issuers = contexts.map(statusOf);
-      return { ready: issuers.every(isReady), issuers };
-    },
+    status,
     async close() {
       for (const { keys } of contexts) keys.close();
       opaque?.reader.close();
@@ -164,6 +178,19 @@ function isCurrent({ acceptedFromMs, acceptedUntilMs }: VerifiedToken, nowMs: nu
 function isReady({ keys, generations }: IssuerStatus): boolean {
   const haveKeys = keys.state === 'fresh' || keys.state === 'stale';
   return haveKeys && (generations === undefined || generations.source === 'none' || generations.source === 'fresh');
+}
+
+/** Names what a gate has not got yet, and why. */
+function notReady(limitMs: number, { issuers }: GateStatus): Error {
+  const missing = issuers.flatMap(({ issuer, keys, generations }) => [
+    ...(keys.state === 'starting' ? [`the keys of ${issuer}${because(keys)}`] : []),
+    ...(generations?.source === 'starting' ? [`the generations of ${issuer}${because(generations)}`] : []),
+  ]);
+  return new Error(`the gate is not ready after ${limitMs} ms: it has not read ${missing.join(' and ')}`);
+}
+
+function because({ lastError }: { readonly lastError?: string }): string {
+  return lastError === undefined ? '' : ` (${lastError})`;
 }
 
 /** Values by token, a bounded number of them; the whole token is compared. */

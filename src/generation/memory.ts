@@ -27,6 +27,11 @@ export interface ServedLog {
 /** A log in the memory of one process. */
 export type MemoryLog = ServedLog & GenerationSource & Required<Pick<GenerationSource, 'append' | 'close'>>;
 
+/** Whether a source is a log in memory, which forgets its changes when the process ends. */
+export function isInMemory(source: GenerationSource): source is MemoryLog {
+  return Object.hasOwn(source, 'subscribe');
+}
+
 /** Changes per batch: about a millisecond of work. */
 const BATCH = 2_000;
 const DAY_MS = 86_400_000;

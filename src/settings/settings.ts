@@ -2,7 +2,7 @@ import { ConfigurationError } from '../core/configuration-error';
 import { describe, didYouMean } from '../core/options';
 import type { PresetName } from '../core/preset-names';
 import { isSecureUrl } from '../core/urls';
-import type { IntrospectionOptions } from '../token/introspection/introspection-options';
+import type { IntrospectionOptions } from '../token/introspection/endpoint';
 import type { ScopeOptions } from '../token/scope-options';
 import type { RateLimit } from './variable-types';
 import { TABLE, VARIABLES } from './variables';

@@ -174,7 +174,7 @@ export const TABLE = {
   ),
   adminToken: derived(
     'TILLGATE_ADMIN_TOKEN',
-    'bearer token that /clients and /generations of the token server ask for',
+    'bearer token that /clients and /generations of the token server ask for; sent to the origin of TILLGATE_AUTH_URL only',
     'none',
     secret(
       /^[A-Za-z0-9._~+/-]{16,}=*$/,
@@ -182,7 +182,7 @@ export const TABLE = {
       '$(openssl rand -hex 32)',
     ),
   ),
-  rateLimit: given('TILLGATE_RATE_LIMIT', 'requests per client id on the API', '6000/m', rateLimit('6000/m')),
+  rateLimit: given('TILLGATE_RATE_LIMIT', 'requests per client of an issuer on the API', '6000/m', rateLimit('6000/m')),
   tokenRateLimit: given(
     'TILLGATE_TOKEN_RATE_LIMIT',
     'requests per client id and IP address on the token endpoint',

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
-import { NO_OPTIONS, ownValue } from '../core/objects';
+import { isObject, NO_OPTIONS, ownValue } from '../core/objects';
 import type { Algorithm } from './algorithms';
 import { freezeDeep, parseJsonObject } from './strict-json';
 
@@ -25,11 +25,28 @@ export interface UnverifiedHeader {
 export const MAX_TOKEN_LENGTH = 16_384;
 const MAX_KEY_ID_LENGTH = 1_024;
 
-/** Whether a token is meant to be a JWS: three parts, of whatever characters. Any other one can only be opaque. */
+/** Shorter parts cannot be a JOSE header: `{"alg":"x"}` in base64url. */
+const MIN_HEADER_LENGTH = 15;
+
+/**
+ * Whether any server could read a token as a JWS: one that drops empty parts, or parts beyond the third, verifies
+ * `h.p.s.` as `h.p.s`. Any other token can only be opaque, a JWE (RFC 7516 section 7.1) included.
+ */
 export function isJwsShaped(raw: string): boolean {
-  const first = raw.indexOf('.');
-  const second = first < 0 ? -1 : raw.indexOf('.', first + 1);
-  return second >= 0 && raw.indexOf('.', second + 1) < 0;
+  const parts = raw.split('.');
+  if (parts.length < 3) return false;
+  return parts.length === 3 || parts.filter((part) => part !== '').length === 3 || parts.some(isPartOfJws);
+}
+
+/** Whether a part is a JSON object, as header and payload of a JWS are. In a JWE only the header is, and it has `enc`. */
+function isPartOfJws(part: string): boolean {
+  if (part.length < MIN_HEADER_LENGTH || part.length > MAX_TOKEN_LENGTH) return false;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString());
+    return isObject(value) && !Object.hasOwn(value, 'enc');
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -3,6 +3,7 @@ import { AuthError } from '../core/auth-error';
 import { isObject } from '../core/objects';
 import type { Algorithm } from './algorithms';
 import { checkHeader, parseToken } from './jws';
+import type { UnverifiedToken } from './jws';
 import type { KeySource } from './keys/key-set';
 import { verifySignature } from './signature';
 import { freezeDeep } from './strict-json';
@@ -42,10 +43,13 @@ export function securityEventVerifier(options: SecurityEventOptions): (raw: stri
   return async function verifySecurityEvent(raw) {
     const token = parseToken(raw);
     const header = checkHeader(token.header, accepted);
-    const { key } = await keys.find(header);
+    const { key } = await keys.find(header, () => void readEvent(token.claims));
     verifySignature(token, key, header.algorithm);
+    return readEvent(token.claims);
+  };
 
-    const { iss, aud, jti, iat, exp, events, sub_id: subject } = token.claims;
+  function readEvent(claims: UnverifiedToken['claims']): SecurityEvent {
+    const { iss, aud, jti, iat, exp, events, sub_id: subject } = claims;
     if (iss !== transmitter) throw new AuthError('wrong_issuer');
     const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
     if (!named.some((audience) => audiences.some((own) => own === audience))) throw new AuthError('wrong_audience');
@@ -57,7 +61,7 @@ export function securityEventVerifier(options: SecurityEventOptions): (raw: stri
     if (exp !== undefined && clock() >= exp * 1000 + clockToleranceMs) throw new AuthError('expired');
     if (!isObject(events) || Object.keys(events).length === 0) throw invalid('events is not a non-empty object');
     return { tokenId: jti, issuedAtMs: iat * 1000, events: freezeDeep(events), subject: freezeDeep(subject) };
-  };
+  }
 }
 
 function invalid(privateDetail: string): AuthError {

@@ -1,6 +1,7 @@
 import { constants, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../core/auth-error';
+import { ownMembers } from '../core/objects';
 import type { Algorithm } from './algorithms';
 import type { UnverifiedToken } from './jws';
 
@@ -18,8 +19,8 @@ const VERIFICATIONS: Readonly<Record<Algorithm, Verification>> = {
   ES256: ecdsa('sha256'),
   ES384: ecdsa('sha384'),
   ES512: ecdsa('sha512'),
-  // RFC 8037 section 3.1: Ed25519 hashes by itself.
-  EdDSA: (input, key, signature) => verify(null, input, key, signature),
+  EdDSA: ed25519,
+  Ed25519: ed25519,
 };
 
 /**
@@ -38,9 +39,14 @@ export function verifySignature(token: UnverifiedToken, key: KeyObject, algorith
   if (!isGood) throw new AuthError('bad_signature');
 }
 
+/** RFC 8037 section 3.1: Ed25519 hashes by itself. */
+function ed25519(input: Buffer, key: KeyObject, signature: Buffer): boolean {
+  return verify(null, input, ownMembers({ key }), signature);
+}
+
 /** RSASSA-PKCS1-v1_5 (RFC 7518 section 3.3). */
 function rsa(hash: string): Verification {
-  return (input, key, signature) => verify(hash, input, key, signature);
+  return (input, key, signature) => verify(hash, input, ownMembers({ key }), signature);
 }
 
 /**
@@ -52,7 +58,7 @@ function rsaPss(hash: string): Verification {
   const padding = constants.RSA_PKCS1_PSS_PADDING;
   const saltLength = constants.RSA_PSS_SALTLEN_DIGEST;
   return (input, key, signature) =>
-    signature.length === modulusBytes(key) && verify(hash, input, { key, padding, saltLength }, signature);
+    signature.length === modulusBytes(key) && verify(hash, input, ownMembers({ key, padding, saltLength }), signature);
 }
 
 /** The length of an RSA key's modulus, in bytes. */
@@ -62,5 +68,6 @@ function modulusBytes(key: KeyObject): number {
 
 /** ECDSA, r and s concatenated, not DER (RFC 7518 section 3.4). */
 function ecdsa(hash: string): Verification {
-  return (input, key, signature) => verify(hash, input, { key, dsaEncoding: 'ieee-p1363' }, signature);
+  return (input, key, signature) =>
+    verify(hash, input, ownMembers({ key, dsaEncoding: 'ieee-p1363' as const }), signature);
 }

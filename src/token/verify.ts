@@ -1,3 +1,4 @@
+import { AuthError } from '../core/auth-error';
 import type { Clock } from '../core/clock';
 import type { Algorithm } from './algorithms';
 import { checkClaims } from './claims';
@@ -32,7 +33,10 @@ export interface VerifiedToken extends CheckedClaims {
 
 /** Verifies the tokens of one issuer, in two steps: only the result of the first may be cached. */
 export interface TokenVerifier {
-  /** Checks header, key and signature (RFC 7515 section 5.2). Rejects with the AuthError of the first check that fails. */
+  /**
+   * Checks header, key and signature (RFC 7515 section 5.2). Rejects with the AuthError of the first check that fails. The
+   * claims of a token with an unknown key are checked first: what no key can change is worth no fetch.
+   */
   verifySignature(token: UnverifiedToken): Promise<SignedToken>;
   /**
    * Checks the claims.
@@ -65,13 +69,38 @@ export function claimsVerifier(rules: ClaimRules, clock: Clock): ClaimsVerifier 
   };
 }
 
+/** The cause of a refusal that no signature vouches for. */
+const KEY_UNKNOWN = new AuthError('unknown_key');
+
+/** Marks what `check` throws: `isUnverified()` is true for it. */
+function checkBeforeAsking(check: () => unknown): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof AuthError)) throw error;
+    const { reason, privateDetail } = error;
+    const why = 'its key is unknown, and was not asked for';
+    throw new AuthError(reason, {
+      privateDetail: privateDetail === undefined ? why : `${privateDetail}; ${why}`,
+      cause: KEY_UNKNOWN,
+    });
+  }
+}
+
+/** Whether claims were refused before the signature could be verified, because the key is unknown. */
+export function isUnverified({ cause }: AuthError): boolean {
+  return cause === KEY_UNKNOWN;
+}
+
 /** Makes the verifier of one issuer. */
 export function tokenVerifier({ rules, algorithms, keys, signatures, clock }: VerifierOptions): TokenVerifier {
   const accepted = { algorithms: new Set(algorithms), types: new Set(rules.preset.types) };
   return {
     async verifySignature(token) {
       const header = checkHeader(token.header, accepted);
-      const key = await keys.find(header);
+      const key = await keys.find(header, () => {
+        checkBeforeAsking(() => checkClaims(token.claims, rules, clock()));
+      });
       await signatures.verify(token, key, header.algorithm);
       return { claims: token.claims, key };
     },

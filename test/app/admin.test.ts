@@ -11,9 +11,10 @@ const READY: Readiness = { ready: true, draining: false, components: { keys: 'fr
 
 describe('the admin app', () => {
   it('counts requests by method, status and reason', async () => {
-    const metrics = await createMetrics(() => true);
+    const metrics = createMetrics(() => true);
     const app = createAdminApp({ readiness: () => READY, metrics, problemTypes: PROBLEM_TYPES });
-    const event = { path: '/v1/orders', durationMs: 20, requestId: 'a', clientId: 'b', detail: 'c', aborted: false };
+    const who = { requestId: 'a', issuer: 'https://login.test', clientId: 'b' };
+    const event = { ...who, path: '/v1/orders', durationMs: 20, detail: 'c', aborted: false };
 
     metrics?.observe({ ...event, method: 'GET', status: 200, reason: undefined });
     metrics?.observe({ ...event, method: 'GET', status: 401, reason: 'superseded' });

@@ -11,7 +11,7 @@ interface Scene {
   readonly app: App;
   readonly events: RequestEvent[];
   /** Everything that was logged, as one string. */
-  logged(): string;
+  readonly logged: () => string;
 }
 
 const opened: App[] = [];
@@ -169,6 +169,26 @@ describe('the rate limit', () => {
       detail: 'This client may send 2 requests in 60 s; Retry-After says when to go on.',
     });
     expect(events[2]).toMatchObject({ status: 429, clientId: 'pos-17', reason: 'rate_limited' });
+  });
+
+  it('is kept apart by issuer, in the log too: clients of two issuers may have the same id', async () => {
+    const other = createTestIssuer({ issuer: 'https://partner.test' });
+    const issuers = [issuer, other].map(({ options: { issuer, audience, keys } }) => ({ issuer, audience, keys }));
+    const gate = { issuers, clock: () => issuer.clock.now(), unguarded: 'refuse' } as const;
+    const { app, events, logged } = scene({ TILLGATE_RATE_LIMIT: '1/m' }, { gate });
+    const call = (bearer: string) => request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${bearer}`);
+    const theirs = other.token({ clientId: 'pos-17', scope: 'orders:read' });
+
+    const responses = [await call(token), await call(theirs), await call(token), await call(theirs)];
+
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 429]);
+    const both = [issuer.options.issuer, 'https://partner.test'];
+    expect(events.map((event) => event.issuer)).toEqual([...both, ...both]);
+    const lines = logged()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { issuer: string; client_id: string });
+    expect(lines.slice(-2)).toMatchObject(both.map((one) => ({ issuer: one, client_id: 'pos-17' })));
   });
 
   it('can be off', async () => {

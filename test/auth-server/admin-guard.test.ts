@@ -1,5 +1,7 @@
 import { createServer } from 'node:http';
+import express from 'express';
 import request from 'supertest';
+import { rawServer } from '../support/raw-request';
 import { closeAll, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
@@ -92,6 +94,22 @@ describe('without an admin token', () => {
     ['X-Forwarded-Anything', ''],
     ['X-Real-IP', '127.0.0.1'],
     ['Via', '1.1 proxy'],
+    ['X-Forwarded', 'for=192.0.2.7'],
+    ['X-Client-IP', '192.0.2.7'],
+    ['X-Cluster-Client-IP', '192.0.2.7'],
+    ['X-Original-For', '192.0.2.7'],
+    ['X-Original-Host', 'localhost'],
+    ['X-Envoy-External-Address', '192.0.2.7'],
+    ['X-Envoy-Attempt-Count', '1'],
+    ['CF-Connecting-IP', '192.0.2.7'],
+    ['CF-Connecting-IPv6', '2001:db8::7'],
+    ['CDN-Loop', 'cloudflare'],
+    ['True-Client-IP', '192.0.2.7'],
+    ['Fastly-Client-IP', '192.0.2.7'],
+    ['Fly-Client-IP', '192.0.2.7'],
+    ['X-Azure-ClientIP', '192.0.2.7'],
+    ['X-Amzn-Trace-Id', 'Root=1-67891233-abcdef012345678912345678'],
+    ['X-AppEngine-User-IP', '192.0.2.7'],
   ])('refuses what came through a proxy: %s', async (name, value) => {
     const server = await startServer();
     await registerClient(server);
@@ -99,18 +117,35 @@ describe('without an admin token', () => {
       const response = await server.get(path).set(name, value);
       expect({ status: response.status, detail: response.body.detail }).toEqual({
         status: 403,
-        detail: 'Requests that came through a proxy need an admin token: set TILLGATE_ADMIN_TOKEN.',
+        detail:
+          'Requests through a proxy (or by HTTP/1.0, as proxies send them) need an admin token: set TILLGATE_ADMIN_TOKEN.',
       });
     }
   });
 
-  it.each(['X-Trivia', 'Via-Region', 'Not-Forwarded', 'Forwarded-By', 'X-Real-IP-Hash'])(
-    'takes %s for what it is: not a sign of a proxy',
-    async (name) => {
-      const server = await startServer();
-      expect((await server.get('/clients').set(name, '1')).status).toBe(200);
-    },
-  );
+  it('refuses HTTP/1.0, which nginx speaks to its upstream unless told otherwise', async () => {
+    const server = await startServer();
+    const raw = await rawServer(express().use(server.auth.handler));
+    const statusOf = async (path: string, version: string): Promise<number> =>
+      (await raw.send([`GET ${path} HTTP/${version}`, 'Host: 127.0.0.1'])).status;
+    expect(await statusOf('/clients', '1.0')).toBe(403);
+    expect(await statusOf('/clients', '1.1')).toBe(200);
+    expect(await statusOf('/.well-known/openid-configuration', '1.0')).toBe(200);
+    await raw.close();
+  });
+
+  it.each([
+    'X-Trivia',
+    'Via-Region',
+    'Not-Forwarded',
+    'Forwarded-By',
+    'X-Real-IP-Hash',
+    'X-Forwardedly',
+    'X-Client-Id',
+  ])('takes %s for what it is: not a sign of a proxy', async (name) => {
+    const server = await startServer();
+    expect((await server.get('/clients').set(name, '1')).status).toBe(200);
+  });
 
   it.each([
     ['cross-site', 403],
@@ -134,7 +169,7 @@ describe('without an admin token', () => {
 });
 
 describe('with an admin token', () => {
-  const adminToken = 'correct-horse';
+  const adminToken = 'correct-horse-battery';
 
   it.each(GUARDED)('asks for it at %s', async (path) => {
     const server = await startServer({ adminToken, host: '0.0.0.0' });
@@ -145,14 +180,17 @@ describe('with an admin token', () => {
     expect(response.body).toMatchObject({ code: 'missing_token', status: 401 });
   });
 
-  it.each(['Bearer correct-hors', 'Bearer correct-horse2', 'Bearer x'])('refuses another one: %s', async (other) => {
-    const server = await startServer({ adminToken });
-    const response = await server.get('/clients').set('Authorization', other);
-    expect(response.status).toBe(401);
-    expect(response.headers['www-authenticate']).toBe('Bearer realm="admin", error="invalid_token"');
-    expect(response.body.code).toBe('invalid_token');
-    expect(response.text).not.toContain(adminToken);
-  });
+  it.each(['Bearer correct-horse-batter', 'Bearer correct-horse-battery2', 'Bearer x'])(
+    'refuses another one: %s',
+    async (other) => {
+      const server = await startServer({ adminToken });
+      const response = await server.get('/clients').set('Authorization', other);
+      expect(response.status).toBe(401);
+      expect(response.headers['www-authenticate']).toBe('Bearer realm="admin", error="invalid_token"');
+      expect(response.body.code).toBe('invalid_token');
+      expect(response.text).not.toContain(adminToken);
+    },
+  );
 
   it.each([`Basic ${adminToken}`, `xBearer ${adminToken}`, `Bearer ${adminToken} x`, adminToken, 'Bearer'])(
     'does not take this for a token: %s',
@@ -172,6 +210,48 @@ describe('with an admin token', () => {
     expect((await server.get('/clients').set('Authorization', `${scheme} ${adminToken}`)).status).toBe(200);
   });
 
+  it('takes 10 wrong ones per minute from an address, then refuses every one of that address, the right one too', async () => {
+    const server = await startServer({ adminToken });
+    const get = (token: string) => server.get('/clients').auth(token, { type: 'bearer' });
+    const statuses = async (tokens: readonly string[]): Promise<number[]> => {
+      const found = [];
+      for (const token of tokens) found.push((await get(token)).status);
+      return found;
+    };
+    const wrong = Array.from({ length: 10 }, (_, index) => `${adminToken}-${index}`);
+    expect(await statuses([adminToken, ...wrong.slice(0, 9), adminToken, ...wrong.slice(9)])).toEqual([
+      ...[200, ...Array.from({ length: 9 }, () => 401), 200, 401],
+    ]);
+    for (const token of [wrong[0]!, adminToken]) {
+      const response = await get(token);
+      expect(response.status).toBe(429);
+      expect(response.headers['retry-after']).toBe('60');
+      expect(response.headers).not.toHaveProperty('www-authenticate');
+      expect(response.body).toMatchObject({
+        code: 'rate_limited',
+        detail: 'No more than 10 wrong admin tokens per 60 s.',
+      });
+    }
+    // Requests without a token guess nothing.
+    expect((await server.get('/clients')).status).toBe(401);
+    expect((await server.get('/.well-known/openid-configuration/jwks')).status).toBe(200);
+    const seenFrom = createServer((req, res) => {
+      Object.defineProperty(req.socket, 'remoteAddress', { value: '192.0.2.7' });
+      server.auth.handler(req, res);
+    });
+    expect((await request(seenFrom).get('/clients').auth(adminToken, { type: 'bearer' })).status).toBe(200);
+    await server.time.advance(60_000);
+    expect(await statuses([adminToken, ...wrong, adminToken])).toEqual([200, ...wrong.map(() => 401), 429]);
+  });
+
+  it('is not used up by callers without a token, nor by the right one', async () => {
+    const server = await startServer({ adminToken });
+    for (let sent = 0; sent < 12; sent++) expect((await server.get('/clients')).status).toBe(401);
+    for (let sent = 0; sent < 12; sent++) {
+      expect((await server.get('/clients').auth(adminToken, { type: 'bearer' })).status).toBe(200);
+    }
+  });
+
   it('accepts it from any host, page and proxy', async () => {
     const server = await startServer({ adminToken });
     const response = await server
@@ -183,7 +263,7 @@ describe('with an admin token', () => {
 });
 
 it('leaves the endpoints of clients and resource servers open', async () => {
-  const server = await startServer({ adminToken: 'x' });
+  const server = await startServer({ adminToken: 'correct-horse-battery' });
   const client = await registerClient(server);
   expect((await server.token(client).set('Host', 'login.example')).status).toBe(200);
   expect((await server.get('/.well-known/openid-configuration/jwks').set('Host', 'login.example')).status).toBe(200);

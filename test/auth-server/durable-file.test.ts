@@ -143,7 +143,8 @@ it('a start removes what earlier processes have left half-written, and nothing e
   const names = ['state.json.0123456789ab.tmp', 'state.json.tmp', 'state.json.bak', 'other.tmp'];
   for (const name of names) writeFileSync(join(dataDir, name), 'a piece');
   await startServer({ dataDir });
-  expect(readdirSync(dataDir).sort()).toEqual(['.gitignore', 'lock', 'other.tmp', 'state.json', 'state.json.bak']);
+  const files = readdirSync(dataDir).filter((name) => !name.startsWith('lock.'));
+  expect(files.sort()).toEqual(['.gitignore', 'other.tmp', 'state.json', 'state.json.bak']);
 });
 
 it('a state file that is cut off anywhere is refused, and not overwritten', async () => {

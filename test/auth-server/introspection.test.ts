@@ -1,3 +1,7 @@
+import { createPrivateKey } from 'node:crypto';
+import type { JsonWebKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import jwt from 'jsonwebtoken';
 import request from 'supertest';
 import type { ClientWithSecret } from '../../src/auth-server';
@@ -70,6 +74,35 @@ describe('says active: false alone', () => {
     const token = await server.accessToken(client);
     expect(await server.introspect(caller, token)).toMatchObject({ active: true });
     expect(await server.introspect(caller, await spoil(token))).toEqual({ active: false });
+  });
+});
+
+describe('says active: false about what its own key has signed', () => {
+  it.each([
+    ['for another audience', { audience: 'http://other.test' }],
+    ['as another issuer', { issuer: 'http://other-login.test' }],
+  ])('%s', async (_what, changes) => {
+    const token = await server.accessToken(client);
+    const other = await server.restart(changes);
+    // The same key signs: what the other one issued differs in this claim alone.
+    const { claims, header } = decode(await other.accessToken(client));
+    expect([header['kid'], claims['generation']]).toEqual([decode(token).header['kid'], client.generation]);
+    expect(await other.introspect(client, token)).toEqual({ active: false });
+    expect(await other.introspect(client, await other.accessToken(client))).toMatchObject({ active: true });
+    const same = await other.restart({ audience: AUDIENCE, issuer: ISSUER });
+    expect(await same.introspect(client, token)).toMatchObject({ active: true });
+  });
+
+  it('as a token of another type', async () => {
+    const state = JSON.parse(readFileSync(join(server.dataDir, 'state.json'), 'utf8')) as {
+      keys: { signing: { jwk: JsonWebKey } };
+    };
+    const key = createPrivateKey({ key: state.keys.signing.jwk, format: 'jwk' });
+    const { header, claims } = decode(await server.accessToken(client));
+    const signedAs = (typ: string): string =>
+      jwt.sign(claims, key, { algorithm: 'ES256', header: { ...header, alg: 'ES256', typ } });
+    expect(await server.introspect(client, signedAs('at+jwt'))).toMatchObject({ active: true });
+    expect(await server.introspect(client, signedAs('JWT'))).toEqual({ active: false });
   });
 });
 

@@ -1,71 +1,138 @@
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import * as promises from 'node:fs/promises';
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lockDirectory } from '../../src/auth-server/storage/data-directory';
-import type { LockFiles } from '../../src/auth-server/storage/data-directory';
+import { lockDirectory, tryLock } from '../../src/auth-server/storage/data-directory';
 import { movedSince } from '../../src/auth-server/storage/state';
 import type { ClientRow, State } from '../../src/auth-server/storage/state';
+import { COMPILED } from '../support/compiled';
 import { closeAll, newDirectory } from './fixtures';
 
-afterEach(closeAll);
+const children: ChildProcess[] = [];
+afterEach(async () => {
+  await Promise.all(children.splice(0).map(kill));
+  await closeAll();
+});
 
-const DEAD = '4194304';
-const failure = (code: string): Error => Object.assign(new Error(code), { code });
+/** A process that takes the lock of each directory that it is sent, and keeps it. */
+async function newProcess(): Promise<ChildProcess> {
+  const child = fork(join(COMPILED, 'test/auth-server/lock-child.js'));
+  children.push(child);
+  await once(child, 'message');
+  return child;
+}
 
-/** What the lock of a live process holds. */
-function identityOf(pid: number): string {
-  if (!existsSync(`/proc/${pid}/stat`)) return String(pid);
+/** `held`, or the message of the refusal. */
+async function outcomeOf(child: ChildProcess, directory: string): Promise<string> {
+  const outcome = once(child, 'message') as Promise<[string]>;
+  child.send(directory);
+  return (await outcome)[0];
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+}
+
+const startOf = (pid: number): string => {
+  if (!existsSync(`/proc/${pid}/stat`)) return '0';
   const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  return `${pid} ${status.slice(status.lastIndexOf(')') + 2).split(' ')[19]}`;
-}
+  return status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? '0';
+};
+/** Name of a lock: of this test's parent, which is alive. */
+const lockName = ({ time = '1790000000000', pid = process.ppid, start = startOf(process.ppid) } = {}): string =>
+  `lock.${time}.${pid}.${start}.0123456789ab`;
+const inUse = (directory: string, pid = process.ppid): string =>
+  `the data directory ${directory} is in use by process ${pid}: stop it first`;
 
-/** The real calls; the first one of a name is made otherwise. */
-function firstCall<Name extends keyof LockFiles>(name: Name, other: () => Promise<unknown>): LockFiles {
-  let left = 1;
-  const call = promises[name] as (...args: unknown[]) => Promise<unknown>;
-  return { ...promises, [name]: (...args: unknown[]) => (left-- > 0 ? other() : call(...args)) };
-}
+it('of three processes that start together one has the directory, 40 times, also after a dead one', async () => {
+  const starting = await Promise.all([newProcess(), newProcess(), newProcess()]);
+  for (let round = 0; round < 40; round++) {
+    const directory = newDirectory();
+    if (round % 2 === 0) writeFileSync(join(directory, lockName({ pid: 4_194_304 })), '');
+    const outcomes = await Promise.all(starting.map((child) => outcomeOf(child, directory)));
+    const refused = outcomes.filter((outcome) => outcome !== 'held');
+    expect(refused).toHaveLength(2);
+    const pids = starting.map(({ pid }) => inUse(directory, pid));
+    for (const message of refused) expect(pids).toContain(message);
+  }
+});
 
-it('takes a lock that is released while it looks at it', async () => {
+it('is taken over from a process that was killed, and by one of several', async () => {
   const directory = newDirectory();
-  const release = await lockDirectory(
-    directory,
-    firstCall('link', () => Promise.reject(failure('EEXIST'))),
-  );
-  expect(readFileSync(join(directory, 'lock'), 'utf8')).toBe(identityOf(process.pid));
+  const first = await newProcess();
+  expect(await outcomeOf(first, directory)).toBe('held');
+  await kill(first);
+  const next = await Promise.all([newProcess(), newProcess()]);
+  const outcomes = await Promise.all(next.map((child) => outcomeOf(child, directory)));
+  expect(outcomes.filter((outcome) => outcome === 'held')).toHaveLength(1);
+});
+
+it('leaves nothing behind when it is released, and can be taken again', async () => {
+  const directory = newDirectory();
+  for (let round = 0; round < 2; round++) {
+    const release = await lockDirectory(directory);
+    expect(readdirSync(directory)).toHaveLength(2);
+    await release();
+    expect(readdirSync(directory)).toEqual([]);
+  }
+});
+
+it('gives up for a live process that was earlier, and leaves its lock alone', async () => {
+  const directory = newDirectory();
+  const other = lockName();
+  writeFileSync(join(directory, other), '');
+  await expect(lockDirectory(directory)).rejects.toThrow(new Error(inUse(directory)));
+  expect(readdirSync(directory)).toEqual([other]);
+});
+
+it('gives up for a live process that has the lock, even if its clock is ahead', async () => {
+  const directory = newDirectory();
+  const other = lockName({ time: '9790000000000' });
+  writeFileSync(join(directory, other), '');
+  writeFileSync(join(directory, `${other}.held`), '');
+  await expect(lockDirectory(directory)).rejects.toThrow(new Error(inUse(directory)));
+  expect(readdirSync(directory).sort()).toEqual([other, `${other}.held`]);
+});
+
+it('ignores files that are no locks', async () => {
+  const directory = newDirectory();
+  const names = ['lock', 'lock.txt', 'lock.1790000000000.0.1.0123456789ab', 'locks.1790000000000.7.1.0123456789ab'];
+  for (const name of names) writeFileSync(join(directory, name), '');
+  const release = await lockDirectory(directory);
+  await release();
+  expect(readdirSync(directory).sort()).toEqual([...names].sort());
+});
+
+it('two locks of one directory do not exclude each other', async () => {
+  const directory = newDirectory();
+  const release = await lockDirectory(directory);
+  const other = await tryLock(join(directory, 'credentials.json.lock'));
+  expect(other).toHaveProperty('release');
+  expect(await tryLock(join(directory, 'credentials.json.lock'))).toEqual({
+    holder: 'another token server of this process',
+  });
+  if ('release' in other) await other.release();
   await release();
   expect(readdirSync(directory)).toEqual([]);
 });
 
-it('gives back the lock of a process that has taken it from the dead one first', async () => {
+it('fails with the file system, and is free after that', async () => {
+  const missing = join(newDirectory(), 'missing');
+  await expect(lockDirectory(missing)).rejects.toMatchObject({ code: 'ENOENT' });
   const directory = newDirectory();
-  const lock = join(directory, 'lock');
-  writeFileSync(lock, identityOf(process.ppid));
-  const files = firstCall('readFile', () => Promise.resolve(DEAD));
-  await expect(lockDirectory(directory, files)).rejects.toThrow(`is in use by process ${process.ppid}`);
-  expect(readFileSync(lock, 'utf8')).toBe(identityOf(process.ppid));
-  expect(readdirSync(directory)).toEqual(['lock']);
-});
-
-it('tries again when another process was quicker to remove a dead lock', async () => {
-  const directory = newDirectory();
-  writeFileSync(join(directory, 'lock'), DEAD);
-  const files = firstCall('rename', () => Promise.reject(failure('ENOENT')));
-  await (
-    await lockDirectory(directory, files)
-  )();
-  expect(readdirSync(directory)).toEqual([]);
-});
-
-it.each(['link', 'rename'] as const)('fails with the file system: %s', async (name) => {
-  const directory = newDirectory();
-  writeFileSync(join(directory, 'lock'), DEAD);
-  const files = firstCall(name, () => Promise.reject(failure('EPERM')));
-  await expect(lockDirectory(directory, files)).rejects.toMatchObject({ code: 'EPERM' });
-  expect(readdirSync(directory)).toEqual(['lock']);
+  const dead = join(directory, lockName({ pid: 4_194_304 }));
+  // A directory in the place of a lock cannot be removed as a file.
+  mkdirSync(dead);
+  await expect(lockDirectory(directory)).rejects.toMatchObject({ code: 'ERR_FS_EISDIR' });
+  rmdirSync(dead);
   await (
     await lockDirectory(directory)
   )();
+  expect(readdirSync(directory)).toEqual([]);
 });
 
 it('other requests are served while many rows are looked through', async () => {

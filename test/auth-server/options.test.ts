@@ -46,7 +46,15 @@ describe('createAuthServer() refuses wrong options before it touches the disk', 
       { generationSource: { read() {} } },
       'option "generationSource" must be a source with publish(), such as memoryGenerations(), got an object',
     ],
-    [{ adminToken: 'a b' }, 'option "adminToken" must be printable ASCII without blanks'],
+    [{ adminToken: '7' }, 'option "adminToken" must be 16 or more characters of printable ASCII without blanks'],
+    [
+      { adminToken: 'fifteen-letters' },
+      'option "adminToken" must be 16 or more characters of printable ASCII without blanks',
+    ],
+    [
+      { adminToken: 'sixteen letters ' },
+      'option "adminToken" must be 16 or more characters of printable ASCII without blanks',
+    ],
     [
       { host: '0.0.0.0' },
       'option "host" must be a loopback address, such as 127.0.0.1, unless "adminToken" is set, got "0.0.0.0"',

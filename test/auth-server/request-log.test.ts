@@ -64,9 +64,9 @@ describe('the log of the token server', () => {
   });
 
   it('leaves out what resource servers read again and again, unless it fails', async () => {
-    const server = await startServer({ adminToken: 'admin' });
+    const server = await startServer({ adminToken: 'admin-admin-admin' });
     await server.get('/.well-known/openid-configuration/jwks');
-    await server.get('/generations?since=0').set('Authorization', 'Bearer admin');
+    await server.get('/generations?since=0').set('Authorization', 'Bearer admin-admin-admin');
     await server.get('/generations?since=0');
 
     expect(logged(server)).toEqual([

@@ -1,6 +1,7 @@
 import type { ReplayStore } from '../../src/dpop';
 import { memoryReplayStore } from '../../src/dpop';
-import { boundToken, callerKey, dpopApp, proof } from '../support/dpop';
+import type { DpopOptions } from '../../src';
+import { boundToken, callerKey, dpopApp, proof, thumbprint } from '../support/dpop';
 import { fakeTime } from '../support/fake-time';
 import { NOW, NOW_MS } from '../support/issuer';
 import { testKey } from '../support/keys';
@@ -89,7 +90,76 @@ describe('a store of used proofs', () => {
   });
 });
 
+describe('one key that sends more proofs than its share', () => {
+  it('is refused, and does not use up the room of another key', async () => {
+    const through = dpopApp({ replayStore: memoryReplayStore({ maxProofs: 4, clock: () => NOW_MS }) });
+    const key = testKey('ES256', 'second caller');
+    const accessToken = boundToken(key);
+    await through.send().expect(200);
+    await through.send().expect(200);
+    through.reached.length = 0;
+    for (let use = 0; use < 5; use++) {
+      expectRefusal(await through.send(), 'replay_store_unavailable', through, refusedAs);
+    }
+    await through.send({ token: accessToken, proof: proof({ key, accessToken }) }).expect(200);
+  });
+
+  it('names itself to the store by its thumbprint', async () => {
+    const remember = jest.fn(() => true);
+    await dpopApp({ replayStore: { remember } }).send().expect(200);
+    expect(remember).toHaveBeenCalledWith(
+      expect.stringMatching(/^[\w-]{22}$/),
+      expect.any(Number),
+      thumbprint(callerKey()),
+    );
+  });
+});
+
+describe('how long a proof is remembered', () => {
+  /** Ms between the last moment at which the proof is accepted and the one until which it is remembered. */
+  async function marginOf(clockToleranceSeconds: number, nonce: boolean): Promise<number> {
+    const remember = jest.fn((_id: string, _untilMs: number) => true);
+    const through = dpopApp({ replayStore: { remember }, nonce }, { clockToleranceSeconds });
+    const { headers } = await through.send();
+    const claims = nonce ? { nonce: headers['dpop-nonce'] } : {};
+    await through.send({ proof: proof({ claims }) }).expect(200);
+    const lifetimeMs = nonce ? 300_000 : 60_000 + 1000 * clockToleranceSeconds;
+    return (remember.mock.calls.at(-1)?.[1] ?? NaN) - NOW_MS - lifetimeMs;
+  }
+
+  // A process whose clock is ahead by the tolerance must not forget what one that is behind as much still accepts.
+  it.each([
+    [0, 20_000],
+    [10, 20_000],
+    [120, 240_000],
+  ])('is longer than it is accepted: tolerance %i s, margin %i ms', async (seconds, marginMs) => {
+    expect(await marginOf(seconds, false)).toBe(marginMs);
+    expect(await marginOf(seconds, true)).toBe(marginMs);
+  });
+});
+
 describe('the store in memory', () => {
+  it('lets one key have half of it, two a third each, and gives the room back when proofs end', () => {
+    const time = fakeTime(0);
+    const store = memoryReplayStore({ maxProofs: 12, clock: time.clock });
+    const share = 'one key has used its share of the replay store';
+    const fill = (key: string, untilMs: number): number => {
+      for (let count = 0; ; count++) {
+        try {
+          void store.remember(`${key} ${untilMs} ${count}`, untilMs, key);
+        } catch (error) {
+          expect(error).toEqual(new Error(share));
+          return count;
+        }
+      }
+    };
+    expect([fill('a', 10), fill('b', 20), fill('c', 30), fill('a', 11)]).toEqual([6, 3, 2, 0]);
+    expect(store.remember('last', 30, 'd')).toBe(true);
+    expect(() => store.remember('one more', 30, 'e')).toThrow('the replay store is full: 12 proofs');
+    time.step(10);
+    expect(fill('a', 40)).toBe(3);
+  });
+
   it('refuses what is new when it is full, and has room again when proofs end', () => {
     const time = fakeTime(0);
     const store = memoryReplayStore({ maxProofs: 2, clock: time.clock });
@@ -116,6 +186,29 @@ describe('the store in memory', () => {
     expect(() => memoryReplayStore(options as { maxProofs?: number })).toThrow(
       new TypeError(`memoryReplayStore(): ${message}`),
     );
+  });
+});
+
+describe('nonces of several processes', () => {
+  const nonce = { secret: 'a secret that all processes of the API know' };
+  const warnings = (dpop: DpopOptions): readonly unknown[] =>
+    dpopApp(dpop)
+      .log.at('warn')
+      .map(({ message }) => message);
+
+  it('warn when the gate is made, while each process remembers proofs for itself', () => {
+    const expected = [
+      'dpop.nonce.secret is for several processes, but dpop.replayStore is in memory: ' +
+        'each process accepts a proof once; use redisReplayStore() of tillgate/dpop',
+    ];
+    expect(warnings({ nonce })).toEqual(expected);
+    expect(warnings({ nonce, replayStore: memoryReplayStore() })).toEqual(expected);
+  });
+
+  it('do not warn where the store is another one, or the nonces are of one process', () => {
+    expect(warnings({ nonce, replayStore: { remember: () => true } })).toEqual([]);
+    expect(warnings({ nonce: true })).toEqual([]);
+    expect(warnings({ replayStore: memoryReplayStore() })).toEqual([]);
   });
 });
 

@@ -1,4 +1,8 @@
+import { createHash } from 'node:crypto';
+import express from 'express';
+import type { Express, RequestHandler } from 'express';
 import request from 'supertest';
+import { requireAuthenticated } from '../../src';
 import type { Reason } from '../../src';
 import { BASE_URL, boundToken, callerKey, dpopApp, proof, thumbprint } from '../support/dpop';
 import { badProofs, goodProofs } from '../support/dpop-cases';
@@ -7,6 +11,8 @@ import { AUDIENCE, ISSUER, NOW, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { rawServer } from '../support/raw-request';
 import { expectRefusal } from '../support/refusals';
+
+const OTHER_TOKEN = token();
 
 describe('a token that is bound to a key by DPoP', () => {
   it('is accepted with its proof, and again with another proof once it is known', async () => {
@@ -18,7 +24,7 @@ describe('a token that is bound to a key by DPoP', () => {
     expect(through.reached).toHaveLength(3);
   });
 
-  it.each(['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'])('is accepted with a proof by %s', async (alg) => {
+  it.each(['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'])('is accepted with a proof by %s', async (alg) => {
     const key = testKey(alg, `caller ${alg}`);
     const accessToken = boundToken(key);
     await dpopApp()
@@ -96,6 +102,77 @@ describe('a token that is bound to a key by DPoP', () => {
     // Nothing is computed with it.
     const unsigned = proof({ key: newKey(), sign: () => Buffer.from('x') });
     expectRefusal(await through.send({ proof: unsigned }), 'wrong_binding', through, { dpop: 'used' });
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    [
+      'a modulus of 4104 bits',
+      { n: Buffer.alloc(513, 0xff).toString('base64url'), e: 'AQAB' },
+      'modulus has more than 4096 bits',
+    ],
+    [
+      'an exponent of 2^32 + 1',
+      { n: Buffer.alloc(256, 0xff).toString('base64url'), e: 'AQAAAAE' },
+      'exponent is larger than 2^32',
+    ],
+  ])('is refused before anything is computed with an RSA key that has %s', async (_what, { n, e }, fault) => {
+    const through = dpopApp();
+    const jwk = { kty: 'RSA', n, e };
+    const jkt = createHash('sha256')
+      .update(JSON.stringify({ e, kty: 'RSA', n }))
+      .digest('base64url');
+    const accessToken = token({ claims: { cnf: { jkt } } });
+    const sent = proof({ accessToken, header: { alg: 'RS256', jwk }, sign: () => Buffer.alloc(n?.length ?? 0) });
+    expectRefusal(await through.send({ token: accessToken, proof: sent }), 'invalid_dpop_proof', through, {
+      dpop: 'used',
+    });
+    expect(through.log.at('info').at(-1)?.fields['detail']).toBe(`jwk: its ${fault}`);
+  });
+
+  it('is refused with the proof of another token that begins with the same thousands of characters', async () => {
+    const through = dpopApp();
+    const claims = { cnf: { jkt: thumbprint(callerKey()) }, roles: 'r'.repeat(6_000) };
+    const [accessToken, another] = [
+      token({ claims: { ...claims, last: 1 } }),
+      token({ claims: { ...claims, last: 2 } }),
+    ];
+    expect(another.slice(0, 6_000)).toBe(accessToken.slice(0, 6_000));
+    const response = await through.send({ token: accessToken, proof: proof({ accessToken: another }) });
+    expectRefusal(response, 'invalid_dpop_proof', through, { dpop: 'used' });
+    expect(through.log.at('info').at(-1)?.fields['detail']).toBe('ath is not the hash of the access token');
+    await through.send({ token: accessToken }).expect(200);
+  });
+
+  it('is refused on a path that a URL parser reads as the one in the proof, and a router as another', async () => {
+    const routes = (app: Express, reach: RequestHandler): void => void app.use('/v1', requireAuthenticated(), reach);
+    const through = dpopApp({}, { routes });
+    const server = await rawServer(through.app);
+    const send = (target: string, url = `${BASE_URL}/v1/orders`): ReturnType<typeof server.send> =>
+      server.send([`GET ${target} HTTP/1.1`, `Authorization: DPoP ${boundToken()}`, `DPoP: ${proof({ url })}`]);
+    for (const target of ['/v1/x\\..\\orders', '/v1/orders#x', '/v1/%6Frders', '/v1/%6frders?x']) {
+      const { status, body } = await send(target);
+      expect([target, status, body.code]).toEqual([target, 401, 'invalid_dpop_proof']);
+    }
+    expect(through.reached).toEqual([]);
+    // A client that sends the path in such a spelling signs it in the same.
+    expect((await send('/v1/%6frders', `${BASE_URL}/v1/%6Frders`)).status).toBe(200);
+    expect(through.reached).toEqual(['GET /%6frders']);
+    await server.close();
+  });
+
+  it.each([
+    ['a token in it', `/v1/${OTHER_TOKEN}?access_token=${OTHER_TOKEN}`, `/v1/[${OTHER_TOKEN.length}]`],
+    ['characters that move the cursor', '/v1/a\u009b2J\u0085forged', '/v1/a\\u009b2J\\u0085forged'],
+    ['another origin', 'https://other.test/v1/orders', '/v1/orders'],
+  ])('is refused with a log line that shows a path with %s as it may be shown', async (_what, target, shown) => {
+    const through = dpopApp();
+    const app = express().use((req, res) => {
+      req.originalUrl = target;
+      through.app(req, res);
+    });
+    const sent = { Authorization: `DPoP ${boundToken()}`, DPoP: proof() };
+    expectRefusal(await request(app).get('/v1/orders').set(sent), 'invalid_dpop_proof', through, { dpop: 'used' });
+    expect(through.log.at('info').at(-1)?.fields['detail']).toBe(`htu is not ${BASE_URL}${shown}`);
   });
 
   it('is refused as a bearer token, also once it is known, and with a proof', async () => {
@@ -176,7 +253,7 @@ describe('challenges where DPoP is on', () => {
     const through = dpopApp({}, { refusals: 'next' });
     const response = await through.send({ proof: null });
     expect(response.headers['www-authenticate']).toMatch(/^DPoP realm="api", error="invalid_dpop_proof"/);
-    expect(response.headers['www-authenticate']).toMatch(/, algs="ES256 ES384 EdDSA PS256 RS256"$/);
+    expect(response.headers['www-authenticate']).toMatch(/, algs="ES256 ES384 EdDSA Ed25519 PS256 RS256"$/);
   });
 
   it('keep the reason of a bad token private in production, and that of a bad proof public', async () => {

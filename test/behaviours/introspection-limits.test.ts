@@ -1,4 +1,4 @@
-import { explain } from '../../src';
+import { explain, requireScope } from '../../src';
 import type { Reason } from '../../src';
 import { gateApp } from '../support/gate-app';
 import { active, ENDPOINT, introspectingGate, SECRET } from '../support/introspection';
@@ -39,7 +39,48 @@ describe('an introspection endpoint that cannot tell', () => {
   });
 });
 
-describe('a token with three parts', () => {
+/** A JWE (RFC 7516 section 7.1) with a header and four parts of made-up bytes; with `dir` the second is empty. */
+function encrypted(alg: string): string {
+  const header = Buffer.from(JSON.stringify({ alg, enc: 'A256GCM', typ: 'at+jwt' })).toString('base64url');
+  return [header, alg === 'dir' ? '' : 'a2V5', 'aXY', 'Y2lwaGVydGV4dA', 'dGFn'].join('.');
+}
+
+describe('callers that hurt others', () => {
+  it('cannot stop introspection with tokens that a firewall before the issuer refuses', async () => {
+    const through = introspectingGate();
+    const refused = ['a/etc/passwd', 'b/etc/passwd', 'c--or--1=='];
+    for (const raw of refused) through.endpoint.tokens.set(raw, new Response('blocked', { status: 403 }));
+    const good = Array.from({ length: 64 }, (_, index) => `good-${index}`);
+    for (const raw of good) through.endpoint.tokens.set(raw, active());
+    for (const raw of refused) expectRefusal(await through.get(raw), 'introspection_unavailable', through);
+    for (const raw of good) await through.get(raw).expect(200);
+    expect(through.log.at('error')).toEqual([]);
+  });
+
+  it('wait longer for their many tokens than another address for its one', async () => {
+    const through = introspectingGate({
+      routes(app, reach) {
+        app.set('trust proxy', true);
+        app.get('/v1/orders', requireScope('orders:read'), reach);
+      },
+    });
+    const from = (address: string, raw: string) => through.get(raw).set('X-Forwarded-For', address).then();
+    through.endpoint.tokens.set('good', active());
+    through.endpoint.hold();
+    const flood = [];
+    for (let index = 0; index < 20; index++) flood.push(from('198.51.100.7', `made-up-${index}`));
+    await eventually(() => through.presented.length === 20);
+    const good = from('203.0.113.1', 'good');
+    await eventually(() => through.presented.length === 21);
+    through.endpoint.release();
+    expect((await good).status).toBe(200);
+    await Promise.all(flood);
+    const asked = through.endpoint.sent.map(({ token: raw }) => raw);
+    expect([asked.slice(0, 16).includes('good'), asked.indexOf('good')]).toEqual([false, 17]);
+  });
+});
+
+describe('a token that could be a JWS', () => {
   it.each<[string, string, Reason]>([
     ['no JWT', 'a.b.c', 'malformed_token'],
     ['an unsigned one', token({ header: { alg: 'none' } }).replace(/[^.]+$/, ''), 'malformed_token'],
@@ -47,11 +88,45 @@ describe('a token with three parts', () => {
     ['another alphabet', token().replace(/^./, '+'), 'malformed_token'],
     ['an ID token', token({ header: { typ: 'JWT' } }), 'wrong_type'],
     ['an expired one', token({ claims: { exp: 1 } }), 'expired'],
+    ['a dot at the end', `${token()}.`, 'malformed_token'],
+    ['two dots at the end', `${token()}..`, 'malformed_token'],
+    ['a dot before it', `.${token()}`, 'malformed_token'],
+    ['a dot before and after it', `.${token()}.`, 'malformed_token'],
+    ['two dots between its parts', token().replace('.', '..'), 'malformed_token'],
+    ['a fourth part', `${token()}.x`, 'malformed_token'],
+    ['a part before it', `x.${token()}`, 'malformed_token'],
+    ['a fourth part, and a character that decoders skip', `~${token()}.x`, 'malformed_token'],
+    ['three parts that are no JWT, and a dot', 'a.b.c.', 'malformed_token'],
+    [
+      'an unsigned one with a dot more',
+      `${token({ header: { alg: 'none' } }).replace(/[^.]+$/, '')}.`,
+      'malformed_token',
+    ],
   ])('is never decided by introspection: %s', async (_what, raw, reason) => {
     const through = introspectingGate();
     through.endpoint.tokens.set(raw, active());
     expectRefusal(await through.get(raw), reason, through);
     expect(through.endpoint.sent).toEqual([]);
+  });
+
+  it.each([
+    ['one part', OPAQUE.replaceAll('.', '')],
+    ['two parts', 'ory_at_mF9.B5f41JqM'],
+    ['four parts that are no JSON', OPAQUE],
+    ['five parts, as a JWE has them', encrypted('RSA-OAEP')],
+    ['an empty part, as a JWE with a shared key has it', encrypted('dir')],
+    [
+      'many short parts',
+      Array.from({ length: 2_000 }, () => 'eyJhIjox')
+        .join('.')
+        .slice(0, 8_000),
+    ],
+    ['parts that are JSON, but no objects', Array.from({ length: 4 }, () => 'MTIzNDU2Nzg5MDEyMzQ1Ng').join('.')],
+  ])('is none of these: the issuer is asked about a token of %s', async (_what, raw) => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(raw, active());
+    await through.get(raw).expect(200);
+    expect(through.endpoint.sent.map(({ token: asked }) => asked)).toEqual([raw]);
   });
 
   it('works next to opaque ones', async () => {

@@ -71,6 +71,23 @@ describe('opaque tokens (RFC 7662)', () => {
   });
 
   it.each<[string, object]>([
+    ['token_type DPoP', { token_type: 'DPoP' }],
+    ['token_type dpop', { token_type: 'dpop' }],
+    ['the typ of Keycloak', { typ: 'DPoP' }],
+    ['token_use', { token_use: 'DPoP' }],
+    ['an empty cnf', { token_type: 'DPoP', cnf: {} }],
+    ['a cnf of another kind', { token_type: 'DPoP', cnf: { 'x5t#S256': 'x' } }],
+    ['a cnf that is null', { token_type: 'DPoP', cnf: null }],
+  ])(
+    'are refused where they are of type DPoP and no key is named, by a gate with DPoP too: %s',
+    async (_what, changes) => {
+      const through = introspectingGate({ dpop: { baseUrl: 'https://api.test' }, mtls: {} });
+      through.endpoint.tokens.set(OPAQUE, active(changes));
+      expectRefusal(await through.get(OPAQUE), 'sender_constrained', through, { dpop: 'accepted' });
+    },
+  );
+
+  it.each<[string, object]>([
     ['only what the check needs', { iss: undefined, sub: undefined, jti: undefined, token_type: undefined, nbf: NOW }],
     ['token_type in another case', { token_type: 'bearer', token_use: 'access_token' }],
     ['several audiences', { aud: ['https://other.test', AUDIENCE] }],
@@ -99,6 +116,30 @@ describe('opaque tokens (RFC 7662)', () => {
       { ...through, reached: [] },
       { scopes: ['orders:write'] },
     );
+  });
+});
+
+describe('opaque tokens that begin alike', () => {
+  it.each([256, 1_024, 12_000])('each have their own verdict, also with %d characters in common', async (length) => {
+    const through = introspectingGate();
+    const [good, other, unknown] = ['a', 'b', 'c'].map((end) => 'x'.repeat(length) + end) as [string, string, string];
+    through.endpoint.tokens.set(good, active());
+    through.endpoint.tokens.set(other, active({ client_id: 'kiosk' }));
+    expectRefusal(await through.get(unknown), 'inactive', through);
+    for (let use = 0; use < 2; use++) {
+      expect((await through.get(good).expect(200)).body.auth.clientId).toBe('pos-17');
+      expect((await through.get(other).expect(200)).body.auth.clientId).toBe('kiosk');
+      expect((await through.get(unknown)).status).toBe(401);
+    }
+    expect(through.endpoint.sent.map(({ token: asked }) => asked)).toEqual([unknown, good, other]);
+  });
+
+  it('each have their own verdict where they are asked about at the same time', async () => {
+    const through = introspectingGate();
+    const [good, unknown] = ['a', 'b'].map((end) => 'x'.repeat(1_024) + end) as [string, string];
+    through.endpoint.tokens.set(good, active());
+    const responses = await Promise.all([good, unknown, good, unknown].map((raw) => through.get(raw)));
+    expect(responses.map(({ status }) => status)).toEqual([200, 401, 200, 401]);
   });
 });
 

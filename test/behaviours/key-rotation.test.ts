@@ -1,8 +1,11 @@
 import { explain } from '../../src';
+import type { Reason } from '../../src';
 import { amount } from '../support/amount';
 import { eventually, keyServer } from '../support/key-server';
 import { newKey, testKey } from '../support/keys';
 import { remember } from '../support/gate-app';
+import { NOW } from '../support/issuer';
+import type { Members } from '../support/issuer';
 import { expectRefusal } from '../support/refusals';
 import { gateAt, REFRESH_MS, remoteGate, TTL_MS } from '../support/remote-gate';
 import type { RemoteGate } from '../support/remote-gate';
@@ -149,18 +152,39 @@ describe('key set: rotation and unknown key ids', () => {
     const later = new Set<unknown>();
     for (let index = 0; index < 50; index++) later.add(await reasonOf(withKid(`later-${index}`)));
     // The second fetch is for the first of them; the others caused none.
-    expect(later).toEqual(new Set(['unknown_key', 'keys_unavailable']));
+    expect(later).toEqual(new Set(['unknown_key', 'too_many_unknown_keys']));
     expect(through.server.keyFetches - 1).toBeLessThanOrEqual(2);
   });
 
-  it('responds with 503 and a correct Retry-After while no fetch for a new key is allowed', async () => {
+  it('responds with 429 and a correct Retry-After while no fetch for a new key is allowed', async () => {
     for (let index = 0; index < 50; index++) await reasonOf(withKid(`random-${index}`));
     through.server.publish(A, B);
     const response = await through.get(through.token({ key: B }));
-    expectRefusal(response, 'keys_unavailable', through, { retryAfter: 5 });
+    expectRefusal(response, 'too_many_unknown_keys', through, { retryAfter: 5 });
     await through.pass(5_000);
     expect(await through.statusWith(B)).toBe(200);
   });
+
+  it.each<[Reason, Members]>([
+    ['wrong_issuer', { iss: 'https://staging.test' }],
+    ['wrong_audience', { aud: 'https://staging.test' }],
+    ['expired', { exp: NOW - 60 }],
+    ['not_yet_valid', { nbf: NOW + 60 }],
+    ['lifetime_too_long', { exp: NOW + 100_000 }],
+    ['invalid_claims', { client_id: undefined }],
+  ])(
+    'refuses a token with an unknown kid as %s without a fetch, where no key can change that',
+    async (reason, claims) => {
+      for (let index = 0; index < 50; index++) {
+        const raw = through.token({ key: B, header: { kid: `random-${index}` }, claims });
+        expectRefusal(await through.get(raw), reason, through);
+        expect(await reasonOf(raw)).toBe(reason);
+      }
+      expect(through.server.keyFetches).toBe(1);
+      through.server.publish(A, B);
+      expect(await through.statusWith(B)).toBe(200);
+    },
+  );
 
   it('treats a kid with a line break like any other unknown kid', async () => {
     const response = await through.get(withKid('a\r\nSet-Cookie: x=1'));

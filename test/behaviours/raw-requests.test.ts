@@ -1,3 +1,4 @@
+import { NODE_REFUSES_MANY_HEADERS } from '../hostile/support/node-version';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
 import { token } from '../support/issuer';
@@ -36,18 +37,23 @@ describe('requests that no HTTP client would send', () => {
   });
 
   it.each([
-    ['997 others', 'dropped', 997],
-    ['1,995 others', 'dropped', 1_995],
-  ])('refuses a second Authorization header after %s, which Node has %s', async (_what, _fate, others) => {
-    const response = await server.send([
-      'GET /v1/orders HTTP/1.1',
-      'Host: api.test',
-      `Authorization: Bearer ${GOOD}`,
-      ...Array<string>(others).fill('a:b'),
-      `Authorization: Bearer ${OTHER}`,
-    ]);
-    expectRefusal(response, 'malformed_authorization', through);
-  });
+    ['997 others', 997],
+    ['1,995 others', 1_995],
+  ])(
+    'are refused with a second Authorization header after %s: Node drops it, or refuses first',
+    async (_what, others) => {
+      const response = await server.send([
+        'GET /v1/orders HTTP/1.1',
+        'Host: api.test',
+        `Authorization: Bearer ${GOOD}`,
+        ...Array<string>(others).fill('a:b'),
+        `Authorization: Bearer ${OTHER}`,
+      ]);
+      if (!NODE_REFUSES_MANY_HEADERS) return expectRefusal(response, 'malformed_authorization', through);
+      expect({ status: response.status, text: response.text }).toEqual({ status: 431, text: '' });
+      expect({ seen: through.presented, decisions: through.decisions }).toEqual({ seen: [], decisions: [] });
+    },
+  );
 
   it('accepts as many headers as Node always keeps', async () => {
     const others = Array<string>(990).fill('a:b');

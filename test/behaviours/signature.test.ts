@@ -28,11 +28,20 @@ describe('signature: accepted algorithms', () => {
       .expect(200);
   });
 
-  it.each(['ES256', 'ES384', 'ES512', 'EdDSA'])('accepts %s', async (alg) => {
+  it.each(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'])('accepts %s', async (alg) => {
     const key = testKey(alg);
     await gateApp({ keys: jwks(key) })
       .get(token({ key }))
       .expect(200);
+  });
+
+  it.each([
+    ['Ed25519', 'EdDSA'],
+    ['EdDSA', 'Ed25519'],
+  ])('accepts alg %s with a key, and an option, that say %s (RFC 9864)', async (alg, published) => {
+    const key = testKey(published);
+    const through = gateApp({ keys: jwks(key), algorithms: [published as 'EdDSA'] });
+    await through.get(token({ key, header: { alg } })).expect(200);
   });
 
   it('accepts a key without alg, use and key_ops for every algorithm of its type', async () => {

@@ -63,3 +63,78 @@ describe('call', () => {
     expect(sent[0]?.headers.has('authorization')).toBe(false);
   });
 });
+
+describe('a token that no header can carry', () => {
+  it.each(['aaa.bbb.ccc\n', 'aaa.bbb\r\nX-Admin: 1', 'aaa.bbb.\u0000', 'aaa.bbb.\u{1f512}'])(
+    'is refused before anything is sent, and not printed: %j',
+    async (token) => {
+      const { run, sent } = scene();
+
+      expect(await run('call', 'GET', '/v1/orders', '--token', token)).toEqual({
+        exitCode: 2,
+        stdout: '',
+        stderr: 'tillgate: --token: expected printable ASCII without line breaks\n',
+      });
+      expect(sent).toEqual([]);
+    },
+  );
+
+  it('from the token server is not printed either', async () => {
+    const made = cliScene({ respond: () => json(200, { access_token: 'aaa.bbb\n.ccc', scope: 'a' }) });
+    scenes.push(made);
+
+    const argv = ['call', 'GET', '/v1/orders', '--as', 'till', '--secret', 's', '--scope', 'a'];
+    expect(await made.run(...argv)).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr:
+        'tillgate: no response from http://127.0.0.1:3000 (not sent); is it running? tillgate dev starts both servers\n',
+    });
+  });
+});
+
+describe('a response', () => {
+  const MIB = 1024 * 1024;
+
+  function endless(limit = Infinity): { readonly body: ReadableStream<Uint8Array>; readonly sent: () => number } {
+    let bytes = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (bytes >= limit) return controller.close();
+        bytes += MIB;
+        controller.enqueue(new Uint8Array(MIB).fill(0x61));
+      },
+    });
+    return { body, sent: () => bytes };
+  }
+
+  it('that does not end is given up after 16 MiB', async () => {
+    const { body, sent } = endless();
+    const made = cliScene({ respond: () => new Response(body) });
+    scenes.push(made);
+
+    expect(await made.run('call', 'GET', '/v1/orders')).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'tillgate: the response from http://127.0.0.1:3000 is larger than 16 MiB\n',
+    });
+    expect(sent()).toBeLessThanOrEqual(18 * MIB);
+  });
+
+  it('of exactly 16 MiB is shown', async () => {
+    const made = cliScene({ respond: () => new Response(endless(16 * MIB).body) });
+    scenes.push(made);
+
+    const { exitCode, stdout } = await made.run('call', 'GET', '/v1/orders');
+    expect([exitCode, stdout.length]).toEqual([0, '200\n\n\n'.length + 16 * MIB]);
+  });
+
+  it('that does not come says so, with the time that was waited', async () => {
+    const made = cliScene({ fetch: () => Promise.reject(new DOMException('aborted', 'TimeoutError')) });
+    scenes.push(made);
+
+    expect((await made.run('call', 'GET', '/v1/orders')).stderr).toBe(
+      'tillgate: no response from http://127.0.0.1:3000 (none within 15 s); is it running? tillgate dev starts both servers\n',
+    );
+  });
+});

@@ -162,6 +162,13 @@ const BROKEN: readonly [string, Setup, string, RegExp, RegExp][] = [
     /\S/,
   ],
   [
+    'a token of a staging server',
+    {},
+    token({ key: newKey('ES256', 'elsewhere'), claims: { ...RFC9068, ...TIMES, iss: 'https://staging.test' } }),
+    /token: wrong_issuer: its key is unknown, and was not asked for/,
+    /iss is "https:\/\/staging\.test", expected "https:\/\/login\.test"/,
+  ],
+  [
     'a clock that is behind',
     { ahead: 120 },
     tokenOf({ ...RFC9068, generation: NOW * 1000 }),

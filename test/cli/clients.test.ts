@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectPrivate } from '../support/private-file';
 import { cliScene, json } from './harness';
@@ -78,9 +78,7 @@ describe('clients', () => {
 
   it('are registered despite the lock of a process that was killed', async () => {
     const { dataDir, run } = scene();
-    const path = join(dataDir, 'credentials.json.lock');
-    writeFileSync(path, '');
-    utimesSync(path, 0, 0);
+    writeFileSync(join(dataDir, 'credentials.json.lock.1790000000000.4194304.7.0123456789ab'), '');
     expect((await run('clients', 'add', 'till-9', '--scope', 'a')).exitCode).toBe(0);
     expect(readdirSync(dataDir).sort()).toEqual(['.gitignore', 'credentials.json']);
   });

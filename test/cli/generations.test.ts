@@ -50,6 +50,37 @@ describe('generations list', () => {
     ]);
   });
 
+  it.each([
+    ['another host', { TILLGATE_GENERATIONS: 'https://feed.test/generations' }],
+    ['another port', { TILLGATE_GENERATIONS: 'https://login.test:444/generations' }],
+    ['another scheme', { TILLGATE_GENERATIONS: 'http://login.test:443/generations', TILLGATE_ALLOW_HTTP: 'on' }],
+    ['a host that begins alike', { TILLGATE_GENERATIONS: 'https://login.test.evil.test/generations' }],
+    [
+      'the token server, if TILLGATE_AUTH_URL is elsewhere than the issuer',
+      { TILLGATE_GENERATIONS: 'https://login.test/generations', TILLGATE_AUTH_URL: 'https://other.test' },
+    ],
+  ])('keeps the admin token from TILLGATE_GENERATIONS at %s', async (_where, env) => {
+    const through = scene({
+      TILLGATE_ISSUER: 'https://login.test',
+      TILLGATE_ADMIN_TOKEN: 'geheim-geheim-geheim',
+      ...env,
+    });
+    await through.run('generations', 'list');
+    expect(through.sent.map(({ url, headers }) => [new URL(url).origin, headers.get('authorization')])).toEqual([
+      [new URL(env.TILLGATE_GENERATIONS).origin, null],
+    ]);
+  });
+
+  it('sends the admin token to another path of the token server', async () => {
+    const through = scene({
+      TILLGATE_AUTH_URL: 'https://login.test/realm',
+      TILLGATE_GENERATIONS: 'https://login.test:443/generations',
+      TILLGATE_ADMIN_TOKEN: 'geheim-geheim-geheim',
+    });
+    await through.run('generations', 'list');
+    expect(through.sent.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer geheim-geheim-geheim']);
+  });
+
   it('refuses plain http: to another host, unless TILLGATE_ALLOW_HTTP allows it', async () => {
     const argv = ['generations', 'list', '--generations', 'http://login.test/generations'];
     const through = scene();

@@ -11,7 +11,7 @@ it('a refresh of keys that is due later than the longest timer does not run in a
   const fetches: number[] = [];
   const keys = keyRefresh({
     issuer: 'https://login.test',
-    fetchKeys: () => Promise.resolve([KEY]).finally(() => fetches.push(1)),
+    fetchKeys: () => Promise.resolve({ keys: [KEY], unusable: new Map() }).finally(() => fetches.push(1)),
     timeoutMs: 5_000,
     // A year: the timer of the refresh is longer than 2^31 ms, with which setTimeout fires after 1 ms.
     maxAgeMs: 365 * 86_400_000,

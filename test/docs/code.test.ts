@@ -6,7 +6,7 @@ import express from 'express';
 import type { Express } from 'express';
 import request from 'supertest';
 import * as tillgate from '../../src';
-import type { AuthenticateOptions, Gate, SignalsReceiverOptions } from '../../src';
+import type { AuthenticateOptions, Gate } from '../../src';
 import * as app from '../../src/app';
 import type { AppOptions } from '../../src/app';
 import * as generations from '../../src/generation';
@@ -71,11 +71,6 @@ function modulesFor({ apps, issuers, opened }: Made): Readonly<Record<string, un
     opened.push(gate);
     return gate;
   }
-  function signalsReceiver(options: SignalsReceiverOptions): ReturnType<typeof tillgate.signalsReceiver> {
-    const receiver = tillgate.signalsReceiver({ ...isolated, ...options });
-    opened.push(receiver);
-    return receiver;
-  }
   function createApp(options: AppOptions): app.App {
     const gate = { ...app.authenticateOptions(options.settings), ...isolated };
     return app.createApp({ gate, logger: recordingLogger(), ...options });
@@ -104,7 +99,7 @@ function modulesFor({ apps, issuers, opened }: Made): Readonly<Record<string, un
   return {
     express: { default: Object.assign(makeExpress, express), Router: express.Router },
     supertest: { default: request },
-    tillgate: { ...tillgate, authenticate, signalsReceiver },
+    tillgate: { ...tillgate, authenticate },
     'tillgate/app': { ...app, createApp },
     'tillgate/generations': { ...generations, httpGenerations, generationsFeed },
     'tillgate/testing': { ...testing, createTestIssuer },

@@ -15,24 +15,33 @@ function fakeClient(reply: () => unknown): { client: IoredisClient; commands: st
 const clock = (): number => NOW_MS;
 
 describe('redisReplayStore()', () => {
-  it('sets a key that ends a second after the proof, unless it is there', async () => {
-    const { client, commands } = fakeClient(() => 'OK');
+  it('keeps the proofs of a key in one set, in one command', async () => {
+    const { client, commands } = fakeClient(() => 1);
     const store = redisReplayStore({ client, clock });
-    expect(await store.remember('a', NOW_MS + 70_000.5)).toBe(true);
-    expect(await store.remember('b', NOW_MS - 5)).toBe(true);
+    expect(await store.remember('a', NOW_MS + 70_000.5, 'caller')).toBe(true);
+    expect(await store.remember('b', NOW_MS + 1)).toBe(true);
+    const script = expect.stringContaining("redis.call('ZADD'");
     expect(commands).toEqual([
-      ['SET', 'tillgate:dpop:a', '1', 'PX', '71001', 'NX'],
-      ['SET', 'tillgate:dpop:b', '1', 'PX', '1001', 'NX'],
+      ['EVAL', script, '1', 'tillgate:dpop:caller', 'a', `${NOW_MS + 70_000.5}`, `${NOW_MS}`, '100000', '1000'],
+      ['EVAL', script, '1', 'tillgate:dpop:b', 'b', `${NOW_MS + 1}`, `${NOW_MS}`, '100000', '1000'],
     ]);
   });
 
-  it('says that a proof is not new when the key is there', async () => {
-    const { client, commands } = fakeClient(() => null);
-    expect(await redisReplayStore({ client, clock, prefix: 'shop:' }).remember('a', NOW_MS)).toBe(false);
-    expect(commands[0]?.[1]).toBe('shop:a');
+  it('says that a proof is not new when the set has it', async () => {
+    const { client, commands } = fakeClient(() => 0);
+    expect(await redisReplayStore({ client, clock, prefix: 'shop:' }).remember('a', NOW_MS, 'caller')).toBe(false);
+    expect(commands[0]?.[3]).toBe('shop:caller');
   });
 
-  it.each([undefined, 0, 'QUEUED'])('rejects a reply that is neither OK nor nil: %p', async (reply) => {
+  it('rejects when the key has used its share', async () => {
+    const { client } = fakeClient(() => -1);
+    const store = redisReplayStore({ client, clock, maxProofsPerKey: 7 });
+    await expect(store.remember('a', NOW_MS, 'caller')).rejects.toThrow(
+      'one key has used its share of the replay store: 7 proofs',
+    );
+  });
+
+  it.each([undefined, null, 2, 'OK', 'QUEUED'])('rejects any other reply: %p', async (reply) => {
     const { client } = fakeClient(() => reply);
     await expect(redisReplayStore({ client, clock }).remember('a', NOW_MS)).rejects.toThrow('Redis replied');
   });
@@ -51,6 +60,10 @@ describe('redisReplayStore()', () => {
   it.each([
     [{}, 'option "client" must be a client of ioredis or of redis (node-redis), got undefined'],
     [{ client: {}, prefx: 'x' }, 'unknown option "prefx"; did you mean "prefix"?'],
+    [
+      { client: {}, maxProofsPerKey: 0 },
+      'option "maxProofsPerKey" must be a whole number of proofs from 1 to 9007199254740991, got 0',
+    ],
     [{ client: {}, timeoutMs: 0 }, 'option "timeoutMs" must be a number of milliseconds from 1 to 60000, got 0'],
     [
       { client: { isCluster: true } },

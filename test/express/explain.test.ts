@@ -1,5 +1,6 @@
 import { explain } from '../../src';
 import type { Gate } from '../../src';
+import { boundToken } from '../support/dpop';
 import { gateApp } from '../support/gate-app';
 import { AUDIENCE, GENERATION, ISSUER, NOW_MS, token } from '../support/issuer';
 import type { TokenParts } from '../support/issuer';
@@ -76,6 +77,26 @@ describe('explain()', () => {
     expect(explanation.auth?.clientId).toBe(failed === 'scope' ? 'pos-17' : undefined);
   });
 
+  it('reaches neither key nor signature of a token with an unknown key whose claims are refused', async () => {
+    const { gate } = gateApp();
+    const raw = token({ header: { kid: 'staging' }, claims: { iss: 'https://staging.test' } });
+    const { status, checks } = await explain(raw, { gate });
+    expect(status).toBe(401);
+    expect(checks.map(({ check, outcome }) => `${check} ${outcome}`)).toEqual([
+      'structure passed',
+      'header passed',
+      'key not reached',
+      'signature not reached',
+      'claims failed',
+      'generation not reached',
+      'scope not reached',
+    ]);
+    expect(checks[4]).toMatchObject({
+      reason: 'wrong_issuer',
+      detail: 'its key is unknown, and was not asked for',
+    });
+  });
+
   it('takes any-of as requireScope() does, and no scopes for none', async () => {
     const { gate } = gateApp();
     expect((await explain(token(), { gate, scopes: { anyOf: ['x', 'orders:read'] } })).accepted).toBe(true);
@@ -106,6 +127,53 @@ describe('explain()', () => {
     expect(explained.checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims' });
   });
 
+  describe('at a gate that knows sender-constrained tokens', () => {
+    const KNOWN = [...CHECKS.slice(0, -1), 'possession', 'scope'];
+    const byCertificate = token({ claims: { cnf: { 'x5t#S256': 'x' } } });
+    const dpop = { baseUrl: 'https://api.test' };
+    const mtls = {};
+    const strict = { required: true };
+
+    it.each<[string, string, object]>([
+      ['any token', token(), { dpop }],
+      ['any token', token(), { mtls }],
+      ['one that is bound by DPoP', boundToken(), { dpop: { ...dpop, ...strict } }],
+      ['one that is bound to a certificate', byCertificate, { mtls: strict }],
+      ['one that is bound by DPoP', boundToken(), { dpop, mtls, binding: 'any' }],
+      ['one that is bound to a certificate', byCertificate, { dpop, mtls, binding: 'any' }],
+    ])('accepts %s (%#)', async (_what, raw, options) => {
+      const { gate } = gateApp(options);
+      const { accepted, checks } = await explain(raw, { gate, scopes: ['orders:read'] });
+      expect({ accepted, checks }).toEqual({
+        accepted: true,
+        checks: KNOWN.map((check) => ({ check, outcome: 'passed' })),
+      });
+    });
+
+    it.each<[string, string, object]>([
+      ['one that is not bound', token(), { dpop: { ...dpop, ...strict } }],
+      ['one that is not bound', token(), { mtls: strict }],
+      ['one that is not bound', token(), { dpop, mtls, binding: 'any' }],
+      ['one that is bound in another way', boundToken(), { dpop, mtls: strict }],
+      ['one that is bound in another way', byCertificate, { dpop: { ...dpop, ...strict }, mtls }],
+    ])('refuses %s, as the gate does (%#)', async (_what, raw, options) => {
+      const through = gateApp(options);
+      const { accepted, status, checks, auth } = await explain(raw, { gate: through.gate, scopes: ['orders:write'] });
+      expect({ accepted, status, clientId: auth?.clientId }).toEqual({
+        accepted: false,
+        status: 401,
+        clientId: 'pos-17',
+      });
+      const detail = 'The access token is not bound to a key of its client: a bound one is expected.';
+      const failed = { check: 'possession', outcome: 'failed', reason: 'binding_required', detail };
+      expect(checks).toEqual([
+        ...KNOWN.slice(0, -2).map((check) => ({ check, outcome: 'passed' })),
+        failed,
+        { check: 'scope', outcome: 'not reached' },
+      ]);
+    });
+  });
+
   it('rejects with what is not a refusal, and leaves a gate open that it was given', async () => {
     let isBroken = true;
     const clock = (): number => {
@@ -126,7 +194,7 @@ describe('explain()', () => {
     ['an empty token', '', {}, 'explain(): expected a token, got ""'],
     ['no token', undefined, {}, 'explain(): expected a token, got undefined'],
     ['an unknown option', 'x', { scope: ['a'] }, 'explain(): unknown option "scope"; did you mean "scopes"?'],
-    ['no scopes in a list', 'x', { scopes: [] }, 'requireScope(): expected at least one scope, got an empty array'],
+    ['no scopes in a list', 'x', { scopes: [] }, 'explain(): expected at least one scope, got an empty array'],
     [
       'something else as gate',
       'x',

@@ -30,7 +30,7 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
     const dpop = { required: true, algorithms: ['ES256', 'EdDSA'] } as const;
     const { body } = await request(appWith({ ...options, dpop, mtls: {} })).get(WELL_KNOWN);
     expect(body).toMatchObject({
-      dpop_signing_alg_values_supported: ['ES256', 'EdDSA'],
+      dpop_signing_alg_values_supported: ['ES256', 'EdDSA', 'Ed25519'],
       dpop_bound_access_tokens_required: true,
       tls_client_certificate_bound_access_tokens: true,
     });

@@ -3,9 +3,10 @@ import { ALGORITHMS as KNOWN } from '../../src/token/algorithms';
 import { describe as named } from '../../src/core/options';
 import { AUDIENCE, ISSUER } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
+import { recordingLogger } from '../support/log';
 
 const make = (options: object): unknown =>
-  authenticate({ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), ...options });
+  authenticate({ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), logger: recordingLogger(), ...options });
 const BASE = { baseUrl: 'https://api.test' };
 const SECRET = 'a string of at least 32 characters';
 const URL_EXPECTED =
@@ -23,7 +24,7 @@ describe('the options dpop and mtls', () => {
     [
       { dpop: { ...BASE, algorithms: ['HS256'] } },
       'option "dpop.algorithms" must be an array with some of ' +
-        'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, got an array of 1',
+        'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519, got an array of 1',
     ],
     [
       { dpop: { ...BASE, proofMaxAgeSeconds: 601 } },
@@ -52,6 +53,17 @@ describe('the options dpop and mtls', () => {
       { dpop: { ...BASE, replayStore: null } },
       'option "dpop.replayStore" must be an object with the method remember, got null',
     ],
+    ...[
+      { dpop: BASE },
+      { mtls: {} },
+      {},
+      { dpop: { ...BASE, required: true }, mtls: {} },
+      { dpop: BASE, mtls: { required: true } },
+    ].map((options): [object, string] => [
+      { binding: 'any', ...options },
+      'option "binding" needs "dpop" and "mtls", neither of them with "required": one of both is enough',
+    ]),
+    [{ binding: 'all', dpop: BASE, mtls: {} }, 'option "binding" must be one of any, got "all"'],
     [{ mtls: [] }, 'option "mtls" must be an object, got an empty array'],
     [{ mtls: { requried: true } }, 'unknown option "mtls.requried"; did you mean "required"?'],
     [{ mtls: { header: 'client cert' } }, 'option "mtls.header" must be the name of a header, got "client cert"'],
@@ -71,6 +83,8 @@ describe('the options dpop and mtls', () => {
 
   it.each<[object]>([
     [{ dpop: BASE, mtls: {} }],
+    [{ dpop: BASE, mtls: {}, binding: 'any' }],
+    [{ dpop: BASE, binding: undefined }],
     [{ dpop: { baseUrl: 'http://localhost:4000/shop/' } }],
     [{ dpop: {}, resource: 'https://api.test/v1' }],
     [{ dpop: { baseUrl: 'https://api.test//', nonce: { secret: 'exactly thirty-two characters...' } } }],

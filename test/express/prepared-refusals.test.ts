@@ -37,6 +37,7 @@ describe('refusalSender()', () => {
   it.each<[string, () => AuthError]>([
     ['without scopes', () => new AuthError('expired')],
     ['with scopes', () => insufficient(Object.freeze(['orders:read', 'orders:write']))],
+    ['of too many unknown keys', () => new AuthError('too_many_unknown_keys', { retryAfterSeconds: 7 })],
     ['of an outage', () => new AuthError('keys_unavailable', { retryAfterSeconds: 7 })],
   ])('sends a refusal %s the second time byte for byte as the first, with and without an id', async (_which, make) => {
     const error = make();
@@ -59,6 +60,8 @@ describe('refusalSender()', () => {
       new AuthError('insufficient_scope'),
       new AuthError('keys_unavailable', { retryAfterSeconds: 7 }),
       new AuthError('keys_unavailable', { retryAfterSeconds: 8 }),
+      new AuthError('too_many_unknown_keys', { retryAfterSeconds: 7 }),
+      new AuthError('too_many_unknown_keys', { retryAfterSeconds: 8 }),
     ];
     expect(await prepared(errors)).toEqual(await Promise.all(errors.map((error) => fresh(error))));
   });

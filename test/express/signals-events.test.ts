@@ -38,6 +38,25 @@ describe('security events: the floor', () => {
     expect(await floors()).toEqual([[longest, NOW_SECONDS * 1000]]);
   });
 
+  it.each<[string, string, unknown]>([
+    ['another kind of event', 'https://example.test/other', {}],
+    ['an event about a client of another issuer', `${CAEP}token-claims-change`, { ...SUBJECT, iss: 'https://x.test' }],
+    ['an event about a user', `${CAEP}token-claims-change`, { format: 'email', email: 'a@shop.test' }],
+    ['an event about nobody', `${CAEP}token-claims-change`, undefined],
+  ])('is raised by an event after %s, and by the one after that', async (_what, type, subject) => {
+    const { deliver, floors } = setUp();
+    const events = {
+      [type]: { subject },
+      [REVOKED]: { subject: SUBJECT },
+      [`${CAEP}credential-change`]: { subject: { ...SUBJECT, sub: 'kiosk' }, event_timestamp: NOW_SECONDS - 5 },
+    };
+    await deliver(sign(event({ sub_id: undefined, events }))).expect(202);
+    expect(await floors()).toEqual([
+      ['pos-17', NOW_SECONDS * 1000],
+      ['kiosk', (NOW_SECONDS - 5) * 1000],
+    ]);
+  });
+
   it.each([
     ['an empty sub', { ...SUBJECT, sub: '' }],
     ['a sub that is not a text', { ...SUBJECT, sub: 17 }],

@@ -1,5 +1,6 @@
 import type { Fetch } from '../../src/token/keys/fetch-json';
 import { fakeTime } from '../support/fake-time';
+import { memoryGenerations } from '../../src/generation/memory';
 import { NOW, event, jwk, setUp, sign } from './signals-scene';
 
 const ISSUER = 'https://login.test';
@@ -76,6 +77,23 @@ describe('options of signalsReceiver()', () => {
     expect(time.pending).toBe(0);
   });
 
+  it('responds with 429 while the transmitter cannot be asked about another unknown key, so that events are repeated', async () => {
+    const { asked, fetch } = keyServer();
+    const time = fakeTime(NOW);
+    const remote = { keys: undefined, jwksUri: KEYS, fetch, clock: time.clock, schedule: time.schedule };
+    const { deliver, receiver, floors } = setUp(remote);
+    await deliver(sign(event({ jti: 'e0' }))).expect(202);
+    for (const kid of ['k2', 'k3']) {
+      expect((await deliver(sign(event(), { kid }))).body).toMatchObject({ err: 'invalid_key' });
+    }
+    const before = await floors();
+    const { status, headers, text } = await deliver(sign(event(), { kid: 'k4' }));
+    expect([status, headers['retry-after'], text]).toEqual([429, '5', '']);
+    expect(await floors()).toEqual(before);
+    expect(asked).toHaveLength(3);
+    receiver.close();
+  });
+
   it('responds with 503 while the keys cannot be fetched', async () => {
     const time = fakeTime(NOW);
     const fetch: Fetch = () => Promise.reject(new Error('down'));
@@ -85,5 +103,34 @@ describe('options of signalsReceiver()', () => {
     expect([status, headers['retry-after']]).toEqual([503, '5']);
     expect(log.at('error')).toMatchObject([{ message: 'a security event was not applied' }]);
     receiver.close();
+  });
+});
+
+describe('a source in memory, which a restart empties', () => {
+  const nodeEnv = process.env['NODE_ENV'];
+  afterEach(() => void (process.env['NODE_ENV'] = nodeEnv));
+
+  it('is warned about once, when the receiver is made', async () => {
+    const { deliver, log } = setUp({ generationSource: memoryGenerations() });
+    await deliver(sign(event())).expect(202);
+    expect(log.at('warn')).toEqual([
+      expect.objectContaining({
+        message: 'signalsReceiver(): the generation source is in memory: a restart forgets every event it confirmed',
+      }),
+    ]);
+    expect(setUp().log.at('warn')).toEqual([]);
+  });
+
+  it('is refused in production; one that survives a restart is not', async () => {
+    process.env['NODE_ENV'] = 'production';
+    expect(() => setUp({ generationSource: memoryGenerations() })).toThrow(
+      new TypeError(
+        'signalsReceiver(): option "generationSource" is in memory and forgets every event at a restart; ' +
+          'in production give redisGenerations() or postgresGenerations()',
+      ),
+    );
+    const { deliver, log } = setUp();
+    await deliver(sign(event())).expect(202);
+    expect(log.at('warn')).toEqual([]);
   });
 });

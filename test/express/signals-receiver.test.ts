@@ -54,6 +54,7 @@ describe('signalsReceiver()', () => {
   it.each([
     ['a foreign key', sign(event(), {}, foreign.privateKey), 'invalid_key'],
     ['an unknown key', sign(event(), { kid: 'k2' }), 'invalid_key'],
+    ['an unknown key of another transmitter', sign(event({ iss: 'https://o.test' }), { kid: 'k2' }), 'invalid_issuer'],
     ['an access token', sign(event(), { typ: 'at+jwt' }), 'invalid_request'],
     ['no type', sign(event(), { typ: undefined }), 'invalid_request'],
     ['another transmitter', sign(event({ iss: 'https://other.test' })), 'invalid_issuer'],

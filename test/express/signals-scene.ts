@@ -47,11 +47,13 @@ interface Scene {
 export function setUp(overrides: Partial<SignalsReceiverOptions> = {}): Scene {
   const log = recordingLogger();
   const generations = memoryGenerations({ clock: () => NOW });
+  // As a store that survives a restart: a copy is not known as in memory.
+  const generationSource = { ...generations };
   const receiver = signalsReceiver({
     transmitter: 'https://login.test',
     audience: 'https://api.test/events',
     keys: { keys: [jwk] },
-    generationSource: generations,
+    generationSource,
     clock: () => NOW,
     logger: log,
     ...overrides,

@@ -52,20 +52,3 @@ describe('a generationSource that is a URL', () => {
     }
   });
 });
-
-describe('ready()', () => {
-  it('resolves once there are keys, also where no generations are checked', async () => {
-    let publish = (): void => {};
-    const published = new Promise<void>((resolve) => (publish = resolve));
-    const fetch: Fetch = () => published.then(() => Response.json({ keys: [testKey().jwk] }));
-    const { gate } = gateApp({ jwksUri: 'https://login.test/jwks', fetch, generationClaim: false, schedule });
-    let isReady = false;
-    const ready = gate.ready().then(() => (isReady = true));
-    for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
-    expect(isReady).toBe(false);
-    publish();
-    await ready;
-    expect(gate.status().ready).toBe(true);
-    await gate.close();
-  });
-});

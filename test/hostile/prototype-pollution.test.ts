@@ -199,3 +199,33 @@ describe('members of Object.prototype, of every name that the gate reads', () =>
     expect(changed).toEqual([]);
   }, 60_000);
 });
+
+describe('members of Object.prototype that node:crypto reads from its options', () => {
+  const NAMES_OF_CRYPTO = [
+    'context',
+    'padding',
+    'saltLength',
+    'dsaEncoding',
+    'format',
+    'type',
+    'passphrase',
+    'encoding',
+  ];
+  const VALUES_OF_CRYPTO: readonly unknown[] = ['der', 'orders:read', true, 1, {}];
+
+  it.each(['RS256', 'PS256', 'ES256', 'EdDSA'])('decide nothing about %s', async (algorithm) => {
+    const key = testKey(algorithm);
+    const gate = gateOf({ keys: jwks(key), verifiedTokens: 0 });
+    const app = appOf(gate);
+    const forged = token({ key: newKey(algorithm, key.kid) });
+    const requests = [token({ key }), forged].map((raw) => ['/scope', raw] as const);
+    const changed: unknown[] = [];
+    for (const name of NAMES_OF_CRYPTO) {
+      for (const value of VALUES_OF_CRYPTO) {
+        const got = await responses(() => Promise.resolve(app), [name], value, requests);
+        if (got.join() !== '200,401 invalid_token') changed.push([name, value, got]);
+      }
+    }
+    expect(changed).toEqual([]);
+  });
+});

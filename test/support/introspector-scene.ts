@@ -8,7 +8,10 @@ import type { RecordingLogger } from './log';
 
 /** An introspector without HTTP. */
 export interface IntrospectorScene extends Introspector {
+  /** Tokens of callers that the endpoint was asked about. */
   readonly asked: string[];
+  /** Tokens of the introspector's own. */
+  readonly probes: string[];
   readonly time: FakeTime;
   readonly log: RecordingLogger;
   /** What is said about a token: its claims, inactive, or an error. Default: inactive. */
@@ -17,7 +20,7 @@ export interface IntrospectorScene extends Introspector {
   readonly hold: () => void;
   readonly release: () => void;
   /** The claims, or the refusal. */
-  readonly result: (token: string) => Promise<unknown>;
+  readonly result: (token: string, address?: string) => Promise<unknown>;
 }
 
 /** Makes an introspector whose responses a test fills. */
@@ -25,10 +28,11 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
   const time = fakeTime();
   const log = recordingLogger();
   const asked: string[] = [];
+  const probes: string[] = [];
   const answers = new Map<string, object | Error | undefined>();
   let held: (() => void)[] | undefined;
   async function askAbout(token: string, signal: AbortSignal) {
-    asked.push(token);
+    (token.startsWith('made-up-by-tillgate-') ? probes : asked).push(token);
     if (held) {
       await new Promise<void>((resolve, reject) => {
         held?.push(resolve);
@@ -45,13 +49,13 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
   });
   return {
     ...made,
-    ...{ asked, time, log, answers },
+    ...{ asked, probes, time, log, answers },
     hold: () => (held = []),
     release() {
       const waiting = held ?? [];
       held = undefined;
       for (const go of waiting) go();
     },
-    result: (token) => made.introspect(token).catch((error: unknown) => error),
+    result: (token, address) => made.introspect(token, address).catch((error: unknown) => error),
   };
 }

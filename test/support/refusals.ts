@@ -46,6 +46,7 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
   unsupported_critical_header: invalidToken('The access token carries a header extension that is not supported.'),
   wrong_type: invalidToken('The token is of another type: an access token is expected.'),
   unknown_key: invalidToken('The access token is signed with a key that its issuer does not publish.'),
+  unusable_key: invalidToken('The access token is signed with a key that must not be used for access tokens.'),
   bad_signature: invalidToken('The signature of the access token is not valid.'),
   invalid_claims: invalidToken('A required claim of the access token is missing or of the wrong type.'),
   wrong_issuer: invalidToken('The access token was issued by another authorization server.'),
@@ -86,6 +87,11 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
     title: 'Access denied',
     detail: 'The claims of the access token do not permit this request.',
   },
+  too_many_unknown_keys: {
+    status: 429,
+    title: 'Too many unknown keys',
+    detail: 'The key of the access token is not known yet, and too many requests name unknown keys: try again later.',
+  },
   keys_unavailable: {
     status: 503,
     title: 'Keys unavailable',
@@ -120,15 +126,15 @@ export interface RefusalDetails {
 }
 
 /** Algorithms that a gate accepts for proofs by default. */
-const PROOF_ALGORITHMS = 'ES256 ES384 EdDSA PS256 RS256';
+const PROOF_ALGORITHMS = 'ES256 ES384 EdDSA Ed25519 PS256 RS256';
 
-/** The exact challenge of a reason; `undefined` for an outage, which has none. */
+/** The exact challenge of a reason; `undefined` where the caller is to come back, with 429 or 503. */
 export function challengeOf(
   reason: Reason,
   { realm = 'api', scopes, resourceMetadata, dpop }: RefusalDetails = {},
 ): string | undefined {
   const { status, error, detail } = WIRE[reason];
-  if (status >= 500) return undefined;
+  if (status >= 429) return undefined;
   const named = error === undefined ? '' : `, error="${error}", error_description="${detail}"`;
   const scope = scopes ? `, scope="${scopes.join(' ')}"` : '';
   const metadata = resourceMetadata === undefined ? '' : `, resource_metadata="${resourceMetadata}"`;
@@ -174,7 +180,7 @@ export function expectRefusal(
 }
 
 function retryAfterOf(status: number, { retryAfter }: RefusalDetails): unknown {
-  if (status !== 503) return undefined;
+  if (status < 429) return undefined;
   return retryAfter === undefined ? expect.stringMatching(/^[1-9]\d*$/) : String(retryAfter);
 }
 

@@ -1,4 +1,4 @@
-import { authenticate } from '../../src';
+import { AuthError, authenticate } from '../../src';
 import { contractCases, createTestIssuer } from '../../src/testing';
 import { failuresOf } from './failures-of';
 import { assemble, SAMPLE_DOCUMENT as openapi, sampleParts, silent, tillgate } from './sample-app';
@@ -7,6 +7,11 @@ import type { SampleParts } from './sample-app';
 const issuer = createTestIssuer();
 const appWith = (parts: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...parts });
 
+function refuseWith429(res: Parameters<SampleParts['first']>[1]): void {
+  const { headers, status, reason } = new AuthError('too_many_unknown_keys');
+  res.status(status).set(headers).json({ code: reason });
+}
+
 describe('an API that does not trust the issuer', () => {
   it('is reported once and clearly, before any other case', async () => {
     const stranger = createTestIssuer({ audience: 'https://elsewhere.test' });
@@ -14,7 +19,7 @@ describe('an API that does not trust the issuer', () => {
 
     expect(first).toBe(
       'The API accepts tokens of the test issuer\n' +
-        "  None of this issuer's tokens is accepted: GET /api/orders responded 401 unknown_key, and so did 4 more. " +
+        "  None of this issuer's tokens is accepted: GET /api/orders responded 401 wrong_audience, and so did 4 more. " +
         'Give authenticate() the options of the issuer, or configure its issuer, audience and keys.',
     );
     expect(others.filter((message) => message.includes('None of this'))).toEqual([]);
@@ -36,6 +41,17 @@ describe('an API that does not trust the issuer', () => {
     await gate.close();
 
     expect(found).toContain("None of this issuer's tokens is accepted: GET /api/orders responded 503 keys_unavailable");
+  });
+
+  it('is reported when its gate cannot ask for the key', async () => {
+    const first: SampleParts['first'] = (req, res, next) => {
+      if (req.headers.authorization === undefined) next();
+      else refuseWith429(res);
+    };
+    const [found, ...others] = await failuresOf(contractCases({ app: appWith({ first }), openapi, issuer }));
+
+    expect(found).toContain('GET /api/orders responded 429 too_many_unknown_keys, and so did 4 more.');
+    expect(others.join()).not.toContain('rate limit');
   });
 
   it('is not reported when one operation accepts a token', async () => {

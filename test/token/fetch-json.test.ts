@@ -33,6 +33,24 @@ describe('fetchJson()', () => {
     expect(asked).toEqual([[URL_, { redirect: 'manual', signal, headers: { accept: 'application/json' } }]]);
   });
 
+  it('passes options that inherit nothing, of which fetch reads some', async () => {
+    const prototype = Object.prototype as { mode?: string };
+    const read: string[] = [];
+    const fetch: Fetch = (url, init) => {
+      prototype.mode = 'inherited';
+      try {
+        read.push(new Request(url, init).mode);
+      } finally {
+        delete prototype.mode;
+      }
+      return Promise.resolve(new Response('{"a":1}'));
+    };
+    await get(fetch);
+    const { signal } = new AbortController();
+    await fetchJson(URL_, { fetch, signal, maxBytes: 20, form: { body: 'token=x', authorization: 'Basic eDp5' } });
+    expect(read).toEqual(['cors', 'cors']);
+  });
+
   it('names the status of a response without a body', async () => {
     expect((await failureOf(get(respondWith(null, 404)))).message).toBe('https://login.test/doc responded with 404');
   });

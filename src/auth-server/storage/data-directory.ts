@@ -1,17 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import * as promises from 'node:fs/promises';
-import { mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, readdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /** Makes a directory that only its owner can change and git ignores; throws an Error that says what to do. */
 export async function prepareDataDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
     await requirePrivate(path);
-    await succeeds(writeFile(join(path, '.gitignore'), '*\n', { flag: 'wx' }), 'EEXIST');
+    await writeFile(join(path, '.gitignore'), '*\n', { flag: 'wx' }).catch(ignoreExisting);
   } catch (error) {
     throw describeDiskError(path, error);
   }
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
 }
 
 /** Puts an error of the file system into words; other errors stay as they are. */
@@ -30,102 +34,101 @@ async function requirePrivate(path: string): Promise<void> {
   throw new Error(`other users can write to the data directory ${path} (mode ${octal}): run chmod go-w ${path}`);
 }
 
-/** The calls of `node:fs/promises` that a lock makes. */
-export type LockFiles = Pick<typeof promises, 'link' | 'readFile' | 'rename' | 'rm' | 'writeFile'>;
-
-/** Locks of this process, which all have the same pid. */
-const heldHere = new Set<string>();
+/** What an attempt to take a lock has brought: what releases it, or who has it. */
+export type LockAttempt = { readonly release: () => Promise<void> } | { readonly holder: string };
 
 /**
- * Takes a directory for this process, with a file `lock` that holds its pid; returns what releases it. The lock of a dead
- * process (`kill -9`) is taken over immediately.
+ * Takes a directory for this process; returns what releases it.
  *
  * @throws Error when another process, or another server of this process, has the directory.
  */
-export async function lockDirectory(directory: string, fs: LockFiles = promises): Promise<() => Promise<void>> {
-  const path = join(await realpath(directory), 'lock');
-  if (heldHere.has(path)) {
-    throw new Error(
-      `the data directory ${directory} is in use by another token server of this process: close it first`,
-    );
+export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
+  const attempt = await tryLock(join(directory, 'lock'));
+  if ('release' in attempt) return attempt.release;
+  throw new Error(`the data directory ${directory} is in use by ${attempt.holder}: stop it first`);
+}
+
+/** Locks of this process, which all have the same pid. */
+const heldHere = new Set<string>();
+const RETRY_MS = 10;
+const MAX_RETRIES = 500;
+const HELD = '.held';
+
+/**
+ * Takes a lock for this process, if no live process of this machine has it. Each process has a file of its own,
+ * `<path>.<time>.<pid>.<start>.<random>`, which it writes before it looks for others: of two, at least one sees the
+ * other. No name is used twice, so removing the file of a dead process never removes another's lock.
+ */
+export async function tryLock(path: string): Promise<LockAttempt> {
+  const directory = await realpath(dirname(path));
+  const prefix = `${basename(path)}.`;
+  const key = join(directory, prefix);
+  if (heldHere.has(key)) return { holder: 'another token server of this process' };
+  heldHere.add(key);
+  const random = randomBytes(6).toString('hex');
+  const own = `${prefix}${Date.now()}.${process.pid}.${await startOf(process.pid)}.${random}`;
+  const write = (name: string): Promise<void> => writeFile(join(directory, name), '', { flag: 'wx', mode: 0o600 });
+
+  async function release(): Promise<void> {
+    for (const name of [own + HELD, own]) {
+      // If it cannot be removed (a read-only disk), it names a dead process soon.
+      await rm(join(directory, name), { force: true }).catch(() => {});
+    }
+    heldHere.delete(key);
   }
-  heldHere.add(path);
   try {
-    await takeLock(directory, path, fs);
+    await write(own);
+    for (let retry = 0; ; retry++) {
+      const others = await othersOf(directory, prefix, own);
+      const [earliest] = others;
+      if (earliest === undefined) {
+        await write(own + HELD);
+        return { release };
+      }
+      // While none has the lock, all but the earliest give up, and the earliest waits for that: so one gets it.
+      const holder = others.find((name) => name.endsWith(HELD)) ?? earliest;
+      if (holder.endsWith(HELD) || holder < own || retry === MAX_RETRIES) {
+        await release();
+        return { holder: `process ${holder.slice(prefix.length).split('.')[1]}` };
+      }
+      await wait(RETRY_MS);
+    }
   } catch (error) {
-    heldHere.delete(path);
+    await release();
     throw error;
   }
-  return async function release() {
-    // If the file cannot be removed (a read-only disk), it names a dead process soon.
-    if (heldHere.delete(path)) await fs.rm(path).catch(() => {});
-  };
 }
 
-async function takeLock(directory: string, path: string, fs: LockFiles): Promise<void> {
-  const own = uniqueName(path);
-  try {
-    await fs.writeFile(own, await identify(process.pid), { mode: 0o600, flag: 'wx' });
-    // A link, unlike a new file, is never seen empty.
-    while (!(await succeeds(fs.link(own, path), 'EEXIST'))) {
-      // An unreadable lock (of another user) may have a live holder.
-      const holder = await fs.readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
-        if (code === 'ENOENT') return '';
-        throw inUse(directory, `an unknown process (${code})`, path);
-      });
-      if (await isAlive(holder)) throw inUse(directory, `process ${holder.split(' ')[0]}`, path);
-      await removeDead(path, holder, fs);
-    }
-  } finally {
-    await fs.rm(own).catch(() => {});
+/** The locks of other live processes, earliest first. Removes those of dead ones (`kill -9`). */
+async function othersOf(directory: string, prefix: string, own: string): Promise<string[]> {
+  const others: string[] = [];
+  for (const name of await readdir(directory)) {
+    if (!name.startsWith(prefix) || name === own) continue;
+    const [, pid, started] = /^\d+\.([1-9]\d{0,8})\.(\d+)\.[0-9a-f]+(\.held)?$/.exec(name.slice(prefix.length)) ?? [];
+    if (pid === undefined) continue;
+    if (await isAlive(Number(pid), started)) others.push(name);
+    else await rm(join(directory, name), { force: true });
   }
+  return others.sort();
 }
 
-/** Several processes may find the same dead holder; the rename of exactly that lock succeeds for one of them. */
-async function removeDead(path: string, holder: string, fs: LockFiles): Promise<void> {
-  const away = uniqueName(path);
-  if (!(await succeeds(fs.rename(path, away), 'ENOENT'))) return;
-  // Another process may have taken the lock since it was read: then give it back.
-  if ((await fs.readFile(away, 'utf8')) !== holder) await succeeds(fs.link(away, path), 'EEXIST');
-  await fs.rm(away);
-}
-
-async function isAlive(holder: string): Promise<boolean> {
-  const pid = Number(holder.split(' ')[0]);
-  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false;
+async function isAlive(pid: number, started: string | undefined): Promise<boolean> {
   try {
     process.kill(pid, 0);
   } catch (error) {
+    // Another user's process is alive too.
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
-  return (await identify(pid)) === holder;
+  const known = await startOf(pid);
+  // Without start times, a lock of our own pid is one of an earlier process: this one's are in `heldHere`.
+  return known === UNKNOWN_START ? pid !== process.pid : known === started;
 }
 
-/** The pid, and on Linux the start time of the process: in containers, pids are soon used again. */
-async function identify(pid: number): Promise<string> {
+const UNKNOWN_START = '0';
+
+/** On Linux the start time of a process: in containers, pids are soon used again. */
+async function startOf(pid: number): Promise<string> {
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   // Field 22 of proc(5); the name in the second field may hold blanks and parentheses.
-  const started = status.slice(status.lastIndexOf(')') + 2).split(' ')[19];
-  return started === undefined ? String(pid) : `${pid} ${started}`;
-}
-
-/** Whether the call succeeds; `false` for the one error code that is expected. */
-function succeeds(call: Promise<void>, expected: string): Promise<boolean> {
-  return call.then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === expected) return false;
-      throw error;
-    },
-  );
-}
-
-function uniqueName(path: string): string {
-  return `${path}.${randomBytes(6).toString('hex')}`;
-}
-
-function inUse(directory: string, holder: string, path: string): Error {
-  return new Error(
-    `the data directory ${directory} is in use by ${holder}: stop it first, or delete ${path} if it is not a token server`,
-  );
+  return status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? UNKNOWN_START;
 }

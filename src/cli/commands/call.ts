@@ -53,8 +53,14 @@ async function callerToken(
   if (options.as !== undefined && options.token !== undefined) {
     throw new CliError('give --as or --token, not both', EXIT.usage);
   }
-  if (options.as === undefined) return options.token;
+  if (options.as === undefined) return checkToken(options.token);
   return (await obtainToken(io, settings, options.as, options)).access_token;
+}
+
+/** What a header cannot carry would be quoted by the error about it. */
+function checkToken(token: string | undefined): string | undefined {
+  if (token === undefined || /^[\x20-\x7e]*$/.test(token)) return token;
+  throw new CliError('--token: expected printable ASCII without line breaks', EXIT.usage);
 }
 
 function checkMethod(method: string): string {

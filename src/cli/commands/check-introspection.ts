@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../core/clock';
+import { systemClock, systemSchedule } from '../../core/clock';
 import { loggableUrl } from '../../core/urls';
 import type { IntrospectionOptions } from '../../index';
 import { introspectionEndpoint } from '../../token/introspection/endpoint';
@@ -26,7 +26,8 @@ export async function introspectionFinding(
   } catch (error) {
     return failed('introspection', (error as Error).message, ENDPOINT_FIX);
   }
-  const askAbout = introspectionEndpoint({ ...document, url, clientId, clientSecret, clock: systemClock });
+  const dependencies = { clock: systemClock, schedule: systemSchedule };
+  const askAbout = introspectionEndpoint({ ...document, ...dependencies, url, clientId, clientSecret });
   try {
     const claims = await askAbout(`made-up-by-tillgate-check-${randomUUID()}`, document.signal);
     if (!claims) return passed('introspection', `${loggableUrl(url)} accepts the client ${clientId}`);

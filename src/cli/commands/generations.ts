@@ -81,7 +81,6 @@ export function openSource({ env, fetch }: CliIo, given: string | undefined): Ge
     const example = 'redis://..., postgres://... or http(s)://...';
     throw new CliError(`give --generations ${example}, or set TILLGATE_GENERATIONS`, EXIT.usage);
   }
-  // The admin token belongs to the token server of the settings, and goes nowhere else.
   return (
     authorizedGenerations(settings, { fetch }) ??
     fromUrl(settings.generationSource, { fetch, allowHttp: settings.allowHttp })

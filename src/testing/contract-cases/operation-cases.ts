@@ -60,7 +60,7 @@ export function acceptanceCase(contexts: readonly CaseContext[]): readonly Contr
       const { response: withoutToken } = await send(context, {});
       if (withoutToken.status !== 401) continue;
       const { response } = await send(context, tokenWith(context, context.operation.security[0]));
-      if (response.status !== 401 && response.status !== 503) return;
+      if (response.status !== 401 && response.status !== 503 && !isOfUnknownKey(response)) return;
       refusals.push(`${context.name} responded ${describeRefusal(response)}`);
     }
     const [first, ...others] = refusals;
@@ -164,7 +164,8 @@ function compareReached(reached: readonly string[]): readonly Mismatch[] {
 /** What no response to a good token may be; the rest is up to the document. */
 function compareAccepted(response: ApiResponse): readonly Mismatch[] {
   const { status, headers } = response;
-  const isRefused = status === 401 || status === 403 || headers['www-authenticate'] !== undefined;
+  const isRefused =
+    status === 401 || status === 403 || headers['www-authenticate'] !== undefined || isOfUnknownKey(response);
   if (isRefused) {
     const got = `${describeRefusal(response)}, refused by the gate`;
     return [{ what: 'status', got, expected: 'the response of the handler' }];
@@ -173,8 +174,17 @@ function compareAccepted(response: ApiResponse): readonly Mismatch[] {
   return status >= 500 ? [{ what: 'status', got: status, expected: 'below 500' }] : [];
 }
 
+/** Whether a gate could not verify the token, because its issuer has been asked about too many unknown keys. */
+function isOfUnknownKey({ status, body }: ApiResponse): boolean {
+  return status === 429 && codeOf(body) === 'too_many_unknown_keys';
+}
+
+function codeOf(body: unknown): unknown {
+  return isObject(body) ? body['code'] : undefined;
+}
+
 /** The status with the `code` of the problem body, if any. */
 function describeRefusal({ status, body }: ApiResponse): string {
-  const code = isObject(body) ? body['code'] : undefined;
+  const code = codeOf(body);
   return typeof code === 'string' ? `${status} ${code}` : String(status);
 }

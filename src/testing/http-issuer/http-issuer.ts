@@ -55,7 +55,7 @@ const PORTS = { unit: 'ports', min: 0, max: 65_535, integer: true };
  * export async function tryAnOutage() {
  *   const issuer = await startTestIssuer();
  *   const gate = authenticate(issuer.options);
- *   await gate.ready();
+ *   await gate.ready({ timeoutMs: 5_000 });
  *   issuer.outage('503');
  *   issuer.clock.advance(4_200_000); // the last good keys are too old now: requests get 503
  *   await gate.close();

@@ -33,7 +33,7 @@ export interface TestKeySet {
 export function testKey(algorithm: Algorithm): TestKey {
   const { publicKey, privateKey } = generate(algorithm);
   const keyId = randomUUID();
-  const hash = algorithm === 'EdDSA' ? null : `sha${algorithm.slice(2)}`;
+  const hash = algorithm.startsWith('Ed') ? null : `sha${algorithm.slice(2)}`;
   return {
     keyId,
     jwk: { ...publicKey.export({ format: 'jwk' }), kid: keyId, alg: algorithm, use: 'sig' },
@@ -73,7 +73,7 @@ export function testKeySet(algorithm: Algorithm): TestKeySet {
 }
 
 function generate(algorithm: Algorithm): { publicKey: KeyObject; privateKey: KeyObject } {
-  if (algorithm === 'EdDSA') return generateKeyPairSync('ed25519');
+  if (algorithm.startsWith('Ed')) return generateKeyPairSync('ed25519');
   if (!algorithm.startsWith('ES')) return generateKeyPairSync('rsa', { modulusLength: 2048 });
   const bits = algorithm === 'ES512' ? '521' : algorithm.slice(2);
   return generateKeyPairSync('ec', { namedCurve: `P-${bits}` });

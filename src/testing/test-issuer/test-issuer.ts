@@ -21,7 +21,7 @@ export interface TestIssuerOptions {
   /** `aud` of the tokens. Default `https://api.test`. */
   readonly audience?: string | undefined;
   /** Signs good tokens. Default `ES256`. */
-  readonly algorithm?: `${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | undefined;
+  readonly algorithm?: `${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519' | undefined;
   /** Time in ms since the epoch on which the issuer's `clock` is based. Default: the wall clock. */
   readonly clock?: (() => number) | undefined;
 }

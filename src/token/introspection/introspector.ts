@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../../core/auth-error';
 import { backOffMs } from '../../core/clock';
@@ -8,15 +8,18 @@ import { NO_OPTIONS } from '../../core/objects';
 import { FetchError } from '../keys/fetch-json';
 import { MAX_TOKEN_LENGTH } from '../jws';
 import { freezeDeep } from '../strict-json';
-import { callQueue } from './call-queue';
 import type { AskAbout, Claims } from './endpoint';
 
 /** Knows which opaque tokens are active, by asking their issuer. */
 export interface Introspector {
   /** The claims of a token that was active at most `cacheMs` ago, the same object each time; `undefined`: ask. */
   readonly get: (token: string) => Claims | undefined;
-  /** Asks about a token. Rejects with an AuthError `malformed_token`, `inactive` or `introspection_unavailable`. */
-  readonly introspect: (token: string) => Promise<Claims>;
+  /**
+   * Asks about a token. Rejects with an AuthError `malformed_token`, `inactive` or `introspection_unavailable`.
+   *
+   * @param address - of the caller: while many tokens wait, each address has the same share of the calls
+   */
+  readonly introspect: (token: string, address?: string) => Promise<Claims>;
   /** Ends the calls under way; later ones reject. */
   readonly close: () => void;
 }
@@ -39,6 +42,8 @@ const INACTIVE_MS = 5_000;
 const MAX_ACTIVE = 5_000;
 const MAX_INACTIVE = 10_000;
 const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
+/** Time between two tokens of our own: the shortest pause. */
+const PROBE_EVERY_MS = 125;
 /** Pause between two warnings about responses that only some tokens get. */
 const WARNING_EVERY_MS = 60_000;
 
@@ -62,6 +67,8 @@ export function introspector(options: IntrospectorOptions): Introspector {
   let failures = 0;
   let retryAtMs = -Infinity;
   let warnedMs = -Infinity;
+  let probing = false;
+  let probedMs = -Infinity;
 
   /** A negative age, after the clock has stepped back, is too old. */
   function isRecent(sinceMs: number | undefined, limitMs: number): boolean {
@@ -74,23 +81,33 @@ export function introspector(options: IntrospectorOptions): Introspector {
     return entry && isRecent(entry.askedMs, cacheMs) ? entry.claims : undefined;
   }
 
-  async function ask(token: string, id: string): Promise<Claims> {
+  async function ask(token: string, id: string, address: string): Promise<Claims> {
     requireAvailable();
+    const isKnown = active.has(id, NO_OPTIONS);
+    return withDeadline((signal) => calls.run(() => callFor(token, id, signal), { signal, isKnown, address }));
+  }
+
+  async function withDeadline<Value>(call: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     const exchange = new AbortController();
     exchanges.add(exchange);
     const deadline = schedule(() => exchange.abort(`did not respond within ${TIMEOUT_MS} ms`), TIMEOUT_MS);
     try {
-      return await calls.run(() => callFor(token, id, exchange.signal), exchange.signal, active.has(id, NO_OPTIONS));
+      return await call(exchange.signal);
     } finally {
       deadline.cancel();
       exchanges.delete(exchange);
     }
   }
 
+  /** A pause that seems longer than any is over: the clock has stepped back. */
+  function pauseMs(): number {
+    const restMs = retryAtMs - clock();
+    return restMs > 0 && restMs <= BACK_OFF.longestMs ? restMs : 0;
+  }
+
   function requireAvailable(): void {
-    // Bounded because the clock may have stepped back since the failure.
-    const pauseMs = Math.min(retryAtMs - clock(), BACK_OFF.longestMs);
-    if (closed || pauseMs > 0) throw unavailable('the introspection endpoint is not asked for now', pauseMs);
+    const waitMs = pauseMs();
+    if (closed || waitMs > 0) throw unavailable('the introspection endpoint is not asked for now', waitMs);
   }
 
   async function callFor(token: string, id: string, signal: AbortSignal): Promise<Claims> {
@@ -121,12 +138,31 @@ export function introspector(options: IntrospectorOptions): Introspector {
   }
 
   function failed(error: unknown): AuthError {
-    const { message: detail, status } =
-      error instanceof FetchError ? error : { message: 'introspection failed', status: undefined };
-    if (closed) return unavailable(detail);
-    if (isAboutOneToken(status)) warn(detail);
-    else pause(detail, status);
-    return unavailable(detail, retryAtMs - clock());
+    const { message } = failureOf(error);
+    const waitMs = pauseMs();
+    // A logger that throws must not end the process.
+    if (!closed && waitMs === 0) probe(message).catch(() => undefined);
+    return unavailable(message, waitMs);
+  }
+
+  /**
+   * Asks about a token that no caller has chosen. Only if that fails too, the calls for all are paused: a firewall before
+   * the issuer that refuses one token must not stop those for others.
+   */
+  async function probe(detail: string): Promise<void> {
+    if (probing || isRecent(probedMs, PROBE_EVERY_MS)) return;
+    probing = true;
+    probedMs = clock();
+    try {
+      await withDeadline((signal) => askAbout(`made-up-by-tillgate-${randomUUID()}`, signal));
+    } catch (error) {
+      if (!closed) pause(failureOf(error));
+      return;
+    } finally {
+      probing = false;
+    }
+    recovered();
+    warn(detail);
   }
 
   function warn(detail: string): void {
@@ -135,9 +171,7 @@ export function introspector(options: IntrospectorOptions): Introspector {
     logger.warn({ issuer, detail }, 'a token could not be introspected');
   }
 
-  function pause(detail: string, status: number | undefined): void {
-    // Calls that were under way at the same time fail together and count once.
-    if (retryAtMs > clock()) return;
+  function pause({ message: detail, status }: Failure): void {
     retryAtMs = clock() + backOffMs(++failures, BACK_OFF, random);
     if (status === 401 || status === 403) {
       logger.error({ issuer, detail }, 'the authorization server refuses clientId or clientSecret of introspection');
@@ -148,7 +182,7 @@ export function introspector(options: IntrospectorOptions): Introspector {
 
   return {
     get: (token) => cached(idOf(token)),
-    introspect(token) {
+    introspect(token, address = '') {
       if (token.length > MAX_TOKEN_LENGTH) {
         const privateDetail = `an opaque token of more than ${MAX_TOKEN_LENGTH} characters`;
         return Promise.reject(new AuthError('malformed_token', { privateDetail }));
@@ -159,7 +193,7 @@ export function introspector(options: IntrospectorOptions): Introspector {
       if (isRecent(inactive.get(id, NO_OPTIONS), INACTIVE_MS)) return Promise.reject(new AuthError('inactive'));
       const known = inFlight.get(id);
       if (known) return known;
-      const asking = ask(token, id).finally(() => inFlight.delete(id));
+      const asking = ask(token, id, address).finally(() => inFlight.delete(id));
       inFlight.set(id, asking);
       return asking;
     },
@@ -175,12 +209,135 @@ function idOf(token: string): string {
   return hash('sha256', token, 'base64');
 }
 
-/** Whether a failure can depend on the token: such a one must not stop the calls for others. */
-function isAboutOneToken(status: number | undefined): boolean {
-  return status !== undefined && [200, 400, 413, 422, 500].includes(status);
+type Failure = Pick<FetchError, 'message' | 'status'>;
+
+function failureOf(error: unknown): Failure {
+  return error instanceof FetchError ? error : { message: 'introspection failed', status: undefined };
 }
 
-function unavailable(privateDetail: string, waitMs = 0): AuthError {
+function unavailable(privateDetail: string, waitMs: number): AuthError {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
   return new AuthError('introspection_unavailable', { privateDetail, retryAfterSeconds });
+}
+
+/** Runs a bounded number of calls at a time; the others wait. */
+export interface CallQueue {
+  /**
+   * Runs a call when it is its turn.
+   *
+   * @throws AuthError `introspection_unavailable` when too many calls wait, or the signal aborts the wait
+   */
+  run<Value>(call: () => Promise<Value>, caller: QueuedCaller): Promise<Value>;
+}
+
+interface QueuedCaller {
+  readonly signal: AbortSignal;
+  /** Goes before those that are not, and is never turned away. */
+  readonly isKnown: boolean;
+  /** Addresses take turns, and where too many calls wait, one of the address with the most is turned away. */
+  readonly address: string;
+}
+
+interface Waiting {
+  readonly start: () => void;
+  readonly turnAway: () => void;
+}
+
+const MAX_CALLS = 16;
+const MAX_WAITING = 256;
+
+/** Makes an empty queue. */
+export function callQueue(): CallQueue {
+  const known = new Set<Waiting>();
+  /** By address; the address whose turn is next comes first. None is empty. */
+  const shares = new Map<string, Set<Waiting>>();
+  let running = 0;
+  let strangers = 0;
+
+  function turn({ signal, isKnown, address }: QueuedCaller): Promise<void> | undefined {
+    if (running < MAX_CALLS) {
+      running++;
+      return undefined;
+    }
+    const share = networkOf(address);
+    if (!isKnown && strangers >= MAX_WAITING) makeRoomFor(share);
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = {
+        start() {
+          leave();
+          running++;
+          resolve();
+        },
+        turnAway() {
+          leave();
+          reject(busy());
+        },
+      };
+      function leave(): void {
+        signal.removeEventListener('abort', waiting.turnAway);
+        if (isKnown) known.delete(waiting);
+        else remove(share, waiting);
+      }
+      if (isKnown) known.add(waiting);
+      else add(share, waiting);
+      signal.addEventListener('abort', waiting.turnAway);
+    });
+  }
+
+  function add(share: string, waiting: Waiting): void {
+    shares.set(share, (shares.get(share) ?? new Set()).add(waiting));
+    strangers++;
+  }
+
+  function remove(share: string, waiting: Waiting): void {
+    const ofShare = shares.get(share);
+    if (!ofShare?.delete(waiting)) return;
+    strangers--;
+    if (ofShare.size === 0) shares.delete(share);
+  }
+
+  /** Turns away the last of the largest share, if that is larger than the one of the newcomer. */
+  function makeRoomFor(share: string): void {
+    const [largest] = [...shares.values()].sort((one, other) => other.size - one.size);
+    if (!largest || largest.size <= (shares.get(share)?.size ?? 0)) throw busy();
+    [...largest].at(-1)?.turnAway();
+  }
+
+  function next(): void {
+    running--;
+    const [first] = known;
+    if (first) return first.start();
+    const [turnOf] = shares;
+    if (!turnOf) return;
+    const [share, ofShare] = turnOf;
+    // To the end of the round.
+    shares.delete(share);
+    shares.set(share, ofShare);
+    const [stranger] = ofShare;
+    stranger?.start();
+  }
+
+  return {
+    async run(call, caller) {
+      await turn(caller);
+      try {
+        return await call();
+      } finally {
+        next();
+      }
+    },
+  };
+}
+
+/** An IPv6 address without its last 64 bits, which one host can choose (RFC 4291 section 2.5.4); any other one as it is. */
+function networkOf(address: string): string {
+  const [start = '', end] = address.replace(/^::ffff:(?=\d+\.)/i, '').split('::');
+  const groups = start.split(':');
+  if (groups.length < 2 && end === undefined) return start;
+  return [...groups, '0', '0', '0'].slice(0, 4).join(':');
+}
+
+function busy(): AuthError {
+  const privateDetail = 'too many tokens wait for the introspection endpoint';
+  return new AuthError('introspection_unavailable', { privateDetail, retryAfterSeconds: 1 });
 }

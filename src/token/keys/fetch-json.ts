@@ -36,11 +36,9 @@ export class FetchError extends Error {
  * @throws FetchError
  */
 export async function fetchJson(url: string, options: FetchJsonOptions): Promise<Readonly<Record<string, unknown>>> {
-  const { signal } = options;
   try {
-    return await unlessAborted(signal, download(url, options));
+    return await unlessAborted(options.signal, loggableUrl(url), download(url, options));
   } catch (cause) {
-    if (signal.aborted) throw new FetchError(`${loggableUrl(url)} ${abortReason(signal)}`);
     if (cause instanceof FetchError) throw cause;
     throw new FetchError(`${loggableUrl(url)} could not be fetched${errorCode(cause)}`, { cause });
   }
@@ -64,22 +62,35 @@ async function download(url: string, options: FetchJsonOptions): Promise<Readonl
   return document;
 }
 
-/** An injected fetch may ignore the signal: then its result is dropped. */
-function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
-  const aborted = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(new FetchError('aborted')));
-  });
-  return Promise.race([work, aborted]);
+/**
+ * Waits for work until a signal aborts the wait; the work may go on, and its result is dropped.
+ *
+ * @param what - begins the message: "<what> did not respond within 5000 ms"
+ * @throws FetchError when the signal aborts
+ */
+export async function unlessAborted<Value>(signal: AbortSignal, what: string, work: Promise<Value>): Promise<Value> {
+  let giveUp = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => (giveUp = () => reject(new FetchError('aborted'))));
+  signal.addEventListener('abort', giveUp);
+  try {
+    return await Promise.race([work, aborted]);
+  } catch (error) {
+    if (signal.aborted) throw new FetchError(`${what} ${abortReason(signal)}`);
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
 }
 
+/** Without a prototype: fetch reads inherited members of its options too. */
 function requestOf(options: FetchJsonOptions): RequestInit {
   const { signal, form } = ownMembers(options);
   const request = { redirect: 'manual', signal } as const;
   const accept = 'application/json';
-  if (!form) return { ...request, headers: { accept } };
+  if (!form) return ownMembers({ ...request, headers: { accept } });
   const { body, authorization } = form;
   const headers = { accept, authorization, 'content-type': 'application/x-www-form-urlencoded' };
-  return { ...request, method: 'POST', headers, body };
+  return ownMembers({ ...request, method: 'POST', headers, body });
 }
 
 function parseText(body: Buffer): unknown {

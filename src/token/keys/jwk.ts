@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { isObject } from '../../core/objects';
-import { ALGORITHMS, isCompatible } from '../algorithms';
+import { ALGORITHMS, isCompatible, namesOf } from '../algorithms';
 import type { Algorithm } from '../algorithms';
 
 /** A public key as a JSON Web Key (RFC 7517 section 4). Members are checked, not trusted. */
@@ -35,21 +35,33 @@ export function unsuitable(jwk: unknown): string | undefined {
   return undefined;
 }
 
+/** Time of an RSA verification grows with the square of the modulus and with the length of the exponent: 10 ms are possible. */
+const MAX_EXPONENT = 2n ** 32n;
+const MAX_MODULUS_BITS = 8_192;
+
 /**
  * Checks the key material itself.
  *
+ * @param maxModulusBits - longest accepted RSA modulus; shorter for keys that callers choose
  * @returns the key, or why it is ignored.
  */
-export function toVerificationKey(jwk: Jwk, key: KeyObject): VerificationKey | string {
+export function toVerificationKey(
+  jwk: Jwk,
+  key: KeyObject,
+  maxModulusBits = MAX_MODULUS_BITS,
+): VerificationKey | string {
   const { modulusLength, publicExponent } = key.asymmetricKeyDetails ?? {};
   // RFC 7518 section 3.3: 2048 bits or larger. With e = 1 a signature is its own message.
   if (modulusLength !== undefined && modulusLength < 2048) return 'its modulus has less than 2048 bits';
   if (publicExponent !== undefined && (publicExponent < 3n || publicExponent % 2n === 0n))
     return 'its exponent is weak';
-  const named = typeof jwk['alg'] === 'string' ? jwk['alg'] : undefined;
-  const algorithms = ALGORITHMS.filter(
-    (algorithm) => (named ?? algorithm) === algorithm && isCompatible(key, algorithm),
-  );
+  if (modulusLength !== undefined && modulusLength > maxModulusBits) {
+    return `its modulus has more than ${maxModulusBits} bits`;
+  }
+  if (publicExponent !== undefined && publicExponent > MAX_EXPONENT) return 'its exponent is larger than 2^32';
+  // `unsuitable()` has refused an `alg` that is not one of these.
+  const named = typeof jwk['alg'] === 'string' ? namesOf(jwk['alg'] as Algorithm) : ALGORITHMS;
+  const algorithms = named.filter((algorithm) => isCompatible(key, algorithm));
   if (algorithms.length === 0) return 'its type or curve does not fit any accepted algorithm';
   return { keyId: jwk['kid'] as string | undefined, algorithms, key };
 }

@@ -1,8 +1,10 @@
 import { AuthError } from '../../core/auth-error';
 import { backOffMs } from '../../core/clock';
 import type { Clock, Schedule, Timer } from '../../core/clock';
+import { errorLabel } from '../../core/logger';
 import type { Logger } from '../../core/logger';
-import type { FetchKeys } from './fetch-keys';
+import { NoUsableKey } from './fetch-keys';
+import type { FetchedKeys, FetchKeys, UnusableKeys } from './fetch-keys';
 import { FetchError } from './fetch-json';
 import { KeySet } from './key-set';
 import type { KeyStatus } from '../../core/gate-status';
@@ -27,6 +29,8 @@ export interface KeyRefreshOptions {
 export interface KeyRefresh {
   /** The last good set, however old. */
   readonly keys: KeySet | undefined;
+  /** Why the key of an id must not be used, by the key set that the issuer responded with last; `undefined`: nothing is against it. */
+  unusable(keyId: string): string | undefined;
   /** The last good set that had a key which its successor lacks. */
   readonly previous: KeySet | undefined;
   /** Number of fetches started so far. */
@@ -63,6 +67,8 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
   let keys: KeySet | undefined;
   let previous: KeySet | undefined;
   let fetchedAt = -Infinity;
+  let unusable: UnusableKeys = new Map();
+  let unusableAt = -Infinity;
   let started = 0;
   let keysFetch = 0;
   let inFlight: Promise<void> | undefined;
@@ -88,10 +94,12 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
     const limitMs = timeLimitMs();
     const deadline = schedule(() => current.abort(`did not respond within ${limitMs} ms`), limitMs);
     try {
-      const fresh = new KeySet(await options.fetchKeys(current.signal));
-      if (!closed) accept(fresh, number, startedAt);
+      const fetched = await options.fetchKeys(current.signal);
+      if (!closed) accept(fetched, number, startedAt);
     } catch (error) {
-      if (!closed) fail(error);
+      if (closed) return;
+      if (error instanceof NoUsableKey) [unusable, unusableAt] = [error.unusable, startedAt];
+      fail(error);
     } finally {
       deadline.cancel();
     }
@@ -103,8 +111,10 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
     return Math.min(timeoutMs, Math.floor(0.8 * (fetchedAt + maxAgeMs - clock())));
   }
 
-  function accept(fresh: KeySet, number: number, startedAt: number): void {
+  function accept(fetched: FetchedKeys, number: number, startedAt: number): void {
     const recovered = failures > 0;
+    const fresh = new KeySet(fetched.keys);
+    [unusable, unusableAt] = [fetched.unusable, startedAt];
     if (keys && !keys.isWithin(fresh)) previous = keys;
     keys = fresh;
     keysFetch = number;
@@ -122,7 +132,7 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
   function fail(error: unknown): void {
     failures++;
     const pauseMs = backOffMs(failures, BACK_OFF, random);
-    lastError = error instanceof FetchError ? error.message : 'the key set could not be read';
+    lastError = error instanceof FetchError ? error.message : `the key set could not be read: ${errorLabel(error)}`;
     retryAt = clock() + pauseMs;
     refreshIn(pauseMs);
     const message = keys
@@ -136,10 +146,14 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
     timer = schedule(() => void refresh(), delayMs);
   }
 
-  /** Whether the keys may still be used. A clock that stepped back makes their age unknown, which counts as too old. */
+  /** Whether the keys may still be used. */
   function state(): KeyStatus['state'] {
-    if (!keys) return 'starting';
-    const ageMs = clock() - fetchedAt;
+    return keys ? stateAt(fetchedAt) : 'starting';
+  }
+
+  /** A clock that stepped back makes the age of a response unknown, which counts as too old. */
+  function stateAt(askedAt: number): 'fresh' | 'stale' | 'unavailable' {
+    const ageMs = clock() - askedAt;
     if (ageMs >= 0 && ageMs < maxAgeMs) return 'fresh';
     return ageMs >= 0 && ageMs < maxAgeMs + options.staleMs ? 'stale' : 'unavailable';
   }
@@ -167,6 +181,7 @@ export function keyRefresh(options: KeyRefreshOptions): KeyRefresh {
     get isBackingOff() {
       return clock() < retryAt;
     },
+    unusable: (keyId) => (stateAt(unusableAt) === 'unavailable' ? undefined : unusable.get(keyId)),
     refresh,
     state,
     status() {

@@ -12,27 +12,31 @@ export type RemoteKeysOptions = KeyRefreshOptions;
 /**
  * Finds keys in the key set that an issuer publishes. A token whose key is cached does not wait. The first token with a
  * new key waits for one fetch, so a rotation refuses no request. Unknown key ids cost two fetches immediately and then
- * one per 5 s; while none is allowed, the response is 503, because the id may be that of a new key.
+ * one per 5 s; while none is allowed, the response is 429, because the id may be that of a new key.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
   const published = keyRefresh(options);
   const unknown = unknownKeys(options.clock);
 
-  /** Keys that may be used now, after a fetch if one is due. */
-  async function usableKeys(): Promise<KeySet> {
+  /** Waits for a fetch if one is due; returns the keys that may be used then. */
+  async function usableKeys(): Promise<KeySet | undefined> {
     const due = !published.isBackingOff;
     // Once a refresh has failed, the last good keys serve immediately and the next attempt runs in the background.
     if (published.state() === 'stale' && published.isFailing) void (due && published.refresh());
     else if (published.inFlight || due) await published.refresh();
     const state = published.state();
-    if (published.keys && (state === 'fresh' || state === 'stale')) return published.keys;
-    throw published.unavailable();
+    return state === 'fresh' || state === 'stale' ? published.keys : undefined;
   }
 
-  async function findLater(header: UnverifiedHeader): Promise<VerificationKey> {
+  async function findLater(header: UnverifiedHeader, checkToken: () => void): Promise<VerificationKey> {
     const startedBefore = published.started;
     const usable = await usableKeys();
-    return usable.find(header) ?? findUnknown(header, startedBefore);
+    const found = usable?.find(header);
+    if (found) return found;
+    refuseUnusable(header);
+    if (!usable) throw published.unavailable();
+    checkToken();
+    return findUnknown(header, startedBefore);
   }
 
   /**
@@ -43,17 +47,18 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   async function findUnknown(header: UnverifiedHeader, startedBefore: number): Promise<VerificationKey> {
     const id = idOf(header);
     await published.inFlight;
-    let found = published.keys?.find(header);
+    let found = findNow(header);
     if (!found && published.keysFetch <= startedBefore) {
       if (unknown.has(id)) throw new AuthError('unknown_key');
       if (published.isBackingOff) throw published.unavailable();
       // A fetch in flight here was started after the token came, on behalf of another one.
       if (!published.inFlight && !unknown.takeFetch()) {
         // The issuer has withdrawn the key: that is known without another fetch.
-        throw published.previous?.find(header) ? new AuthError('unknown_key') : published.unavailable(unknown.waitMs());
+        if (published.previous?.find(header)) throw new AuthError('unknown_key');
+        throw new AuthError('too_many_unknown_keys', { retryAfterSeconds: Math.ceil(unknown.waitMs() / 1000) });
       }
       await published.refresh();
-      found = published.keys?.find(header);
+      found = findNow(header);
     }
     if (found) return found;
     if (published.keysFetch <= startedBefore) throw published.unavailable();
@@ -61,11 +66,24 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     throw new AuthError('unknown_key');
   }
 
+  /** Throws also where the last key set has a key of this id that must not be used. */
+  function findNow(header: UnverifiedHeader): VerificationKey | undefined {
+    const found = published.keys?.find(header);
+    if (!found) refuseUnusable(header);
+    return found;
+  }
+
+  function refuseUnusable({ keyId }: UnverifiedHeader): void {
+    const why = keyId === undefined ? undefined : published.unusable(keyId);
+    if (why !== undefined) throw new AuthError('unusable_key', { privateDetail: `the key is not used: ${why}` });
+  }
+
   return {
-    find(header) {
-      if (published.state() !== 'fresh') return findLater(header);
-      const key = published.keys?.find(header);
+    find(header, checkToken) {
+      if (published.state() !== 'fresh') return findLater(header, checkToken);
+      const key = findNow(header);
       if (key) return key;
+      checkToken();
       if (unknown.has(idOf(header))) throw new AuthError('unknown_key');
       return findUnknown(header, published.started);
     },

@@ -10,9 +10,11 @@ export interface MtlsOptions {
   /** Refuses tokens that are not bound to a certificate. Default `false`: bearer tokens are accepted as well. */
   readonly required?: boolean | undefined;
   /**
-   * Header in which a proxy forwards the certificate of the client: `client-cert` (RFC 9440), or one with PEM, percent-encoded
-   * (nginx, AWS), or base64 of DER. The proxy must remove it from the requests of clients. Default: the certificate of
-   * the TLS connection, which the server requests with `requestCert: true`.
+   * Header in which a proxy forwards the certificate of the client: `client-cert` (RFC 9440), `x-forwarded-client-cert`
+   * (Envoy), or one with PEM, percent-encoded or on one line (nginx, Apache, AWS), or base64 of DER. In
+   * `x-amzn-mtls-clientcert` and `x-forwarded-tls-client-cert` (Traefik) a chain may follow. The proxy must remove it from
+   * the requests of clients. Default: the certificate of the TLS connection, which the server requests with
+   * `requestCert: true`.
    */
   readonly header?: string | undefined;
   /** Addresses of these proxies, such as `10.0.0.0/8`; from any other one the header is not read. Required with `header`. */
@@ -30,17 +32,19 @@ export interface MtlsSettings {
 /** SHA-256 thumbprint of the client certificate of a request, as `x5t#S256` has it; `undefined` without a certificate. */
 export type CertificateReader = (request: PossessionRequest) => string | undefined;
 
-const ONE_PEM = /^-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/;
+const ENVOY_HEADER = 'x-forwarded-client-cert';
+/** With the whole chain, the certificate of the client first: AWS in passthrough mode, and Traefik. */
+const CHAIN_HEADERS: readonly string[] = ['x-amzn-mtls-clientcert', 'x-forwarded-tls-client-cert'];
 /** Node's default limit for all headers of a request together. */
 const MAX_HEADER_LENGTH = 16_384;
 
 /**
- * Checks the option `mtls` of `authenticate()`.
+ * Checks the option `mtls` of a factory.
  *
  * @throws TypeError
  */
-export function readMtls(options: MtlsOptions): MtlsSettings {
-  const read = readOptions('authenticate', options, ['required', 'header', 'trustedProxies'], 'mtls');
+export function readMtls(factory: string, options: MtlsOptions): MtlsSettings {
+  const read = readOptions(factory, options, ['required', 'header', 'trustedProxies'], 'mtls');
   const header = read.string('header')?.toLowerCase();
   if (header !== undefined && !/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(header)) read.refuse('header', 'the name of a header');
   const given: unknown = read.has('trustedProxies') ? options.trustedProxies : [];
@@ -50,7 +54,7 @@ export function readMtls(options: MtlsOptions): MtlsSettings {
     return read.refuse('trustedProxies', expected);
   }
   if ((header === undefined) !== (given.length === 0)) {
-    throw new TypeError('authenticate(): options "mtls.header" and "mtls.trustedProxies" must be given together');
+    throw new TypeError(`${factory}(): options "mtls.header" and "mtls.trustedProxies" must be given together`);
   }
   return { required: read.boolean('required', false), header, trustedProxies };
 }
@@ -66,7 +70,7 @@ export function certificateReader({ header, trustedProxies }: MtlsSettings): Cer
     if (!isTrusted(trustedProxies, socket?.remoteAddress)) return undefined;
     const known = thumbprints.get(value, NO_OPTIONS);
     if (known !== undefined) return known;
-    const thumbprint = thumbprintOf(value);
+    const thumbprint = thumbprintOf(header, value);
     if (thumbprint !== undefined) thumbprints.set(value, thumbprint, NO_OPTIONS);
     return thumbprint;
   };
@@ -86,22 +90,66 @@ function thumbprintOfConnection({ socket }: PossessionRequest): string | undefin
   return thumbprint;
 }
 
-function thumbprintOf(value: string): string | undefined {
+function thumbprintOf(header: string, value: string): string | undefined {
   try {
-    return hash(new X509Certificate(decode(value)));
+    return header === ENVOY_HEADER
+      ? thumbprintFromEnvoy(value)
+      : thumbprintOfLeaf(value, CHAIN_HEADERS.includes(header));
   } catch {
     return undefined;
   }
 }
 
-/** Exactly one certificate: a proxy that appends its header to one of the client would let the client choose. */
-function decode(value: string): string | Buffer {
+/**
+ * Of the only certificate, or of the first one of a chain. Elsewhere a second one is refused: a proxy that appends its
+ * header to one of the client would let the client choose.
+ */
+function thumbprintOfLeaf(value: string, isChain = false): string {
+  const [leaf = '', ...others] = splitCertificates(decodeURIComponent(value));
+  if ((others.length > 0 && !isChain) || ![leaf, ...others].every((base64) => BASE64.test(base64))) {
+    throw new TypeError('not one certificate');
+  }
+  return hash(new X509Certificate(Buffer.from(leaf, 'base64')));
+}
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const [PEM_BEGIN, PEM_END] = ['-----BEGIN CERTIFICATE-----', /-----END CERTIFICATE-----\s*/];
+
+/** The certificates in base64, however they are written; anything else becomes text that is not base64. */
+function splitCertificates(text: string): readonly string[] {
   // RFC 9440 section 2.1: a byte sequence of RFC 8941, base64 between colons.
-  const base64 = /^:([A-Za-z0-9+/]+={0,2}):$/.exec(value)?.[1] ?? /^[A-Za-z0-9+/]+={0,2}$/.exec(value)?.[0];
-  if (base64 !== undefined) return Buffer.from(base64, 'base64');
-  const pem = decodeURIComponent(value);
-  if (ONE_PEM.test(pem)) return pem;
-  throw new TypeError('not one certificate');
+  if (text.startsWith(':') && text.endsWith(':')) return [text.slice(1, -1)];
+  if (!text.startsWith(PEM_BEGIN)) return text.split(',');
+  const blocks = text.split(PEM_END);
+  if (blocks.pop() !== '') return [];
+  // Line breaks become blanks (Apache) or tabs (nginx before 1.13.5) in a header.
+  return blocks.map((block) => (block.startsWith(PEM_BEGIN) ? block.slice(PEM_BEGIN.length).replace(/\s+/g, '') : ''));
+}
+
+const ENVOY_PAIR = /([A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^",;]*))(?:;|$)/gy;
+
+/**
+ * Envoy writes pairs between semicolons, some values in quotes, and puts a comma before its own where it keeps those of
+ * another proxy: then the first may be of the client. Names in the certificate are not quoted, so one can look like a
+ * second `Hash`.
+ */
+function thumbprintFromEnvoy(value: string): string | undefined {
+  const thumbprints: Record<string, string> = {};
+  let length = 0;
+  for (const [pair, name = '', quoted, plain = ''] of value.matchAll(ENVOY_PAIR)) {
+    length += pair.length;
+    const member = name.toLowerCase();
+    if (member !== 'hash' && member !== 'cert') continue;
+    if (Object.hasOwn(thumbprints, member)) return undefined;
+    thumbprints[member] = member === 'hash' ? thumbprintOfHex(plain) : thumbprintOfLeaf(quoted ?? plain);
+  }
+  const [thumbprint, other = thumbprint] = Object.values(thumbprints);
+  return length === value.length && thumbprint === other ? thumbprint : undefined;
+}
+
+function thumbprintOfHex(hex: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(hex)) throw new TypeError('not a SHA-256 hash');
+  return Buffer.from(hex, 'hex').toString('base64url');
 }
 
 /** RFC 8705 section 3.1: base64url of the SHA-256 hash of the DER encoding. */

@@ -1,7 +1,7 @@
 import { ownMembers } from '../../core/objects';
 import { readOptions } from '../../core/options';
 import { hasUserInfo, withoutSlash } from '../../core/urls';
-import { ALGORITHMS, isAlgorithmList } from '../algorithms';
+import { ALGORITHMS, readAlgorithms } from '../algorithms';
 import type { Algorithm } from '../algorithms';
 import type { ReplayStore } from './replay-store';
 
@@ -14,8 +14,8 @@ export interface DpopOptions {
   readonly baseUrl?: string | undefined;
   /** Refuses tokens that are not bound to a key. Default `false`: bearer tokens are accepted as well. */
   readonly required?: boolean | undefined;
-  /** Accepted signature algorithms of proofs. Default: ES256, ES384, EdDSA, PS256, RS256. */
-  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA')[] | undefined;
+  /** Accepted signature algorithms of proofs. Default: ES256, ES384, EdDSA (also as Ed25519), PS256, RS256. */
+  readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519')[] | undefined;
   /** Longest accepted age of a proof in seconds, by its `iat`. Default 60. */
   readonly proofMaxAgeSeconds?: number | undefined;
   /**
@@ -39,18 +39,18 @@ export interface DpopSettings {
   readonly replayStore: ReplayStore | undefined;
 }
 
-const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
+const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
 const MIN_SECRET_LENGTH = 32;
 
 /**
- * Checks the option `dpop` of `authenticate()`.
+ * Checks the option `dpop` of a factory.
  *
  * @param resource - the option `resource`, whose origin is the default of `baseUrl`
  * @throws TypeError that does not quote the secret
  */
-export function readDpop(options: DpopOptions, resource: string | undefined): DpopSettings {
+export function readDpop(factory: string, options: DpopOptions, resource: string | undefined): DpopSettings {
   const names = ['baseUrl', 'required', 'algorithms', 'proofMaxAgeSeconds', 'nonce', 'replayStore'] as const;
-  const read = readOptions('authenticate', options, names, 'dpop');
+  const read = readOptions(factory, options, names, 'dpop');
   const given = ownMembers(options);
   const baseUrl = read.string('baseUrl') ?? (resource === undefined ? undefined : new URL(resource).origin);
   if (
@@ -64,8 +64,9 @@ export function readDpop(options: DpopOptions, resource: string | undefined): Dp
       'the public http(s) URL of the root of the app, as clients have it (or set "resource")',
     );
   }
-  const algorithms = given.algorithms ?? DEFAULT_ALGORITHMS;
-  if (!isAlgorithmList(algorithms)) read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
+  const algorithms =
+    readAlgorithms(given.algorithms ?? DEFAULT_ALGORITHMS) ??
+    read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
   const { replayStore } = given;
   if (replayStore !== undefined && typeof (replayStore as ReplayStore | null)?.remember !== 'function') {
     read.refuse('replayStore', 'an object with the method remember');
@@ -75,18 +76,18 @@ export function readDpop(options: DpopOptions, resource: string | undefined): Dp
     required: read.boolean('required', false),
     algorithms,
     proofMaxAgeMs: 1000 * read.number('proofMaxAgeSeconds', 60, { unit: 'seconds', min: 1, max: 600 }),
-    nonce: readNonce(given.nonce),
+    nonce: readNonce(factory, given.nonce),
     replayStore,
   };
 }
 
-function readNonce(nonce: DpopOptions['nonce']): DpopSettings['nonce'] {
+function readNonce(factory: string, nonce: DpopOptions['nonce']): DpopSettings['nonce'] {
   if (nonce === undefined || nonce === false) return undefined;
   if (nonce === true) return true;
-  readOptions('authenticate', nonce, ['secret'], 'dpop.nonce');
+  readOptions(factory, nonce, ['secret'], 'dpop.nonce');
   const { secret } = ownMembers(nonce);
   if (typeof secret === 'string' && secret.length >= MIN_SECRET_LENGTH) return { secret };
   throw new TypeError(
-    `authenticate(): option "dpop.nonce.secret" must be a string of at least ${MIN_SECRET_LENGTH} characters`,
+    `${factory}(): option "dpop.nonce.secret" must be a string of at least ${MIN_SECRET_LENGTH} characters`,
   );
 }

@@ -32,6 +32,8 @@ const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
 /** Refusals that are passed on as they are; all others become `invalid_dpop_proof`. */
 const OWN_REASONS: readonly Reason[] = ['invalid_dpop_proof', 'wrong_binding'];
 const MAX_ID_LENGTH = 512;
+/** Anyone whose issuer binds tokens to its key chooses that key, which must cost less than those of issuers. */
+const MAX_MODULUS_BITS = 4_096;
 /** Members of a thumbprint, in their order (RFC 7638 section 3.2, RFC 8037 section 2). */
 const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   EC: ['crv', 'kty', 'x', 'y'],
@@ -80,7 +82,7 @@ function readKey(header: Readonly<Record<string, unknown>>): ProofKey {
   const fault = unsuitable(jwk);
   if (fault !== undefined || !isObject(jwk)) throw invalidProof(`jwk: ${fault}`);
   const imported = importJwk(jwk);
-  const key = imported ? toVerificationKey(jwk, imported) : 'it is not a key';
+  const key = imported ? toVerificationKey(jwk, imported, MAX_MODULUS_BITS) : 'it is not a key';
   if (typeof key === 'string') throw invalidProof(`jwk: ${key}`);
   const known = { key, thumbprint: thumbprintOf(key) };
   keys.set(header, known);

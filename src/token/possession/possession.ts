@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { AuthError } from '../../core/auth-error';
 import type { Clock } from '../../core/clock';
+import { escapeUnsafe, loggablePath } from '../../core/logger';
+import type { Logger } from '../../core/logger';
 import { ownValue } from '../../core/objects';
 import { certificateReader } from './client-certificate';
 import type { MtlsSettings } from './client-certificate';
@@ -8,21 +10,30 @@ import { dpopNonces } from './dpop-nonce';
 import type { DpopSettings } from './dpop-options';
 import { accessTokenHash, invalidProof, verifyProof } from './dpop-proof';
 import type { DpopProof } from './dpop-proof';
-import { memoryReplayStore } from './replay-store';
-import { comparableUrl, requestUrl, usesDpop } from './request';
+import { isInMemory, memoryReplayStore } from './replay-store';
+import { isUrlOf, usesDpop } from './request';
 import type { PossessionRequest } from './request';
 
 /** What proofs of possession are checked against. */
 export interface PossessionSettings {
   readonly dpop: DpopSettings | undefined;
   readonly mtls: MtlsSettings | undefined;
+  /** `'any'`: a token has to be bound, either way. */
+  readonly binding: 'any' | undefined;
   /** The issuers; the largest of their clock tolerances applies to proofs. */
   readonly issuers: readonly { readonly clockToleranceMs: number }[];
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 /** Checks that the caller holds the key that its token is bound to. */
 export interface PossessionVerifier {
+  /**
+   * Checks that a token is bound to a key where that is required: what can be said about it without a request.
+   *
+   * @throws AuthError `binding_required`
+   */
+  requireBinding(claims: Readonly<Record<string, unknown>>): void;
   /**
    * Checks the proofs of a request whose token is good (RFC 9449 section 7, RFC 8705 section 3). Rejects with an AuthError
    * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required` or
@@ -41,32 +52,44 @@ export interface PossessionVerifier {
 
 /** Makes the verifier of a gate; `undefined` where neither DPoP nor mutual TLS is on, and bound tokens are refused by their claims. */
 export function possessionVerifier(settings: PossessionSettings): PossessionVerifier | undefined {
-  const { dpop, mtls } = settings;
+  const { dpop, mtls, binding } = settings;
   if (!dpop && !mtls) return undefined;
   const proofs = dpop && dpopVerifier(dpop, settings);
-  const certificates = mtls && { ...mtls, read: certificateReader(mtls) };
+  const readCertificate = mtls && certificateReader(mtls);
+
+  function requireBinding(claims: Readonly<Record<string, unknown>>): void {
+    const { key, certificate } = bindingsOf(claims);
+    const isMissing =
+      (dpop?.required && key === undefined) ||
+      (mtls?.required && certificate === undefined) ||
+      (binding === 'any' && key === undefined && certificate === undefined);
+    if (isMissing) throw new AuthError('binding_required');
+  }
+
   return {
+    requireBinding,
     async verify(request, token, claims) {
-      const confirmation = ownValue(claims, 'cnf');
-      if (certificates) {
-        const bound = ownValue(confirmation, 'x5t#S256');
-        if (bound !== undefined) checkBinding(bound, certificates.read(request));
-        else if (certificates.required) throw new AuthError('binding_required');
-      }
+      const { key, certificate } = bindingsOf(claims);
+      if (readCertificate && certificate !== undefined) checkBinding(certificate, readCertificate(request));
+      requireBinding(claims);
       if (!proofs) return undefined;
-      const bound = ownValue(confirmation, 'jkt');
       if (usesDpop(request)) {
-        if (bound === undefined) throw new AuthError('binding_required');
-        return proofs.verify(request, token, bound);
+        if (key === undefined) throw new AuthError('binding_required');
+        return proofs.verify(request, token, key);
       }
-      if (bound !== undefined) {
+      if (key !== undefined) {
         throw new AuthError('sender_constrained', { privateDetail: 'the token came with the Bearer scheme' });
       }
-      if (proofs.required) throw new AuthError('binding_required');
       return undefined;
     },
     nonce: () => proofs?.nonce(),
   };
+}
+
+/** What a token is bound to (RFC 9449 section 6.1, RFC 8705 section 3.1). */
+function bindingsOf(claims: Readonly<Record<string, unknown>>): { key: unknown; certificate: unknown } {
+  const confirmation = ownValue(claims, 'cnf');
+  return { key: ownValue(confirmation, 'jkt'), certificate: ownValue(confirmation, 'x5t#S256') };
 }
 
 function checkBinding(bound: unknown, proven: string | undefined): void {
@@ -76,18 +99,30 @@ function checkBinding(bound: unknown, proven: string | undefined): void {
   if (bound !== proven) throw new AuthError('wrong_binding');
 }
 
-function dpopVerifier(settings: DpopSettings, { clock, issuers }: PossessionSettings) {
+/** How far the clocks of two processes of an API may differ at least, where a tolerance is small or 0. */
+const MIN_CLOCK_DIFFERENCE_MS = 20_000;
+
+function dpopVerifier(settings: DpopSettings, { clock, issuers, logger }: PossessionSettings) {
   const clockToleranceMs = Math.max(...issuers.map((issuer) => issuer.clockToleranceMs));
-  const { baseUrl, required, proofMaxAgeMs } = settings;
+  // One clock may be ahead and another behind. The process that is ahead must not forget what the other still accepts.
+  const clockDifferenceMs = Math.max(2 * clockToleranceMs, MIN_CLOCK_DIFFERENCE_MS);
+  const { baseUrl, proofMaxAgeMs } = settings;
   const algorithms = new Set(settings.algorithms);
   const replays = settings.replayStore ?? memoryReplayStore({ clock });
   const nonces = settings.nonce && dpopNonces(clock, settings.nonce === true ? undefined : settings.nonce.secret);
+  if (settings.nonce && settings.nonce !== true && isInMemory(replays)) {
+    logger.warn(
+      {},
+      'dpop.nonce.secret is for several processes, but dpop.replayStore is in memory: ' +
+        'each process accepts a proof once; use redisReplayStore() of tillgate/dpop',
+    );
+  }
 
   async function verify(request: PossessionRequest, token: string, bound: unknown): Promise<string | undefined> {
     const proof = verifyProof(proofOf(request), algorithms, bound);
     if (proof.method !== request.method) throw invalidProof('htm is not the method of the request');
-    const url = requestUrl(baseUrl, request.originalUrl ?? request.url ?? '');
-    if (url === undefined || comparableUrl(proof.url) !== url) throw invalidProof(`htu is not ${url}`);
+    const target = request.originalUrl ?? request.url ?? '';
+    if (!isUrlOf(proof.url, baseUrl, target)) throw invalidProof(`htu is not ${baseUrl}${loggable(target)}`);
     if (proof.tokenHash !== accessTokenHash(token)) throw invalidProof('ath is not the hash of the access token');
     const nowMs = clock();
     if (nowMs >= proof.expiresAtMs + clockToleranceMs) throw invalidProof('exp has passed');
@@ -114,14 +149,19 @@ function dpopVerifier(settings: DpopSettings, { clock, issuers }: PossessionSett
     const name = createHash('sha256').update(`${thumbprint}\n${id}`).digest().subarray(0, 16).toString('base64url');
     let isNew: boolean;
     try {
-      isNew = await replays.remember(name, untilMs);
+      isNew = await replays.remember(name, untilMs + clockDifferenceMs, thumbprint);
     } catch (cause) {
       throw new AuthError('replay_store_unavailable', { cause });
     }
     if (isNew !== true) throw invalidProof('the proof was used before');
   }
 
-  return { required, verify, nonce: () => nonces?.make() };
+  return { verify, nonce: () => nonces?.make() };
+}
+
+/** Without query, without tokens, and without characters that could forge a line of a log. */
+function loggable(target: string): string {
+  return escapeUnsafe(loggablePath(target));
 }
 
 function proofOf({ headers }: PossessionRequest): string {

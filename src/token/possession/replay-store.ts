@@ -8,18 +8,30 @@ export interface ReplayStore {
    * Remembers a proof.
    *
    * @param id - names the proof: the hash of its key and its `jti`
-   * @param untilMs - first moment at which the proof is refused without being remembered, in ms since the epoch
+   * @param untilMs - first moment, in ms since the epoch, at which no process of the API accepts the proof any more,
+   *   even if the store has forgotten it: differences between their clocks are included
+   * @param key - thumbprint of the key that signed the proof (RFC 7638), so that none uses up the room of all others; the gate
+   *   passes it always, and a proof without one counts for no key
    * @returns whether it is new. Rejects, or throws, when that cannot be known: the request gets 503.
    */
-  remember(id: string, untilMs: number): boolean | Promise<boolean>;
+  remember(id: string, untilMs: number, key?: string): boolean | Promise<boolean>;
 }
 
 /** What one process remembers at most: some 50 MB. */
 const MAX_PROOFS = 500_000;
 
+/** The stores that other processes cannot see. */
+const inMemory = new WeakSet<ReplayStore>();
+
+/** Whether a store was made by `memoryReplayStore()`. */
+export function isInMemory(store: ReplayStore): boolean {
+  return inMemory.has(store);
+}
+
 /**
  * Makes a store in memory, for an API that is one process. A full store refuses new proofs rather than forgetting old
- * ones, which could then be used again.
+ * ones, which could then be used again. One key holds at most as many proofs as there is room left: alone half of the
+ * store, two keys a third each. So no number of busy keys leaves a further one without room.
  *
  * @throws TypeError when an option is wrong
  */
@@ -33,26 +45,40 @@ export function memoryReplayStore(
   const maxProofs = read.number('maxProofs', MAX_PROOFS, { unit: 'proofs', min: 1, integer: true });
   const clock = read.callable('clock', options.clock ?? systemClock);
   /** In the order of their use, which is nearly that of their end. */
-  const untilMsById = new Map<string, number>();
+  const proofs = new Map<string, { readonly untilMs: number; readonly key: string | undefined }>();
+  const counts = new Map<string, number>();
   /** Proofs up to this end may have been forgotten: after a clock stepped back they are not known to be new. */
   let forgottenUntilMs = -Infinity;
 
   function forgetEnded(): void {
     const nowMs = clock();
-    for (const [id, untilMs] of untilMsById) {
+    for (const [id, { untilMs, key }] of proofs) {
       if (untilMs > nowMs) return;
-      untilMsById.delete(id);
+      proofs.delete(id);
       forgottenUntilMs = Math.max(forgottenUntilMs, untilMs);
+      if (key !== undefined) count(key, -1);
     }
   }
 
-  return {
-    remember(id, untilMs) {
+  function count(key: string, change: 1 | -1): void {
+    const proofsOfKey = (counts.get(key) ?? 0) + change;
+    if (proofsOfKey === 0) counts.delete(key);
+    else counts.set(key, proofsOfKey);
+  }
+
+  const store: ReplayStore = {
+    remember(id, untilMs, key) {
       forgetEnded();
-      if (untilMs <= forgottenUntilMs || untilMsById.has(id)) return false;
-      if (untilMsById.size >= maxProofs) throw new Error(`the replay store is full: ${maxProofs} proofs`);
-      untilMsById.set(id, untilMs);
+      if (untilMs <= forgottenUntilMs || proofs.has(id)) return false;
+      const room = maxProofs - proofs.size;
+      if (room <= 0) throw new Error(`the replay store is full: ${maxProofs} proofs`);
+      if (key !== undefined && (counts.get(key) ?? 0) >= room)
+        throw new Error('one key has used its share of the replay store');
+      proofs.set(id, { untilMs, key });
+      if (key !== undefined) count(key, 1);
       return true;
     },
   };
+  inMemory.add(store);
+  return store;
 }

@@ -23,26 +23,38 @@ export function usesDpop({ headers }: Pick<PossessionRequest, 'headers'>): boole
 
 /** Segments that a URL parser removes, but a router may not. */
 const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+/** What a URL parser drops, or reads as another character: `\` as `/`, for a router another path. */
+const AMBIGUOUS = /[^\x21-\x7e]|[\\#]/;
 const UNRESERVED = /^[A-Za-z0-9\-._~]$/;
 
+interface ComparableUrl {
+  readonly origin: string;
+  readonly path: string;
+}
+
 /**
- * A URL as `htu` is compared (RFC 9449 section 4.3, check 9): without query and fragment, normalized by syntax and scheme
- * (RFC 3986 sections 6.2.2 and 6.2.3). `undefined` when it is no http(s) URL.
+ * Whether `htu` of a proof is the URL of a request below the public URL of its app, without query and fragment (RFC 9449
+ * section 4.3, check 9). The proof may have any spelling of that URL (RFC 3986 sections 6.2.2 and 6.2.3), but routers
+ * match the characters that were sent: where the request encodes some without need, the proof has to do the same.
  */
-export function comparableUrl(url: string): string | undefined {
+export function isUrlOf(htu: string, baseUrl: string, target: string): boolean {
+  const [path = ''] = target.split('?', 1);
+  if (!path.startsWith('/') || DOT_SEGMENT.test(path) || AMBIGUOUS.test(path)) return false;
+  const [named, requested] = [parse(htu), parse(baseUrl + path)];
+  if (!named || !requested || named.origin !== requested.origin) return false;
+  return named.path === requested.path || decodeUnreserved(named.path) === requested.path;
+}
+
+/** `undefined` for anything but an http(s) URL. */
+function parse(url: string): ComparableUrl | undefined {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   const { origin, pathname } = new URL(url);
-  return origin + pathname.replace(/%[0-9a-f]{2}/gi, normalizeEncoded);
+  return { origin, path: pathname.replace(/%[0-9a-f]{2}/gi, (encoded) => encoded.toUpperCase()) };
 }
 
-/** The URL of a request under the public URL of its app, to compare with `htu`; `undefined` when it has none that is unambiguous. */
-export function requestUrl(baseUrl: string, target: string): string | undefined {
-  const [path = ''] = target.split(/[?#]/, 1);
-  if (!path.startsWith('/') || DOT_SEGMENT.test(path)) return undefined;
-  return comparableUrl(baseUrl + path);
-}
-
-function normalizeEncoded(encoded: string): string {
-  const character = String.fromCharCode(parseInt(encoded.slice(1), 16));
-  return UNRESERVED.test(character) ? character : encoded.toUpperCase();
+function decodeUnreserved(path: string): string {
+  return path.replace(/%[0-9A-F]{2}/g, (encoded) => {
+    const character = String.fromCharCode(parseInt(encoded.slice(1), 16));
+    return UNRESERVED.test(character) ? character : encoded;
+  });
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -16,6 +16,7 @@ const ON_EXPRESS_4 = [
 ] as const;
 const ON_EXPRESS_5 = [
   'cjs-js-jest-express5',
+  'esm-ts-jest-express5',
   'esm-js-node-test-express5',
   'esm-js-node-test-scaffold-express5',
   'esm-ts-node-test-express5',
@@ -121,6 +122,16 @@ describe.each(ENTRIES)('the entry %s', (entry, unwanted) => {
     const { changed, packages } = await probe('require');
     expect(changed).toEqual([]);
     expect(packages.filter((name) => (unwanted as readonly string[]).includes(name))).toEqual([]);
+  });
+});
+
+describe('the installed package', () => {
+  it('has no import() outside the command line: a default Jest cannot run one', async () => {
+    const dist = join(consumer('esm-js-node-test-express5').folder, 'node_modules/tillgate/dist');
+    const scripts = (await readdir(dist, { recursive: true })).filter((name) => name.endsWith('.js'));
+    expect(scripts.length).toBeGreaterThan(200);
+    const texts = await Promise.all(scripts.map((name) => readFile(join(dist, name), 'utf8')));
+    expect(scripts.filter((_name, index) => /\bimport\(/.test(texts[index]!))).toEqual(['cli/load-app.js']);
   });
 });
 

@@ -19,12 +19,20 @@ export function node(folder: string, ...args: readonly string[]): Promise<Ended>
   return run(folder, process.execPath, args);
 }
 
+/** A test runner that never ends fails its own project, not all of them. */
+const LIMIT_MS = 240_000;
+
 function run(cwd: string, command: string, args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(command, args, { cwd, env: environment(), maxBuffer: 2 ** 24 }, (error, output, errors) => {
-      const exitCode = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
-      resolve({ exitCode, output, errors: exitCode === 0 ? errors : `${errors}${error?.message ?? ''}` });
-    });
+    execFile(
+      command,
+      args,
+      { cwd, env: environment(), maxBuffer: 2 ** 24, timeout: LIMIT_MS },
+      (error, output, errors) => {
+        const exitCode = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
+        resolve({ exitCode, output, errors: exitCode === 0 ? errors : `${errors}${error?.message ?? ''}` });
+      },
+    );
   });
 }
 

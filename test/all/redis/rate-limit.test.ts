@@ -9,7 +9,6 @@ import { startRedis } from '../support/redis-server';
 import type { RedisServer } from '../support/redis-server';
 
 const AUDIENCE = 'https://api.test';
-const PREFIX = `tillgate:rate-limit:${AUDIENCE} `;
 const LIMIT = 10;
 
 let redis: RedisServer;
@@ -56,6 +55,11 @@ async function call(address: string, token: string): Promise<readonly [status: n
   return [status, Number(/r=(\d+)/.exec(String(headers['ratelimit']))?.[1])];
 }
 
+/** Clients are counted by issuer and id. */
+function keyOf(clientId: string): string {
+  return `tillgate:rate-limit:${AUDIENCE} ${JSON.stringify([first.report.auth_url, clientId])}`;
+}
+
 function warnings(): string[] {
   const lines = `${first.log()}
 ${second.log()}`.split('\n');
@@ -72,8 +76,8 @@ it('two processes share one quota; with Redis gone each goes by its own, without
   }
   expect((await call(one, kiosk))[0]).toBe(429);
   expect((await call(two, kiosk))[0]).toBe(429);
-  expect(await redis.command('GET', `${PREFIX}kiosk`)).toBe(String(LIMIT + 2));
-  expect(Number(await redis.command('PTTL', `${PREFIX}kiosk`))).toBeGreaterThan(0);
+  expect(await redis.command('GET', keyOf('kiosk'))).toBe(String(LIMIT + 2));
+  expect(Number(await redis.command('PTTL', keyOf('kiosk')))).toBeGreaterThan(0);
 
   await redis.kill();
   // Each has seen six of them: four are left at either, and then there is an end.
@@ -92,6 +96,6 @@ it('two processes share one quota; with Redis gone each goes by its own, without
     return warnings().length === 4;
   });
   expect(warnings().sort()).toEqual(['info', 'info', 'warn', 'warn']);
-  const counted = Number(await redis.command('GET', `${PREFIX}pos-terminal`));
+  const counted = Number(await redis.command('GET', keyOf('pos-terminal')));
   expect(await call(two, terminal)).toEqual(counted < LIMIT ? [200, LIMIT - counted - 1] : [429, 0]);
 });

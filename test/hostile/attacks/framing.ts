@@ -1,7 +1,7 @@
 import { refused, refusedByNode, unreadable } from '../support/attack';
 import type { Attack, Expected } from '../support/attack';
 import { GOOD } from '../support/forge';
-import { NODE_MAJOR } from '../support/node-major';
+import { NODE_MAJOR } from '../support/node-version';
 
 const AUTH = `Authorization: Bearer ${GOOD}`;
 const MISSING = refused('missing_token');

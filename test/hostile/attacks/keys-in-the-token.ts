@@ -3,7 +3,7 @@ import { token } from '../../support/issuer';
 import type { Members } from '../../support/issuer';
 import { refused, harmless } from '../support/attack';
 import type { Attack, Expected } from '../support/attack';
-import { der, ES, forged, pem, RS, STRANGER, STRANGER_RSA } from '../support/forge';
+import { der, ES, forged, pem, RS, STRANGER, STRANGER_RSA, TWIN } from '../support/forge';
 
 const JWKS_URL = 'http://127.0.0.1:9/jwks';
 
@@ -56,6 +56,18 @@ const FORGED_KEYS: readonly Attack[] = [
     source: 'RFC 8725 section 3.10',
     input: { token: token({ header: { kid: 'EdDSA-1' } }) },
     expected: refused('algorithm_not_allowed'),
+  },
+  {
+    name: 'the kid of two published keys: neither is tried',
+    source: 'RFC 7517 section 4.5: keys should have distinct kids',
+    input: { token: token({ key: TWIN }) },
+    expected: refused('unusable_key'),
+  },
+  {
+    name: 'an unknown kid in a token for another audience, which no key can make right',
+    source: 'CWE-405: the issuer must not be asked',
+    input: { token: token({ header: { kid: 'mine' }, claims: { aud: 'https://elsewhere.test' } }) },
+    expected: refused('wrong_audience'),
   },
   {
     name: 'no kid where only one key is for the algorithm',

@@ -11,12 +11,15 @@ export const ANY_RSA: TestKey = { ...RS, kid: 'any-rsa', jwk: withoutAlg(RS, 'an
 export const PS = testKey('PS256');
 export const ES384 = testKey('ES384');
 export const ED = testKey('EdDSA');
+/** Two published keys with one kid and one algorithm. */
+export const TWIN: TestKey = { ...RS, kid: 'twin', jwk: withoutAlg(RS, 'twin') };
+const OTHER_TWIN: TestKey = { ...PS, kid: 'twin', jwk: withoutAlg(PS, 'twin') };
 /** Keys of an attacker, not published anywhere. */
 export const STRANGER = newKey('ES256', ES.kid);
 export const STRANGER_RSA = newKey('RS256', RS.kid);
 
 /** What the issuer publishes. */
-export const PUBLISHED = [ES, RS, ANY_RSA, PS, ES384, ED].map(({ jwk }) => jwk);
+export const PUBLISHED = [ES, RS, ANY_RSA, PS, ES384, ED, TWIN, OTHER_TWIN].map(({ jwk }) => jwk);
 
 /** A good token, for the rows that are about the rest of the request. */
 export const GOOD = token();

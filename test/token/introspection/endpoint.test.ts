@@ -14,6 +14,7 @@ function endpointAt(respond: (url: string) => Response | Promise<Response>, opti
     ...{ url: ENDPOINT, issuer: ISSUER, authUrl: ISSUER, clientId: 'api:1', clientSecret: SECRET },
     maxBytes: 1_000,
     clock: time.clock,
+    schedule: time.schedule,
     checkUrl(url) {
       if (!url.startsWith('https:')) throw new TypeError('not https');
     },
@@ -23,8 +24,8 @@ function endpointAt(respond: (url: string) => Response | Promise<Response>, opti
     },
     ...options,
   });
-  const { signal } = new AbortController();
-  return { sent, time, ask: (token = 't') => askAbout(token, signal) };
+  const { signal: never } = new AbortController();
+  return { sent, time, ask: (token = 't', signal = never) => askAbout(token, signal) };
 }
 
 const messageOf = (asking: Promise<unknown>): Promise<unknown> =>
@@ -131,6 +132,58 @@ describe('introspectionEndpoint(): the URL from the metadata', () => {
     await time.advance(1);
     await ask();
     expect(urls().slice(4)).toEqual([METADATA, ENDPOINT]);
+  });
+
+  it('is looked up for all that wait, whoever of them gives up first', async () => {
+    let respond: (response: Response) => void = () => undefined;
+    const { time, ask } = endpointAt(
+      (url) =>
+        url === METADATA ? new Promise((resolve) => (respond = resolve)) : Response.json({ active: true, sub: 'a' }),
+      { url: undefined },
+    );
+    const first = new AbortController();
+    const givenUp = messageOf(ask('t1', first.signal));
+    const others = [ask('t2'), ask('t3')];
+    first.abort('did not respond within 5000 ms');
+    expect(await givenUp).toBe(`the metadata of ${ISSUER} did not respond within 5000 ms`);
+    respond(metadata());
+    expect(await Promise.all(others)).toEqual([
+      { active: true, sub: 'a' },
+      { active: true, sub: 'a' },
+    ]);
+    expect(time.pending).toBe(0);
+  });
+
+  it('is looked up again after 5 s without a response, also for a call that came in the meantime', async () => {
+    const { sent, time, ask } = endpointAt(() => new Promise(() => undefined), { url: undefined });
+    const first = messageOf(ask());
+    await time.advance(4_000);
+    const second = messageOf(ask());
+    await time.advance(1_000);
+    expect(await Promise.all([first, second])).toEqual([
+      `${METADATA} did not respond within 5000 ms`,
+      `${METADATA} did not respond within 5000 ms`,
+    ]);
+    void messageOf(ask());
+    expect(sent.map(({ url }) => url)).toEqual([METADATA, METADATA]);
+  });
+
+  it('is used without waiting while it is looked up again', async () => {
+    let hangs = false;
+    const { sent, time, ask } = endpointAt(
+      (url) => {
+        if (url !== METADATA) return Response.json({ active: true });
+        return hangs ? new Promise(() => undefined) : metadata();
+      },
+      { url: undefined },
+    );
+    await ask();
+    hangs = true;
+    await time.advance(600_000);
+    expect(await ask()).toEqual({ active: true });
+    await time.advance(5_000);
+    expect(await ask()).toEqual({ active: true });
+    expect(sent.map(({ url }) => url)).toEqual([METADATA, ENDPOINT, METADATA, ENDPOINT, ENDPOINT]);
   });
 
   it('stays known while the metadata is down', async () => {

@@ -125,7 +125,7 @@ describe('introspector(): calls', () => {
   it('are 16 at a time; 256 tokens wait in their order, the others get 503 immediately', async () => {
     const { asked, result, hold, release, log } = scene();
     hold();
-    const results = many(300, 'g').map(result);
+    const results = many(300, 'g').map((token) => result(token));
     await settle();
     expect(asked).toHaveLength(16);
     const turnedAway = (await Promise.all(results.slice(272))) as AuthError[];
@@ -137,13 +137,29 @@ describe('introspector(): calls', () => {
     expect(log.entries).toEqual([]);
   });
 
+  it('have the same share for each address: made-up tokens of one starve no new tokens of others', async () => {
+    const { answers, result, hold, release } = scene();
+    const good = many(20, 'good');
+    for (const token of good) answers.set(token, { sub: token });
+    hold();
+    const flood = many(400, 'g').map((token) => result(token, '198.51.100.7'));
+    await settle();
+    const others = good.map((token, index) => result(token, `203.0.113.${index % 4}`));
+    flood.push(...many(400, 'h').map((token) => result(token, '198.51.100.7')));
+    await settle();
+    release();
+    expect(await Promise.all(others)).toEqual(good.map((sub) => ({ sub })));
+    const reasons = (await Promise.all(flood)).map(reasonOf);
+    expect(reasons.filter((reason) => reason === 'inactive')).toHaveLength(16 + 256 - 20);
+  });
+
   it('about a token that was active go before a flood of made-up ones', async () => {
     const { answers, asked, time, result, hold, release } = scene();
     answers.set('t', {});
     await result('t');
     await time.advance(30_000);
     hold();
-    const flood = many(400, 'g').map(result);
+    const flood = many(400, 'g').map((token) => result(token));
     const known = result('t');
     await settle();
     release();
@@ -153,29 +169,31 @@ describe('introspector(): calls', () => {
   });
 
   it('and the wait for them end after 5 s with 503', async () => {
-    const { asked, time, result, hold } = scene();
+    const { asked, probes, time, result, hold } = scene();
     hold();
-    const results = many(20, 'g').map(result);
+    const results = many(20, 'g').map((token) => result(token));
     await time.advance(4_999);
     expect(asked).toHaveLength(16);
     await time.advance(1);
     const refused = (await Promise.all(results)) as AuthError[];
     expect(new Set(refused.map(reasonOf))).toEqual(new Set(['introspection_unavailable']));
     expect(refused[0]?.privateDetail).toBe('it did not respond within 5000 ms');
-    expect(asked).toHaveLength(16);
+    // The others had their turn at the same moment, in which their time was over too.
+    expect([asked.length, probes.length]).toEqual([20, 1]);
+    await time.advance(5_000);
     expect(time.pending).toBe(0);
   });
 
   it('leave their places to others when they were given up', async () => {
     const { asked, time, result, hold } = scene();
     hold();
-    const given = many(20, 'g').map(result);
+    const given = many(20, 'g').map((token) => result(token));
     await time.advance(5_000);
     await Promise.all(given);
-    await time.advance(5_000);
-    const later = many(20, 'h').map(result);
+    await time.advance(5_250);
+    const later = many(20, 'h').map((token) => result(token));
     await settle();
-    expect(asked.slice(16)).toEqual(many(16, 'h'));
+    expect(asked.slice(20)).toEqual(many(16, 'h'));
     await time.advance(5_000);
     await Promise.all(later);
   });

@@ -1,6 +1,6 @@
 import type { Fetch } from '../../../src/token/keys/fetch-json';
 import { keyFetcher } from '../../../src/token/keys/fetch-keys';
-import type { FetchKeys } from '../../../src/token/keys/fetch-keys';
+import type { FetchedKeys, FetchKeys } from '../../../src/token/keys/fetch-keys';
 import { gateApp } from '../../support/gate-app';
 import { fakeTime, settle } from '../../support/fake-time';
 import { ISSUER, NOW_MS, token } from '../../support/issuer';
@@ -83,11 +83,12 @@ describe('a key set', () => {
     });
     return { fetchKeys: () => fetchKeys(new AbortController().signal), log };
   }
-  const fetched = (...keys: readonly unknown[]): ReturnType<FetchKeys> => fetcherOf(keys).fetchKeys();
+  const fetched = async (...keys: readonly unknown[]): Promise<FetchedKeys['keys']> =>
+    (await fetcherOf(keys).fetchKeys()).keys;
   const offCurve = { ...KEY.jwk, kid: 'off its curve', x: KEY.jwk['y'] };
 
   // In Jest as its users have it: nothing in node_modules is transformed, so jwks-rsa and jose must be CommonJS.
-  it.each(['RS256', 'PS256', 'ES384', 'EdDSA'])(
+  it.each(['RS256', 'PS256', 'ES384', 'EdDSA', 'Ed25519'])(
     'gives its keys for %s, and leaves the unusable ones out',
     async (alg) => {
       const key = testKey(alg);
@@ -100,7 +101,8 @@ describe('a key set', () => {
         null,
         key.jwk,
       );
-      expect(found).toMatchObject([{ keyId: key.kid, algorithms: [alg] }]);
+      const algorithms = alg.startsWith('Ed') ? ['EdDSA', 'Ed25519'] : [alg];
+      expect(found).toMatchObject([{ keyId: key.kid, algorithms }]);
       expect(found[0]?.key.export({ format: 'jwk' })).toMatchObject({ kty: key.jwk['kty'] });
     },
   );
@@ -121,6 +123,20 @@ describe('a key set', () => {
     ]);
   });
 
+  it('says why keys are not used, by their ids', async () => {
+    const short = newKey('RS256', 'short', { modulusLength: 1024 }).jwk;
+    const keys = [offCurve, short, { ...KEY.jwk, kid: 'private', d: 'AAAA' }, { kid: {} }, null, KEY.jwk];
+    const { unusable } = await fetcherOf(keys).fetchKeys();
+    expect([...unusable].sort()).toEqual([
+      ['off its curve', 'it cannot be parsed'],
+      ['private', 'it is a private key'],
+      ['short', 'its modulus has less than 2048 bits'],
+    ]);
+    await expect(fetched(short)).rejects.toMatchObject({
+      unusable: new Map([['short', 'its modulus has less than 2048 bits']]),
+    });
+  });
+
   it('is logged with a hundred warnings at most', async () => {
     const many = Array.from({ length: 150 }, (_, index) => ({ kty: 'oct', kid: `oct-${index}` }));
     const { fetchKeys, log } = fetcherOf([...many, KEY.jwk]);
@@ -135,10 +151,10 @@ describe('a key set', () => {
       [{ ...KEY.jwk, kid: 'renamed' }],
       [newKey('ES256', KEY.kid).jwk],
     );
-    const [first] = await fetchKeys();
-    expect((await fetchKeys())[0]).toBe(first);
-    expect((await fetchKeys())[0]).not.toBe(first);
-    expect((await fetchKeys())[0]).not.toBe(first);
+    const [first] = (await fetchKeys()).keys;
+    expect((await fetchKeys()).keys[0]).toBe(first);
+    expect((await fetchKeys()).keys[0]).not.toBe(first);
+    expect((await fetchKeys()).keys[0]).not.toBe(first);
   });
 
   it.each([
@@ -171,5 +187,26 @@ describe('a key set', () => {
 
   it('of more keys than that is not: importing them would block the process', async () => {
     await expect(fetched(...Array<object>(201).fill(KEY.jwk))).rejects.toThrow(`${ISSUER}/jwks has more than 200 keys`);
+  });
+});
+
+describe('jwks-rsa', () => {
+  afterEach(() => jest.dontMock('jwks-rsa'));
+
+  it.each<[string, Error, string]>([
+    ['is missing', Object.assign(new Error('/home/secret'), { code: 'MODULE_NOT_FOUND' }), 'Error (MODULE_NOT_FOUND)'],
+    ['is broken', new SyntaxError('a secret'), 'SyntaxError'],
+  ])('that %s is named in the log, by the kind and code of its error', async (_what, failure, label) => {
+    jest.doMock('jwks-rsa', () => {
+      throw failure;
+    });
+    const time = fakeTime(NOW_MS);
+    const fetch: Fetch = () => Promise.resolve(Response.json(jwks(KEY)));
+    const through = gateApp({ jwksUri: `${ISSUER}/jwks`, fetch, clock: time.clock, schedule: time.schedule });
+    expectRefusal(await through.get(token({ key: KEY })), 'keys_unavailable', through);
+    const detail = `jwks-rsa could not be loaded: ${label}`;
+    expect(through.log.at('warn')[0]).toMatchObject({ fields: { detail }, message: 'the key set cannot be fetched' });
+    expect(JSON.stringify(through.log.entries)).not.toContain('secret');
+    await through.gate.close();
   });
 });

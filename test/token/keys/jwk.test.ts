@@ -63,7 +63,7 @@ describe('toVerificationKey: what the key material says', () => {
     ['P-256', testKey('ES256').jwk, ['ES256']],
     ['P-384', testKey('ES384').jwk, ['ES384']],
     ['P-521', testKey('ES512').jwk, ['ES512']],
-    ['Ed25519', testKey('EdDSA').jwk, ['EdDSA']],
+    ['Ed25519', testKey('EdDSA').jwk, ['EdDSA', 'Ed25519']],
   ])('without an alg, %s is good for what its type and curve allow', (_what, jwk, algorithms) => {
     expect(judged({ ...jwk, alg: undefined })).toMatchObject({ algorithms });
   });
@@ -77,6 +77,9 @@ describe('toVerificationKey: what the key material says', () => {
     ['e = 1', rsa('AQ'), 'its exponent is weak'],
     ['e = 2', rsa('Ag'), 'its exponent is weak'],
     ['e = 65536', rsa('AQAA'), 'its exponent is weak'],
+    ['e = 2^32 + 1', rsa('AQAAAAE'), 'its exponent is larger than 2^32'],
+    ['an exponent as long as the modulus', { ...rsa(''), e: rsa('')['n'] }, 'its exponent is larger than 2^32'],
+    ['8200 bits', rsa('AQAB', 8_200), 'its modulus has more than 8192 bits'],
     [
       'an alg of another type',
       { ...rsa('AQAB'), alg: 'ES256' },
@@ -89,8 +92,16 @@ describe('toVerificationKey: what the key material says', () => {
   it.each([
     ['e = 3', 'Aw'],
     ['e = 65537', 'AQAB'],
+    ['e = 2^32 - 1', '_____w'],
   ])('accepts 2048 bits with %s', (_what, e) => {
     expect(judged(rsa(e))).toMatchObject({ keyId: undefined });
+  });
+
+  it('accepts 8192 bits, and fewer where it is told so', () => {
+    const jwk = rsa('AQAB', 8_192);
+    expect(judged(jwk)).toMatchObject({ keyId: undefined });
+    const key = importJwk(jwk) as KeyObject;
+    expect(toVerificationKey(jwk, key, 8_191)).toBe('its modulus has more than 8191 bits');
   });
 
   it('refuses a curve that no algorithm is for', () => {

@@ -28,7 +28,7 @@ function refreshing(options: Partial<KeyRefreshOptions> = {}) {
     fetchKeys: async (signal) => {
       asked.push(signal);
       if (through.outcome instanceof Error) throw through.outcome;
-      return through.outcome;
+      return { keys: await through.outcome, unusable: new Map() };
     },
     timeoutMs: 5_000,
     maxAgeMs: MAX_AGE_MS,
@@ -151,10 +151,16 @@ describe('a fetch that fails', () => {
     expect(through.keys.isFailing).toBe(true);
   });
 
-  it('for a unexpected reason exposes no detail', async () => {
-    const through = refreshing({ fetchKeys: () => Promise.reject(new Error('a secret stands here')) });
+  it.each<[unknown, string]>([
+    [new Error('a secret stands here'), 'Error'],
+    [Object.assign(new TypeError('a secret'), { code: 'ERR_MODULE' }), 'TypeError (ERR_MODULE)'],
+    [Object.assign(new Error('x'), { name: 'a secret', code: 'a secret' }), 'a thrown object'],
+    ['a secret', 'a thrown string'],
+  ])('for an unexpected reason names its kind and code, and exposes no other detail', async (error, label) => {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a fetch of the app can reject with anything
+    const through = refreshing({ fetchKeys: () => Promise.reject(error) });
     await settle();
-    expect(through.keys.status().lastError).toBe('the key set could not be read');
+    expect(through.keys.status().lastError).toBe(`the key set could not be read: ${label}`);
   });
 
   it('leaves the good keys in use, and counts until one succeeds', async () => {

@@ -25,7 +25,8 @@ describe('KeySet', () => {
     const keys = new KeySet([ec, twin, rsa]);
     expect(keys.find({ keyId: 'a', algorithm: 'ES256' })).toBe(ec);
     expect(keys.find({ keyId: 'a', algorithm: 'RS256' })).toBe(twin);
-    expect(new KeySet([ec, key('a', 'ES256')]).find({ keyId: 'a', algorithm: 'ES256' })).toBeUndefined();
+    const ambiguous = new KeySet([ec, key('a', 'ES256')]);
+    expect(() => ambiguous.find({ keyId: 'a', algorithm: 'ES256' })).toThrow(new AuthError('unusable_key'));
   });
 
   it('takes the key for a token without kid where there is no choice, whatever its id', () => {

@@ -1,6 +1,6 @@
 import { AuthError } from '../../../src';
 import { settle } from '../../support/fake-time';
-import { A, B, header, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
+import { A, B, header, noFault, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
 import type { RemoteSource } from './remote-source';
 
 const STALE_MS = 3_600_000;
@@ -23,7 +23,7 @@ async function staleSource(): Promise<RemoteSource> {
 describe('a key that is at hand', () => {
   it('is found without a promise, and known by identity', async () => {
     const { keys } = await sourceWith(A);
-    expect(keys.find(header('a'))).toBe(A);
+    expect(keys.find(header('a'), noFault)).toBe(A);
     expect([keys.has(A), keys.has(B), keys.has({ ...A })]).toEqual([true, false, false]);
   });
 
@@ -50,7 +50,7 @@ describe('a key that is at hand', () => {
 
   it('serves immediately during the pause, and the issuer is not asked', async () => {
     const { keys, find, fetches, fail } = await staleSource();
-    void keys.find(header('a'));
+    void keys.find(header('a'), noFault);
     await fail();
     expect(await soFar(find('a'))).toBe('a');
     expect(fetches).toHaveLength(3);
@@ -108,10 +108,10 @@ describe('an unknown key id', () => {
     const refused = find('x');
     await respond(A);
     expect(await refused).toBe('unknown_key');
-    expect(() => keys.find(header('x'))).toThrow(new AuthError('unknown_key'));
+    expect(() => keys.find(header('x'), noFault)).toThrow(new AuthError('unknown_key'));
   });
 
-  it('that the issuer could not be asked about yet is an outage, told with the time until it can be', async () => {
+  it('that the issuer could not be asked about yet is one of too many, told with the time until it can be', async () => {
     const { keys, find, fetches, time, respond } = await sourceWith(A);
     for (const id of ['x', 'y']) {
       const refused = find(id);
@@ -119,12 +119,15 @@ describe('an unknown key id', () => {
       expect(await refused).toBe('unknown_key');
     }
     const retryAfter = async (): Promise<unknown> =>
-      Promise.resolve(keys.find(header('b'))).catch((error: AuthError) => [error.reason, error.retryAfterSeconds]);
-    expect(await retryAfter()).toEqual(['keys_unavailable', 5]);
+      Promise.resolve(keys.find(header('b'), noFault)).catch((error: AuthError) => [
+        error.reason,
+        error.retryAfterSeconds,
+      ]);
+    expect(await retryAfter()).toEqual(['too_many_unknown_keys', 5]);
     await time.advance(3_500);
-    expect(await retryAfter()).toEqual(['keys_unavailable', 2]);
+    expect(await retryAfter()).toEqual(['too_many_unknown_keys', 2]);
     await time.advance(1_499);
-    expect(await retryAfter()).toEqual(['keys_unavailable', 1]);
+    expect(await retryAfter()).toEqual(['too_many_unknown_keys', 1]);
     expect(fetches).toHaveLength(3);
     await time.advance(1);
     const found = find('b');
@@ -140,17 +143,17 @@ describe('an unknown key id', () => {
       await respond(B);
       expect(await refused).toBe('unknown_key');
     }
-    expect(await find('z')).toBe('keys_unavailable');
+    expect(await find('z')).toBe('too_many_unknown_keys');
     expect(await find('a')).toBe('unknown_key');
   });
 
   it('that is none at all is asked for and remembered as others are', async () => {
     const { keys, fetches, respond } = await sourceWith(A, B);
     const anonymous = { keyId: undefined, algorithm: 'ES256' } as const;
-    const refused = Promise.resolve(keys.find(anonymous)).catch((error: AuthError) => error.reason);
+    const refused = Promise.resolve(keys.find(anonymous, noFault)).catch((error: AuthError) => error.reason);
     await respond(A, B);
     expect(await refused).toBe('unknown_key');
-    expect(() => keys.find(anonymous)).toThrow(new AuthError('unknown_key'));
+    expect(() => keys.find(anonymous, noFault)).toThrow(new AuthError('unknown_key'));
     expect(fetches).toHaveLength(2);
   });
 });
@@ -164,7 +167,7 @@ describe('a key set that hangs', () => {
       const missingAtMs: number[] = [];
       for (let elapsedMs = 0; elapsedMs < 30_000; elapsedMs += 10) {
         await time.advance(10);
-        const found = await soFar(Promise.resolve(keys.find(header('a'))));
+        const found = await soFar(Promise.resolve(keys.find(header('a'), noFault)));
         if (found !== A || !keys.has(A)) missingAtMs.push(elapsedMs);
         // As fetch does when its signal aborts.
         if (fetches.at(-1)?.signal.aborted) await fail();
@@ -186,6 +189,6 @@ describe('a key set that hangs', () => {
     await fail();
     expect(await asked).toBe('keys_unavailable');
     time.step(1_000);
-    expect(await soFar(Promise.resolve(keys.find(header('a'))))).toBe(A);
+    expect(await soFar(Promise.resolve(keys.find(header('a'), noFault)))).toBe(A);
   });
 });

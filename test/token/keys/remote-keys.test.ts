@@ -1,5 +1,7 @@
-import type { AuthError } from '../../../src';
-import { A, B, header, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
+import { AuthError } from '../../../src';
+import { NoUsableKey } from '../../../src/token/keys/fetch-keys';
+import { A, B, header, noFault, REFRESH_MS, source, sourceWith, TTL_MS } from './remote-source';
+import type { RemoteSource } from './remote-source';
 
 describe('an unknown key id', () => {
   it('is not settled by a fetch that had begun before it came', async () => {
@@ -30,7 +32,7 @@ describe('an unknown key id', () => {
     await respond(A);
     expect(new Set(await Promise.all([...first, ...second]))).toEqual(new Set(['unknown_key']));
     expect(fetches).toHaveLength(3);
-    expect(await find('third')).toBe('keys_unavailable');
+    expect(await find('third')).toBe('too_many_unknown_keys');
     expect(fetches).toHaveLength(3);
   });
 
@@ -92,13 +94,118 @@ describe('an unknown key id', () => {
   });
 });
 
+describe('a token with an unknown key id that is refused whatever its key is', () => {
+  const expired = (): never => {
+    throw new AuthError('expired');
+  };
+
+  it('is refused for that, costs no fetch, and does not make the id known', async () => {
+    const { find, fetches, respond } = await sourceWith(A);
+    for (let index = 0; index < 100; index++) expect(await find('b', expired)).toBe('expired');
+    expect(fetches).toHaveLength(1);
+    const found = find('b');
+    await respond(A, B);
+    expect(await found).toBe('b');
+  });
+
+  it('is refused for that also while the id is remembered, while no fetch is allowed, and while the keys are old', async () => {
+    const { find, fetches, time, respond, fail } = await sourceWith(A);
+    for (const id of ['x', 'y']) {
+      const refused = find(id);
+      await respond(A);
+      expect(await refused).toBe('unknown_key');
+    }
+    expect([await find('x', expired), await find('z', expired)]).toEqual(['expired', 'expired']);
+    await time.advance(REFRESH_MS);
+    await fail();
+    time.step(TTL_MS - REFRESH_MS);
+    expect(await find('z', expired)).toBe('expired');
+    expect(fetches).toHaveLength(5);
+  });
+
+  it('is not looked at where the key is known', async () => {
+    const { find, time } = await sourceWith(A);
+    expect(await find('a', expired)).toBe('a');
+    time.step(TTL_MS);
+    const { find: findLater, respond } = source();
+    const found = findLater('a', expired);
+    await respond(A);
+    expect(await found).toBe('a');
+  });
+});
+
+describe('a key that must not be used', () => {
+  const WEAK = new Map([['weak', 'its exponent is weak']]);
+  const refusalOf = async ({ keys }: RemoteSource, id: string): Promise<unknown> => {
+    const refusal = await Promise.resolve()
+      .then(() => keys.find(header(id), noFault))
+      .catch((error: AuthError) => error);
+    return refusal instanceof AuthError ? [refusal.reason, refusal.privateDetail] : refusal.keyId;
+  };
+  const UNUSABLE = ['unusable_key', 'the key is not used: its exponent is weak'];
+
+  it('is refused as such, costs no fetch, and the others serve', async () => {
+    const through = source();
+    await through.respondWith([A], WEAK);
+    for (let index = 0; index < 100; index++) expect(await refusalOf(through, 'weak')).toEqual(UNUSABLE);
+    expect(await refusalOf(through, 'a')).toBe('a');
+    expect(through.fetches).toHaveLength(1);
+  });
+
+  it('is told from the usable one of the same id', async () => {
+    const through = source();
+    await through.respondWith([A], new Map([['a', 'its use is not sig']]));
+    expect(await refusalOf(through, 'a')).toBe('a');
+  });
+
+  it('is found by the fetch for an id that was unknown, and is no longer one once it is usable', async () => {
+    const through = await sourceWith(A);
+    const asked = refusalOf(through, 'weak');
+    await through.respondWith([A], WEAK);
+    expect(await asked).toEqual(UNUSABLE);
+    await through.time.advance(REFRESH_MS);
+    await through.respond(A, { ...B, keyId: 'weak' });
+    expect(await refusalOf(through, 'weak')).toBe('weak');
+  });
+
+  it('is told from an outage where the issuer publishes no other', async () => {
+    const through = source();
+    await through.fail(new NoUsableKey('https://login.test/jwks', WEAK));
+    expect(through.keys.status()).toMatchObject({ state: 'starting', keys: 0 });
+    expect(await refusalOf(through, 'weak')).toEqual(UNUSABLE);
+    const detail = 'https://login.test/jwks has no key that can verify access tokens';
+    expect(await refusalOf(through, 'other')).toEqual(['keys_unavailable', detail]);
+  });
+
+  it('replaces no good key where the issuer publishes no other', async () => {
+    const through = await sourceWith(A);
+    await through.time.advance(REFRESH_MS);
+    await through.fail(new NoUsableKey('https://login.test/jwks', WEAK));
+    expect(await refusalOf(through, 'a')).toBe('a');
+    expect(await refusalOf(through, 'weak')).toEqual(UNUSABLE);
+  });
+
+  it('is an outage once the key set that has it is too old to serve', async () => {
+    const through = source();
+    await through.respondWith([A], WEAK);
+    await through.time.advance(REFRESH_MS);
+    await through.fail();
+    through.time.step(TTL_MS - REFRESH_MS + 3_600_000 - 1);
+    expect(await refusalOf(through, 'weak')).toEqual(UNUSABLE);
+    through.time.step(1);
+    const late = refusalOf(through, 'weak');
+    await through.fail();
+    expect(await late).toEqual(['keys_unavailable', 'the key set could not be read']);
+  });
+});
+
 describe('the pause after a failure', () => {
   it('is never announced as longer than 30 s, also when the clock has stepped back', async () => {
     const { keys, time, fail } = await sourceWith(A);
     await time.advance(REFRESH_MS);
     await fail();
     time.step(-86_400_000);
-    const refusal = await Promise.resolve(keys.find(header('a'))).catch((error: AuthError) => error);
+    const refusal = await Promise.resolve(keys.find(header('a'), noFault)).catch((error: AuthError) => error);
     expect(refusal).toMatchObject({ reason: 'keys_unavailable', headers: { 'Retry-After': '30' } });
   });
 

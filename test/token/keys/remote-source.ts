@@ -2,6 +2,7 @@ import type { AuthError } from '../../../src';
 import type { UnverifiedHeader } from '../../../src/token/jws';
 import type { VerificationKey } from '../../../src/token/keys/jwk';
 import type { KeySource } from '../../../src/token/keys/key-set';
+import type { FetchedKeys } from '../../../src/token/keys/fetch-keys';
 import { remoteKeys } from '../../../src/token/keys/remote-keys';
 import type { RemoteKeysOptions } from '../../../src/token/keys/remote-keys';
 import { fakeTime, settle } from '../../support/fake-time';
@@ -18,9 +19,12 @@ const key = (keyId: string): VerificationKey => ({ keyId, algorithms: ['ES256'],
 export const [A, B] = [key('a'), key('b')];
 export const header = (keyId: string): UnverifiedHeader => ({ keyId, algorithm: 'ES256' });
 
+/** Nothing is wrong with the token but its key. */
+export const noFault = (): void => undefined;
+
 interface Fetching {
   readonly signal: AbortSignal;
-  readonly resolve: (keys: readonly VerificationKey[]) => void;
+  readonly resolve: (fetched: FetchedKeys) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -32,9 +36,11 @@ export interface RemoteSource {
   readonly fetches: readonly Fetching[];
   /** Settles the latest fetch. */
   readonly respond: (...published: readonly VerificationKey[]) => Promise<void>;
-  readonly fail: () => Promise<void>;
+  /** The same with a set that has unusable keys too. */
+  readonly respondWith: (keys: readonly VerificationKey[], unusable: FetchedKeys['unusable']) => Promise<void>;
+  readonly fail: (error?: Error) => Promise<void>;
   /** What becomes of a search: the key id that was found, or the reason of the refusal. */
-  readonly find: (keyId: string) => Promise<string | undefined>;
+  readonly find: (keyId: string, checkToken?: () => void) => Promise<string | undefined>;
 }
 
 export function source(options: Partial<RemoteKeysOptions> = {}): RemoteSource {
@@ -53,24 +59,27 @@ export function source(options: Partial<RemoteKeysOptions> = {}): RemoteSource {
     logger: log,
     ...options,
   });
+
+  async function respondWith(published: readonly VerificationKey[], unusable: FetchedKeys['unusable'] = new Map()) {
+    await settle();
+    fetches.at(-1)?.resolve({ keys: published, unusable });
+    await settle();
+  }
   return {
     keys,
     time,
     log,
     fetches,
-    async respond(...published) {
+    respond: (...published) => respondWith(published),
+    respondWith,
+    async fail(error = new Error('down')) {
       await settle();
-      fetches.at(-1)?.resolve(published);
-      await settle();
-    },
-    async fail() {
-      await settle();
-      fetches.at(-1)?.reject(new Error('down'));
+      fetches.at(-1)?.reject(error);
       await settle();
     },
-    async find(keyId) {
+    async find(keyId, checkToken = noFault) {
       try {
-        return (await keys.find(header(keyId))).keyId;
+        return (await keys.find(header(keyId), checkToken)).keyId;
       } catch (error) {
         return (error as AuthError).reason;
       }

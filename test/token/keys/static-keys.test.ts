@@ -4,6 +4,9 @@ import { staticKeys } from '../../../src/token/keys/key-set';
 import type { Jwks } from '../../../src/token/keys/key-set';
 import { jwks, newKey, testKey } from '../../support/keys';
 
+/** Nothing is wrong with the token but its key. */
+const noFault = (): void => undefined;
+
 describe('staticKeys', () => {
   const key = testKey();
 
@@ -12,7 +15,7 @@ describe('staticKeys', () => {
     ['the keys of a key set alone', [key.jwk]],
   ])('takes %s', (_what, given) => {
     const source = staticKeys(given);
-    const found = source.find({ algorithm: 'ES256', keyId: key.kid });
+    const found = source.find({ algorithm: 'ES256', keyId: key.kid }, noFault);
     expect(found).toMatchObject({ keyId: key.kid, algorithms: ['ES256'] });
     expect(source.status()).toEqual({ state: 'fresh', keys: 1 });
     expect(source.ready()).toBeInstanceOf(Promise);
@@ -57,12 +60,29 @@ describe('staticKeys', () => {
     const [first, second] = [newKey('ES256', 'first'), newKey('ES256', 'second')];
     const given = { keys: [first.jwk] };
     const source = staticKeys(given);
-    const found = source.find({ algorithm: 'ES256', keyId: 'first' }) as VerificationKey;
+    const found = source.find({ algorithm: 'ES256', keyId: 'first' }, noFault) as VerificationKey;
     expect(source.has(found)).toBe(true);
     given.keys = [second.jwk];
     expect(source.has(found)).toBe(false);
-    expect(source.find({ algorithm: 'ES256', keyId: 'second' })).toMatchObject({ keyId: 'second' });
-    expect(() => source.find({ algorithm: 'ES256', keyId: 'first' })).toThrow(new AuthError('unknown_key'));
+    expect(source.find({ algorithm: 'ES256', keyId: 'second' }, noFault)).toMatchObject({ keyId: 'second' });
+    expect(() => source.find({ algorithm: 'ES256', keyId: 'first' }, noFault)).toThrow(new AuthError('unknown_key'));
+  });
+
+  it('checks the token before it refuses an unknown key, and only then', () => {
+    const source = staticKeys(jwks(key));
+    const expired = (): never => {
+      throw new AuthError('expired');
+    };
+    expect(() => source.find({ algorithm: 'ES256', keyId: 'other' }, expired)).toThrow(new AuthError('expired'));
+    expect(source.find({ algorithm: 'ES256', keyId: key.kid }, expired)).toMatchObject({ keyId: key.kid });
+  });
+
+  it('uses none of several keys that have one kid and one algorithm', () => {
+    const source = staticKeys(jwks(key, newKey('ES256', key.kid)));
+    const find = (): unknown => source.find({ algorithm: 'ES256', keyId: key.kid }, noFault);
+    expect(find).toThrow(
+      new AuthError('unusable_key', { privateDetail: 'the key set has several keys with its kid for ES256' }),
+    );
   });
 
   it('refuses a list that is put there and cannot be used, every time', () => {
@@ -70,7 +90,7 @@ describe('staticKeys', () => {
     const source = staticKeys(given);
     given.keys = [];
     for (let call = 0; call < 2; call++) {
-      expect(() => source.find({ algorithm: 'ES256', keyId: key.kid })).toThrow(TypeError);
+      expect(() => source.find({ algorithm: 'ES256', keyId: key.kid }, noFault)).toThrow(TypeError);
     }
   });
 });

@@ -15,7 +15,7 @@ const from = (remoteAddress: string | undefined, headers: PossessionRequest['hea
 
 describe('a forwarded certificate', () => {
   const read = certificateReader(
-    readMtls({ header: 'Client-Cert', trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'] }),
+    readMtls('authenticate', { header: 'Client-Cert', trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'] }),
   );
 
   it.each(['10.1.2.3', '192.0.2.1', '::ffff:10.1.2.3', '::FFFF:192.0.2.1', '::ffff:a01:203', 'fd12::1'])(
@@ -49,8 +49,78 @@ describe('a forwarded certificate', () => {
   });
 });
 
+describe('how proxies write a certificate', () => {
+  const OTHER_DER = new X509Certificate(certificates['till-2'].certificate).raw;
+  const [PEM, OTHER_PEM] = [certificates['till-1'].certificate, certificates['till-2'].certificate];
+  const [BASE64, OTHER_BASE64] = [DER.toString('base64'), OTHER_DER.toString('base64')];
+  const HASH = createHash('sha256').update(DER).digest('hex');
+  const OTHER_HASH = createHash('sha256').update(OTHER_DER).digest('hex');
+  const SUBJECT = 'Subject="/C=US/O=\\"A, B\\"; Hash=x/CN=till"';
+  const [ALB, ALB_LEAF, TRAEFIK, ENVOY] = [
+    'X-Amzn-Mtls-Clientcert',
+    'X-Amzn-Mtls-Clientcert-Leaf',
+    'X-Forwarded-Tls-Client-Cert',
+    'X-Forwarded-Client-Cert',
+  ];
+  const readFrom = (header: string, value: string): string | undefined =>
+    certificateReader(readMtls('authenticate', { header, trustedProxies: ['10.0.0.0/8'] }))(
+      from('10.1.2.3', { [header.toLowerCase()]: value }),
+    );
+
+  it.each<[string, string, string]>([
+    ['Apache, line breaks as blanks', 'SSL_CLIENT_CERT', `${PEM.trim().replaceAll('\n', ' ')} `],
+    ['nginx before 1.13.5, unfolded by another proxy', 'X-Client-Certificate', PEM.trim().replaceAll('\n', '\t')],
+    ['ALB, leaf', ALB_LEAF, encodeURI(PEM)],
+    ['ALB, chain', ALB, encodeURI(PEM + OTHER_PEM)],
+    ['ALB, chain of one', ALB, encodeURI(PEM)],
+    ['Traefik', TRAEFIK, BASE64],
+    ['Traefik, chain', TRAEFIK, `${BASE64},${OTHER_BASE64}`],
+    ['Traefik 2, chain', TRAEFIK, `${encodeURIComponent(BASE64)},${encodeURIComponent(OTHER_BASE64)}`],
+    ['Envoy, hash alone', ENVOY, `Hash=${HASH}`],
+    ['Envoy, as it is by default', ENVOY, `By=spiffe://a/b;Hash=${HASH};${SUBJECT};URI=spiffe://a/till;DNS=a;DNS=b`],
+    ['Envoy, names in another case', ENVOY, `by=;hash=${HASH.toUpperCase()}`],
+    ['Envoy, certificate in quotes', ENVOY, `Hash=${HASH};Cert="${encodeURIComponent(PEM)}";${SUBJECT}`],
+    ['Envoy, certificate alone', ENVOY, `Cert=${encodeURIComponent(PEM)}`],
+    ['Envoy, with the chain', ENVOY, `Hash=${HASH};Chain="${encodeURIComponent(PEM + OTHER_PEM)}"`],
+  ])('%s', (_proxy, header, value) => {
+    expect(readFrom(header, value)).toBe(THUMBPRINT);
+  });
+
+  it.each<[string, string, string]>([
+    ['a chain where there is none', ALB_LEAF, encodeURI(PEM + OTHER_PEM)],
+    ['a list where there is none', 'X-Client-Certificate', `${BASE64},${OTHER_BASE64}`],
+    ['two chains in two headers', TRAEFIK, `${BASE64}, ${OTHER_BASE64}`],
+    ['two chains in two headers, in PEM', ALB, `${encodeURI(PEM)}, ${encodeURI(OTHER_PEM)}`],
+    ['a chain that ends early', ALB, encodeURI(PEM + OTHER_PEM.slice(0, 100))],
+    ['a chain with something else in it', ALB, encodeURI(`${PEM}x${OTHER_PEM}`)],
+    ['a chain with an empty member', TRAEFIK, `${BASE64},`],
+    ['a chain that begins with an empty member', TRAEFIK, `,${BASE64}`],
+    ['Apache without a certificate', 'SSL_CLIENT_CERT', '(null)'],
+    ['a byte sequence that does not end', 'Client-Cert', `:${BASE64}`],
+    ['a colon', 'Client-Cert', ':'],
+    ['the elements of two Envoys', ENVOY, `Hash=${OTHER_HASH},Hash=${HASH}`],
+    ['the same, with certificates', ENVOY, `Cert="${encodeURIComponent(OTHER_PEM)}",Hash=${HASH}`],
+    ['a name that looks like a hash', ENVOY, `Hash=${OTHER_HASH};URI=x;Hash=${HASH}`],
+    ['a name that looks like a hash, in another case', ENVOY, `Hash=${OTHER_HASH};URI=x;hash=${HASH}`],
+    ['a hash and another certificate', ENVOY, `Hash=${HASH};Cert="${encodeURIComponent(OTHER_PEM)}"`],
+    ['two certificates for Envoy', ENVOY, `Cert="${encodeURIComponent(PEM + OTHER_PEM)}"`],
+    ['a hash of other length', ENVOY, `Hash=${HASH}00`],
+    ['an empty hash', ENVOY, 'Hash='],
+    ['a broken hash next to the certificate', ENVOY, `Hash=x;Cert="${encodeURIComponent(PEM)}"`],
+    ['quotes that do not end', ENVOY, `Hash=${HASH};Subject="/CN=a`],
+    ['quotes that end early', ENVOY, `Hash=${HASH};Subject="a"b"`],
+    ['no pairs', ENVOY, BASE64],
+    ['no certificate in the pairs', ENVOY, `By=a;${SUBJECT}`],
+    ['something before the pairs', ENVOY, `"x";Hash=${HASH}`],
+    ['a hash inside a subject', ENVOY, `Subject="Hash=${HASH};"`],
+    ['nothing', ENVOY, ''],
+  ])('none is read from %s', (_what, header, value) => {
+    expect(readFrom(header, value)).toBeUndefined();
+  });
+});
+
 describe('the certificate of the connection', () => {
-  const read = certificateReader(readMtls({}));
+  const read = certificateReader(readMtls('authenticate', {}));
 
   it.each<[string, PossessionRequest]>([
     ['no connection', { headers: FORWARDED }],
