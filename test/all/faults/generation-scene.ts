@@ -102,3 +102,45 @@ export async function untilCurrent(
     verdict(process, id, generation - 1) === 'superseded' && verdict(process, id, generation) === 'accepted';
   await eventually('every change is in force', () => [...record].every(isCurrent), patienceMs);
 }
+
+/** A verdict that differs from the one before it. */
+export interface Turn {
+  readonly verdict: string;
+  readonly atMs: number;
+}
+
+/** Presents a token to a process every few ms from now on, until `stop()` returns how the verdicts went. */
+export function presentToken(
+  process: GenerationVerifier,
+  clientId: string,
+  generation: number,
+): { readonly turns: readonly Turn[]; stop(): readonly string[] } {
+  const turns: Turn[] = [];
+  const present = (): void => {
+    const said = verdict(process, clientId, generation);
+    if (said !== turns.at(-1)?.verdict) turns.push({ verdict: said, atMs: Date.now() });
+  };
+  present();
+  const timer = setInterval(present, 2).unref();
+  return {
+    turns,
+    stop() {
+      clearInterval(timer);
+      present();
+      return turns.map((turn) => turn.verdict);
+    },
+  };
+}
+
+/** Changes a client credential again and again, each client once, until `stop()`. */
+export function keepChanging(server: AuthorizationServer, perSecond: number): { stop(): Promise<void> } {
+  let count = 0;
+  const changes: Promise<boolean>[] = [];
+  const timer = setInterval(() => changes.push(server.change(`client-${++count}`)), 1_000 / perSecond);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all(changes);
+    },
+  };
+}
