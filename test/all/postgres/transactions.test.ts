@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import type { Pool } from 'pg';
 import type { Change, LogReader } from '../../../src/generation/log';
+import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';
 import type { PostgresServer } from '../support/postgres-server';
 import { markOf, openSource, quietPool, readAll, readToEnd } from './fixtures';
@@ -90,24 +93,30 @@ describe('a plain INSERT', () => {
 
   it('by a trigger of the table of credentials is a part of the change itself', async () => {
     await admin.query(`
-      CREATE TABLE clients (id text PRIMARY KEY, description text, generation bigint NOT NULL);
-      CREATE FUNCTION client_changed() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN
-        INSERT INTO tillgate_generations (client_id, generation) VALUES (NEW.id, NEW.generation);
-        RETURN NULL;
-      END $$;
-      CREATE TRIGGER client_changed AFTER UPDATE ON clients FOR EACH ROW
-        WHEN (OLD.generation < NEW.generation) EXECUTE FUNCTION client_changed();
-      INSERT INTO clients VALUES ('pos', 'a till', ${NOW - 1}), ('kiosk', 'a kiosk', ${NOW - 1})`);
-    const change = `UPDATE clients SET description = 'no till', generation = ${NOW} WHERE id = 'pos'`;
-    await admin.query(`BEGIN; ${change}; ROLLBACK`);
-    await admin.query(`
-      UPDATE clients SET description = 'another kiosk', generation = ${NOW} WHERE id = 'kiosk';
-      UPDATE clients SET description = 'the same' WHERE id = 'pos';`);
-    expect((await readToEnd(reader)).changes).toEqual([['kiosk', NOW]]);
+      CREATE TABLE clients (id text PRIMARY KEY, description text, scopes text[], secret_hash text);
+      INSERT INTO clients VALUES ('pos', 'a till'), ('kiosk', 'a kiosk')`);
+    await admin.query(documentedTrigger());
+    await admin.query("BEGIN; UPDATE clients SET description = 'no till' WHERE id = 'pos'; ROLLBACK");
+    await admin.query("UPDATE clients SET description = 'a kiosk' WHERE id = 'kiosk'");
+    expect(await readIds()).toEqual([]);
+    const client = await connect();
+    await client.query('BEGIN');
+    await client.query("UPDATE clients SET description = 'another kiosk' WHERE id = 'kiosk'");
+    const beforeMs = Date.now();
+    await client.query('COMMIT');
+    const { changes } = await readToEnd(reader);
+    expect(changes.map(([clientId]) => clientId)).toEqual(['kiosk']);
+    // Tokens that were issued before the commit carry an earlier time.
+    expect(changes[0]?.[1]).toBeGreaterThanOrEqual(beforeMs);
     await admin.query('DROP TABLE clients; DROP FUNCTION client_changed');
   });
 });
+
+/** The SQL of docs/generations.md. */
+function documentedTrigger(): string {
+  const page = readFileSync(join(__dirname, '../../../docs/generations.md'), 'utf8');
+  return /```sql\n(CREATE FUNCTION client_changed[^`]*)```/.exec(page)?.[1] ?? 'the page has no trigger';
+}
 
 describe('a transaction that stays open', () => {
   it('after its INSERT holds nobody up, and its change arrives with its commit', async () => {
@@ -137,6 +146,23 @@ describe('a transaction that stays open', () => {
       expect(await readIds()).toEqual(['late']);
     },
   );
+
+  it('after it has taken its position holds others up, so that none is read before it', async () => {
+    const open = await appendWithoutCommit('first');
+    await open.query('SET CONSTRAINTS ALL IMMEDIATE');
+    const mark = markOf(1);
+    const appended = Promise.all([
+      opened.source.append([['second', NOW]], { expected: undefined, mark }),
+      admin.query(INSERT, ['third', NOW]),
+    ]);
+    const waiting = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+    await eventually('both wait', async () => (await admin.query(waiting)).rows.length === 2);
+    expect(await readIds()).toEqual([]);
+    await open.query('COMMIT');
+    await appended;
+    const ids = await readIds();
+    expect([ids[0], ids.slice(1).sort()]).toEqual(['first', ['second', 'third']]);
+  });
 
   it('makes no read larger', async () => {
     const bytesOf = async (read: () => Promise<unknown>): Promise<number> => {
