@@ -78,7 +78,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
       await rotateKeys(store, settings);
     },
     async close() {
-      await generations.close();
+      generations.close();
       await store.close();
     },
   };

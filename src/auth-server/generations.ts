@@ -17,7 +17,7 @@ export interface Generations {
   readonly handler: LogHandler;
   /** Takes a change that is on disk. Resolves with whether the generation source has it; without one, it is published. */
   publish(change: Change): Promise<boolean>;
-  close(): Promise<void>;
+  close(): void;
 }
 
 /** Rows that are looked at in one go: about 5 ms of work. */
@@ -63,14 +63,16 @@ export async function openGenerations(settings: AuthServerSettings, store: Store
   if (generationSource) {
     publisher = startPublisher({ source: generationSource, changes, maxTokenAgeMs, clock, schedule, logger });
   }
+  const handler = logHandler({ log, schedule, clock });
   return {
     source: log,
-    handler: logHandler({ log, schedule, clock }),
+    handler,
     publish,
-    async close() {
+    close() {
       for (const timer of timers) timer.cancel();
       publisher?.close();
-      await log.close();
+      // Not the log: a gate of this process may still serve its last requests.
+      handler.close();
     },
   };
 }

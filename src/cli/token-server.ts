@@ -23,8 +23,8 @@ export interface Client {
 
 /** Where a change is. */
 export interface Published {
-  /** Whether the generation source of the token server has it. */
-  readonly published: boolean;
+  /** Whether the generation source of the token server has it; `undefined`: it does not say. */
+  readonly published?: boolean;
 }
 
 /** A client credential after a change. */

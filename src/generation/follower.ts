@@ -146,7 +146,9 @@ export class Follower {
   /** How long the next read may wait for something to follow. */
   #pauseMs(): number {
     const { pollMs, maxStalenessMs, random, clock } = this.#options;
-    if (this.#readMs === undefined || this.#failuresInRow > 0) return 0;
+    const ageMs = this.ageMs ?? -1;
+    // Too old where the clock was set, or the process suspended, while the last read waited.
+    if (ageMs < 0 || ageMs > maxStalenessMs || this.#failuresInRow > 0) return 0;
     // Jitter of a tenth, so that a fleet does not poll in step.
     const pauseMs = Math.min(pollMs, maxStalenessMs / 2) * (1 - random() / 10);
     return Math.floor(this.#isWaiting(clock()) ? Math.min(MARK_POLL_MS, pauseMs) : pauseMs);

@@ -26,6 +26,7 @@ describe('POST /clients', () => {
       created_at: isoNow(),
       updated_at: isoNow(),
       secrets: [{ id: expect.any(String), created_at: isoNow() }],
+      published: true,
       client_secret: expect.stringMatching(/^[\w-]{43}$/),
     });
     expect(response.headers['location']).toBe('/clients/pos-17');

@@ -20,7 +20,7 @@ async function expectNothingStored(): Promise<void> {
 }
 
 const ID =
-  'client_id must be a string of 1 to 128 printable ASCII characters, without blanks at its ends, and not "." or ".."; ';
+  'client_id must be a string of 1 to 128 printable ASCII characters, without blanks at its ends, and not ".", ".." or "*"; ';
 const SCOPE =
   'scope must be a string of one or more scopes, separated by single spaces, such as "orders:read orders:write"; ';
 

@@ -44,7 +44,7 @@ describe('createAuthServer() refuses wrong options before it touches the disk', 
     ],
     [
       { generationSource: { read() {} } },
-      'option "generationSource" must be a source with publish(), such as memoryGenerations(), got an object',
+      'option "generationSource" must be a source with append(), such as redisGenerations(), got an object',
     ],
     [{ adminToken: '7' }, 'option "adminToken" must be 16 or more characters of printable ASCII without blanks'],
     [

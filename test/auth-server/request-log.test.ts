@@ -66,8 +66,8 @@ describe('the log of the token server', () => {
   it('leaves out what resource servers read again and again, unless it fails', async () => {
     const server = await startServer({ adminToken: 'admin-admin-admin' });
     await server.get('/.well-known/openid-configuration/jwks');
-    await server.get('/generations?since=0').set('Authorization', 'Bearer admin-admin-admin');
-    await server.get('/generations?since=0');
+    await server.get('/generations?after=0').set('Authorization', 'Bearer admin-admin-admin');
+    await server.get('/generations?after=0');
 
     expect(logged(server)).toEqual([
       { level: 'info', method: 'GET', path: '/generations', status: 401, error: 'missing_token' },

@@ -26,6 +26,7 @@ function tokenServer({ method, url, body }: SentRequest): Response | undefined {
       return body.includes(TILL.description) ? json(200, TILL) : json(200, { ...TILL, token: TOKEN });
     case 'POST /clients/till-2/secrets':
       return json(201, { client_id: 'till-2', client_secret: 'second-secret', generation: 1_790_000_000_001 });
+    case 'POST /clients/*/revoke':
     case 'POST /clients/till-2/revoke':
       return json(200, TILL);
     case 'DELETE /clients/till-2':
@@ -142,6 +143,39 @@ describe('clients', () => {
     const { stdout } = await scene().run('revoke', 'till-2');
 
     expect(stdout).toBe('revoked: every token of till-2 issued so far is discarded\n');
+  });
+
+  it.each([
+    ['clients add', ['clients', 'add', 'till-2', '--scope', 'a']],
+    ['clients describe', ['clients', 'describe', 'till-2', 'Till at the door']],
+    ['clients rotate', ['clients', 'rotate', 'till-2']],
+    ['revoke', ['revoke', 'till-2']],
+    ['revoke --all', ['revoke', '--all']],
+  ])('%s: a change that is not published yet has a warning', async (_what, argv) => {
+    const unpublished = cliScene({
+      respond: ({ method }) =>
+        json(method === 'POST' ? 201 : 200, { ...TILL, client_secret: 'secret', token: TOKEN, published: false }),
+    });
+    scenes.push(unpublished);
+    const { exitCode, stdout } = await unpublished.run(...argv);
+    expect(exitCode).toBe(0);
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe(
+      'warning: not published yet: APIs that read the generation source accept earlier tokens until it has the change',
+    );
+    expect(JSON.parse((await unpublished.run(...argv, '--json')).stdout)).toMatchObject({ published: false });
+  });
+
+  it('are all revoked together', async () => {
+    const { run, sent } = scene();
+    const { exitCode, stdout } = await run('revoke', '--all');
+    expect([exitCode, stdout]).toEqual([0, 'revoked: every token of all clients issued so far is discarded\n']);
+    expect(sent.map(({ method, url }) => `${method} ${new URL(url).pathname}`)).toEqual(['POST /clients/*/revoke']);
+  });
+
+  it.each([[['revoke']], [['revoke', 'till-2', '--all']]])('%j is not a command', async (argv) => {
+    const { run, sent } = scene();
+    expect(await run(...argv)).toEqual({ exitCode: 2, stdout: '', stderr: 'tillgate: give a client, or --all\n' });
+    expect(sent).toEqual([]);
   });
 
   it('are managed with the admin token when there is one', async () => {

@@ -6,7 +6,7 @@ import rsaKeys from '../support/rsa-keys.json';
 
 const [jwk] = rsaKeys;
 const signing = { kid: 'throw-away', alg: 'RS256', jwk: jwk!, publishedUntilMs: Number.MAX_SAFE_INTEGER } as const;
-const STATE = serializeState({ revision: 1, clients: new Map(), keys: { signing, retired: [] } });
+const STATE = serializeState({ clients: new Map(), keys: { signing, retired: [] } });
 
 /** A new data directory whose token server has a key, because generating one takes up to a second, and no clients. */
 export function newDataDir(): string {

@@ -1,8 +1,9 @@
 import { cliScene, json } from './harness';
 import type { CliScene } from './harness';
 
-const FLOORS = [
+const CHANGES = [
   { client_id: 'till-2', generation: 1_790_000_000_000 },
+  { client_id: 'kiosk', generation: 1_790_000_000_004 },
   { client_id: 'kiosk', generation: 1_790_000_000_005 },
 ];
 const scenes: CliScene[] = [];
@@ -10,8 +11,12 @@ const scenes: CliScene[] = [];
 function scene(env: Record<string, string> = {}): CliScene {
   const made = cliScene({
     env,
-    respond: ({ url }) =>
-      new URL(url).pathname === '/generations' ? json(200, { now: 1_790_000_000_009, floors: FLOORS }) : undefined,
+    respond({ url }) {
+      const { pathname, searchParams } = new URL(url);
+      if (pathname !== '/generations') return undefined;
+      const at = Number(searchParams.get('after') ?? 0);
+      return json(200, { position: String(at + 2), end: at > 0, changes: CHANGES.slice(at, at + 2) });
+    },
   });
   scenes.push(made);
   return made;
@@ -26,17 +31,20 @@ describe('generations list', () => {
     expect(stdout.split('\n')).toEqual(['CLIENT  GENERATION', 'kiosk   1790000000005', 'till-2  1790000000000', '']);
   });
 
-  it('prints one JSON document, with the floors since the given time', async () => {
+  it('prints one JSON document, of the whole log', async () => {
     const through = scene({ TILLGATE_GENERATIONS: 'http://127.0.0.1:4000/generations' });
-    const { stdout } = await through.run('generations', 'list', '--since', '1789999999999', '--json');
-    expect(JSON.parse(stdout)).toEqual({ now: 1_790_000_000_009, floors: [FLOORS[1], FLOORS[0]] });
-    expect(through.sent.map(({ url }) => url)).toEqual(['http://127.0.0.1:4000/generations?since=1789999999999']);
+    const { stdout } = await through.run('generations', 'list', '--json');
+    expect(JSON.parse(stdout)).toEqual({ floors: [CHANGES[2], CHANGES[0]] });
+    expect(through.sent.map(({ url }) => url)).toEqual([
+      'http://127.0.0.1:4000/generations',
+      'http://127.0.0.1:4000/generations?after=2',
+    ]);
   });
 
   it('reads the embedded token server where no source is named', async () => {
     const through = scene();
     expect((await through.run('generations', 'list')).exitCode).toBe(0);
-    expect(through.sent.map(({ url }) => new URL(url).host)).toEqual(['127.0.0.1:4000']);
+    expect(new Set(through.sent.map(({ url }) => new URL(url).host))).toEqual(new Set(['127.0.0.1:4000']));
   });
 
   it('sends the admin token to the token server of the settings, and to no other server', async () => {
@@ -46,6 +54,8 @@ describe('generations list', () => {
     const shown = through.sent.map(({ url, headers }) => [new URL(url).port, headers.get('authorization')]);
     expect(shown).toEqual([
       ['4000', 'Bearer geheim-geheim-geheim'],
+      ['4000', 'Bearer geheim-geheim-geheim'],
+      ['4999', null],
       ['4999', null],
     ]);
   });
@@ -129,8 +139,8 @@ describe('generations publish', () => {
     expect(through.sent).toEqual([]);
   });
 
-  it('is what revoke does when a source is named', async () => {
-    const outcome = await scene().run('revoke', 'till-2', '--generations', 'http://127.0.0.1:4000');
+  it.each(['till-2', '--all'])('is what revoke %s does when a source is named', async (whom) => {
+    const outcome = await scene().run('revoke', whom, '--generations', 'http://127.0.0.1:4000');
     expect(outcome.exitCode).toBe(2);
     expect(outcome.stderr).toContain('this source can only be read');
   });

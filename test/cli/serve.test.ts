@@ -15,7 +15,12 @@ function authorizationServer({ url, headers }: SentRequest): Response {
       return json(200, keys);
     case '/generations':
       return headers.get('authorization') === 'Bearer geheim-geheim-geheim'
-        ? json(200, { now: Date.now(), floors: [{ client_id: 'pos-18', generation: Date.now() + 5 }] })
+        ? json(200, {
+            position: 'p',
+            end: true,
+            mark: { epoch: 'e', unit: 1, complete_ms: Date.now(), kept_ms: 90_000_000 },
+            changes: [{ client_id: 'pos-18', generation: Date.now() + 5 }],
+          })
         : json(401, {});
     default:
       return json(404, {});

@@ -6,6 +6,7 @@ import type { RunningTokenServer } from '../../src/cli/start-token-server';
 import { readSettings } from '../../src/settings/settings';
 import type { Settings } from '../../src/settings/settings';
 import { memoryGenerations } from '../../src/generation';
+import { settle } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
 import { newDataDir } from './data-dir';
 
@@ -23,16 +24,17 @@ async function settingsWith(generations: string): Promise<Settings> {
 }
 
 describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () => {
-  const opened: (string | number | undefined)[] = [];
+  const opened: string[] = [];
   let closed = 0;
 
-  /** A stand-in for a remote store: its contents outlive the token server. */
+  /** A stand-in for a remote log: its contents outlive the token server. */
   let store = memoryGenerations();
+  const held = () => store.read(undefined).changes;
   const start = async (logger = recordingLogger()): Promise<RunningTokenServer> =>
     startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, {
       scopes: undefined,
-      openSource(url, dependencies) {
-        opened.push(url, dependencies?.maxTokenAgeMs);
+      openSource(url) {
+        opened.push(url);
         return { ...store, close: () => Promise.resolve(void closed++) };
       },
     });
@@ -40,18 +42,18 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
   it('publishes every change to it, and passes it to the API', async () => {
     const tokens = await start();
     const { generation } = await tokens.auth.register(TILL);
-    const { floors } = await tokens.generations.read(0);
-    expect([...floors]).toEqual([['till', generation]]);
+    const { changes } = await tokens.generations.reader().next(0);
+    expect([changes, held()]).toEqual([[['till', generation]], [['till', generation]]]);
     await tokens.close();
-    expect([opened, closed]).toEqual([['redis://till:geheim@store.test:6379', 86_400_000], 1]);
+    expect([opened, closed]).toEqual([['redis://till:geheim@store.test:6379'], 1]);
   });
 
   it('publishes at the start what is missing there', async () => {
     store = memoryGenerations();
     const tokens = await start();
-    const held = tokens.auth.list().map(({ client_id, generation }) => [client_id, generation]);
-    expect([...(await store.read(0)).floors]).toEqual(held);
-    expect(held).toHaveLength(1);
+    const stored = tokens.auth.list().map(({ client_id, generation }) => [client_id, generation]);
+    while (held().length === 0) await settle();
+    expect(held()).toEqual(stored);
     await tokens.close();
   });
 

@@ -8,7 +8,7 @@ import type { Layer } from '../../src/openapi/express-layer';
 import { contractCases, createTestIssuer, startTestIssuer } from '../../src/testing';
 import { failuresOf } from './failures-of';
 import { GUARD_BUGS } from './contract-mutants';
-import { homemadeGate, homemadeGuard } from './homemade-gate';
+import { floorOf, gateOf, homemadeGate, homemadeGuard } from './homemade-gate';
 import { sendOrder, assemble, SAMPLE_DOCUMENT, sampleParts, silent, tillgate } from './sample-app';
 import type { SampleParts } from './sample-app';
 
@@ -106,16 +106,12 @@ describe('contractCases() of an app', () => {
 describe('an API that learns late of a change', () => {
   /** Only every second request sees the floor of its client. */
   function lateApp() {
-    const { floorOf } = issuer.options.generationSource as unknown as { floorOf(this: void, clientId: string): number };
     const asked = new Map<string, number>();
-    const generationSource = {
-      floorOf(clientId: string) {
-        asked.set(clientId, (asked.get(clientId) ?? 0) + 1);
-        return asked.get(clientId)! % 2 === 1 ? 0 : floorOf(clientId);
-      },
-    };
-    const late = { ...issuer, options: { ...issuer.options, generationSource } } as unknown as typeof issuer;
-    return assemble(sampleParts({ gate: homemadeGate(late), guard: homemadeGuard }));
+    function readFloor(clientId: string): number {
+      asked.set(clientId, (asked.get(clientId) ?? 0) + 1);
+      return asked.get(clientId)! % 2 === 1 ? 0 : floorOf(issuer, clientId);
+    }
+    return assemble(sampleParts({ gate: gateOf(issuer, readFloor), guard: homemadeGuard }));
   }
 
   it('passes within propagationMs', async () => {

@@ -4,6 +4,7 @@ import type { RequestHandler } from 'express';
 import { AuthError } from '../../src';
 import type { Auth, Reason } from '../../src';
 import type { ScopeRequirement } from '../../src/express/scope-requirement';
+import type { MemoryLog } from '../../src/generation';
 import type { TestIssuer } from '../../src/testing';
 
 /** A check that a gate can forget. */
@@ -24,7 +25,11 @@ type Json = Readonly<Record<string, unknown>>;
 /** The options of the issuer that a homemade gate reads. */
 interface Source {
   readonly keys: { readonly keys: readonly (JsonWebKey & { readonly kid?: string })[] };
-  readonly generationSource: { floorOf(clientId: string): number | undefined };
+}
+
+/** The lowest generation of a client that counts, as the log of its issuer is now. */
+export function floorOf({ options }: TestIssuer, clientId: string): number {
+  return new Map((options.generationSource as MemoryLog).read(undefined).changes).get(clientId) ?? 0;
 }
 
 /**
@@ -32,7 +37,16 @@ interface Source {
  * instead of the reason.
  */
 export function homemadeGate(issuer: TestIssuer, ...forgotten: readonly Check[]): RequestHandler {
-  const { keys, generationSource: floors } = issuer.options as unknown as Source;
+  return gateOf(issuer, (clientId) => floorOf(issuer, clientId), forgotten);
+}
+
+/** A homemade gate that gets its floors elsewhere. */
+export function gateOf(
+  issuer: TestIssuer,
+  readFloor: (clientId: string) => number,
+  forgotten: readonly Check[] = [],
+): RequestHandler {
+  const { keys } = issuer.options as unknown as Source;
   const forgets = (check: Check): boolean => forgotten.includes(check);
 
   function readBearer(headers: readonly string[], query: unknown): string {
@@ -59,7 +73,7 @@ export function homemadeGate(issuer: TestIssuer, ...forgotten: readonly Check[])
       ['issuer', 'wrong_issuer', claims['iss'] === issuer.issuer],
       ['audience', 'wrong_audience', claims['aud'] === issuer.audience],
       ['expiry', 'expired', Number(claims['exp']) * 1000 > issuer.clock.now()],
-      ['generation', 'superseded', Number(claims['generation']) >= (floors.floorOf(String(claims['client_id'])) ?? 0)],
+      ['generation', 'superseded', Number(claims['generation']) >= readFloor(String(claims['client_id']))],
     ];
     const failed = checks.find(([check, , holds]) => !holds && !forgets(check));
     if (failed) throw new AuthError(failed[1]);

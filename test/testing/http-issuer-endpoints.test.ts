@@ -80,9 +80,9 @@ describe('POST /connect/token', () => {
 describe('GET /generations', () => {
   it('lists what was bumped', async () => {
     const generation = issuer.bump('listed');
-    const { floors, now } = (await getJson('/generations?since=0')) as { floors: unknown[]; now: number };
-    expect(floors).toContainEqual({ client_id: 'listed', generation });
-    expect(now).toBeGreaterThanOrEqual(generation);
+    const { changes, mark } = (await getJson('/generations')) as { changes: unknown[]; mark: { complete_ms: number } };
+    expect(changes).toContainEqual({ client_id: 'listed', generation });
+    expect(mark.complete_ms).toBeGreaterThanOrEqual(generation);
   });
 
   it('tells a gate elsewhere, which follows the stream until an outage cuts it', async () => {

@@ -33,7 +33,7 @@ export function parseState(text: string): State {
   if (!isObject(document)) throw new Error('it does not hold a JSON object');
   const { format, keys, clients } = document;
   if (format !== FORMAT && format !== EARLIER_FORMAT)
-    throw new Error(`its "format" is not ${FORMAT}: another version has written it`);
+    throw new Error(`its "format" is not ${EARLIER_FORMAT} or ${FORMAT}: another version has written it`);
   if (!isKeyRing(keys)) throw new Error('its "keys" are incomplete');
   if (!isClients(clients)) throw new Error('an entry of its "clients" is incomplete');
   return { keys, clients: new Map(clients.map((row) => [row.clientId, row])) };

@@ -95,9 +95,9 @@ export async function revoke(context: CommandContext, options: CommandOptions, g
   return EXIT.ok;
 }
 
-/** A further line where the generation source lacks the change. */
+/** A further line where the generation source lacks the change; other token servers do not say. */
 function warningOf({ published }: Published): string {
-  if (published) return '';
+  if (published !== false) return '';
   return '\nwarning: not published yet: APIs that read the generation source accept earlier tokens until it has the change';
 }
 

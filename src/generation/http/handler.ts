@@ -19,7 +19,11 @@ export interface LogHandlerOptions {
 }
 
 /** A request handler for Express 4 and 5, or for Node's own server. */
-export type LogHandler = (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void) => void;
+export interface LogHandler {
+  (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void;
+  /** Ends the open streams. */
+  close(): void;
+}
 
 const HEARTBEAT_MS = 1_000;
 /** A reader that takes nothing for this long is dropped. */
@@ -35,6 +39,7 @@ const SLICE = 1_000;
  */
 export function logHandler({ log, schedule, clock }: LogHandlerOptions): LogHandler {
   const epoch = randomUUID();
+  const streams = new Set<ServerResponse>();
   let unit = 0;
 
   function read(after: string | undefined, limit?: number): Page {
@@ -62,12 +67,13 @@ export function logHandler({ log, schedule, clock }: LogHandlerOptions): LogHand
       'X-Accel-Buffering': 'no',
     });
     if (req.method === 'HEAD') return void res.end();
+    streams.add(res);
+    res.once('close', () => streams.delete(res));
     for await (const events of eventsAfter(lastEventId(req), res)) {
       if (isOver(res)) break;
       // As fast as the reader takes it, with other requests in between.
       await (res.write(events) ? turn() : drained(res));
     }
-    res.end();
   }
 
   async function* eventsAfter(from: string | undefined, res: ServerResponse): AsyncGenerator<string, void, undefined> {
@@ -76,7 +82,7 @@ export function logHandler({ log, schedule, clock }: LogHandlerOptions): LogHand
     const unsubscribe = log.subscribe(() => wake());
     res.once('close', () => wake());
     try {
-      while (!isOver(res) && !log.closed) {
+      while (!isOver(res)) {
         // Before the log is read: a change in between must wake too.
         const woken = new Promise<void>((resolve) => (wake = resolve));
         let events = '';
@@ -111,7 +117,7 @@ export function logHandler({ log, schedule, clock }: LogHandlerOptions): LogHand
     });
   }
 
-  return function serveLog(req, res, next) {
+  function serveLog(...[req, res, next]: Parameters<LogHandler>): void {
     const [path = '', ...query] = (req.url ?? '').split('?');
     const name = path.replace(/\/+$/, '');
     if (name !== '' && name !== '/stream') {
@@ -123,7 +129,12 @@ export function logHandler({ log, schedule, clock }: LogHandlerOptions): LogHand
     }
     if (name === '') sendPage(req, res, query.join('?'));
     else sendStream(req, res).catch(() => res.destroy());
-  };
+  }
+
+  function close(): void {
+    for (const res of streams) res.end();
+  }
+  return Object.assign(serveLog, { close });
 }
 
 /** Whether nothing more can be written. */

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { systemSchedule } from '../../core/clock';
 import type { Clock, Schedule } from '../../core/clock';
 import { describe } from '../../core/options';
@@ -8,7 +9,7 @@ export interface TestClock {
   readonly now: () => number;
   /**
    * Moves forward by `ms` milliseconds; a running clock keeps running. Timers of the gates that are due by then, such as
-   * the next fetch of a key set or the end of a wait, fire synchronously.
+   * the next fetch of a key set or the end of a wait, fire in order, the first one synchronously.
    *
    * @throws TypeError when `ms` is not a number of at least 0
    */
@@ -32,9 +33,13 @@ export function testClock(base: Clock): { readonly clock: TestClock; readonly sc
     return (stoppedMs ?? base()) + offsetMs;
   }
 
-  function runDue(): void {
+  /** What one timer ends may cancel the next one: a read that returns has no time limit any more. */
+  async function runDue(): Promise<void> {
     const due = [...pending].filter(([, dueMs]) => dueMs <= now()).sort(([, a], [, b]) => a - b);
-    for (const [run] of due) run();
+    for (const [run] of due) {
+      run();
+      await turn();
+    }
   }
 
   const clock: TestClock = {
@@ -44,7 +49,7 @@ export function testClock(base: Clock): { readonly clock: TestClock; readonly sc
         throw new TypeError(`clock.advance(): expected milliseconds from 0 on, got ${describe(ms)}; set() goes back`);
       }
       offsetMs += ms;
-      runDue();
+      void runDue();
     },
     set(ms) {
       if (!Number.isFinite(ms)) {
@@ -52,7 +57,7 @@ export function testClock(base: Clock): { readonly clock: TestClock; readonly sc
       }
       stoppedMs = ms;
       offsetMs = 0;
-      runDue();
+      void runDue();
     },
   };
 

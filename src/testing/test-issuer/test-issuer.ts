@@ -103,9 +103,18 @@ export function publishingIssuer(
 ): PublishingIssuer {
   const audience = read.string('audience') ?? 'https://api.test';
   const algorithm = read.oneOf('algorithm', ALGORITHMS, 'ES256');
-  const { clock, schedule } = testClock(read.callable('clock', systemClock));
+  const moved = testClock(read.callable('clock', systemClock));
+  const { schedule } = moved;
   const keys = testKeySet(algorithm);
-  const { log, generationOf, bump } = testGenerations(clock.now, schedule);
+  const { log, generationOf, bump } = testGenerations(moved.clock.now, schedule);
+  const clock: TestClock = {
+    ...moved.clock,
+    set(ms) {
+      moved.clock.set(ms);
+      // Gates read the log again, because they know nothing of the time since.
+      void log.append([]);
+    },
+  };
   let foreign: TestKey | undefined;
   const foreignKey = (): TestKey => (foreign ??= testKey(algorithm));
 

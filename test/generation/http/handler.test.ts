@@ -193,10 +193,10 @@ describe('GET /generations/stream', () => {
     while (time.pending > 0) await settle();
   });
 
-  it('ends with the log', async () => {
+  it('ends when the server is to be closed', async () => {
     const stream = await openStream();
     await stream.events(1);
-    await server.log.close();
+    server.endStreams();
     await stream.ended;
     while (time.pending > 0) await settle();
   });

@@ -12,6 +12,7 @@ export interface LogServer {
   readonly log: MemoryLog;
   readonly url: string;
   readonly requests: IncomingMessage[];
+  endStreams(): void;
   /** Cuts every connection. */
   cut(): void;
   close(): Promise<void>;
@@ -34,6 +35,7 @@ export async function serveLog(
     log,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/generations`,
     requests,
+    endStreams: () => handler.close(),
     cut: () => server.closeAllConnections(),
     async close() {
       await log.close();
