@@ -22,8 +22,8 @@ export interface Generations {
 
 /** Rows that are looked at in one go: about 5 ms of work. */
 const SLICE = 20_000;
-/** A later generation waits for its time: gates refuse it, and its tokens. */
-const MAX_AHEAD_MS = 10_000;
+/** A log takes no generation that is further ahead; its tokens are refused until then. */
+const MAX_AHEAD_MS = 60_000;
 
 /** Begins the own log with what is stored, and brings the generation source up to date. */
 export async function openGenerations(settings: AuthServerSettings, store: Store): Promise<Generations> {

@@ -73,7 +73,7 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
   }
 
   function newSource(): GenerationSource {
-    const memory = memoryGenerations({ clock });
+    const memory = memoryGenerations({ clock, schedule: time.schedule });
     return faults.source?.(memory) ?? memory;
   }
 
@@ -106,11 +106,12 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
       url: `${ISSUER}/generations`,
       headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
       fetch: fetchFrom(() => server.handler),
-      clock,
       schedule,
       logger: SILENT,
     });
-    return { following: start(source), polling: start(faults.source?.(feed) ?? feed), learning: start() };
+    // Time stands still between two steps, and a mark that does not move makes no API ready.
+    const polled = { ...(faults.source?.(feed) ?? feed), mark: false };
+    return { following: start(source), polling: start(polled), learning: start() };
   }
 
   async function closeApis(): Promise<void> {

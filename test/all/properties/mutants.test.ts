@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import type * as clientModule from '../../../src/auth-server/clients/client';
 import type { ClientRow } from '../../../src/auth-server/storage/state';
-import type { GenerationSource } from '../../../src/generation';
+import type { Change, GenerationSource } from '../../../src/generation';
 import type * as commandsModule from '../../properties/commands';
 import type { Faults } from '../../properties/system';
 
@@ -35,15 +35,15 @@ async function isFound(faults: Faults = {}): Promise<boolean> {
 }
 
 const keepGeneration = (before: ClientRow, after: ClientRow): ClientRow => {
-  return { ...after, generation: before.generation, movedAt: before.movedAt };
+  return { ...after, generation: before.generation };
 };
 
 const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a change of the Description that discards nothing',
     {
-      patched(row, patch, context) {
-        const after = actual.patched(row, patch, context);
+      patched(row, patch, nowMs) {
+        const after = actual.patched(row, patch, nowMs);
         return after.description === row.description ? after : keepGeneration(row, after);
       },
     },
@@ -51,8 +51,8 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a Description that is compared without its white space',
     {
-      patched(row, patch, context) {
-        const after = actual.patched(row, patch, context);
+      patched(row, patch, nowMs) {
+        const after = actual.patched(row, patch, nowMs);
         return after.description.trim() === row.description.trim() && after.scopes === row.scopes
           ? keepGeneration(row, after)
           : after;
@@ -62,17 +62,17 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'the same Description taken for a change',
     {
-      patched(row, patch, context) {
-        const after = actual.patched(row, patch, context);
-        return after === row && patch.description !== undefined ? actual.withNewGeneration(row, context) : after;
+      patched(row, patch, nowMs) {
+        const after = actual.patched(row, patch, nowMs);
+        return after === row && patch.description !== undefined ? actual.withNewGeneration(row, nowMs) : after;
       },
     },
   ],
   [
     'a scope that is taken away, and tokens that keep it',
     {
-      patched(row, patch, context) {
-        const after = actual.patched(row, patch, context);
+      patched(row, patch, nowMs) {
+        const after = actual.patched(row, patch, nowMs);
         return patch.scopes ? keepGeneration(row, after) : after;
       },
     },
@@ -80,10 +80,10 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a further scope that discards tokens',
     {
-      patched(row, patch, context) {
-        const after = actual.patched(row, patch, context);
+      patched(row, patch, nowMs) {
+        const after = actual.patched(row, patch, nowMs);
         return patch.scopes && after !== row && after.generation === row.generation
-          ? actual.withNewGeneration(after, context)
+          ? actual.withNewGeneration(after, nowMs)
           : after;
       },
     },
@@ -91,8 +91,8 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a client that is disabled, and tokens that live on',
     {
-      patched(row, patch, context) {
-        const after = actual.patched(row, patch, context);
+      patched(row, patch, nowMs) {
+        const after = actual.patched(row, patch, nowMs);
         return patch.disabled ? keepGeneration(row, after) : after;
       },
     },
@@ -100,42 +100,40 @@ const WRONG_RULES: readonly (readonly [string, Partial<typeof actual>])[] = [
   [
     'a rotation that discards tokens although it was asked not to',
     {
-      rotated: (row, secret, options, context) =>
-        actual.rotated(row, secret, { ...options, keepTokens: false }, context),
+      rotated: (row, secret, options, nowMs) => actual.rotated(row, secret, { ...options, keepTokens: false }, nowMs),
     },
   ],
   [
     'a rotation that keeps tokens unasked',
     {
-      rotated: (row, secret, options, context) =>
-        actual.rotated(row, secret, { ...options, keepTokens: true }, context),
+      rotated: (row, secret, options, nowMs) => actual.rotated(row, secret, { ...options, keepTokens: true }, nowMs),
     },
   ],
   [
     'a rotation that leaves the secrets before',
     {
-      rotated: (row, secret, options, context) =>
-        actual.rotated(row, secret, { ...options, revokePrevious: false }, context),
+      rotated: (row, secret, options, nowMs) =>
+        actual.rotated(row, secret, { ...options, revokePrevious: false }, nowMs),
     },
   ],
   [
     'a rotation that ends the previous secret immediately',
     {
-      rotated: (row, secret, options, context) =>
-        actual.rotated(row, secret, { ...options, revokePrevious: true }, context),
+      rotated: (row, secret, options, nowMs) =>
+        actual.rotated(row, secret, { ...options, revokePrevious: true }, nowMs),
     },
   ],
   [
     'a generation that is the time, used twice in the same millisecond',
-    { withNewGeneration: (row, context) => ({ ...actual.withNewGeneration(row, context), generation: context.nowMs }) },
+    { withNewGeneration: (row, nowMs) => ({ ...actual.withNewGeneration(row, nowMs), generation: nowMs }) },
   ],
   [
     'an id that begins anew after it was deleted',
-    { registered: (client, secret, _before, context) => actual.registered(client, secret, undefined, context) },
+    { registered: (client, secret, _clients, nowMs) => actual.registered(client, secret, new Map(), nowMs) },
   ],
   [
     'a deleted client whose tokens live on',
-    { deleted: (row, context) => ({ ...actual.deleted(row, context), generation: row.generation }) },
+    { deleted: (row, nowMs) => ({ ...actual.deleted(row, nowMs), generation: row.generation }) },
   ],
 ];
 
@@ -149,27 +147,35 @@ describe('the properties find', () => {
     source: (source) => ({ ...source, ...change(source) }),
   });
 
+  /** Appends something else. */
+  const appending = (edit: (changes: readonly Change[]) => readonly Change[]): Faults =>
+    faulty(({ append }) => ({ append: async (changes, unit) => append?.(edit(changes), unit) }));
+
+  /** Reads something else; `count` is the number of the batch. */
+  const reading = (edit: (changes: readonly Change[], count: number) => readonly Change[]): Faults =>
+    faulty((source) => ({
+      reader() {
+        const reader = source.reader();
+        let count = 0;
+        return {
+          ...reader,
+          async next(waitMs) {
+            const batch = await reader.next(waitMs);
+            return { ...batch, changes: edit(batch.changes, ++count) };
+          },
+        };
+      },
+    }));
+
   it.each([
-    ['a source that drops floors', faulty(() => ({ publish: () => Promise.resolve() }))],
+    ['a log that drops changes', appending(() => [])],
+    ['a log that knows one client only', appending((changes) => changes.filter(([id]) => id === 'till'))],
     [
-      'a source that knows one client only',
-      faulty((source) => ({
-        publish: (id, generation) =>
-          (id === 'till' ? source.publish?.(id, generation) : undefined) ?? Promise.resolve(),
-      })),
+      'a log that misses the last change',
+      appending((changes) => changes.map(([id, generation]) => [id, generation - 1] as const)),
     ],
-    [
-      'a source that misses the last change',
-      faulty((source) => ({ publish: (id, generation) => source.publish?.(id, generation - 1) ?? Promise.resolve() })),
-    ],
-    [
-      'reads that come back empty',
-      faulty((source) => ({ read: async (sinceMs) => ({ ...(await source.read(sinceMs)), floors: [] }) })),
-    ],
-    [
-      'reads that leave out what moved since the one before',
-      faulty((source) => ({ read: (sinceMs) => source.read(sinceMs === 0 ? 0 : sinceMs + 70_000) })),
-    ],
+    ['reads that come back empty', reading(() => [])],
+    ['reads that leave out what follows the first one', reading((changes, count) => (count === 1 ? changes : []))],
     ['APIs that look at no generation', { generation: false as const }],
   ])('%s', async (_what, faults) => {
     expect(await isFound(faults)).toBe(true);
