@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import request from 'supertest';
-import { CAEP, NOW_SECONDS, SUBJECT, event, foreign, setUp, sign } from './signals-scene';
+import { appendingTo, CAEP, NOW_SECONDS, SUBJECT, event, foreign, setUp, sign } from './signals-scene';
 
 describe('signalsReceiver()', () => {
   it.each(['token-claims-change', 'credential-change', 'session-revoked'])(
@@ -14,7 +14,7 @@ describe('signalsReceiver()', () => {
       const response = await deliver(sign(event({ events: { [CAEP + name]: { event_timestamp: NOW_SECONDS - 5 } } })));
       expect(response.status).toBe(202);
       expect(response.text).toBe('');
-      expect(await floors()).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000]]);
+      expect(floors()).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000]]);
     },
   );
 
@@ -22,23 +22,23 @@ describe('signalsReceiver()', () => {
     const { deliver, floors } = setUp();
     const events = { [`${CAEP}session-revoked`]: {} };
     await deliver(sign(event({ events })));
-    expect(await floors()).toEqual([['pos-17', NOW_SECONDS * 1000]]);
+    expect(floors()).toEqual([['pos-17', NOW_SECONDS * 1000]]);
     const ahead = { [`${CAEP}session-revoked`]: { event_timestamp: NOW_SECONDS + 86_400 } };
     await deliver(sign(event({ jti: 'e2', iat: NOW_SECONDS + 3, events: ahead })));
-    expect(await floors()).toEqual([['pos-17', (NOW_SECONDS + 3) * 1000]]);
+    expect(floors()).toEqual([['pos-17', (NOW_SECONDS + 3) * 1000]]);
   });
 
   it('raises the floor to the end of the second where issue times are compared', async () => {
     const { deliver, floors } = setUp({ generationClaim: 'iat' });
     await deliver(sign(event()));
-    expect(await floors()).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000 + 999]]);
+    expect(floors()).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000 + 999]]);
   });
 
   it('accepts a subject inside the event, as earlier drafts have it', async () => {
     const { deliver, floors } = setUp();
     const events = { [`${CAEP}session-revoked`]: { subject: SUBJECT } };
     expect((await deliver(sign(event({ sub_id: undefined, events })))).status).toBe(202);
-    expect(await floors()).toEqual([['pos-17', NOW_SECONDS * 1000]]);
+    expect(floors()).toEqual([['pos-17', NOW_SECONDS * 1000]]);
   });
 
   it.each([
@@ -48,7 +48,7 @@ describe('signalsReceiver()', () => {
   ])('acknowledges %s and changes nothing', async (_name, claims) => {
     const { deliver, floors } = setUp();
     expect((await deliver(sign(event(claims)))).status).toBe(202);
-    expect(await floors()).toEqual([]);
+    expect(floors()).toEqual([]);
   });
 
   it.each([
@@ -81,7 +81,7 @@ describe('signalsReceiver()', () => {
     expect(response.status).toBe(400);
     expect(response.headers['content-type']).toBe('application/json');
     expect(response.body).toEqual({ err, description: expect.any(String) });
-    expect(await floors()).toEqual([]);
+    expect(floors()).toEqual([]);
     expect(JSON.stringify(log.entries)).not.toContain(body.slice(0, 200));
   });
 
@@ -112,7 +112,7 @@ describe('signalsReceiver()', () => {
   ])('leaves a response alone that a timeout has %s meanwhile', async (_what, begin, finish) => {
     let publish = (): void => {};
     const published = new Promise<void>((resolve) => (publish = resolve));
-    const generationSource = { read: () => Promise.reject(new Error('unused')), publish: () => published };
+    const generationSource = appendingTo(() => published);
     const { app } = setUp({ generationSource });
     const responses: ServerResponse[] = [];
     const timed = express().use((_req, res, next) => {
@@ -149,7 +149,7 @@ describe('signalsReceiver()', () => {
   it('applies a repeated delivery once', async () => {
     const published: unknown[] = [];
     const publish = (...floor: unknown[]): Promise<void> => Promise.resolve(void published.push(floor));
-    const { deliver } = setUp({ generationSource: { read: () => Promise.reject(new Error('unused')), publish } });
+    const { deliver } = setUp({ generationSource: appendingTo(publish) });
     expect((await deliver(sign(event()))).status).toBe(202);
     expect((await deliver(sign(event()))).status).toBe(202);
     expect(published).toEqual([['pos-17', (NOW_SECONDS - 5) * 1000]]);
@@ -158,7 +158,7 @@ describe('signalsReceiver()', () => {
   it('responds with 503 while the floor cannot be published, and applies the repetition', async () => {
     const outcomes = [Promise.reject(new Error('store down')), Promise.resolve()];
     const publish = (): Promise<void> => outcomes.shift() as Promise<void>;
-    const { deliver } = setUp({ generationSource: { read: () => Promise.reject(new Error('unused')), publish } });
+    const { deliver } = setUp({ generationSource: appendingTo(publish) });
     const response = await deliver(sign(event()));
     expect([response.status, response.headers['retry-after'], response.text]).toEqual([503, '5', '']);
     expect((await deliver(sign(event()))).status).toBe(202);

@@ -4,6 +4,7 @@ import type { Express } from 'express';
 import request from 'supertest';
 import { signalsReceiver } from '../../src/index';
 import type { SignalsReceiverOptions } from '../../src/index';
+import type { GenerationSource } from '../../src/generation';
 import { memoryGenerations } from '../../src/generation/memory';
 import { recordingLogger } from '../support/log';
 import type { RecordingLogger } from '../support/log';
@@ -40,8 +41,17 @@ interface Scene {
   readonly app: Express;
   readonly receiver: ReturnType<typeof signalsReceiver>;
   readonly deliver: (body: string, type?: string) => request.Test;
-  readonly floors: () => Promise<unknown[]>;
+  readonly floors: () => unknown[];
   readonly log: RecordingLogger;
+}
+
+/** A source that can only be appended to. */
+export function appendingTo(append: (clientId: string, generation: number) => Promise<void>): GenerationSource {
+  return {
+    mark: false,
+    reader: () => ({ next: () => Promise.reject(new Error('unused')), close() {} }),
+    append: async ([change]) => void (await append(...change!)),
+  };
 }
 
 export function setUp(overrides: Partial<SignalsReceiverOptions> = {}): Scene {
@@ -61,6 +71,6 @@ export function setUp(overrides: Partial<SignalsReceiverOptions> = {}): Scene {
   const app = express().use('/events', receiver);
   const deliver = (body: string, type = 'application/secevent+jwt'): request.Test =>
     request(app).post('/events').set('Content-Type', type).send(body);
-  const floors = async (): Promise<unknown[]> => [...(await generations.read(0)).floors];
+  const floors = (): unknown[] => [...generations.read(undefined).changes];
   return { app, receiver, deliver, floors, log };
 }
