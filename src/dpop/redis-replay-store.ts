@@ -70,7 +70,8 @@ export function redisReplayStore(
   return {
     async remember(id, untilMs, key) {
       const args = [id, untilMs, clock(), share, MARGIN_MS].map(String);
-      const sent = connection.send(['EVAL', REMEMBER, '1', prefix + (key ?? id), ...args]);
+      const set = prefix + (key ?? id);
+      const sent = connection.send(['EVAL', REMEMBER, '1', set, ...args], set);
       const reply = await withTimeLimit(sent, timeoutMs, schedule, noReply);
       if (reply === -1) throw new Error(`one key has used its share of the replay store: ${share} proofs`);
       if (reply !== 1 && reply !== 0) throw new Error(`Redis replied ${describe(reply)} instead of 1, 0 or -1`);

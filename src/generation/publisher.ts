@@ -159,17 +159,22 @@ export function startPublisher(options: PublisherOptions): Publisher {
     throw new SourceError(`the log has ${what}: it was wiped, restored or failed over, or has two publishers`);
   }
 
-  /** Makes sure that the log holds every change that can still matter, under a new epoch. */
+  /**
+   * Makes sure that the log holds every change that can still matter, under a new epoch. Its first mark is written before
+   * the log is read: if the log goes back while it is read, the unit after that finds another mark.
+   */
   async function beginEpoch(): Promise<void> {
-    const { mark: expected, floors } = await readLog();
     const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs };
-    const found = await limited(append([], { expected, mark: first }));
-    if (!isSameMark(found, first)) throw new SourceError('the log has changed while it was read');
-    // Marks must move, also if the clock of the publisher before this one was ahead.
-    completeMs = Math.max(completeMs, expected?.completeMs ?? 0);
+    const before = await limited(append([], { expected: undefined, mark: first }));
+    if (!isSameMark(before, first)) {
+      const found = await limited(append([], { expected: before, mark: first }));
+      if (!isSameMark(found, first)) throw new SourceError('the log has changed meanwhile');
+      // Marks must move, also if the clock of the publisher before this one was ahead.
+      completeMs = Math.max(completeMs, before?.completeMs ?? 0);
+    }
     last = first;
     try {
-      await appendMissing(floors);
+      await appendMissing(await readUpTo(first));
     } catch (error) {
       // An epoch that was not written to its end must never be called complete.
       [last, attempts] = [undefined, []];
@@ -188,7 +193,8 @@ export function startPublisher(options: PublisherOptions): Publisher {
     if (chunk.length > 0) await commit(chunk, 0);
   }
 
-  async function readLog(): Promise<{ mark: Mark | undefined; floors: ReadonlyMap<string, number> }> {
+  /** The highest generation of each client in a log that has this mark. */
+  async function readUpTo(first: Mark): Promise<ReadonlyMap<string, number>> {
     const reader: LogReader = source.reader();
     const floors = new Map<string, number>();
     let mark: Mark | undefined;
@@ -200,11 +206,11 @@ export function startPublisher(options: PublisherOptions): Publisher {
         }
         [mark, end] = [batch.mark ?? mark, batch.end];
       }
-      // Without a mark, nothing tells whether the log holds what it once held.
-      return { mark, floors: mark ? floors : new Map() };
     } finally {
       reader.close();
     }
+    if (!isSameMark(mark, first)) throw new SourceError('the log that is read is another one, or lags');
+    return floors;
   }
 
   /** A wrong change must not keep the others from being published. */

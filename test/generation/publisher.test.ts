@@ -1,3 +1,4 @@
+import type { LogReader } from '../../src/generation/log';
 import { startPublisher } from '../../src/generation/publisher';
 import { memoryGenerations } from '../../src/generation/memory';
 import { START } from './fixtures';
@@ -19,6 +20,35 @@ describe('startPublisher', () => {
     expect(marks).toEqual([-1, 0, 0]);
     expect(scene.engine.state.mark).toMatchObject({ unit: 3, completeMs: START, keptMs: 90_000_000 });
     expect(publisher.status()).toEqual({ state: 'current', pending: 0, silentMs: 0 });
+  });
+
+  it('appends what is lost when the log goes back while it is read', async () => {
+    const scene = new Scene();
+    const mark = { epoch: 'one', unit: 1, completeMs: START - 9, keptMs: 90_000_000 };
+    const older = { entries: [['pos', START - 9]] as const, mark };
+    scene.record.set('pos', START - 9).set('kiosk', START - 5);
+    scene.engine.state = { entries: [...scene.record], mark: { ...mark, unit: 2 } };
+    const { source } = scene.link;
+    // Reads the log in two batches: it goes back between them, and the reader starts again.
+    const inBatches = (): LogReader => {
+      const reader = source.reader();
+      let calls = 0;
+      return {
+        async next(waitMs) {
+          const batch = await reader.next(waitMs);
+          if (++calls > 1) return batch;
+          scene.engine.state = older;
+          return { changes: batch.changes, end: false };
+        },
+        close: () => reader.close(),
+      };
+    };
+    let readers = 0;
+    const reader = (): LogReader => (++readers === 1 ? inBatches() : source.reader());
+    const publisher = await scene.publish({ source: { ...source, reader } });
+    await scene.time.advance(5_000);
+    expect(publisher.status()).toMatchObject({ state: 'current', pending: 0 });
+    expect(new Map(scene.engine.state.entries)).toEqual(scene.record);
   });
 
   it('writes a mark every second, which never repeats a time', async () => {
