@@ -169,10 +169,10 @@ describe('opaque tokens, used again', () => {
   });
 
   it('die with the next floor, cached or not', async () => {
-    const generationSource = memoryGenerations();
+    const generationSource = memoryGenerations({ clock: () => NOW_MS });
     const through = introspectingGate({ generationSource });
     await remember(through, 'good');
-    await generationSource.publish('pos-17', GENERATION + 1);
+    await generationSource.append([['pos-17', GENERATION + 1]]);
     await settle();
     through.reached.length = 0;
     expectRefusal(await through.get('good'), 'superseded', through);

@@ -4,6 +4,7 @@ import type { GenerationSource } from '../../src/generation';
 import { gateApp, remember } from '../support/gate-app';
 import type { GateApp, GateAppOptions } from '../support/gate-app';
 import { fakeTime } from '../support/fake-time';
+import { sourceOf } from '../support/generation-source';
 import { GENERATION, NOW_MS, token } from '../support/issuer';
 import { newKey, testKey } from '../support/keys';
 import { expectRefusal } from '../support/refusals';
@@ -60,14 +61,6 @@ describe('optional authentication', () => {
   });
 });
 
-/** A source whose floors and health the test controls. */
-function source(floors: readonly (readonly [string, number])[], health = { down: false }): GenerationSource {
-  return {
-    read: () =>
-      health.down ? Promise.reject(new Error('the store is down')) : Promise.resolve({ floors, nowMs: NOW_MS }),
-  };
-}
-
 function withSource(generations: GenerationSource, options: GateAppOptions = {}): GateApp {
   const time = fakeTime(NOW_MS);
   return gateApp({ generationSource: generations, clock: time.clock, schedule: time.schedule, ...options });
@@ -75,20 +68,20 @@ function withSource(generations: GenerationSource, options: GateAppOptions = {})
 
 describe('revocation: the generation of a token', () => {
   it('accepts a token at exactly the floor', async () => {
-    const through = withSource(source([['pos-17', GENERATION]]));
+    const through = withSource(sourceOf([['pos-17', GENERATION]]));
     const response = await through.get(token()).expect(200);
     expect(response.body.auth.generation).toBe(GENERATION);
     await through.gate.close();
   });
 
   it('refuses a token below the floor', async () => {
-    const through = withSource(source([['pos-17', GENERATION + 1]]));
+    const through = withSource(sourceOf([['pos-17', GENERATION + 1]]));
     expectRefusal(await through.get(token()), 'superseded', through);
     await through.gate.close();
   });
 
   it('keeps floors by client id: other clients are not affected', async () => {
-    const through = withSource(source([['kiosk', GENERATION + 1]]));
+    const through = withSource(sourceOf([['kiosk', GENERATION + 1]]));
     await through.get(token()).expect(200);
     await through.gate.close();
   });
@@ -98,7 +91,7 @@ describe('revocation: the generation of a token', () => {
     ['an expired token', { claims: { exp: 1 } }, 'expired'],
     ['another audience', { claims: { aud: 'x' } }, 'wrong_audience'],
   ])('checks the generation only after every other check: %s', async (_what, parts, reason) => {
-    const through = withSource(source([['pos-17', GENERATION + 1]]));
+    const through = withSource(sourceOf([['pos-17', GENERATION + 1]]));
     expectRefusal(await through.get(token(parts)), reason, through);
     await through.gate.close();
   });
@@ -163,13 +156,13 @@ describe('revocation: the generation of a token', () => {
 describe('revocation: a store that is down', () => {
   it('responds with 503 by default, never 401', async () => {
     const health = { down: true };
-    const through = withSource(source([], health));
+    const through = withSource(sourceOf([], health));
     expectRefusal(await through.get(token()), 'generations_unavailable', through);
     await through.gate.close();
   });
 
   it('accepts requests, with one warning, when that is configured', async () => {
-    const through = withSource(source([], { down: true }), { onStale: 'accept' });
+    const through = withSource(sourceOf([], { down: true }), { onStale: 'accept' });
     await through.get(token()).expect(200);
     await through.get(token()).expect(200);
     const warnings = through.log.at('warn').map(({ message }) => message);
@@ -180,7 +173,7 @@ describe('revocation: a store that is down', () => {
   });
 
   it('still refuses a token that is known to be superseded, with every policy', async () => {
-    const through = withSource(source([], { down: true }), { onStale: 'accept' });
+    const through = withSource(sourceOf([], { down: true }), { onStale: 'accept' });
     await through.get(token({ claims: { generation: GENERATION + 1 } })).expect(200);
     through.reached.length = 0;
     expectRefusal(await through.get(token()), 'superseded', through);
@@ -188,7 +181,7 @@ describe('revocation: a store that is down', () => {
   });
 
   it('decides per mount: one store, two policies', async () => {
-    const down = source([], { down: true });
+    const down = sourceOf([], { down: true });
     const [strict, lenient] = [withSource(down), withSource(down, { onStale: 'accept' })];
     expect([(await strict.get(token())).status, (await lenient.get(token())).status]).toEqual([503, 200]);
     await Promise.all([strict.gate.close(), lenient.gate.close()]);

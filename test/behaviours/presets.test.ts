@@ -154,12 +154,12 @@ describe('presets: tokens as authorization servers make them', () => {
 
   describe.each(UNSTAMPED)('$name, which carries no generation', (vendor) => {
     it('is superseded by a floor after its issue time', async () => {
-      const generationSource = memoryGenerations();
+      const generationSource = memoryGenerations({ clock: () => NOW * 1000 });
       const through = gateFor(vendor, { generationSource });
       await through.get(tokenOf(vendor)).expect(200);
-      await generationSource.publish(vendor.clientId, NOW * 1000);
+      await generationSource.append([[vendor.clientId, NOW * 1000]]);
       await through.get(tokenOf(vendor)).expect(200);
-      await generationSource.publish(vendor.clientId, NOW * 1000 + 1);
+      await generationSource.append([[vendor.clientId, NOW * 1000 + 1]]);
       through.reached.length = 0;
       expectRefusal(await through.get(tokenOf(vendor)), 'superseded', through);
     });

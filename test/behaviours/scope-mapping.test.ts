@@ -3,7 +3,7 @@ import type { ScopeOptions } from '../../src';
 import { memoryGenerations } from '../../src/generation';
 import { gateApp, remember } from '../support/gate-app';
 import type { GateApp, GateAppOptions } from '../support/gate-app';
-import { AUDIENCE, GENERATION, goodClaims, ISSUER, token } from '../support/issuer';
+import { AUDIENCE, GENERATION, ISSUER, NOW_MS, goodClaims, token } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
 import { expectRefusal } from '../support/refusals';
 
@@ -76,7 +76,7 @@ describe('scopes: the names of the authorization server', () => {
 
   it('a function is called once for a cached token, and never for one that is refused', async () => {
     let calls = 0;
-    const generationSource = memoryGenerations();
+    const generationSource = memoryGenerations({ clock: () => NOW_MS });
     const through = gateWith(
       {
         map: (names) => {
@@ -90,7 +90,7 @@ describe('scopes: the names of the authorization server', () => {
     await remember(through, raw);
     await through.get(raw).expect(200);
     expect(calls).toBe(2);
-    await generationSource.publish('pos-17', GENERATION + 1);
+    await generationSource.append([['pos-17', GENERATION + 1]]);
     await through.get(raw).expect(401);
     await through.get(token({ claims: { jti: 'other' } })).expect(401);
     await through.get(token({ claims: { exp: 1 } })).expect(401);

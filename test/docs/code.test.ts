@@ -10,7 +10,7 @@ import type { AuthenticateOptions, Gate } from '../../src';
 import * as app from '../../src/app';
 import type { AppOptions } from '../../src/app';
 import * as generations from '../../src/generation';
-import type { GenerationsFeed, GenerationsFeedOptions, HttpGenerationsOptions } from '../../src/generation';
+import type { HttpGenerationsOptions } from '../../src/generation';
 import * as testing from '../../src/testing';
 import type { TestIssuer } from '../../src/testing';
 import { recordingLogger } from '../support/log';
@@ -91,17 +91,12 @@ function modulesFor({ apps, issuers, opened }: Made): Readonly<Record<string, un
   function httpGenerations(options: HttpGenerationsOptions): generations.GenerationSource {
     return generations.httpGenerations({ ...options, ...isolated });
   }
-  function generationsFeed(options: GenerationsFeedOptions): GenerationsFeed {
-    const feed = generations.generationsFeed({ logger: isolated.logger, ...options });
-    opened.push(feed);
-    return feed;
-  }
   return {
     express: { default: Object.assign(makeExpress, express), Router: express.Router },
     supertest: { default: request },
     tillgate: { ...tillgate, authenticate },
     'tillgate/app': { ...app, createApp },
-    'tillgate/generations': { ...generations, httpGenerations, generationsFeed },
+    'tillgate/generations': { ...generations, httpGenerations },
     'tillgate/testing': { ...testing, createTestIssuer },
     './handlers.js': { listOrders: handler, listReports: handler, listStores: handler },
   };

@@ -35,7 +35,7 @@ describe("generationClaim: 'iat'", () => {
     expect((await call(before)).status).toBe(200);
 
     await time.advance(300);
-    await generations.publish('pos-17', time.clock());
+    await generations.append([['pos-17', time.clock()]]);
     await time.advance(10);
     expectProblem(await call(before), { status: 401, code: 'superseded' });
     expectProblem(await call(token('pos-17')), { status: 401, code: 'superseded' });

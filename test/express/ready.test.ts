@@ -1,3 +1,4 @@
+import type { GenerationSource } from '../../src/generation';
 import type { Fetch } from '../../src/token/keys/fetch-json';
 import { fakeTime, settle } from '../support/fake-time';
 import { gateApp } from '../support/gate-app';
@@ -6,6 +7,12 @@ import { jwks, testKey } from '../support/keys';
 
 const JWKS_URI = 'https://login.test/jwks';
 const down: Fetch = () => Promise.reject(Object.assign(new TypeError('secret'), { cause: { code: 'ECONNREFUSED' } }));
+
+/** A source whose reads are as given. */
+const readBy = (next: () => Promise<never>): GenerationSource => ({
+  mark: false,
+  reader: () => ({ next, close() {} }),
+});
 
 describe('ready()', () => {
   it('resolves once there are keys, also where no generations are checked', async () => {
@@ -43,9 +50,9 @@ describe('ready()', () => {
         {
           issuer: 'https://other.test',
           ...good,
-          generationSource: { read: () => Promise.reject(new RangeError('secret')) },
+          generationSource: readBy(() => Promise.reject(new RangeError('secret'))),
         },
-        { issuer: 'https://silent.test', ...good, generationSource: { read: () => new Promise<never>(() => {}) } },
+        { issuer: 'https://silent.test', ...good, generationSource: readBy(() => new Promise<never>(() => {})) },
       ],
     });
     const outcome = gate.ready({ timeoutMs: 4_000 }).then(

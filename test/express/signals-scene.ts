@@ -57,8 +57,8 @@ export function appendingTo(append: (clientId: string, generation: number) => Pr
 export function setUp(overrides: Partial<SignalsReceiverOptions> = {}): Scene {
   const log = recordingLogger();
   const generations = memoryGenerations({ clock: () => NOW });
-  // As a store that survives a restart: a copy is not known as in memory.
-  const generationSource = { ...generations };
+  // As a store that survives a restart.
+  const generationSource = appendingTo(async (...change) => void (await generations.append([change])));
   const receiver = signalsReceiver({
     transmitter: 'https://login.test',
     audience: 'https://api.test/events',
@@ -71,6 +71,12 @@ export function setUp(overrides: Partial<SignalsReceiverOptions> = {}): Scene {
   const app = express().use('/events', receiver);
   const deliver = (body: string, type = 'application/secevent+jwt'): request.Test =>
     request(app).post('/events').set('Content-Type', type).send(body);
-  const floors = (): unknown[] => [...generations.read(undefined).changes];
+  const floors = (): unknown[] => {
+    const highest = new Map<string, number>();
+    for (const [clientId, generation] of generations.read(undefined).changes) {
+      highest.set(clientId, Math.max(generation, highest.get(clientId) ?? 0));
+    }
+    return [...highest];
+  };
   return { app, receiver, deliver, floors, log };
 }

@@ -1,10 +1,10 @@
 import { AuthError } from '../../src';
 import type { AuthenticateOptions } from '../../src';
-import type { GenerationSource } from '../../src/generation';
 import { openVerifier } from '../../src/express/verifier';
 import type { Verifier } from '../../src/express/verifier';
 import { readGateOptions } from '../../src/express/read-options';
 import { fakeTime } from '../support/fake-time';
+import { sourceOf } from '../support/generation-source';
 import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
@@ -32,12 +32,6 @@ async function outcome(action: () => unknown): Promise<unknown> {
 async function seen(verifier: Verifier, raw: string): Promise<unknown> {
   await outcome(() => verifier.verify(raw));
   return outcome(() => verifier.verify(raw));
-}
-
-function source(health: { down: boolean }): GenerationSource {
-  return {
-    read: () => (health.down ? Promise.reject(new Error('down')) : Promise.resolve({ floors: [], nowMs: NOW_MS })),
-  };
 }
 
 describe('verify()', () => {
@@ -71,7 +65,7 @@ describe('verify()', () => {
   });
 
   it('waits for the first read of the generations', async () => {
-    const verifier = verifierWith({ generationSource: source({ down: false }) });
+    const verifier = verifierWith({ generationSource: sourceOf() });
     expect(verifier.status().ready).toBe(false);
     expect(await verifier.verify(token())).toMatchObject({ clientId: 'pos-17' });
     expect(verifier.status().ready).toBe(true);
@@ -182,7 +176,7 @@ describe('status(), ready() and close()', () => {
     ['no check of generations', { generationClaim: false }, true, { keys: { state: 'fresh' } }],
     [
       'generations that are not read yet',
-      { generationSource: source({ down: false }) },
+      { generationSource: sourceOf() },
       false,
       { generations: { source: 'starting' } },
     ],
@@ -194,7 +188,7 @@ describe('status(), ready() and close()', () => {
 
   it('are ready with the last issuer, not with the first', async () => {
     const good = { audience: AUDIENCE, keys: jwks(testKey()) };
-    const waiting = { ...good, issuer: OTHER, generationSource: source({ down: false }) };
+    const waiting = { ...good, issuer: OTHER, generationSource: sourceOf() };
     const verifier = verifierWith({ issuers: [{ ...good, issuer: ISSUER }, waiting] });
     expect(verifier.status().ready).toBe(false);
     await verifier.ready();
@@ -205,7 +199,11 @@ describe('status(), ready() and close()', () => {
   it('follow the generations: fresh once they are read, stale when they are too old', async () => {
     const time = fakeTime(NOW_MS);
     const health = { down: false };
-    const verifier = verifierWith({ generationSource: source(health), clock: time.clock, schedule: time.schedule });
+    const verifier = verifierWith({
+      generationSource: sourceOf([], health, time),
+      clock: time.clock,
+      schedule: time.schedule,
+    });
     await verifier.ready();
     expect(verifier.status()).toMatchObject({ ready: true, issuers: [{ generations: { source: 'fresh' } }] });
     health.down = true;

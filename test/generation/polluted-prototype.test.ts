@@ -1,7 +1,7 @@
 import { generationsFromUrl } from '../../src/generation/from-url';
-import { httpGenerations } from '../../src/generation/http/source';
-import type { GenerationSource } from '../../src/generation/source';
-import { ScriptedSource, START, reasonOf, startVerifier } from './fixtures';
+import { httpGenerations } from '../../src/generation/http/log';
+import { settle } from '../support/fake-time';
+import { START, reasonOf, startVerifier } from './fixtures';
 
 const prototype = Object.prototype as unknown as Record<string, unknown>;
 
@@ -15,46 +15,50 @@ async function polluted<Value>(members: Record<string, unknown>, work: () => Val
   }
 }
 
-const JSON_TYPE = 'application/json';
+const PAGE = { position: 'p', end: true, changes: [{ client_id: 'pos', generation: 5 }] };
 
-function feed(body: unknown, type: string): GenerationSource {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return httpGenerations({
-    url: 'https://login.example',
-    fetch: () => Promise.resolve(new Response(text, { headers: { 'content-type': type } })),
-  });
+async function read(body: object): Promise<unknown> {
+  const fetch = () => Promise.resolve(Response.json(body));
+  return httpGenerations({ url: 'https://login.example', fetch }).reader().next(0);
 }
 
 describe('with a polluted Object.prototype', () => {
-  it('a source that has to be read does not become a live one', async () => {
-    const source = new ScriptedSource();
-    source.fails();
-    await polluted({ floorOf: () => undefined }, async () => {
-      const { verifier } = startVerifier({ source });
-      await verifier.settled();
-      expect(reasonOf(() => verifier.recheck('pos', START))).toBe('generations_unavailable');
-    });
-  });
-
-  it('reads ask from the time of the last response', async () => {
-    const source = new ScriptedSource();
-    await polluted({ resumeMs: 9e15, overlapMs: -9e15, pollMs: 9e15, readTimeoutMs: 0, ownsSource: true }, async () => {
-      const { verifier, time } = startVerifier({ source });
+  it('a log is read with the given options, and not closed unless it belongs to the gate', async () => {
+    const waits: number[] = [];
+    const close = jest.fn();
+    const reader = {
+      next(waitMs: number) {
+        waits.push(waitMs);
+        return waits.length > 2 ? new Promise<never>(() => {}) : Promise.resolve({ changes: [], end: true });
+      },
+      close() {},
+    };
+    await polluted({ pollMs: 9e15, readTimeoutMs: 0, ownsSource: true }, async () => {
+      const { verifier } = startVerifier({ source: { mark: false, reader: () => reader, close } });
       await verifier.ready();
-      await time.advance(5_000);
+      expect(reasonOf(() => verifier.recheck('pos', START))).toBeUndefined();
+      await settle();
       await verifier.close();
     });
-    expect(source.asked).toEqual([0, START - 60_000]);
+    expect(waits.slice(0, 2)).toEqual([0, 5_000]);
+    expect(close).not.toHaveBeenCalled();
   });
 
-  it.each<[string, Record<string, unknown>, unknown, string]>([
-    ['now', { now: START }, { floors: [] }, JSON_TYPE],
-    ['floors', { floors: [] }, { now: START }, JSON_TYPE],
-    ['client_id', { client_id: 'pos' }, { now: START, floors: [{ generation: 5 }] }, JSON_TYPE],
-    ['generation', { generation: 5 }, { now: START, floors: [{ client_id: 'pos' }] }, JSON_TYPE],
-    ['count', { count: 0 }, `{"now":${START}}\n`, 'application/x-ndjson'],
-  ])('a response of the feed without "%s" stays incomplete', async (_, members, body, type) => {
-    await polluted(members, () => expect(feed(body, type).read(0)).rejects.toThrow('GET https://login.example'));
+  it.each<[string, Record<string, unknown>, object]>([
+    ['position', { position: 'p' }, { ...PAGE, position: undefined }],
+    ['end', { end: true }, { ...PAGE, end: undefined }],
+    ['changes', { changes: [] }, { ...PAGE, changes: undefined }],
+    ['client_id', { client_id: 'pos' }, { ...PAGE, changes: [{ generation: 5 }] }],
+    ['generation', { generation: 5 }, { ...PAGE, changes: [{ client_id: 'pos' }] }],
+    ['epoch', { epoch: 'e' }, { ...PAGE, mark: { unit: 1, complete_ms: 1, kept_ms: 1 } }],
+  ])('a response without "%s" stays incomplete', async (_, members, body) => {
+    await polluted(members, () => expect(read(body)).rejects.toThrow('GET https://login.example'));
+  });
+
+  it('a response without a mark has none', async () => {
+    await polluted({ mark: { epoch: 'e', unit: 1, complete_ms: 1, kept_ms: 1 } }, async () => {
+      expect(((await read(PAGE)) as { mark: unknown }).mark).toBeUndefined();
+    });
   });
 
   it('http: stays refused', async () => {

@@ -37,7 +37,7 @@ let api: GuardedApi;
   it('changes a description, and what publishes that has the earlier tokens refused', async () => {
     const earlier = await glewlwyd.token('orders:read');
     await glewlwyd.describeClient('Till 9, moved');
-    await generationSource.publish('till-9', Date.now());
+    await generationSource.append([['till-9', Date.now()]]);
     expectRefused(await api.get('/orders', earlier), 'superseded');
     // The issue time in tokens has whole seconds.
     await eventually('a new token is accepted', async () => {

@@ -59,7 +59,7 @@ describe('a client whose generation moves at oidc-provider', () => {
     expect(await statusOf(earlier)).toBe(200);
 
     await provider.stamp(CHANGED, SECOND);
-    await generations.publish(CHANGED, SECOND);
+    await generations.append([[CHANGED, SECOND]]);
     expectRefused(await api.get('/orders', earlier), 'superseded');
     expect(await statusOf(await fetchToken())).toBe(200);
   });

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
-import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
+import type { Request } from 'express';
 import { logHandler } from '../../../src/generation/http/handler';
 import type { LogHandlerOptions } from '../../../src/generation/http/handler';
 import { memoryGenerations } from '../../../src/generation/memory';
@@ -11,7 +11,7 @@ import type { MemoryLog } from '../../../src/generation/memory';
 export interface LogServer {
   readonly log: MemoryLog;
   readonly url: string;
-  readonly requests: IncomingMessage[];
+  readonly requests: Request[];
   endStreams(): void;
   /** Cuts every connection. */
   cut(): void;
@@ -24,7 +24,7 @@ export async function serveLog(
 ): Promise<LogServer> {
   const schedule = options.schedule ?? ((task, ms) => cancellable(setTimeout(task, ms).unref()));
   const handler = logHandler({ log, schedule, ...options });
-  const requests: IncomingMessage[] = [];
+  const requests: Request[] = [];
   const app = express().use((req, _res, next) => {
     requests.push(req);
     next();
