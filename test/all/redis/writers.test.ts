@@ -1,0 +1,271 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { createRequire } from 'node:module';
+import { sourceFromUrl } from '../../../src/generation/redis/log';
+import { recordingLogger } from '../../support/log';
+import { ends, startAuthorizationServer, startProcess, untilCurrent, verdict } from '../faults/generation-scene';
+import { eventually } from '../support/eventually';
+import { startRedis } from '../support/redis-server';
+import type { RedisServer } from '../support/redis-server';
+import { byIoredis, byNodeRedis, openSource } from './fixtures';
+
+const run = promisify(execFile);
+const KEY = 'tillgate:generations';
+
+let redis: RedisServer;
+const opened = ends();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+
+afterEach(async () => {
+  await opened.run();
+  await redis.command('FLUSHALL');
+});
+
+afterAll(() => redis.stop());
+
+async function open(options = {}, connect = byIoredis()) {
+  const source = await openSource(connect, redis.url, options);
+  opened.add(() => source.close());
+  return source;
+}
+
+/** A process whose log has no mark. */
+async function process() {
+  const verifier = startProcess((await open({ mark: false })).source);
+  opened.add(() => verifier.close());
+  await verifier.ready();
+  return verifier;
+}
+
+describe('the record that any program can write', () => {
+  it('reaches a process that waits for it: redis-cli', async () => {
+    const reader = await process();
+    const generation = String(Date.now());
+    const args = ['XADD', KEY, '*', 'client_id', 'pos-17', 'generation', generation];
+    await run('redis-cli', ['-p', String(redis.port), ...args]);
+    await eventually('the change', () => verdict(reader, 'pos-17', Number(generation) - 1) === 'superseded', 4_000);
+  });
+
+  it('reaches a process that waits for it, and trims what is old: Python', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tillgate-python-'));
+    opened.add(() => rm(folder, { recursive: true }));
+    await run('python3', ['-m', 'venv', folder]);
+    await run(join(folder, 'bin/pip'), ['install', '-q', 'redis']);
+    const reader = await process();
+    const old = Array.from({ length: 500 }, (_each, n) => [
+      'XADD',
+      KEY,
+      `1-${n + 1}`,
+      'client_id',
+      'x',
+      'generation',
+      '5',
+    ]);
+    for (const [command = '', ...args] of old) await redis.command(command, ...args);
+    const script = `
+import time, redis
+now = int(time.time() * 1000)
+redis.Redis.from_url("${redis.url}").xadd(
+    "tillgate:generations", {"client_id": "pos-17", "generation": now}, minid=now - 90_000_000)
+print(now)
+`;
+    const { stdout } = await run(join(folder, 'bin/python'), ['-c', script]);
+    await eventually('the change', () => verdict(reader, 'pos-17', Number(stdout) - 1) === 'superseded', 4_000);
+    expect(Number(await redis.command('XLEN', KEY))).toBeLessThanOrEqual(100);
+  });
+
+  it('locks no client out when it is in microseconds, and stops no other change when it is not a change', async () => {
+    const reader = await process();
+    const now = Date.now();
+    for (const fields of [
+      ['client_id', 'pos', 'generation', String(now * 1000)],
+      ['client_id', 'pos', 'generation', 'soon'],
+      ['clientid', 'pos'],
+      ['client_id', 'kiosk', 'generation', String(now)],
+    ]) {
+      await redis.command('XADD', KEY, '*', ...fields);
+    }
+    await eventually('the last one', () => verdict(reader, 'kiosk', now - 1) === 'superseded');
+    expect(verdict(reader, 'pos', now)).toBe('accepted');
+  });
+});
+
+describe('a stream with a mark', () => {
+  it('has one mark, which follows the changes; what is kept for long enough is trimmed', async () => {
+    const { source } = await open();
+    const log = startAuthorizationServer(source, { maxTokenAgeMs: 1_000 });
+    opened.add(() => log.publisher.close());
+    await log.publisher.ready();
+    for (let n = 0; n < 300; n++) await redis.command('XADD', KEY, '*', 'client_id', `plain-${n}`, 'generation', '5');
+    const admin = new Redis(redis.url);
+    opened.add(() => admin.disconnect());
+    await eventually(
+      'the next mark',
+      async () => (await admin.xrevrange(KEY, '+', '-', 'COUNT', 1))[0]?.[1][0] === 'epoch',
+    );
+    const marks = (await admin.xrange(KEY, '-', '+')).filter(([, fields]) => fields[0] === 'epoch');
+    expect(marks).toHaveLength(1);
+  });
+
+  it('is trimmed by a unit to what is kept, a hundred entries at a time', async () => {
+    for (let n = 1; n <= 500; n++) await redis.command('XADD', KEY, `${n}-1`, 'client_id', 'x', 'generation', '5');
+    const { source } = await open();
+    const now = Date.now();
+    const unit = (completeMs: number) => ({
+      expected: undefined,
+      mark: { epoch: 'e', unit: 1, completeMs, keptMs: 1_000 },
+    });
+    await redis.command('XADD', KEY, '*', 'client_id', 'new', 'generation', '5');
+    // A publisher whose clock is behind trims nothing that it still needs.
+    await source.append?.([], unit(1_300));
+    expect(Number(await redis.command('XLEN', KEY))).toBeGreaterThanOrEqual(200);
+    await source.append?.([], { ...unit(now), expected: unit(1).mark, mark: { ...unit(now).mark, unit: 2 } });
+    expect(Number(await redis.command('XLEN', KEY))).toBeLessThanOrEqual(102);
+  });
+
+  it('waits for replicas where it is asked to', async () => {
+    const waitReplicas = { count: 1, timeoutMs: 200 };
+    const { source } = await open({ waitReplicas });
+    await expect(source.append?.([['pos', 5]])).rejects.toThrow(
+      'Redis: WAIT: 0 of 1 replicas have acknowledged what was appended',
+    );
+    const alone = startAuthorizationServer(source);
+    opened.add(() => alone.publisher.close());
+    expect(await alone.change('pos')).toBe(false);
+    const replica = await startRedis({ replicaOf: redis.port });
+    opened.add(() => replica.stop());
+    await alone.publisher.ready();
+    expect(await alone.change('pos')).toBe(true);
+    expect(await replica.command('XLEN', KEY)).toBe(await redis.command('XLEN', KEY));
+  });
+});
+
+describe('a sorted set, the format of an earlier version', () => {
+  it('is recognized by publisher and process, which say what to do', async () => {
+    await redis.command('ZADD', KEY, '1790000000123', 'pos');
+    const { source } = await open({}, byNodeRedis());
+    const shop = startAuthorizationServer(source);
+    opened.add(() => shop.publisher.close());
+    const reader = startProcess(source);
+    opened.add(() => reader.close());
+    await reader.settled();
+    await eventually('the publisher failed', () => shop.publisher.status().state === 'failing');
+    const advice = /the key does not hold a stream; a sorted set is the format of an earlier version: delete the key/;
+    expect(reader.status().lastError).toMatch(advice);
+    expect(shop.publisher.status().lastError).toMatch(advice);
+    await redis.command('DEL', KEY);
+    await shop.change('pos');
+    await untilCurrent(reader, shop.record);
+  });
+});
+
+describe.each([
+  ['ioredis', ['ioredis']],
+  ['redis', ['redis']],
+])('a redis: URL with credentials, by %s', (_, packages) => {
+  const installed = createRequire(__filename);
+  const logger = recordingLogger();
+  function load(name: string): unknown {
+    if (packages.includes(name)) return installed(name);
+    throw Object.assign(new Error('not installed'), { code: 'MODULE_NOT_FOUND' });
+  }
+  const urlOf = (user: string, password = 's3cr%25et'): string =>
+    `redis://${user}:${password}@127.0.0.1:${redis.port}/0?key=shop`;
+  const acl = (user: string, ...rules: string[]): Promise<unknown> =>
+    redis.command(
+      'ACL',
+      'SETUSER',
+      user,
+      'reset',
+      'on',
+      '>s3cr%et',
+      '~shop',
+      '+client',
+      '+hello',
+      '+ping',
+      '+select',
+      '+info',
+      ...rules,
+    );
+  const from = (user: string, password?: string) => {
+    const source = sourceFromUrl(urlOf(user, password), { load, logger });
+    opened.add(() => source.close?.());
+    return source;
+  };
+
+  it('reads, appends and keeps the mark with no more permissions than are named', async () => {
+    await acl('reader', '+xread', '+xrevrange');
+    await acl('writer', '+xadd');
+    const inScript = [
+      '+eval',
+      '+exists',
+      '+xrange',
+      '+xdel',
+      '+xtrim',
+      '+time',
+      '+xinfo|groups',
+      '+xgroup|create',
+      '+xgroup|setid',
+    ];
+    await acl('publisher', '+xread', '+xrevrange', '+xadd', ...inScript);
+    const shop = startAuthorizationServer(from('publisher'));
+    opened.add(() => shop.publisher.close());
+    await shop.publisher.ready();
+    await from('writer').append?.([['pos', 5]]);
+    const reader = from('reader').reader();
+    expect((await reader.next(0)).changes).toEqual([['pos', 5]]);
+    await expect(from('reader').append?.([['pos', 6]])).rejects.toThrow(/^Redis: XADD: the user lacks a permission/);
+    await expect(from('writer').reader().next(0)).rejects.toThrow(/^Redis: XREVRANGE: the user lacks a permission/);
+    const unit = { expected: undefined, mark: { epoch: 'e', unit: 1, completeMs: 5, keptMs: 5 } };
+    await expect(from('writer').append?.([], unit)).rejects.toThrow(/^Redis: EVAL: the user lacks a permission/);
+  });
+
+  it('says nothing of a password that is wrong', async () => {
+    await acl('reader', '+xread', '+xrevrange');
+    const failure = await from('reader', 'hunter2').reader().next(0).catch(String);
+    expect(failure).toMatch(/^SourceError: Redis: /);
+    expect(failure).not.toContain('hunter2');
+  });
+});
+
+describe('a server that does not append', () => {
+  it('is named by what it is: a replica, out of memory', async () => {
+    const replica = await startRedis({ replicaOf: redis.port });
+    opened.add(() => replica.stop());
+    const onReplica = await openSource(byIoredis(), replica.url);
+    opened.add(() => onReplica.close());
+    const unit = { expected: undefined, mark: { epoch: 'e', unit: 1, completeMs: 5, keptMs: 5 } };
+    for (const given of [undefined, unit]) {
+      await expect(onReplica.source.append?.([['pos', 5]], given)).rejects.toThrow(
+        /this server is a replica; .*\(READONLY\)$/,
+      );
+    }
+    const full = await startRedis({ settings: ['--maxmemory', '100kb', '--maxmemory-policy', 'noeviction'] });
+    opened.add(() => full.stop());
+    const onFull = await openSource(byNodeRedis(), full.url);
+    opened.add(() => onFull.close());
+    for (const given of [undefined, unit]) {
+      await expect(onFull.source.append?.([['pos', 5]], given)).rejects.toThrow(
+        /the server has no memory left \(OOM\)$/,
+      );
+    }
+  });
+
+  it('is warned about where it may evict the log', async () => {
+    await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+    for (const connect of [byIoredis(2), byIoredis(3), byNodeRedis(2), byNodeRedis(3)]) {
+      const { source, log } = await open({}, connect);
+      source.reader();
+      await eventually('a warning', () => log.at('warn').length === 1);
+      expect(log.at('warn')[0]?.fields).toEqual({ key: KEY, policy: 'allkeys-lru' });
+    }
+    await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+  });
+});
