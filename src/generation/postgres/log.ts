@@ -11,7 +11,7 @@ import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
 import { postgresReader } from './reader';
 import { postgresStatements, postgresTable, prepareTable } from './schema';
-import { PostgresSessions } from './sessions';
+import { postgresSessions } from './sessions';
 import type { PostgresClient, PostgresPool, PostgresQuery } from './sessions';
 
 /** Options of `postgresGenerations()`. */
@@ -64,7 +64,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Postgr
   const schedule = given.callable('schedule', systemSchedule);
   const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
   const logger = options.logger ?? consoleLogger;
-  const sessions = new PostgresSessions({ pool, timeoutMs, schedule });
+  const sessions = postgresSessions(pool, timeoutMs, schedule);
   const statements = postgresStatements(table);
 
   if (pool.options && !pool.options.connectionTimeoutMillis) {
@@ -93,7 +93,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Postgr
 
   return {
     mark: given.boolean('mark', true),
-    reader: (): LogReader => postgresReader({ sessions, prepare, table, read: statements.read, schedule, logger }),
+    reader: (): LogReader => postgresReader({ sessions, prepare, table, statements, schedule, logger }),
     async append(changes, unit) {
       for (const change of changes) requireChange(change, clock());
       const values: unknown[] = [changes.map(([clientId]) => clientId), changes.map(([, generation]) => generation)];

@@ -3,17 +3,16 @@ import type { Logger } from '../../core/logger';
 import type { Batch, LogReader, Mark } from '../log';
 import { SourceError } from '../source-error';
 import { BATCH } from './schema';
-import type { PostgresTable } from './schema';
+import type { PostgresStatements, PostgresTable } from './schema';
 import type { PostgresQuery, PostgresSession, PostgresSessions } from './sessions';
 
 /** What a reader reads, and with what. */
-export interface PostgresReaderOptions {
+interface PostgresReaderOptions {
   readonly sessions: PostgresSessions;
   /** Runs on every new connection. */
   readonly prepare: (query: PostgresQuery) => Promise<void>;
   readonly table: PostgresTable;
-  /** The statement that reads what follows a position. */
-  readonly read: string;
+  readonly statements: PostgresStatements;
   readonly schedule: Schedule;
   readonly logger: Logger;
 }
@@ -39,7 +38,7 @@ interface Read {
  * read, and what follows them follows the position. If it does not, or has another row there, all of it is read again.
  */
 export function postgresReader(options: PostgresReaderOptions): LogReader {
-  const { sessions, prepare, table, schedule, logger } = options;
+  const { sessions, prepare, table, statements, schedule, logger } = options;
   let session: PostgresSession | undefined;
   let position: Position | undefined;
   /** Whether something may follow the position. */
@@ -81,7 +80,7 @@ export function postgresReader(options: PostgresReaderOptions): LogReader {
   async function read(from: PostgresSession): Promise<Batch> {
     // Before the statement: a hint that comes during it may be about a change that it does not see.
     isHinted = false;
-    const [row] = await from.query(options.read, [position?.[0] ?? null, position?.[1] ?? null]);
+    const [row] = await from.query(statements.read, [position?.[0] ?? null, position?.[1] ?? null]);
     const found = JSON.parse(String((row as Record<string, unknown> | undefined)?.['read'])) as Read;
     if (!found.isFound) {
       position = undefined;

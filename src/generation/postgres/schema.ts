@@ -93,19 +93,8 @@ export const BATCH = 2_000;
 /** Rows that one unit removes at most: a few ms of work. */
 const TRIMMED_PER_UNIT = 500;
 
-/** The statements about one table. */
-export interface PostgresStatements {
-  /** Appends two arrays, client ids and generations. */
-  readonly append: string;
-  /** The same as a unit that expects no mark, with the mark and the time in ms that changes are kept; returns a row if it took place. */
-  readonly first: string;
-  /** The same as a unit that expects a mark, with its epoch and number. */
-  readonly next: string;
-  /** Returns the mark, if there is one. */
-  readonly mark: string;
-  /** Returns what follows a position, given as the number and the id of a row, as one JSON document: drivers parse rows slowly. */
-  readonly read: string;
-}
+/** The statements about one table; `$1` and `$2` of those that append are client ids and generations. */
+export type PostgresStatements = Readonly<Record<'append' | 'first' | 'next' | 'mark' | 'read', string>>;
 
 /** Writes the statements about one table. */
 export function postgresStatements({ quoted, sequence, channel }: PostgresTable): PostgresStatements {
@@ -135,13 +124,16 @@ export function postgresStatements({ quoted, sequence, channel }: PostgresTable)
 
   return {
     append: `INSERT INTO ${quoted} (client_id, generation) SELECT client_id, generation FROM ${given} ORDER BY number`,
+    /** A unit that expects no mark; `$3` is the next one, `$4` how long changes are kept, in ms. A row: it took place. */
     first: unitOf(
       `INSERT INTO ${quoted} (position, client_id, generation, mark) VALUES (0, '', 0, $3::json) ON CONFLICT (position) DO NOTHING`,
     ),
+    /** A unit that expects the mark with epoch `$5` and number `$6`. */
     next: unitOf(
       `UPDATE ${quoted} SET mark = $3::json WHERE position = 0 AND mark->>'epoch' = $5::text AND mark->>'unit' = $6::text`,
     ),
     mark: `SELECT mark::text AS mark FROM ${quoted} WHERE position = 0`,
+    /** What follows the row with position `$1` and id `$2`, as one JSON document: drivers parse rows slowly. */
     read: `
     WITH batch AS MATERIALIZED (
       SELECT position, id, client_id, generation FROM ${quoted}

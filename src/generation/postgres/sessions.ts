@@ -38,58 +38,24 @@ export interface PostgresSession {
   destroy(): void;
 }
 
-/** How connections are used. */
-export interface SessionsOptions {
-  readonly pool: PostgresPool;
-  /** Longest time for one statement, and for a connection, in ms. */
-  readonly timeoutMs: number;
-  readonly schedule: Schedule;
+/** Uses connections of the caller's pool, bounded in time; every failure is a `SourceError`. */
+export interface PostgresSessions {
+  /** Checks out one connection. `wake` is called for every notification, and when the connection is lost or ended. */
+  open(wake?: () => void): Promise<PostgresSession>;
+  /** Runs `work` on one connection, which is not used again after a failure. */
+  use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value>;
+  /** Ends every open connection. */
+  close(): void;
 }
 
-/** Uses connections of the caller's pool, bounded in time; every failure is a `SourceError`. */
-export class PostgresSessions {
-  readonly #options: SessionsOptions;
-  readonly #open = new Set<PostgresSession>();
-  #closed = false;
+const CLOSED = 'PostgreSQL: the source is closed';
 
-  constructor(options: SessionsOptions) {
-    this.#options = options;
-  }
+/** @param timeoutMs - longest time for one statement, and for a connection */
+export function postgresSessions(pool: PostgresPool, timeoutMs: number, schedule: Schedule): PostgresSessions {
+  const sessions = new Set<PostgresSession>();
+  let closed = false;
 
-  /**
-   * Checks out one connection. `wake` is called for every notification, and when the connection is lost or ended.
-   *
-   * @throws SourceError
-   */
-  async open(wake: () => void = () => undefined): Promise<PostgresSession> {
-    if (this.#closed) throw new SourceError(CLOSED);
-    const session = this.#sessionOf(await this.#connect(), wake);
-    this.#open.add(session);
-    if (this.#closed) session.destroy();
-    return session;
-  }
-
-  /** Runs `work` on one connection, which is not used again after a failure. */
-  async use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value> {
-    const session = await this.open();
-    try {
-      const value = await work(session.query);
-      session.release();
-      return value;
-    } catch (error) {
-      session.destroy();
-      throw error;
-    }
-  }
-
-  /** Ends every open connection. */
-  close(): void {
-    this.#closed = true;
-    for (const session of [...this.#open]) session.destroy();
-  }
-
-  async #connect(): Promise<PostgresClient> {
-    const { pool, timeoutMs, schedule } = this.#options;
+  async function connect(): Promise<PostgresClient> {
     const connecting = (async () => pool.connect())();
     try {
       return await withTimeLimit(connecting, timeoutMs, schedule, noResponse);
@@ -103,9 +69,9 @@ export class PostgresSessions {
     }
   }
 
-  #sessionOf(client: PostgresClient, wake: () => void): PostgresSession {
-    const { timeoutMs, schedule } = this.#options;
-    const open = this.#open;
+  async function open(wake: () => void = () => undefined): Promise<PostgresSession> {
+    if (closed) throw new SourceError(CLOSED);
+    const client = await connect();
     let failure: SourceError | undefined;
     // Not removed when the connection is destroyed: an 'error' without a listener would end the process.
     const onError = (error: Error): void => {
@@ -117,7 +83,7 @@ export class PostgresSessions {
 
     const session: PostgresSession = {
       async query(text, values) {
-        if (!open.has(session)) throw failure ?? new SourceError(CLOSED);
+        if (!sessions.has(session)) throw failure ?? new SourceError(CLOSED);
         try {
           return (await withTimeLimit(client.query(text, values), timeoutMs, schedule, noResponse)).rows;
         } catch (error) {
@@ -125,22 +91,41 @@ export class PostgresSessions {
         }
       },
       release() {
-        if (!open.delete(session)) return;
+        if (!sessions.delete(session)) return;
         client.removeListener('error', onError);
         client.removeListener('notification', wake);
         client.release();
       },
       destroy() {
-        if (!open.delete(session)) return;
+        if (!sessions.delete(session)) return;
         client.release(true);
         wake();
       },
     };
+    sessions.add(session);
+    if (closed) session.destroy();
     return session;
   }
-}
 
-const CLOSED = 'PostgreSQL: the source is closed';
+  return {
+    open,
+    async use(work) {
+      const session = await open();
+      try {
+        const value = await work(session.query);
+        session.release();
+        return value;
+      } catch (error) {
+        session.destroy();
+        throw error;
+      }
+    },
+    close() {
+      closed = true;
+      for (const session of [...sessions]) session.destroy();
+    },
+  };
+}
 
 /** What an operator can do, by SQLSTATE (PostgreSQL manual, appendix A). */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -157,8 +142,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   '53300': 'the server has no connection left',
 };
 
-/** Describes the failure of a statement. */
-export function postgresFailure(error: unknown): SourceError {
+function postgresFailure(error: unknown): SourceError {
   const code = String(ownValue(error, 'code'));
   const advice = Object.hasOwn(ADVICE, code) ? ADVICE[code] : undefined;
   const detail = advice === undefined ? describeFailure(error) : `${advice} (${code})`;
