@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { backOffMs, withTimeLimit } from '../core/clock';
 import type { Clock, Schedule, Timer } from '../core/clock';
 import type { Logger } from '../core/logger';
+import { ownMembers } from '../core/objects';
 import type { Floors } from './floors';
 import { isGeneration, isInFuture } from './generation';
 import type { Batch, Change, GenerationSource, LogReader, Mark } from './log';
@@ -164,7 +165,9 @@ export class Follower {
     return this.#mark === undefined || this.#mark.keptMs >= this.#options.floors.lifetimeMs;
   }
 
-  #take({ changes, mark, end }: Batch, startedMs: number): void {
+  #take(batch: Batch, startedMs: number): void {
+    // Own members only: one inherited from a polluted prototype would be a mark that nobody wrote.
+    const { changes, mark, end } = ownMembers(batch);
     const { clock, floors } = this.#options;
     const nowMs = clock();
     // A clock that stepped back must not lengthen the silence that is tolerated.

@@ -3,6 +3,7 @@ import { backOffMs, systemClock, systemSchedule, withTimeLimit } from '../core/c
 import type { Timer } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { consoleLogger } from '../core/logger';
+import { ownMembers } from '../core/objects';
 import { describe, readOptions } from '../core/options';
 import { KEPT_LONGER_MS } from './floors';
 import { requireChange } from './generation';
@@ -200,7 +201,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
     let mark: Mark | undefined;
     try {
       for (let end = false; !end;) {
-        const batch = await limited(reader.next(0));
+        const batch = ownMembers(await limited(reader.next(0)));
         for (const [clientId, generation] of batch.changes) {
           floors.set(clientId, Math.max(generation, floors.get(clientId) ?? 0));
         }

@@ -113,39 +113,40 @@ class World {
 
 const which = fc.nat({ max: PROCESSES - 1 });
 
+type Step = readonly [name: string, run: (world: World) => unknown];
+const stepOf = (name: string, run: (world: World) => unknown): Step => [name, run];
+
 /** Steps of a history, each with how often it comes. */
-const step: fc.Arbitrary<[name: string, run: (world: World) => unknown]> = fc.oneof(
+const step = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.constantFrom(...CLIENTS).map((id) => [`change ${id}`, (world: World) => world.change(id)]),
+    arbitrary: fc.constantFrom(...CLIENTS).map((id) => stepOf(`change ${id}`, (world) => world.change(id))),
   },
   {
     weight: 6,
     arbitrary: fc
       .constantFrom(1, 50, 400, 1_000, 3_000, 6_000, 15_000)
-      .map((ms) => [`wait ${ms}`, (world: World) => world.scene.time.advance(ms)]),
+      .map((ms) => stepOf(`wait ${ms}`, (world) => world.scene.time.advance(ms))),
   },
-  { weight: 3, arbitrary: fc.constant(['remember', (world: World) => world.remember()]) },
-  { weight: 3, arbitrary: fc.nat().map((n) => [`go back ${n}`, (world: World) => world.goBack(n)]) },
-  { weight: 1, arbitrary: fc.constant(['wipe', (world: World) => world.scene.engine.wipe()]) },
+  { weight: 3, arbitrary: fc.constant(stepOf('remember', (world) => world.remember())) },
+  { weight: 3, arbitrary: fc.nat().map((n) => stepOf(`go back ${n}`, (world) => world.goBack(n))) },
+  { weight: 1, arbitrary: fc.constant(stepOf('wipe', (world) => world.scene.engine.wipe())) },
   {
     weight: 3,
-    arbitrary: fc.boolean().map((cut) => [`publisher cut: ${cut}`, (world: World) => (world.scene.link.cut = cut)]),
+    arbitrary: fc.boolean().map((cut) => stepOf(`publisher cut: ${cut}`, (world) => (world.scene.link.cut = cut))),
   },
   {
     weight: 2,
-    arbitrary: fc
-      .boolean()
-      .map((deaf) => [`publisher deaf: ${deaf}`, (world: World) => (world.scene.link.deaf = deaf)]),
+    arbitrary: fc.boolean().map((deaf) => stepOf(`publisher deaf: ${deaf}`, (world) => (world.scene.link.deaf = deaf))),
   },
   {
     weight: 3,
     arbitrary: fc
       .tuple(which, fc.boolean())
-      .map(([n, cut]) => [`process ${n} cut: ${cut}`, (world: World) => (world.processes[n]!.link.cut = cut)]),
+      .map(([n, cut]) => stepOf(`process ${n} cut: ${cut}`, (world) => (world.processes[n]!.link.cut = cut))),
   },
-  { weight: 2, arbitrary: which.map((n) => [`process ${n} restarts`, (world: World) => world.startProcess(n)]) },
-  { weight: 1, arbitrary: fc.constant(['publisher restarts', (world: World) => world.startPublisher()]) },
+  { weight: 2, arbitrary: which.map((n) => stepOf(`process ${n} restarts`, (world) => world.startProcess(n))) },
+  { weight: 1, arbitrary: fc.constant(stepOf('publisher restarts', (world) => world.startPublisher())) },
 );
 
 /** The engine changes under the hands of the publisher: between two of its units. */

@@ -1,7 +1,8 @@
 import { generationsFromUrl } from '../../src/generation/from-url';
 import { httpGenerations } from '../../src/generation/http/log';
-import { settle } from '../support/fake-time';
+import type { GenerationSource } from '../../src/generation/log';
 import { START, reasonOf, startVerifier } from './fixtures';
+import { Scene, memoryOn } from './scene';
 
 const prototype = Object.prototype as unknown as Record<string, unknown>;
 
@@ -15,50 +16,51 @@ async function polluted<Value>(members: Record<string, unknown>, work: () => Val
   }
 }
 
-const PAGE = { position: 'p', end: true, changes: [{ client_id: 'pos', generation: 5 }] };
+const JSON_TYPE = 'application/json';
 
-async function read(body: object): Promise<unknown> {
-  const fetch = () => Promise.resolve(Response.json(body));
-  return httpGenerations({ url: 'https://login.example', fetch }).reader().next(0);
+function served(body: unknown): GenerationSource {
+  return httpGenerations({
+    url: 'https://login.example',
+    fetch: () => Promise.resolve(new Response(JSON.stringify(body), { headers: { 'content-type': JSON_TYPE } })),
+  });
 }
 
 describe('with a polluted Object.prototype', () => {
-  it('a log is read with the given options, and not closed unless it belongs to the gate', async () => {
-    const waits: number[] = [];
-    const close = jest.fn();
-    const reader = {
-      next(waitMs: number) {
-        waits.push(waitMs);
-        return waits.length > 2 ? new Promise<never>(() => {}) : Promise.resolve({ changes: [], end: true });
-      },
-      close() {},
-    };
-    await polluted({ pollMs: 9e15, readTimeoutMs: 0, ownsSource: true }, async () => {
-      const { verifier } = startVerifier({ source: { mark: false, reader: () => reader, close } });
-      await verifier.ready();
-      expect(reasonOf(() => verifier.recheck('pos', START))).toBeUndefined();
-      await settle();
+  it('a mark that nobody wrote makes no process ready', async () => {
+    const scene = new Scene();
+    const mark = { epoch: 'x', unit: 1, completeMs: START, keptMs: 1e12 };
+    await polluted({ mark, completeMs: START, keptMs: 1e12 }, async () => {
+      const { verifier } = scene.process();
+      for (let n = 0; n < 10; n++) {
+        await scene.time.advance(1_000);
+        mark.completeMs += 1_000;
+        expect(reasonOf(() => verifier.recheck('pos', START))).toBe('generations_unavailable');
+      }
+    });
+  });
+
+  it('the log is polled as it was configured', async () => {
+    const { time } = new Scene();
+    const source = memoryOn(time);
+    await polluted({ pollMs: 9e15, readTimeoutMs: 0, ownsSource: true, random: () => -9e9 }, async () => {
+      const { verifier } = startVerifier({ source }, time);
+      await time.advance(20_000);
+      expect(verifier.status()).toMatchObject({ source: 'fresh', reads: 5, failures: 0 });
       await verifier.close();
     });
-    expect(waits.slice(0, 2)).toEqual([0, 5_000]);
-    expect(close).not.toHaveBeenCalled();
+    expect(source.closed).toBe(false);
   });
 
-  it.each<[string, Record<string, unknown>, object]>([
-    ['position', { position: 'p' }, { ...PAGE, position: undefined }],
-    ['end', { end: true }, { ...PAGE, end: undefined }],
-    ['changes', { changes: [] }, { ...PAGE, changes: undefined }],
-    ['client_id', { client_id: 'pos' }, { ...PAGE, changes: [{ generation: 5 }] }],
-    ['generation', { generation: 5 }, { ...PAGE, changes: [{ client_id: 'pos' }] }],
-    ['epoch', { epoch: 'e' }, { ...PAGE, mark: { unit: 1, complete_ms: 1, kept_ms: 1 } }],
-  ])('a response without "%s" stays incomplete', async (_, members, body) => {
-    await polluted(members, () => expect(read(body)).rejects.toThrow('GET https://login.example'));
-  });
-
-  it('a response without a mark has none', async () => {
-    await polluted({ mark: { epoch: 'e', unit: 1, complete_ms: 1, kept_ms: 1 } }, async () => {
-      expect(((await read(PAGE)) as { mark: unknown }).mark).toBeUndefined();
-    });
+  const change = { client_id: 'pos', generation: 5 };
+  it.each<[string, Record<string, unknown>, unknown]>([
+    ['position', { position: 'x' }, { end: true, changes: [] }],
+    ['end', { end: true }, { position: 'x', changes: [change] }],
+    ['changes', { changes: [] }, { position: 'x', end: true }],
+    ['client_id', { client_id: 'pos' }, { position: 'x', end: true, changes: [{ generation: 5 }] }],
+    ['generation', { generation: 5 }, { position: 'x', end: true, changes: [{ client_id: 'pos' }] }],
+    ['epoch', { epoch: 'x' }, { position: 'x', end: true, changes: [], mark: { unit: 1, complete_ms: 1, kept_ms: 1 } }],
+  ])('a response of the token server without "%s" stays incomplete', async (_, members, body) => {
+    await polluted(members, () => expect(served(body).reader().next(0)).rejects.toThrow('GET https://login.example'));
   });
 
   it('http: stays refused', async () => {
