@@ -7,8 +7,6 @@ import { AUDIENCE, GENERATION, NOW_MS, token } from '../support/issuer';
 import { eventually, keyServer } from '../support/key-server';
 import { jwks, testKey } from '../support/keys';
 
-const schedule = () => ({ cancel() {} });
-
 describe('a generationSource that is a URL', () => {
   it('is read with the dependencies of the gate, by http: where that is allowed, and closed with the gate', async () => {
     const asked: string[] = [];
