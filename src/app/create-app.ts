@@ -91,6 +91,7 @@ export function createApp(options: AppOptions): App {
     onRequest?.(event);
   }, clock);
   const gateOptions: AuthenticateOptions = options.gate ?? authenticateOptions(settings);
+  const { onDecision } = gateOptions;
   const gate = authenticate({
     resource: settings.baseUrl,
     problemTypes,
@@ -100,7 +101,7 @@ export function createApp(options: AppOptions): App {
     logger: warningsOf(logger),
     onDecision(decision, request) {
       observer.decided(decision, request);
-      gateOptions.onDecision?.(decision, request);
+      onDecision?.(decision, request);
     },
   });
   const limit = clientRateLimit({
