@@ -81,7 +81,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const sendRefusal = refusalSender(presentation);
   const possession = possessionVerifier(settings);
   const verifier = openVerifier(settings);
-  const verify = withAdvice(throughPassport(verifier.verify), settings);
+  const verify = withAdvice(throughPassport(verifier.verify), verifier.isSigned, settings);
   const requestGate: RequestGate = { logger, unguarded, problemTypes, refuse };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
