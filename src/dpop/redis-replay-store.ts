@@ -1,3 +1,4 @@
+import { AuthError } from '../core/auth-error';
 import { systemClock, systemSchedule, withTimeLimit } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { describe, readOptions } from '../core/options';
@@ -72,7 +73,7 @@ export function redisReplayStore(
       const args = [id, untilMs, clock(), share, MARGIN_MS].map(String);
       const sent = connection.send(['EVAL', REMEMBER, '1', prefix + (key ?? id), ...args]);
       const reply = await withTimeLimit(sent, timeoutMs, schedule, noReply);
-      if (reply === -1) throw new Error(`one key has used its share of the replay store: ${share} proofs`);
+      if (reply === -1) throw new AuthError('too_many_proofs');
       if (reply !== 1 && reply !== 0) throw new Error(`Redis replied ${describe(reply)} instead of 1, 0 or -1`);
       return reply === 1;
     },

@@ -92,6 +92,11 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
     title: 'Too many unknown keys',
     detail: 'The key of the access token is not known yet, and too many requests name unknown keys: try again later.',
   },
+  too_many_proofs: {
+    status: 429,
+    title: 'Too many DPoP proofs',
+    detail: 'One key has signed more DPoP proofs than are remembered for it: try again later.',
+  },
   keys_unavailable: {
     status: 503,
     title: 'Keys unavailable',
