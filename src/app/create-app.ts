@@ -133,11 +133,8 @@ export function createApp(options: AppOptions): App {
   }
   app.use(problemPages());
   app.use(
-    protectedResourceMetadata({
-      resource: settings.baseUrl,
-      authorizationServers: gate.status().issuers.map(({ issuer }) => issuer),
-      scopes: SCOPES,
-    }),
+    // Whether the API is reached by TLS is up to its operator, so is the base URL.
+    protectedResourceMetadata({ gate, scopes: SCOPES, resourceName: titleOf(contract), allowHttp: true }),
   );
   app.use('/v1', v1);
   app.use(notFound(problemTypes));

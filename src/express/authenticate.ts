@@ -14,7 +14,7 @@ import type { AuthenticateOptions } from './authenticate-options';
 import { authenticateOptions } from '../settings/authenticate-options';
 import { withAdvice } from './advice';
 import { decisionReporter } from './decision';
-import { resourceMetadataUrl } from './metadata';
+import { rememberGate, resourceMetadataUrl } from './metadata';
 import { readGateOptions } from './read-options';
 import { addressOf, openState, stateOf } from './request';
 import type { Auth, GateRequest, Middleware, Next, RequestGate } from './request';
@@ -71,9 +71,10 @@ const verifiersByGate = new WeakMap<Middleware, GateVerifiers>();
  */
 export function authenticate(options?: AuthenticateOptions): Gate {
   const settings = readGateOptions(options === undefined ? authenticateOptions(readSettings()) : options);
-  const { logger, unguarded, optional, refusals, realm, resource, exposeReasons, problemTypes, dpop } = settings;
+  const { logger, unguarded, optional, refusals, resource, dpop } = settings;
+  const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {
-    ...{ realm, exposeReasons, problemTypes },
+    ...{ realm, exposeReasons, problemTypes, challengeScopes },
     resourceMetadata: resource === undefined ? undefined : resourceMetadataUrl(resource),
     dpop: dpop && { algorithms: dpop.algorithms.join(' '), used: dpop.required },
   };
@@ -154,6 +155,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     close: () => verifier.close(),
   });
   verifiersByGate.set(gate, { verifier, possession });
+  rememberGate(gate, { ...settings, authorizationServers: settings.issuers.map(({ issuer }) => issuer) });
   return gate;
 }
 

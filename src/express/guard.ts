@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { consoleLogger } from '../core/logger';
 import { ownValue } from '../core/objects';
-import { describe, didYouMean } from '../core/options';
+import { describe, didYouMean, isList } from '../core/options';
 import { routeOf, stateOf } from './request';
 import type { Auth, GateRequest, Middleware, Next } from './request';
 import { handleRejection, sendInternalError } from './respond';
@@ -33,10 +33,40 @@ export function requireScope(...args: readonly unknown[]): Middleware {
 }
 
 function scopeGuard(requirement: ScopeRequirement): Middleware {
-  const requiredScopes = scopesOf(requirement);
-  return makeGuard('requireScope', requirement, ({ scopes }) =>
-    satisfies(scopes, requirement) ? undefined : new AuthError('insufficient_scope', { requiredScopes }),
+  const own = scopesOf(requirement);
+  const guard = makeGuard('requireScope', requirement, ({ scopes }, req) =>
+    satisfies(scopes, requirement)
+      ? undefined
+      : new AuthError('insufficient_scope', { requiredScopes: scopesInARow(guard, req) ?? own }),
   );
+  return guard;
+}
+
+/**
+ * The scopes of all guards that stand in a row with this one on its route, so that one challenge names what the whole
+ * row requires (RFC 6750 section 3.1). `undefined` where it stands alone, or not on a route.
+ */
+function scopesInARow(guard: Middleware, { route, method = '' }: GateRequest): readonly string[] | undefined {
+  const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+  const stack = isList(route?.stack) ? (route.stack as readonly RouteLayer[]) : [];
+  // A layer of `all()` has no method.
+  const handlers = stack.flatMap((layer) =>
+    layer.method === undefined || layer.method === verb ? [layer.handle] : [],
+  );
+  const requirements = handlers.map((handler) => (typeof handler === 'function' ? requirementOf(handler) : undefined));
+  const at = handlers.indexOf(guard);
+  if (at < 0) return undefined;
+  let first = at;
+  while (requirements[first - 1]) first--;
+  const end = requirements.indexOf(undefined, at);
+  const row = requirements.slice(first, end < 0 ? undefined : end).filter(isScopeRequirement);
+  return row.length > 1 ? [...new Set(row.flatMap(scopesOf))] : undefined;
+}
+
+/** One handler of a route of Express 4 or 5. */
+interface RouteLayer {
+  readonly method?: string | undefined;
+  readonly handle?: unknown;
 }
 
 /** The scopes of an API, declared once. */
@@ -71,7 +101,7 @@ export interface DefinedScopes<Scope extends string> {
  * ```
  */
 export function defineScopes<const Scope extends string>(scopes: readonly Scope[]): DefinedScopes<Scope> {
-  const defined = readScopeList(scopes, 'defineScopes');
+  const defined = readScopeList(scopes, 'defineScopes()');
   return {
     scopes: defined as readonly Scope[],
     requireScope(...args: readonly unknown[]) {
@@ -152,6 +182,10 @@ export type GuardRequirement = ScopeRequirement | { readonly claim: string } | R
 /** What a guard requires, for route audits; `undefined` for any other middleware. */
 export function requirementOf(middleware: object): GuardRequirement | undefined {
   return (middleware as { readonly [GUARD]?: GuardRequirement })[GUARD];
+}
+
+function isScopeRequirement(requirement: GuardRequirement | undefined): requirement is ScopeRequirement {
+  return requirement !== undefined && (Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf'));
 }
 
 /** Returns the refusal, or `undefined` to allow the request. */

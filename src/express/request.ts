@@ -40,7 +40,7 @@ export type Next = Parameters<Middleware>[2];
 export interface GateRequest extends IncomingMessage {
   originalUrl?: string;
   baseUrl?: string;
-  route?: { readonly path?: unknown };
+  route?: { readonly path?: unknown; readonly stack?: unknown };
   body?: unknown;
   /** Address of the caller, as Express computes it by its setting `trust proxy`. */
   ip?: unknown;

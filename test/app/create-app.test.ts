@@ -101,10 +101,22 @@ describe('the scaffold', () => {
 
     expect(response.body).toMatchObject({
       resource: 'http://127.0.0.1:3000',
+      resource_name: 'Tillgate commerce API',
       authorization_servers: ['https://login.test'],
     });
     expect(response.body.scopes_supported).toContain('orders:read');
     expect(response.body.scopes_supported).toHaveLength(29);
+  });
+
+  it('publishes how its gate binds tokens, and starts with a base URL without TLS', async () => {
+    const gate = { ...issuer.options, dpop: { required: true }, mtls: {} };
+    const { app: bound } = scene({ TILLGATE_BASE_URL: 'http://api.internal' }, { gate });
+    const { body } = await request(bound.handler).get('/.well-known/oauth-protected-resource');
+    expect(body).toMatchObject({
+      resource: 'http://api.internal',
+      dpop_bound_access_tokens_required: true,
+      tls_client_certificate_bound_access_tokens: true,
+    });
   });
 
   it('reports for each request who called and why it was refused', async () => {
