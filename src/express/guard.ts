@@ -101,7 +101,7 @@ export interface DefinedScopes<Scope extends string> {
  * ```
  */
 export function defineScopes<const Scope extends string>(scopes: readonly Scope[]): DefinedScopes<Scope> {
-  const defined = readScopeList(scopes, 'defineScopes()');
+  const defined = readScopeList(scopes, 'defineScopes');
   return {
     scopes: defined as readonly Scope[],
     requireScope(...args: readonly unknown[]) {

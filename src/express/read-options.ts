@@ -101,7 +101,7 @@ export function readGateOptions(given: AuthenticateOptions): GateSettings {
     refusals: read.oneOf('refusals', ['respond', 'next'], 'respond'),
     realm: read.string('realm') ?? 'api',
     resource,
-    challengeScopes: challengeScopes && readScopeList(challengeScopes, 'authenticate(): option "challengeScopes"'),
+    challengeScopes: challengeScopes && readScopeList(challengeScopes, 'authenticate', 'option "challengeScopes": '),
     problemTypes,
     allowHttp,
     exposeReasons: read.boolean('exposeReasons', process.env['NODE_ENV'] !== 'production'),

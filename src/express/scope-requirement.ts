@@ -32,13 +32,15 @@ export function readRequirement(args: readonly unknown[], factory = 'requireScop
  *
  * @throws TypeError when it is empty, or one is not a scope-token (RFC 6749 section 3.3)
  */
-export function readScopeList(scopes: unknown, where = 'requireScope()'): readonly string[] {
+export function readScopeList(scopes: unknown, factory: string, what = ''): readonly string[] {
   if (!Array.isArray(scopes) || scopes.length === 0) {
-    throw new TypeError(`${where}: expected at least one scope, got ${describe(scopes)}`);
+    throw new TypeError(`${factory}(): ${what}expected at least one scope, got ${describe(scopes)}`);
   }
   for (const scope of scopes) {
     if (typeof scope === 'string' && isScopeToken(scope)) continue;
-    throw new TypeError(`${where}: expected a scope without blanks, quotes and backslashes, got ${describe(scope)}`);
+    throw new TypeError(
+      `${factory}(): ${what}expected a scope without blanks, quotes and backslashes, got ${describe(scope)}`,
+    );
   }
   return Object.freeze([...new Set(scopes as string[])]);
 }
