@@ -145,7 +145,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     sendRefusal(req, res, error);
   }
 
-  const gate = Object.assign(authenticate, {
+  const gate: Gate = Object.assign(authenticate as Middleware, {
     optional,
     async ready(options: { readonly timeoutMs?: number | undefined } = {}) {
       const read = readOptions('ready', options, ['timeoutMs']);

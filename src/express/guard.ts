@@ -118,7 +118,8 @@ export function defineScopes<const Scope extends string>(scopes: readonly Scope[
  * Makes a guard that allows a request when a claim of its token passes a test; else 403 `access_denied`. A test may
  * return a promise. One that throws, rejects, or returns anything but `true` refuses.
  *
- * @param test - gets the value of the claim, `undefined` when the token has none
+ * @param test - gets the value of the claim, `undefined` when the token has none, and the request: that of the framework
+ *   where its parameter is declared as such, `(value, req: Request) => ...`
  * @throws TypeError when the name is empty or the test is not a function
  *
  * @example
@@ -130,9 +131,9 @@ export function defineScopes<const Scope extends string>(scopes: readonly Scope[
  * berlin.get('/', requireClaim('store', (store) => store === 'berlin-1'), (req, res) => res.json([]));
  * ```
  */
-export function requireClaim(
+export function requireClaim<Req extends object = IncomingMessage & { readonly auth?: Auth | undefined }>(
   name: string,
-  test: (value: unknown, req: IncomingMessage) => boolean | Promise<boolean>,
+  test: (value: unknown, req: Req) => boolean | Promise<boolean>,
 ): Middleware {
   if (typeof name !== 'string' || name === '') {
     throw new TypeError(`requireClaim(): expected the name of a claim, got ${describe(name)}`);
@@ -149,7 +150,7 @@ export function requireClaim(
   }
   return makeGuard('requireClaim', { claim: name }, ({ claims }, req) => {
     try {
-      const result: unknown = test(ownValue(claims, name), req);
+      const result: unknown = test(ownValue(claims, name), req as object as Req);
       return isThenable(result) ? Promise.resolve(result).then(refusalOf, failed) : refusalOf(result);
     } catch (cause) {
       return failed(cause);
@@ -210,7 +211,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
     else decide(refusal);
   }
   Object.defineProperty(guard, 'name', { value: name });
-  return Object.assign(guard, { [GUARD]: Object.freeze(requirement) });
+  return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

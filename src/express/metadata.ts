@@ -1,9 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import { isObject, ownMembers } from '../core/objects';
 import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
 import { sendProblem } from './respond';
-import type { Middleware } from './request';
+import type { GateRequest, Middleware, Next } from './request';
 import { readMtls } from '../token/possession/client-certificate';
 import type { MtlsOptions } from '../token/possession/client-certificate';
 import { readDpop } from '../token/possession/dpop-options';
@@ -102,7 +103,7 @@ export function protectedResourceMetadata(
     return path === pathname || path === WELL_KNOWN;
   }
 
-  const middleware: Middleware = function protectedResourceMetadata(req, res, next) {
+  function protectedResourceMetadata(req: GateRequest, res: ServerResponse, next: Next): void {
     if (!isServedAt(req.url ?? '') || res.headersSent) return next();
     // Public, and the same for every caller: browsers may show it to any page.
     res.setHeader('Access-Control-Allow-Origin', '*');
@@ -119,9 +120,9 @@ export function protectedResourceMetadata(
       const detail = 'The metadata can be read with GET only.';
       sendProblem(req, res, { status: 405, code: 'method_not_allowed', detail, headers: { Allow: METHODS } });
     }
-  };
+  }
   // For route audits: a middleware has no route to read.
-  return Object.assign(middleware, { serves: [...new Set([WELL_KNOWN, pathname])] });
+  return Object.assign(protectedResourceMetadata as Middleware, { serves: [...new Set([WELL_KNOWN, pathname])] });
 }
 
 const METHODS = 'GET, HEAD, OPTIONS';
