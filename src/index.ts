@@ -16,6 +16,7 @@ export { defineScopes, requireAuthenticated, requireClaim, requireScope } from '
 export type { DefinedScopes } from './express/guard';
 export { protectedResourceMetadata } from './express/metadata';
 export { problemHandler } from './express/problem-handler';
+export { authOf } from './express/request';
 export type { Auth, Middleware } from './express/request';
 export { sendProblem } from './express/respond';
 export type { ProblemResponse } from './express/respond';

@@ -91,6 +91,7 @@ export function createApp(options: AppOptions): App {
     onRequest?.(event);
   }, clock);
   const gateOptions: AuthenticateOptions = options.gate ?? authenticateOptions(settings);
+  const { onDecision } = gateOptions;
   const gate = authenticate({
     resource: settings.baseUrl,
     problemTypes,
@@ -100,7 +101,7 @@ export function createApp(options: AppOptions): App {
     logger: warningsOf(logger),
     onDecision(decision, request) {
       observer.decided(decision, request);
-      gateOptions.onDecision?.(decision, request);
+      onDecision?.(decision, request);
     },
   });
   const limit = clientRateLimit({
@@ -132,11 +133,8 @@ export function createApp(options: AppOptions): App {
   }
   app.use(problemPages());
   app.use(
-    protectedResourceMetadata({
-      resource: settings.baseUrl,
-      authorizationServers: gate.status().issuers.map(({ issuer }) => issuer),
-      scopes: SCOPES,
-    }),
+    // Whether the API is reached by TLS is up to its operator, so is the base URL.
+    protectedResourceMetadata({ gate, scopes: SCOPES, resourceName: titleOf(contract), allowHttp: true }),
   );
   app.use('/v1', v1);
   app.use(notFound(problemTypes));

@@ -37,7 +37,10 @@ export function whyOf({ outcome, error, auth }: Decision, request: IncomingMessa
   if (!error) return { outcome, checks: auth ? PASSED : [], ...claimsOf(raw, auth), verified: auth !== undefined };
   const refusal = { reason: error.reason, required: error.requiredScopes, granted: auth?.scopes };
   const checks = checksUntil(error, 1);
-  return { outcome, checks, ...refusalOf(refusal, raw, facts), ...claimsOf(raw, auth), verified: isSigned(checks) };
+  const verified = isSigned(checks);
+  // A request can come from anybody: what it contains suggests a configuration only where its signature was good.
+  const known = verified ? facts : { ...facts, advise: () => undefined };
+  return { outcome, checks, ...refusalOf(refusal, raw, known), ...claimsOf(raw, auth), verified };
 }
 
 /** Explains what a gate makes of a token, for a request that requires no scope. */

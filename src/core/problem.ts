@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { OPAQUE_INVALID_TOKEN, REASONS } from './reasons';
 import type { Reason, ReasonRow } from './reasons';
 
@@ -14,6 +15,8 @@ export interface Presentation {
   readonly realm: string;
   /** URL of the protected resource metadata, the challenge's `resource_metadata` (RFC 9728 section 5.1). */
   readonly resourceMetadata?: string | undefined;
+  /** Scopes that the challenge of a 401 names. */
+  readonly challengeScopes?: readonly string[] | undefined;
   /** Base URL of the pages about problems. Default: `type` is `about:blank` (RFC 9457 section 4.2.1). */
   readonly problemTypes?: string | undefined;
   /** Whether the caller learns the exact reason of an `invalid_token`; `false` in production. */
@@ -49,6 +52,16 @@ export function problemType(code: string, problemTypes: string | undefined): str
   return problemTypes === undefined ? 'about:blank' : problemTypes + code;
 }
 
+/** `title` of a problem: the phrase of the status where `type` is `about:blank` (RFC 9457 section 4.2.1), else its own. */
+export function problemTitle(status: number, title: string | undefined, type: string | undefined): string {
+  const phrase = STATUS_CODES[status];
+  return (isBlank(type) ? (phrase ?? title) : (title ?? phrase)) ?? 'Error';
+}
+
+function isBlank(type: string | undefined): boolean {
+  return type === undefined || type === 'about:blank';
+}
+
 /** The text about a refusal that the caller may see. */
 export function publicDetail(reason: Reason, presentation: Presentation): string {
   return publicRow(reason, presentation).detail;
@@ -69,11 +82,20 @@ export function refusalHeaders(refusal: Refusal, presentation: Presentation): Re
     ['realm', presentation.realm],
     ['error', error],
     ['error_description', error && detail],
-    ['scope', refusal.requiredScopes?.join(' ')],
+    ['scope', scopesOf(refusal, row, presentation)?.join(' ')],
     ['resource_metadata', presentation.resourceMetadata],
   ];
   return { 'WWW-Authenticate': challengeOf(parameters, presentation.dpop) };
 }
+
+/** What the token lacks, else what a new token should have (RFC 6750 section 3). */
+function scopesOf({ requiredScopes }: Refusal, row: ReasonRow, { challengeScopes }: Presentation): Scopes {
+  const error = errorOf(row);
+  const needsToken = row.status === 401 && (error === undefined || error === 'invalid_token');
+  return requiredScopes ?? (needsToken ? challengeScopes : undefined);
+}
+
+type Scopes = readonly string[] | undefined;
 
 /** Both challenges where both schemes are accepted; the error is in that of the scheme that the request used. */
 function challengeOf(parameters: readonly ChallengeParameter[], dpop: DpopChallenge | undefined): string {
@@ -89,7 +111,7 @@ export function refusalProblem(refusal: Refusal, presentation: Presentation, req
   const code = row === OPAQUE_INVALID_TOKEN ? 'invalid_token' : refusal.reason;
   return {
     type: problemType(code, presentation.problemTypes),
-    title: row.title,
+    title: problemTitle(row.status, row.title, presentation.problemTypes),
     status: row.status,
     detail: row.detail,
     code,

@@ -176,6 +176,13 @@ export const REASON_ADVICE = {
     operator:
       'Some requests per minute are normal after a change of keys. Many can be an attack with made-up key ids: limit its addresses.',
   },
+  too_many_proofs: {
+    cause:
+      'One key has signed as many DPoP proofs in the last minutes as are remembered for it. Other keys are not affected.',
+    caller: 'Send fewer requests with this key, and repeat this one with a new proof after Retry-After.',
+    operator:
+      'If the client may send so many, give the store of `dpop.replayStore` more room: `maxProofs`, `maxProofsPerKey` in Redis.',
+  },
   keys_unavailable: {
     cause: 'The API cannot verify tokens at the moment, because the key set of their issuer is not available.',
     caller: 'Keep the token and repeat the request after Retry-After.',

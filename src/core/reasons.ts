@@ -29,6 +29,7 @@ export type Reason =
   | 'insufficient_scope'
   | 'claim_refused'
   | 'too_many_unknown_keys'
+  | 'too_many_proofs'
   | 'keys_unavailable'
   | 'generations_unavailable'
   | 'introspection_unavailable'
@@ -131,6 +132,11 @@ export const REASONS = {
     status: 429,
     title: 'Too many unknown keys',
     detail: 'The key of the access token is not known yet, and too many requests name unknown keys: try again later.',
+  },
+  too_many_proofs: {
+    status: 429,
+    title: 'Too many DPoP proofs',
+    detail: 'One key has signed more DPoP proofs than are remembered for it: try again later.',
   },
   keys_unavailable: {
     status: 503,

@@ -1,3 +1,4 @@
+import { AuthError } from '../core/auth-error';
 import { systemClock, systemSchedule, withTimeLimit } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { describe, readOptions } from '../core/options';
@@ -13,15 +14,17 @@ const MAX_PROOFS_OF_KEY = 100_000;
 /**
  * Remembers one proof of a key. The proofs of a key are one sorted set, by their end: a single atomic command counts them
  * exactly, and forgets those that have ended. A counter next to one key per proof would have to guess when proofs end.
- * Replies 1 when the proof is new, 0 when it is known, -1 when the key has used its share.
+ * Replies 1 when the proof is new, 0 when it is known, -1 when the key has used its share. The first write is ZADD: a
+ * Redis without memory refuses it, but nothing that a script does after another write.
  *
  * KEYS: the set. ARGV: the proof, its end, the time of the caller, share, margin.
  */
 const REMEMBER = `
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3] - ARGV[5])
+local ended = ARGV[3] - ARGV[5]
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
-if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[4]) then return -1 end
+if redis.call('ZCOUNT', KEYS[1], '(' .. string.format('%.3f', ended), '+inf') >= tonumber(ARGV[4]) then return -1 end
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ended)
 local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
 redis.call('PEXPIRE', KEYS[1], math.max(1, math.ceil(last - ARGV[3])) + ARGV[5])
 return 1`;
@@ -73,7 +76,7 @@ export function redisReplayStore(
       const set = prefix + (key ?? id);
       const sent = connection.send(['EVAL', REMEMBER, '1', set, ...args], set);
       const reply = await withTimeLimit(sent, timeoutMs, schedule, noReply);
-      if (reply === -1) throw new Error(`one key has used its share of the replay store: ${share} proofs`);
+      if (reply === -1) throw new AuthError('too_many_proofs');
       if (reply !== 1 && reply !== 0) throw new Error(`Redis replied ${describe(reply)} instead of 1, 0 or -1`);
       return reply === 1;
     },

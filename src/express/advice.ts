@@ -25,12 +25,18 @@ interface AdvisedGate {
 /**
  * The same verification, which logs once what to change if the first tokens are refused for reasons that a wrong
  * configuration has. With several issuers a token does not show which of them is meant.
+ *
+ * @param isSigned - advice quotes the token, so its signature has to be good: a made-up one must not suggest anything
  */
-export function withAdvice<Result>(verify: Verify<Result>, { issuers, logger }: AdvisedGate): Verify<Result> {
+export function withAdvice<Result>(
+  verify: Verify<Result>,
+  isSigned: (token: string) => Promise<boolean>,
+  { issuers, logger }: AdvisedGate,
+): Verify<Result> {
   const [issuer] = issuers;
   let watching = issuers.length === 1;
 
-  function advise(error: unknown, token: string): void {
+  async function advise(error: unknown, token: string): Promise<void> {
     if (!watching || !issuer || !(error instanceof AuthError)) return;
     const { reason } = error;
     if (!OF_CONFIGURATION.has(reason)) return;
@@ -38,7 +44,9 @@ export function withAdvice<Result>(verify: Verify<Result>, { issuers, logger }: 
       ...issuer,
       set: (option, value) => `set ${option}: '${value}'`,
     });
-    if (advice === undefined) return;
+    if (advice === undefined || !(await isSigned(token))) return;
+    // Another token may have been decided meanwhile.
+    if (!watching) return;
     watching = false;
     logger.warn(
       { issuer: issuer.issuer, reason, advice },

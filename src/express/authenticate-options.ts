@@ -87,6 +87,8 @@ export interface GateOptions extends Dependencies {
   readonly realm?: string | undefined;
   /** Public URL of the API; the URL of its metadata is then in every challenge as `resource_metadata` (RFC 9728). */
   readonly resource?: string | undefined;
+  /** `scope` of the challenge of a 401: what a client should ask its token for. Default: none is named. */
+  readonly challengeScopes?: readonly string[] | undefined;
   /** Base URL of the pages about problems: `type` is `<problemTypes><code>`. Default: `about:blank` (RFC 9457 section 4.2.1). */
   readonly problemTypes?: string | undefined;
   /** Whether callers learn the exact reason of a 401. Default: `true` unless `NODE_ENV` is `production`. */

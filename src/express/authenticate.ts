@@ -14,7 +14,7 @@ import type { AuthenticateOptions } from './authenticate-options';
 import { authenticateOptions } from '../settings/authenticate-options';
 import { withAdvice } from './advice';
 import { decisionReporter } from './decision';
-import { resourceMetadataUrl } from './metadata';
+import { rememberGate, resourceMetadataUrl } from './metadata';
 import { readGateOptions } from './read-options';
 import { addressOf, openState, stateOf } from './request';
 import type { Auth, GateRequest, Middleware, Next, RequestGate } from './request';
@@ -71,9 +71,10 @@ const verifiersByGate = new WeakMap<Middleware, GateVerifiers>();
  */
 export function authenticate(options?: AuthenticateOptions): Gate {
   const settings = readGateOptions(options === undefined ? authenticateOptions(readSettings()) : options);
-  const { logger, unguarded, optional, refusals, realm, resource, exposeReasons, problemTypes, dpop } = settings;
+  const { logger, unguarded, optional, refusals, resource, dpop } = settings;
+  const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {
-    ...{ realm, exposeReasons, problemTypes },
+    ...{ realm, exposeReasons, problemTypes, challengeScopes },
     resourceMetadata: resource === undefined ? undefined : resourceMetadataUrl(resource),
     dpop: dpop && { algorithms: dpop.algorithms.join(' '), used: dpop.required },
   };
@@ -81,7 +82,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const sendRefusal = refusalSender(presentation);
   const possession = possessionVerifier(settings);
   const verifier = openVerifier(settings);
-  const verify = withAdvice(throughPassport(verifier.verify), settings);
+  const verify = withAdvice(throughPassport(verifier.verify), verifier.isSigned, settings);
   const requestGate: RequestGate = { logger, unguarded, problemTypes, refuse };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
@@ -144,7 +145,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     sendRefusal(req, res, error);
   }
 
-  const gate = Object.assign(authenticate, {
+  const gate: Gate = Object.assign(authenticate as Middleware, {
     optional,
     async ready(options: { readonly timeoutMs?: number | undefined } = {}) {
       const read = readOptions('ready', options, ['timeoutMs']);
@@ -154,6 +155,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     close: () => verifier.close(),
   });
   verifiersByGate.set(gate, { verifier, possession });
+  rememberGate(gate, { ...settings, authorizationServers: settings.issuers.map(({ issuer }) => issuer) });
   return gate;
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { consoleLogger } from '../core/logger';
 import { ownValue } from '../core/objects';
-import { describe, didYouMean } from '../core/options';
+import { describe, didYouMean, isList } from '../core/options';
 import { routeOf, stateOf } from './request';
 import type { Auth, GateRequest, Middleware, Next } from './request';
 import { handleRejection, sendInternalError } from './respond';
@@ -33,10 +33,40 @@ export function requireScope(...args: readonly unknown[]): Middleware {
 }
 
 function scopeGuard(requirement: ScopeRequirement): Middleware {
-  const requiredScopes = scopesOf(requirement);
-  return makeGuard('requireScope', requirement, ({ scopes }) =>
-    satisfies(scopes, requirement) ? undefined : new AuthError('insufficient_scope', { requiredScopes }),
+  const own = scopesOf(requirement);
+  const guard = makeGuard('requireScope', requirement, ({ scopes }, req) =>
+    satisfies(scopes, requirement)
+      ? undefined
+      : new AuthError('insufficient_scope', { requiredScopes: scopesInARow(guard, req) ?? own }),
   );
+  return guard;
+}
+
+/**
+ * The scopes of all guards that stand in a row with this one on its route, so that one challenge names what the whole
+ * row requires (RFC 6750 section 3.1). `undefined` where it stands alone, or not on a route.
+ */
+function scopesInARow(guard: Middleware, { route, method = '' }: GateRequest): readonly string[] | undefined {
+  const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+  const stack = isList(route?.stack) ? (route.stack as readonly RouteLayer[]) : [];
+  // A layer of `all()` has no method.
+  const handlers = stack.flatMap((layer) =>
+    layer.method === undefined || layer.method === verb ? [layer.handle] : [],
+  );
+  const requirements = handlers.map((handler) => (typeof handler === 'function' ? requirementOf(handler) : undefined));
+  const at = handlers.indexOf(guard);
+  if (at < 0) return undefined;
+  let first = at;
+  while (requirements[first - 1]) first--;
+  const end = requirements.indexOf(undefined, at);
+  const row = requirements.slice(first, end < 0 ? undefined : end).filter(isScopeRequirement);
+  return row.length > 1 ? [...new Set(row.flatMap(scopesOf))] : undefined;
+}
+
+/** One handler of a route of Express 4 or 5. */
+interface RouteLayer {
+  readonly method?: string | undefined;
+  readonly handle?: unknown;
 }
 
 /** The scopes of an API, declared once. */
@@ -88,7 +118,8 @@ export function defineScopes<const Scope extends string>(scopes: readonly Scope[
  * Makes a guard that allows a request when a claim of its token passes a test; else 403 `access_denied`. A test may
  * return a promise. One that throws, rejects, or returns anything but `true` refuses.
  *
- * @param test - gets the value of the claim, `undefined` when the token has none
+ * @param test - gets the value of the claim, `undefined` when the token has none, and the request: that of the framework
+ *   where its parameter is declared as such, `(value, req: Request) => ...`
  * @throws TypeError when the name is empty or the test is not a function
  *
  * @example
@@ -100,9 +131,9 @@ export function defineScopes<const Scope extends string>(scopes: readonly Scope[
  * berlin.get('/', requireClaim('store', (store) => store === 'berlin-1'), (req, res) => res.json([]));
  * ```
  */
-export function requireClaim(
+export function requireClaim<Req extends object = IncomingMessage & { readonly auth?: Auth | undefined }>(
   name: string,
-  test: (value: unknown, req: IncomingMessage) => boolean | Promise<boolean>,
+  test: (value: unknown, req: Req) => boolean | Promise<boolean>,
 ): Middleware {
   if (typeof name !== 'string' || name === '') {
     throw new TypeError(`requireClaim(): expected the name of a claim, got ${describe(name)}`);
@@ -119,7 +150,7 @@ export function requireClaim(
   }
   return makeGuard('requireClaim', { claim: name }, ({ claims }, req) => {
     try {
-      const result: unknown = test(ownValue(claims, name), req);
+      const result: unknown = test(ownValue(claims, name), req as object as Req);
       return isThenable(result) ? Promise.resolve(result).then(refusalOf, failed) : refusalOf(result);
     } catch (cause) {
       return failed(cause);
@@ -154,6 +185,10 @@ export function requirementOf(middleware: object): GuardRequirement | undefined 
   return (middleware as { readonly [GUARD]?: GuardRequirement })[GUARD];
 }
 
+function isScopeRequirement(requirement: GuardRequirement | undefined): requirement is ScopeRequirement {
+  return requirement !== undefined && (Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf'));
+}
+
 /** Returns the refusal, or `undefined` to allow the request. */
 type GuardCheck = (auth: Auth, req: GateRequest) => AuthError | undefined | Promise<AuthError | undefined>;
 
@@ -176,7 +211,7 @@ function makeGuard(name: string, requirement: GuardRequirement, check: GuardChec
     else decide(refusal);
   }
   Object.defineProperty(guard, 'name', { value: name });
-  return Object.assign(guard, { [GUARD]: Object.freeze(requirement) });
+  return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

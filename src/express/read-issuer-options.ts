@@ -89,7 +89,9 @@ export function readIssuer(
   const issuer = read.string('issuer') ?? read.refuse('issuer', "the issuer's URL, exactly as in the token's iss");
   // The issuer is in every log line, also where nothing is fetched from it.
   if (URL.canParse(issuer) && hasUserInfo(issuer)) read.refuse('issuer', 'a URL without user name and password');
+  refuseQuery(read, 'issuer', issuer);
   const authUrl = read.string('authUrl') ?? issuer;
+  refuseQuery(read, 'authUrl', authUrl);
   const jwksUri = read.string('jwksUri');
   if (options.keys !== undefined && (typeof options.keys !== 'object' || options.keys === null)) {
     read.refuse('keys', 'a JSON Web Key Set');
@@ -134,6 +136,11 @@ export function readIssuer(
     confirmations,
     checkUrl,
   };
+}
+
+/** An issuer is a URL without a query and a fragment (RFC 8414 section 2): its metadata would be that of another one. */
+export function refuseQuery<Key extends string>(read: OptionReader<Key>, key: Key, url: string): void {
+  if (/^https?:[^?#]*[?#]/i.test(url)) read.refuse(key, 'a URL without a query and a fragment');
 }
 
 function readAudiences(

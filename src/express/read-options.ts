@@ -14,6 +14,7 @@ import type { DpopSettings } from '../token/possession/dpop-options';
 import type { AuthenticateOptions, GateOptions, IssuerOptions } from './authenticate-options';
 import { ISSUER_KEYS, readIssuer } from './read-issuer-options';
 import type { IssuerSettings } from './read-issuer-options';
+import { readScopeList } from './scope-requirement';
 
 /** The dependencies of a gate, with their defaults. */
 export interface GateDependencies {
@@ -32,8 +33,11 @@ export interface GateSettings extends GateDependencies {
   readonly refusals: 'respond' | 'next';
   readonly realm: string;
   readonly resource: string | undefined;
+  /** `undefined`: the challenge of a request without a token names none. */
+  readonly challengeScopes: readonly string[] | undefined;
   readonly problemTypes: string | undefined;
   readonly exposeReasons: boolean;
+  readonly allowHttp: boolean;
   readonly verifiedTokens: number;
   readonly onDecision: GateOptions['onDecision'];
   /** `undefined`: tokens bound to a key are refused. */
@@ -54,6 +58,7 @@ export const GATE_KEYS = [
   'refusals',
   'realm',
   'resource',
+  'challengeScopes',
   'problemTypes',
   'exposeReasons',
   'dpop',
@@ -73,10 +78,14 @@ export const GATE_KEYS = [
 export function readGateOptions(given: AuthenticateOptions): GateSettings {
   const read = readOptions('authenticate', given, ['issuers', ...GATE_KEYS, ...ISSUER_KEYS]);
   const options = ownMembers(given);
-  const checkUrl = urlCheck('authenticate', read.boolean('allowHttp', false));
+  const allowHttp = read.boolean('allowHttp', false);
+  const checkUrl = urlCheck('authenticate', allowHttp);
   const optional = read.boolean('optional', false);
   const resource = read.string('resource');
   if (resource !== undefined) urlCheck('authenticate', true)(resource, 'resource');
+  // RFC 9728 section 1.2.
+  if (resource?.includes('#')) read.refuse('resource', 'a URL without a fragment');
+  const { challengeScopes } = options;
   const problemTypes = read.string('problemTypes');
   if (problemTypes !== undefined && !isHttpUrl(problemTypes)) read.refuse('problemTypes', 'an http(s) URL');
   const dpop = options.dpop === undefined ? undefined : readDpop('authenticate', options.dpop, resource);
@@ -92,7 +101,9 @@ export function readGateOptions(given: AuthenticateOptions): GateSettings {
     refusals: read.oneOf('refusals', ['respond', 'next'], 'respond'),
     realm: read.string('realm') ?? 'api',
     resource,
+    challengeScopes: challengeScopes && readScopeList(challengeScopes, 'authenticate', 'option "challengeScopes": '),
     problemTypes,
+    allowHttp,
     exposeReasons: read.boolean('exposeReasons', process.env['NODE_ENV'] !== 'production'),
     verifiedTokens: read.number('verifiedTokens', 5_000, { unit: 'tokens', min: 0, integer: true }),
     onDecision: read.has('onDecision') ? read.callable('onDecision', options.onDecision) : undefined,

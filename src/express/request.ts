@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { loggablePath } from '../core/logger';
 import type { Logger } from '../core/logger';
 
@@ -20,27 +21,45 @@ export interface Auth {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
+interface WithAuth {
+  /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
+  auth?: Auth | undefined;
+}
+
+// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- the package is there while an app migrates from it only
+/** @ts-ignore */
+type OtherAuth = import('express-oauth2-jwt-bearer').AuthResult;
+
+/** Where express-oauth2-jwt-bearer is installed, `req.auth` has its type: two declarations would not compile. */
+type RequestMembers = string extends keyof OtherAuth ? WithAuth : object;
+
 declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace -- declares a member of Express's request
   namespace Express {
-    interface Request {
-      /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
-      auth?: Auth | undefined;
-    }
+    // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- what it extends has the member
+    interface Request extends RequestMembers {}
   }
 }
 
-/** A middleware for Express 4 and 5, typed without the types of either. */
-export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
+/**
+ * A middleware for Express 4 and 5, and for whatever else calls `(req, res, next)` with the objects of `node:http` or
+ * `node:http2`; typed without the types of a framework.
+ */
+export type Middleware = (
+  req: IncomingMessage | Http2ServerRequest,
+  res: ServerResponse | Http2ServerResponse,
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- frameworks disagree about what an error is
+  next: (error?: any) => void,
+) => void;
 
 /** Continues with the next middleware, or with the app's error handler. */
-export type Next = Parameters<Middleware>[2];
+export type Next = (error?: unknown) => void;
 
 /** The request of Express 4 or 5: every member beyond Node's own is optional. */
 export interface GateRequest extends IncomingMessage {
   originalUrl?: string;
   baseUrl?: string;
-  route?: { readonly path?: unknown };
+  route?: { readonly path?: unknown; readonly stack?: unknown };
   body?: unknown;
   /** Address of the caller, as Express computes it by its setting `trust proxy`. */
   ip?: unknown;
@@ -80,7 +99,7 @@ export interface RequestState {
 }
 
 /** A WeakMap, because no other middleware can forge or copy its entries. */
-const states = new WeakMap<GateRequest, RequestState>();
+const states = new WeakMap<object, RequestState>();
 
 /** Starts the state of a request that a gate accepted. A second gate starts anew: a guard of the first one does not count. */
 export function openState(req: GateRequest, gate: RequestGate, auth: Auth | undefined): RequestState {
@@ -91,8 +110,29 @@ export function openState(req: GateRequest, gate: RequestGate, auth: Auth | unde
 }
 
 /** The state of a request, or `undefined` when no gate has accepted it. */
-export function stateOf(req: GateRequest): RequestState | undefined {
+export function stateOf(req: object): RequestState | undefined {
   return states.get(req);
+}
+
+/**
+ * The caller of a request that a gate has accepted: `req.auth`, typed for every framework, and not what another
+ * middleware may have assigned to it. `undefined` for any other request, and for one without a token that an optional
+ * gate accepted.
+ *
+ * @param req - the request that the gate got: in Fastify `request.raw`
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http2';
+ * import { authenticate, authOf, requireScope } from 'tillgate';
+ *
+ * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com' });
+ * const guard = requireScope('orders:read');
+ * createServer((req, res) => gate(req, res, () => guard(req, res, () => res.end(authOf(req)?.clientId ?? ''))));
+ * ```
+ */
+export function authOf(req: object): Auth | undefined {
+  return stateOf(req)?.auth;
 }
 
 /** The path for logs: without tokens that a caller put into the URL by mistake. */

@@ -1,10 +1,10 @@
-import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { ownMembers } from '../core/objects';
 import {
   DEFAULT_PRESENTATION,
   isTemporary,
+  problemTitle,
   problemType,
   publicDetail,
   refusalHeaders,
@@ -24,7 +24,7 @@ export interface ProblemResponse {
   readonly code: string;
   /** URL of a page about the problem. Default: as the gate before has it (`problemTypes`), else `about:blank`. */
   readonly type?: string | undefined;
-  /** Default: the standard phrase of the status. */
+  /** Default, and always where `type` is `about:blank` (RFC 9457 section 4.2.1): the standard phrase of the status. */
   readonly title?: string;
   /** For the caller: what was got, what is expected, what to do. */
   readonly detail?: string;
@@ -48,9 +48,10 @@ export interface ProblemResponse {
 export function sendProblem(req: IncomingMessage, res: ServerResponse, problem: ProblemResponse): void {
   const { status, code, title, detail, type, headers = {}, members = {} } = ownMembers(problem);
   const requestId = requestIdOf(req);
+  const named = type ?? problemType(code, stateOf(req)?.gate.problemTypes);
   const body = {
-    type: type ?? problemType(code, stateOf(req)?.gate.problemTypes),
-    title: title ?? STATUS_CODES[status] ?? 'Error',
+    type: named,
+    title: problemTitle(status, title, named),
     status,
     detail,
     code,

@@ -32,14 +32,14 @@ export function readRequirement(args: readonly unknown[], factory = 'requireScop
  *
  * @throws TypeError when it is empty, or one is not a scope-token (RFC 6749 section 3.3)
  */
-export function readScopeList(scopes: unknown, factory = 'requireScope'): readonly string[] {
+export function readScopeList(scopes: unknown, factory: string, what = ''): readonly string[] {
   if (!Array.isArray(scopes) || scopes.length === 0) {
-    throw new TypeError(`${factory}(): expected at least one scope, got ${describe(scopes)}`);
+    throw new TypeError(`${factory}(): ${what}expected at least one scope, got ${describe(scopes)}`);
   }
   for (const scope of scopes) {
     if (typeof scope === 'string' && isScopeToken(scope)) continue;
     throw new TypeError(
-      `${factory}(): expected a scope without blanks, quotes and backslashes, got ${describe(scope)}`,
+      `${factory}(): ${what}expected a scope without blanks, quotes and backslashes, got ${describe(scope)}`,
     );
   }
   return Object.freeze([...new Set(scopes as string[])]);

@@ -5,7 +5,7 @@ import { isInMemory } from '../generation/memory';
 import type { SecurityEventOptions } from '../token/security-event';
 import type { GateOptions, IssuerOptions } from './authenticate-options';
 import { readDependencies, DEPENDENCY_KEYS, urlCheck } from './read-options';
-import { readStrings } from './read-issuer-options';
+import { readStrings, refuseQuery } from './read-issuer-options';
 import { openKeys } from './issuer-context';
 import { ALGORITHMS } from '../token/algorithms';
 
@@ -57,6 +57,7 @@ const KEYS = [
 export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSettings {
   const read = readOptions('signalsReceiver', options, [...KEYS, ...DEPENDENCY_KEYS]);
   const transmitter = read.string('transmitter') ?? read.refuse('transmitter', 'the iss of the security event tokens');
+  refuseQuery(read, 'transmitter', transmitter);
   const audiences = readStrings(options.audience) ?? read.refuse('audience', 'a non-empty string, or an array of them');
   const { generationSource } = options;
   if (typeof generationSource?.append !== 'function')

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
 import { ownValue } from '../core/objects';
@@ -110,13 +111,13 @@ export function signalsReceiver(options: SignalsReceiverOptions): Middleware & {
     return { status: 503, headers: { 'Retry-After': '5' } };
   }
 
-  function signalsReceiver(req: GateRequest, res: Parameters<Middleware>[1]): void {
+  function signalsReceiver(req: GateRequest, res: ServerResponse): void {
     receive(req)
       .catch(fail)
       .then((response) => send(res, response))
       .catch(() => res.destroy());
   }
-  return Object.assign(signalsReceiver, { close: () => keys.close() });
+  return Object.assign(signalsReceiver as Middleware, { close: () => keys.close() });
 }
 
 /** What a raw or text parser has read before, or the body itself. `undefined` when it is larger than accepted. */
@@ -171,7 +172,7 @@ function changedAtMs(event: SecurityEvent, payload: unknown): number {
   return isTime ? Math.min(timestamp * 1000, event.issuedAtMs) : event.issuedAtMs;
 }
 
-function send(res: Parameters<Middleware>[1], { status, headers = {}, body }: DeliveryResponse): void {
+function send(res: ServerResponse, { status, headers = {}, body }: DeliveryResponse): void {
   // A response timeout may have responded meanwhile.
   if (res.headersSent) return;
   res.statusCode = status;

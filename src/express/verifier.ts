@@ -29,6 +29,8 @@ export interface Verifier {
    * @param address - of the caller: where many opaque tokens wait, each address has the same share
    */
   readonly verify: (token: string, address?: string) => Promise<Auth>;
+  /** Whether a known key of the one issuer has signed a token, of whatever type. Decides nothing. */
+  readonly isSigned: (token: string) => Promise<boolean>;
   /** Whether the issuer is asked about this token. */
   isIntrospected(token: string): boolean;
   /** Resolves once keys and generations are available; rejects if that takes longer than `limitMs`. */
@@ -93,6 +95,15 @@ export function openVerifier(settings: GateSettings): Verifier {
     return verified;
   }
 
+  async function isSigned(token: string): Promise<boolean> {
+    try {
+      const unverified = parseToken(token);
+      return await contextFor(unverified).verifier.isSigned(unverified);
+    } catch {
+      return false;
+    }
+  }
+
   /** Three parts are always verified as a JWS: no spelling of one is decided by introspection. */
   function isIntrospected(token: string): boolean {
     return opaque !== undefined && !isJwsShaped(token);
@@ -136,6 +147,7 @@ export function openVerifier(settings: GateSettings): Verifier {
   return {
     verify,
     verifyCached,
+    isSigned,
     isIntrospected,
     async ready(limitMs) {
       const sources = contexts.flatMap(({ keys, generations }) => (generations ? [keys, generations] : [keys]));

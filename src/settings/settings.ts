@@ -113,11 +113,11 @@ function defaultBaseUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** One problem per unknown `TILLGATE_*` name: a misspelt setting must not be ignored. */
+/** One problem per unknown `TILLGATE_*` name, in any case: a misspelt setting must not be ignored. */
 function unknownNames(env: Environment): string[] {
   return Object.keys(env)
-    .filter((name) => name.startsWith(PREFIX) && !NAMES.includes(name))
-    .map((name) => `${name}: unknown variable${didYouMean(name, NAMES)}`);
+    .filter((name) => name.toUpperCase().startsWith(PREFIX) && !NAMES.includes(name))
+    .map((name) => `${name}: unknown variable${didYouMean(name.toUpperCase(), NAMES)}`);
 }
 
 /** Reads every variable of the table, with one problem for each wrong value. */

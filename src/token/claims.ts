@@ -89,13 +89,20 @@ function checkConfirmation(confirmation: Claims, provable: readonly string[]): v
   for (const method of methods) if (!text(confirmation, method)) throw invalid(`cnf.${method} is empty`);
 }
 
-function requireClaims(claims: Claims, { requiredClaims, fixedClaims }: Preset): void {
+function requireClaims(claims: Claims, { requiredClaims, fixedClaims, dpopClaims }: Preset): void {
   for (const name of requiredClaims) {
     if (ownValue(claims, name) === undefined) missing(name);
   }
   for (const [name, value] of Object.entries(fixedClaims)) {
-    if (ownValue(claims, name) !== value) throw invalid(`${name} is not ${value}`);
+    const got = ownValue(claims, name);
+    const isOfDpop = got !== undefined && got === ownValue(dpopClaims, name) && isBoundByDpop(claims);
+    if (got !== value && !isOfDpop) throw invalid(`${name} is not ${value}`);
   }
+}
+
+/** RFC 9449 section 6. */
+function isBoundByDpop(claims: Claims): boolean {
+  return ownValue(ownValue(claims, 'cnf'), 'jkt') !== undefined;
 }
 
 function readClientId(claims: Claims, { clientIdClaims }: Preset): string {

@@ -77,7 +77,10 @@ export function parseToken(raw: string): UnverifiedToken {
  */
 export function checkHeader(
   header: Readonly<Record<string, unknown>>,
-  accepted: { readonly algorithms: ReadonlySet<Algorithm>; readonly types: ReadonlySet<string | undefined> },
+  accepted: {
+    readonly algorithms: ReadonlySet<Algorithm>;
+    readonly types: Pick<ReadonlySet<string | undefined>, 'has'>;
+  },
 ): UnverifiedHeader {
   const alg = ownValue(header, 'alg');
   const typ = ownValue(header, 'typ');

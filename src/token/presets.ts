@@ -12,6 +12,8 @@ export interface Preset {
   readonly requiredClaims: readonly string[];
   /** Claims that must have exactly this value: what tells an access token from an ID token where `typ` does not. */
   readonly fixedClaims: Readonly<Record<string, string>>;
+  /** Values that `fixedClaims` may have instead in a token that is bound to a key by DPoP (`cnf.jkt`). */
+  readonly dpopClaims: Readonly<Record<string, string>>;
   /** Whether `audience: false` may be asked for, because these issuers can leave `aud` out. */
   readonly audienceCanBeAbsent: boolean;
   /** Claim that is compared with the floors: one that these issuers stamp by themselves, else `iat`. */
@@ -26,6 +28,7 @@ const RFC9068: Preset = {
   scopeClaims: ['scope'],
   requiredClaims: ['aud', 'sub', 'client_id', 'jti'],
   fixedClaims: {},
+  dpopClaims: {},
   audienceCanBeAbsent: false,
   generationClaim: 'generation',
   generationAsString: false,
@@ -44,7 +47,13 @@ export const PRESETS = {
     generationClaim: 'client_generation',
     generationAsString: true,
   },
-  keycloak: { ...PLAIN, clientIdClaims: ['azp', 'client_id'], fixedClaims: { typ: 'Bearer' } },
+  keycloak: {
+    ...PLAIN,
+    types: ['jwt', 'at+jwt'],
+    clientIdClaims: ['azp', 'client_id'],
+    fixedClaims: { typ: 'Bearer' },
+    dpopClaims: { typ: 'DPoP' },
+  },
   auth0: {
     ...PLAIN,
     types: ['jwt', 'at+jwt'],

@@ -26,6 +26,8 @@ const typIs = (type: string): Sign => [
 /** What only the tokens of one family have; all signs of a row must apply. The first row that fits counts. */
 const SIGNS: readonly (readonly [PresetName, readonly Sign[]])[] = [
   ['keycloak', [typIs('JWT'), equals('typ', 'Bearer'), has('azp')]],
+  ['keycloak', [typIs('at+jwt'), equals('typ', 'Bearer'), has('azp')]],
+  ['keycloak', [equals('typ', 'DPoP'), has('azp')]],
   ['cognito', [equals('token_use', 'access'), has('client_id')]],
   ['auth0', [equals('gty', 'client-credentials')]],
   ['okta', [has('cid'), isArray('scp')]],

@@ -6,7 +6,7 @@ import type { CheckedClaims, ClaimRules } from './claims';
 import { freezeDeep } from './strict-json';
 import type { VerificationKey } from './keys/jwk';
 import { checkHeader } from './jws';
-import type { UnverifiedToken } from './jws';
+import type { UnverifiedHeader, UnverifiedToken } from './jws';
 import type { KeySource } from './keys/key-set';
 import type { SignatureQueue } from './signature-queue';
 
@@ -38,6 +38,8 @@ export interface TokenVerifier {
    * claims of a token with an unknown key are checked first: what no key can change is worth no fetch.
    */
   verifySignature(token: UnverifiedToken): Promise<SignedToken>;
+  /** Whether a known key has signed a token, of whatever type. For advice: it decides nothing, and asks no issuer for a key. */
+  isSigned(token: UnverifiedToken): Promise<boolean>;
   /**
    * Checks the claims.
    *
@@ -92,17 +94,40 @@ export function isUnverified({ cause }: AuthError): boolean {
   return cause === KEY_UNKNOWN;
 }
 
+const ANY_TYPE = { has: () => true };
+
+function refuseUnknown(): never {
+  throw KEY_UNKNOWN;
+}
+
 /** Makes the verifier of one issuer. */
 export function tokenVerifier({ rules, algorithms, keys, signatures, clock }: VerifierOptions): TokenVerifier {
   const accepted = { algorithms: new Set(algorithms), types: new Set(rules.preset.types) };
+
+  /** Verifies a signature whose header has been checked; `checkToken` as for `KeySource.find()`. */
+  async function verify(
+    token: UnverifiedToken,
+    header: UnverifiedHeader,
+    checkToken: () => void,
+  ): Promise<SignedToken> {
+    const key = await keys.find(header, checkToken);
+    await signatures.verify(token, key, header.algorithm);
+    return { claims: token.claims, key };
+  }
+
   return {
     async verifySignature(token) {
       const header = checkHeader(token.header, accepted);
-      const key = await keys.find(header, () => {
-        checkBeforeAsking(() => checkClaims(token.claims, rules, clock()));
-      });
-      await signatures.verify(token, key, header.algorithm);
-      return { claims: token.claims, key };
+      return verify(token, header, () => checkBeforeAsking(() => checkClaims(token.claims, rules, clock())));
+    },
+    async isSigned(token) {
+      try {
+        const header = checkHeader(token.header, { ...accepted, types: ANY_TYPE });
+        await verify(token, header, refuseUnknown);
+        return true;
+      } catch {
+        return false;
+      }
     },
     verifyClaims: claimsVerifier(rules, clock),
   };

@@ -101,10 +101,22 @@ describe('the scaffold', () => {
 
     expect(response.body).toMatchObject({
       resource: 'http://127.0.0.1:3000',
+      resource_name: 'Tillgate commerce API',
       authorization_servers: ['https://login.test'],
     });
     expect(response.body.scopes_supported).toContain('orders:read');
     expect(response.body.scopes_supported).toHaveLength(29);
+  });
+
+  it('publishes how its gate binds tokens, and starts with a base URL without TLS', async () => {
+    const gate = { ...issuer.options, dpop: { required: true }, mtls: {} };
+    const { app: bound } = scene({ TILLGATE_BASE_URL: 'http://api.internal' }, { gate });
+    const { body } = await request(bound.handler).get('/.well-known/oauth-protected-resource');
+    expect(body).toMatchObject({
+      resource: 'http://api.internal',
+      dpop_bound_access_tokens_required: true,
+      tls_client_certificate_bound_access_tokens: true,
+    });
   });
 
   it('reports for each request who called and why it was refused', async () => {
@@ -233,4 +245,30 @@ describe('health', () => {
     const response = await request(app.handler).get('/v1/orders').set('Authorization', `Bearer ${token}`);
     expect(response.status).toBe(200);
   });
+});
+
+it('options that are changed later change nothing', async () => {
+  const audience = [issuer.audience];
+  const seen: string[] = [];
+  const gate = { ...issuer.options, audience, onDecision: () => void seen.push('first') };
+  const settings = { ...readSettings({ TILLGATE_AUTH_URL: 'https://login.test', TILLGATE_RATE_LIMIT: '2/m' }) };
+  const replace: AppOptions['replace'] & object = {};
+  const logger = createLog({ level: 'silent' });
+  const options = { settings, gate, replace, logger, docs: false, onRequest: () => void seen.push('request') };
+  const app = createApp(options);
+  opened.push(app);
+
+  audience[0] = 'https://evil.test';
+  Object.assign(gate, { issuer: 'https://evil.test', optional: true, onDecision: () => void seen.push('second') });
+  Object.assign(settings, { baseUrl: 'https://evil.test', rateLimit: undefined });
+  Object.assign(options, { docs: true, onRequest: () => void seen.push('later') });
+  const call = (bearer: string) => request(app.handler).get('/v1/orders').auth(bearer, { type: 'bearer' });
+  const evil = await call(issuer.token({ audience: 'https://evil.test', scope: 'orders:read' }));
+  const responses = [await call(token), await call(token), await call(token)];
+
+  expectProblem(evil, { status: 401, code: 'wrong_audience', type: 'http://127.0.0.1:3000/problems/wrong_audience' });
+  expectProblem(await request(app.handler).get('/v1/orders'), { status: 401, code: 'missing_token' });
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 429]);
+  expect((await request(app.handler).get('/docs/')).status).toBe(404);
+  expect(new Set(seen)).toEqual(new Set(['first', 'request']));
 });

@@ -196,3 +196,11 @@ it('DELETE responds with 204, and the client is gone', async () => {
   expect((await server.token(client)).status).toBe(401);
   expect(await server.introspect(other, token)).toEqual({ active: false });
 });
+
+it('a client registered anew gets a new token with its own scopes, not those of the last token of the deleted one', async () => {
+  await server.accessToken(await registerClient(server), 'orders:read');
+  expect((await server.delete('/clients/pos-17')).status).toBe(204);
+  await registerClient(server);
+  const { body } = await server.patch('/clients/pos-17', { description: 'new' });
+  expect(body.token.scope).toBe('orders:read orders:write');
+});

@@ -1,7 +1,17 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ISSUER, SCOPES, closeAll, decode, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
+
+/** What the test reads of the state file. */
+interface Stored {
+  readonly keys: {
+    readonly signing: { readonly jwk: { readonly d: string } };
+    readonly retired: readonly { readonly jwk: object }[];
+  };
+}
 
 const JWKS = '/.well-known/openid-configuration/jwks';
 
@@ -126,6 +136,27 @@ describe('the key set', () => {
     expect(before.keys).toHaveLength(2);
     const again = await server.restart();
     expect((await again.get(JWKS)).body).toEqual(before);
+  });
+
+  it('keeps no private half of a retired key on disk', async () => {
+    const server = await startServer();
+    const path = join(server.dataDir, 'state.json');
+    const privateHalf = () => (JSON.parse(readFileSync(path, 'utf8')) as Stored).keys.signing.jwk.d;
+    const gone: string[] = [];
+    for (const retire of [
+      () => server.post('/keys/rotate'),
+      () => server.auth.rotateKeys(),
+      () => server.restart({ signingAlgorithm: 'RS256' }),
+    ]) {
+      gone.push(privateHalf());
+      await retire();
+    }
+    const text = readFileSync(path, 'utf8');
+    const { signing, retired } = (JSON.parse(text) as Stored).keys;
+    expect(signing.jwk.d).toMatch(/^[\w-]{100,}$/);
+    expect(new Set([...gone, signing.jwk.d]).size).toBe(4);
+    expect(retired.map(({ jwk }) => Object.keys(jwk).sort())).toEqual(Array(3).fill(['crv', 'kty', 'x', 'y']));
+    for (const secret of gone) expect(text).not.toContain(secret);
   });
 
   it('gets a new key when another algorithm is asked for', async () => {

@@ -93,16 +93,31 @@ describe('says active: false about what its own key has signed', () => {
     expect(await same.introspect(client, token)).toMatchObject({ active: true });
   });
 
-  it('as a token of another type', async () => {
+  /** A token like the server's own, with these changes. */
+  async function signed(changes: { readonly header?: object; readonly claims?: object }): Promise<string> {
     const state = JSON.parse(readFileSync(join(server.dataDir, 'state.json'), 'utf8')) as {
       keys: { signing: { jwk: JsonWebKey } };
     };
     const key = createPrivateKey({ key: state.keys.signing.jwk, format: 'jwk' });
     const { header, claims } = decode(await server.accessToken(client));
-    const signedAs = (typ: string): string =>
-      jwt.sign(claims, key, { algorithm: 'ES256', header: { ...header, alg: 'ES256', typ } });
-    expect(await server.introspect(client, signedAs('at+jwt'))).toMatchObject({ active: true });
-    expect(await server.introspect(client, signedAs('JWT'))).toEqual({ active: false });
+    return jwt.sign({ ...claims, ...changes.claims }, key, {
+      algorithm: 'ES256',
+      header: { ...header, alg: 'ES256', ...changes.header },
+    });
+  }
+
+  it('as a token of another type', async () => {
+    expect(await server.introspect(client, await signed({ header: { typ: 'at+jwt' } }))).toMatchObject({
+      active: true,
+    });
+    expect(await server.introspect(client, await signed({ header: { typ: 'JWT' } }))).toEqual({ active: false });
+  });
+
+  it.each([-1, 1])('with a generation that differs by %i: one from before a restore is not known here', async (by) => {
+    const { generation } = client;
+    expect(await server.introspect(client, await signed({ claims: { generation } }))).toMatchObject({ active: true });
+    const other = await signed({ claims: { generation: generation + by } });
+    expect(await server.introspect(client, other)).toEqual({ active: false });
   });
 });
 

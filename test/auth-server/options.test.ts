@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import request from 'supertest';
 import { createAuthServer } from '../../src/auth-server';
 import type { AuthServerOptions } from '../../src/auth-server';
+import { recordingLogger } from '../support/log';
 import { closeAll, decode, newDirectory, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
@@ -106,4 +108,49 @@ it('responds to an unexpected error with 500, exposes no detail, and logs it', a
   expect(response.headers['cache-control']).toBe('no-store');
   expect(response.text).not.toContain('secret detail');
   expect(JSON.stringify(server.log.at('error'))).toContain('secret detail');
+});
+
+it('options that are changed later change nothing', async () => {
+  const scopes = ['orders:read', 'orders:write'];
+  const browserOrigins = ['http://a.test'];
+  const rateLimit = { limit: 3, windowMs: 60_000 };
+  const adminToken = 'correct-horse-battery';
+  const options: { -readonly [Key in keyof AuthServerOptions]: AuthServerOptions[Key] } = {
+    issuer: 'http://login.test',
+    audience: 'http://api.test',
+    dataDir: newDirectory(),
+    scopes,
+    browserOrigins,
+    rateLimit,
+    adminToken,
+    logger: recordingLogger(),
+    signingAlgorithm: 'ES256',
+  };
+  const auth = await createAuthServer(options);
+  scopes.push('admin');
+  browserOrigins.push('http://b.test');
+  Object.assign(rateLimit, { limit: 1000 });
+  Object.assign(options, {
+    issuer: 'http://evil.test',
+    audience: 'http://evil.test',
+    tokenLifetimeSeconds: 1,
+    adminToken: 'another-token-of-mine',
+  });
+
+  const client = await auth.register({ client_id: 'till', scope: 'orders:read' });
+  await expect(auth.register({ client_id: 'b', scope: 'admin' })).rejects.toMatchObject({ code: 'invalid_request' });
+  const form = { grant_type: 'client_credentials', ...client, scope: 'orders:read' };
+  const token = (): request.Test =>
+    request(auth.handler).post('/connect/token').type('form').set('Origin', 'http://b.test').send(form);
+  const responses = [await token(), await token(), await token(), await token()];
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+  expect(responses[0]!.headers).not.toHaveProperty('access-control-allow-origin');
+  expect(decode(responses[0]!.body.access_token).claims).toMatchObject({
+    iss: 'http://login.test',
+    aud: 'http://api.test',
+  });
+  expect(responses[0]!.body.expires_in).toBe(3600);
+  const list = (bearer: string): request.Test => request(auth.handler).get('/clients').auth(bearer, { type: 'bearer' });
+  expect([(await list(adminToken)).status, (await list('another-token-of-mine')).status]).toEqual([200, 401]);
+  await auth.close();
 });

@@ -8,9 +8,11 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAuthServer } from '../../src/auth-server';
 import type { ClientRow } from '../../src/auth-server/storage/state';
+import { tryLock } from '../../src/auth-server/storage/data-directory';
 import { Store } from '../../src/auth-server/storage/store';
 import { newSigningKey } from '../../src/auth-server/storage/keys';
 import { fakeTime, settle } from '../support/fake-time';
@@ -233,4 +235,39 @@ describe('changes that arrive together', () => {
     await store.close();
     await expect(add('e')).rejects.toThrow('the token server is closed');
   });
+});
+
+it('keeps the directory until the write that is under way at close() has ended, and those that wait for it', async () => {
+  const dataDir = newDirectory();
+  const written: (() => void)[] = [];
+  let slow = false;
+  const options = {
+    dataDir,
+    clock: fakeTime().clock,
+    logger: recordingLogger(),
+    newKeys: async () => ({ signing: await newSigningKey('ES256'), retired: [] }),
+    write: () => (slow ? new Promise<void>((resolve) => written.push(resolve)) : Promise.resolve()),
+  };
+  const store = await Store.open(options);
+  slow = true;
+  const put = (clientId: string) => store.change(() => ({ put: [{ clientId } as ClientRow], value: clientId }));
+  const changes = [put('a'), put('b')];
+  const isTaken = async (): Promise<boolean> => {
+    const attempt = await tryLock(join(dataDir, 'lock'));
+    if ('release' in attempt) await attempt.release();
+    return 'holder' in attempt;
+  };
+  await settle();
+  let isClosed = false;
+  const closing = store.close().then(() => (isClosed = true));
+  for (const count of [1, 2]) {
+    // More calls of the file system than a release needs.
+    for (let call = 0; call < 50; call++) await readdir(dataDir);
+    expect(written).toHaveLength(count);
+    expect([isClosed, await isTaken()]).toEqual([false, true]);
+    written[count - 1]!();
+  }
+  expect(await Promise.all(changes)).toEqual(['a', 'b']);
+  await closing;
+  expect(await isTaken()).toBe(false);
 });

@@ -1,5 +1,6 @@
 import type { ReplayStore } from '../../src/dpop';
 import { memoryReplayStore } from '../../src/dpop';
+import { AuthError } from '../../src';
 import type { DpopOptions } from '../../src';
 import { boundToken, callerKey, dpopApp, proof, thumbprint } from '../support/dpop';
 import { fakeTime } from '../support/fake-time';
@@ -76,6 +77,12 @@ describe('a store of used proofs', () => {
     expect(through.decisions.at(-1)?.error?.cause).toEqual(new Error('down'));
   });
 
+  it('that throws a refusal of another kind is an outage', async () => {
+    const replayStore = { remember: () => Promise.reject(new AuthError('insufficient_scope')) };
+    const through = dpopApp({ replayStore });
+    expectRefusal(await through.send(), 'replay_store_unavailable', through, refusedAs);
+  });
+
   it('that resolves to anything but true has the proof refused', async () => {
     const through = dpopApp({ replayStore: { remember: () => 'OK' as unknown as boolean } });
     expectRefusal(await through.send(), 'invalid_dpop_proof', through, refusedAs);
@@ -99,7 +106,7 @@ describe('one key that sends more proofs than its share', () => {
     await through.send().expect(200);
     through.reached.length = 0;
     for (let use = 0; use < 5; use++) {
-      expectRefusal(await through.send(), 'replay_store_unavailable', through, refusedAs);
+      expectRefusal(await through.send(), 'too_many_proofs', through, refusedAs);
     }
     await through.send({ token: accessToken, proof: proof({ key, accessToken }) }).expect(200);
   });
@@ -142,13 +149,12 @@ describe('the store in memory', () => {
   it('lets one key have half of it, two a third each, and gives the room back when proofs end', () => {
     const time = fakeTime(0);
     const store = memoryReplayStore({ maxProofs: 12, clock: time.clock });
-    const share = 'one key has used its share of the replay store';
     const fill = (key: string, untilMs: number): number => {
       for (let count = 0; ; count++) {
         try {
           void store.remember(`${key} ${untilMs} ${count}`, untilMs, key);
         } catch (error) {
-          expect(error).toEqual(new Error(share));
+          expect(error).toMatchObject({ reason: 'too_many_proofs' });
           return count;
         }
       }

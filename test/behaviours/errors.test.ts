@@ -60,6 +60,25 @@ describe('errors: the body', () => {
     expect(log.entries[0]?.fields['requestId']).toBe('req-17');
   });
 
+  it.each<[string, string, string, number]>([
+    ['expired', EXPIRED, 'Invalid access token', 401],
+    ['missing_token', '', 'Access token required', 401],
+    ['insufficient_scope', token({ claims: { scope: 'x' } }), 'Insufficient scope', 403],
+  ])(
+    'has a title of its own where %s has a page, else the phrase of the status (RFC 9457 section 4.2.1)',
+    async (code, raw, title, status) => {
+      const problemTypes = 'https://api.test/problems/';
+      const ofPage = await gateApp({ problemTypes }).get(raw === '' ? undefined : raw);
+      expect(ofPage.body).toMatchObject({ type: problemTypes + code, title, status });
+      const blank = await gateApp().get(raw === '' ? undefined : raw);
+      expect(blank.body).toMatchObject({
+        type: 'about:blank',
+        title: status === 401 ? 'Unauthorized' : 'Forbidden',
+        status,
+      });
+    },
+  );
+
   it('says only invalid_token in production, in header and body; the log has the reason', async () => {
     const through = gateApp({ exposeReasons: false });
     const response = await through.get(EXPIRED);
@@ -70,7 +89,7 @@ describe('errors: the body', () => {
     );
     expect(response.body).toEqual({
       type: 'about:blank',
-      title: 'Invalid access token',
+      title: 'Unauthorized',
       status: 401,
       detail,
       code: 'invalid_token',

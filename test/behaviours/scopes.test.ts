@@ -1,6 +1,7 @@
 import express from 'express';
+import type { Express, RequestHandler } from 'express';
 import request from 'supertest';
-import { problemHandler, requireClaim, requireScope } from '../../src';
+import { problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../src';
 import type { Middleware } from '../../src';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
@@ -55,7 +56,9 @@ describe('scopes: what requireScope() requires (RFC 6750 section 3.1)', () => {
     });
     await through.get(withScope('a b')).expect(200);
     through.reached.length = 0;
-    expectRefusal(await through.get(withScope('a')), 'insufficient_scope', through, { scopes: ['b'] });
+    for (const scope of ['a', 'b', 'c']) {
+      expectRefusal(await through.get(withScope(scope)), 'insufficient_scope', through, { scopes: ['a', 'b'] });
+    }
   });
 
   it('logs who was refused', async () => {
@@ -66,6 +69,70 @@ describe('scopes: what requireScope() requires (RFC 6750 section 3.1)', () => {
       ['refused', 'insufficient_scope', 'pos-17'],
     ]);
     expect(through.log.at('info')[0]?.fields).toMatchObject({ clientId: 'pos-17', method: 'GET', path: '/v1/orders' });
+  });
+});
+
+describe('scopes: guards in a row on one route', () => {
+  /** A row of handlers, of which a token without scopes reaches the guard of `z`. */
+  const reach: RequestHandler = (_req, res) => void res.end();
+  const skip: RequestHandler = (_req, _res, next) => next();
+  const z = requireScope('z');
+  const any = requireScope({ anyOf: ['a', 'b'] });
+  const rows: readonly [string, (app: Express) => void, readonly string[]][] = [
+    [
+      'before and after it',
+      (app) => app.get('/v1/orders', any, z, requireScope('c', 'z'), reach),
+      ['a', 'b', 'z', 'c'],
+    ],
+    ['of a list', (app) => app.get('/v1/orders', [requireScope('a'), z], reach), ['a', 'z']],
+    ['of all methods', (app) => app.route('/v1/orders').all(requireScope('a')).get(z, reach), ['a', 'z']],
+    [
+      'with one for a claim among them',
+      (app) => app.get('/v1/orders', any, requireClaim('iss', Boolean), z, reach),
+      ['a', 'b', 'z'],
+    ],
+    [
+      'with one for any token among them',
+      (app) => app.get('/v1/orders', z, requireAuthenticated(), requireScope('a'), reach),
+      ['z', 'a'],
+    ],
+  ];
+  it.each(rows)('are named together: those %s', async (_what, routes, scopes) => {
+    const through = gateApp({ routes });
+    const held = ['a', 'b'].filter((scope) => scopes.includes(scope));
+    for (const scope of ['x', held.join(' ') || 'y']) {
+      expectRefusal(await through.get(withScope(scope)), 'insufficient_scope', through, { scopes });
+    }
+  });
+
+  const alone: readonly [string, (app: Express) => void][] = [
+    ['another method', (app) => app.route('/v1/orders').post(requireScope('a')).get(z, reach)],
+    ['the other side of a handler', (app) => app.get('/v1/orders', z, skip, requireScope('a'), reach)],
+    ['another route of the path', (app) => app.get('/v1/orders', z, reach).get('/v1/orders', requireScope('a'), reach)],
+    ['a router before the route', (app) => app.use(any).get('/v1/orders', z, reach)],
+    [
+      'the same guard on another route',
+      (app) => app.post('/v1/orders', requireScope('a'), z, reach).get('/v1/orders', z, reach),
+    ],
+  ];
+  it.each(alone)('are not those of %s', async (_what, routes) => {
+    const through = gateApp({ routes });
+    expectRefusal(await through.get(withScope('b')), 'insufficient_scope', through, { scopes: ['z'] });
+  });
+
+  it('are named for HEAD as for GET', async () => {
+    const { app } = gateApp({ routes: (own) => void own.get('/v1/orders', requireScope('a'), z, reach) });
+    const { headers } = await request(app)
+      .head('/v1/orders')
+      .set('Authorization', `Bearer ${withScope('x')}`)
+      .expect(403);
+    expect(headers['www-authenticate']).toContain('scope="a z"');
+  });
+
+  it('name their own scopes where they are called without a route', async () => {
+    const through = gateApp({ routes: (app) => void app.use('/v1/orders', requireScope('a'), z, reach) });
+    expectRefusal(await through.get(withScope('x')), 'insufficient_scope', through, { scopes: ['a'] });
+    expectRefusal(await through.get(withScope('a')), 'insufficient_scope', through, { scopes: ['z'] });
   });
 });
 

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { cliScene, json } from './harness';
 import type { CliScene, SentRequest } from './harness';
 
@@ -137,4 +139,27 @@ describe('a response', () => {
       'tillgate: no response from http://127.0.0.1:3000 (none within 15 s); is it running? tillgate dev starts both servers\n',
     );
   });
+});
+
+it('a redirect is shown, and not followed: neither a token nor a secret goes to another server', async () => {
+  const reached: string[] = [];
+  const server = createServer((req, res) => {
+    reached.push(`${req.method} ${req.url}`);
+    res.writeHead(307, { location: '/elsewhere' }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const made = cliScene({ fetch, env: { TILLGATE_AUTH_URL: url, TILLGATE_BASE_URL: url } });
+  scenes.push(made);
+
+  expect(await made.run('call', 'GET', '/v1/orders', '--token', 'aaa.bbb.ccc')).toEqual({
+    exitCode: 0,
+    stdout: '307 Temporary Redirect\nlocation: /elsewhere\n',
+    stderr: '',
+  });
+  const { exitCode, stderr } = await made.run('token', 'till', '--secret', 's', '--scope', 'a');
+  expect([exitCode, stderr]).toEqual([1, 'tillgate: no token for till: 307 Temporary Redirect\n']);
+  expect(reached).toEqual(['GET /v1/orders', 'POST /connect/token']);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
 });

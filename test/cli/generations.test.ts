@@ -134,6 +134,11 @@ describe('generations publish', () => {
     ['an unknown scheme', ['--generations', 'mqtt://till:hunter2@127.0.0.1'], 'mqtt'],
     ['a generation that is not a number', ['--generation', '5x'], '--generation: got "5x", expected a whole number'],
     ['a generation in microseconds', ['--generation', '1790000000000123'], 'a time in ms that has not come yet'],
+    [
+      'a generation of the day after tomorrow',
+      ['--generation', String(Date.now() + 2 * 86_400_000)],
+      'a time in ms that has not come yet',
+    ],
     ['a generation beyond 2^53', ['--generation', '9007199254740993'], 'expected a whole number'],
   ])('exits with 2 for %s', async (_what, argv, message) => {
     const through = scene();

@@ -45,6 +45,18 @@ describe('why the last request was denied', () => {
     );
   });
 
+  it('suggests no other configuration for a token that anybody could have made', async () => {
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const madeUp = `${part({ alg: 'RS256', typ: 'JWT' })}.${part({ typ: 'Bearer', azp: 'till-7' })}.AAAA`;
+    await dev.api('get', '/v1/orders', madeUp).expect(401);
+    const { reason, why } = await lastDenied();
+    expect({ reason, verified: why.verified, fix: why.fix }).toEqual({
+      reason: 'wrong_type',
+      verified: false,
+      fix: 'Send the access_token of the token response, not the id_token.',
+    });
+  });
+
   it('lists the checks in order up to the one that failed: a token discarded with the Description', async () => {
     const client = await dev.register('till-7', 'orders:read', 'Front');
     const token = await dev.token(client, 'orders:read');

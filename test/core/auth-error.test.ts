@@ -45,7 +45,7 @@ describe('AuthError', () => {
       });
       expect(refusalProblem(error, opaque)).toEqual({
         type: 'about:blank',
-        title: 'Invalid access token',
+        title: 'Unauthorized',
         status: 401,
         detail,
         code: 'invalid_token',

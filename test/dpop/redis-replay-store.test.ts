@@ -36,9 +36,7 @@ describe('redisReplayStore()', () => {
   it('rejects when the key has used its share', async () => {
     const { client } = fakeClient(() => -1);
     const store = redisReplayStore({ client, clock, maxProofsPerKey: 7 });
-    await expect(store.remember('a', NOW_MS, 'caller')).rejects.toThrow(
-      'one key has used its share of the replay store: 7 proofs',
-    );
+    await expect(store.remember('a', NOW_MS, 'caller')).rejects.toMatchObject({ reason: 'too_many_proofs' });
   });
 
   it.each([undefined, null, 2, 'OK', 'QUEUED'])('rejects any other reply: %p', async (reply) => {

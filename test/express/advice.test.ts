@@ -4,16 +4,27 @@ import { PRESETS } from '../../src/token/presets';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
 import { AUDIENCE, ISSUER, NOW, token } from '../support/issuer';
+import type { TokenParts } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
 
-const KEYCLOAK = token({ header: { typ: 'JWT' }, claims: { typ: 'Bearer', azp: 'pos-17' } });
+const OF_KEYCLOAK = { header: { typ: 'JWT' }, claims: { typ: 'Bearer', azp: 'pos-17' } };
+const KEYCLOAK = token(OF_KEYCLOAK);
+/** A key that the issuer does not publish. */
+const STRANGER = newKey('ES256', 'stranger');
+/** Signed by somebody else under the id of a published key. */
+const forged = (parts: TokenParts): string => token({ ...parts, key: newKey('ES256', testKey().kid) });
 const OTHER_AUDIENCE = token({ claims: { aud: 'account' } });
 const MESSAGE = 'no token has been accepted so far: check the configuration';
 
 /** What the gate advised, after these tokens. */
 async function adviceAfter(through: GateApp, ...tokens: readonly string[]): Promise<unknown> {
-  for (const raw of tokens) await through.get(raw);
+  for (const raw of tokens) {
+    await through.get(raw);
+    // The signature of a refused token is checked after the response.
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+  }
   return through.log.at('warn').map(({ fields, message }) => [message, fields]);
 }
 
@@ -47,12 +58,22 @@ it.each([
   ['a token has expired', [token({ claims: { exp: NOW - 60 } })]],
   ['a signature is forged', [token({ key: newKey('ES256', testKey().kid) })]],
   ['a token was accepted before', [token(), OTHER_AUDIENCE]],
+  ['a signature is forged, of a token of another type', [forged({ header: { typ: 'JWT' } })]],
+  ['a signature is forged, of a token that looks like one of Keycloak', [forged(OF_KEYCLOAK)]],
+  ['a key is unknown, of a token that looks like one of Keycloak', [token({ ...OF_KEYCLOAK, key: STRANGER })]],
+  ['a key is unknown, of a token of another issuer', [token({ key: STRANGER, claims: { iss: 'https://evil.test' } })]],
+  ['a key is unknown, of a token for another audience', [token({ key: STRANGER, claims: { aud: 'evil' } })]],
+  ['the signature is cut off', [`${KEYCLOAK.slice(0, KEYCLOAK.lastIndexOf('.'))}.AAAA`]],
 ])('no advice where %s', async (_what, tokens) => {
   expect(await adviceAfter(gateApp(), ...tokens)).toEqual([]);
 });
 
 it('what suggests nothing does not use the advice up', async () => {
   expect(await adviceAfter(gateApp(), 'x', token({ claims: { exp: 1 } }), OTHER_AUDIENCE)).toHaveLength(1);
+});
+
+it('a made-up token does not use the advice up', async () => {
+  expect(await adviceAfter(gateApp(), forged(OF_KEYCLOAK), OTHER_AUDIENCE)).toHaveLength(1);
 });
 
 it('no advice with several issuers: a token does not show which of them is meant', async () => {
@@ -94,6 +115,7 @@ it.each<[string, readonly unknown[], number]>([
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as given
       return error === undefined ? Promise.resolve() : Promise.reject(error);
     },
+    () => Promise.resolve(true),
     { issuers: [{ issuer: ISSUER, preset: PRESETS.rfc9068 }], logger },
   );
   await Promise.allSettled(outcomes.map(() => verify(OTHER_AUDIENCE)));

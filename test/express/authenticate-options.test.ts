@@ -149,6 +149,24 @@ describe('authenticate(): wrong options throw at construction', () => {
       { issuer: 'https://user:secret@login.test/a?key=secret' },
       'option "issuer" must be a URL without user name and password, got "https://login.test/a"',
     ],
+    ...(['issuer', 'authUrl'] as const).flatMap((name) =>
+      ['?tenant=1', '/?tenant=1', '#b', '/#b'].map((end): [Record<string, unknown>, string] => [
+        { [name]: `https://login.test${end}` },
+        `option "${name}" must be a URL without a query and a fragment, got "https://login.test/"`,
+      ]),
+    ),
+    [
+      { issuer: 'https://login.test/a?' },
+      'option "issuer" must be a URL without a query and a fragment, got "https://login.test/a?"',
+    ],
+    [
+      { issuer: 'HTTPS://login.test?a' },
+      'option "issuer" must be a URL without a query and a fragment, got "https://login.test/"',
+    ],
+    [
+      { resource: 'https://api.test/#a' },
+      'option "resource" must be a URL without a fragment, got "https://api.test/"',
+    ],
     [
       { keys: undefined, jwksUri: 'https://:secret@login.test/jwks' },
       'option "jwksUri" must be a URL without user name and password, got "https://login.test/jwks"',

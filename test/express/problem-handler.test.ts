@@ -212,6 +212,17 @@ describe('sendProblem()', () => {
     expect(headers['content-length']).toBe(String(text.length));
   });
 
+  it('keeps the phrase of the status as title of about:blank (RFC 9457 section 4.2.1), and its own where there is none', async () => {
+    const titled = (problem: { status: number; type?: string }): express.Express =>
+      express().get('/', (req, res) => sendProblem(req, res, { ...problem, code: 'closed', title: 'Closed' }));
+    const titleOf = async (problem: { status: number; type?: string }): Promise<unknown> =>
+      (await request(titled(problem)).get('/')).body.title;
+    expect(await titleOf({ status: 409 })).toBe('Conflict');
+    expect(await titleOf({ status: 409, type: 'about:blank' })).toBe('Conflict');
+    expect(await titleOf({ status: 409, type: 'https://x.test/y' })).toBe('Closed');
+    expect(await titleOf({ status: 499 })).toBe('Closed');
+  });
+
   it('uses the word Error for a status without a phrase', async () => {
     const app = express().get('/', (req, res) => sendProblem(req, res, { status: 499, code: 'closed' }));
     expect((await request(app).get('/')).body).toEqual({

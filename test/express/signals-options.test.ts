@@ -24,6 +24,10 @@ describe('options of signalsReceiver()', () => {
       'signalsReceiver(): option "transmitter" must be the iss of the security event tokens, got undefined',
     ],
     [
+      { transmitter: 'https://login.test?tenant=1' },
+      'signalsReceiver(): option "transmitter" must be a URL without a query and a fragment, got "https://login.test/"',
+    ],
+    [
       { audience: [] },
       'signalsReceiver(): option "audience" must be a non-empty string, or an array of them, got an empty array',
     ],

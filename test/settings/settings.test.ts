@@ -97,7 +97,7 @@ describe('readSettings', () => {
     [{ TILLGATE_PORT: '4000', TILLGATE_AUTH_URL: 'https://login.example.com' }, { port: 4000 }],
     [{ NODE_ENV: 'production' }, { production: true }],
     [{ NODE_ENV: '' }, { production: false }],
-    [{ OTHER_NAME: 'x', tillgate_port: '1' }, { port: 3000 }],
+    [{ OTHER_NAME: 'x', MY_TILLGATE_PORT: '1', TILLGATE: '1' }, { port: 3000 }],
   ])('reads %j', (env, expected) => {
     expect(readSettings(env)).toMatchObject(expected);
   });
@@ -238,4 +238,13 @@ describe('wrong settings', () => {
     expect(problems).toHaveLength(1);
     expect(problems.join()).not.toContain('geheim');
   });
+});
+
+it.each([
+  ['tillgate_port', 'TILLGATE_PORT'],
+  ['Tillgate_Issuer', 'TILLGATE_ISSUER'],
+  ['TILLGATE_on_stale', 'TILLGATE_ON_STALE'],
+  ['tILLGATE_GENERATIONS', 'TILLGATE_GENERATIONS'],
+])('%s is a problem, not ignored: did you mean %s?', (name, meant) => {
+  expect(problemsOf({ [name]: 'x' })).toEqual([`${name}: unknown variable; did you mean "${meant}"?`]);
 });

@@ -92,6 +92,11 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
     title: 'Too many unknown keys',
     detail: 'The key of the access token is not known yet, and too many requests name unknown keys: try again later.',
   },
+  too_many_proofs: {
+    status: 429,
+    title: 'Too many DPoP proofs',
+    detail: 'One key has signed more DPoP proofs than are remembered for it: try again later.',
+  },
   keys_unavailable: {
     status: 503,
     title: 'Keys unavailable',
@@ -118,6 +123,8 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
 export interface RefusalDetails {
   readonly realm?: string;
   readonly scopes?: readonly string[];
+  /** Scopes that the challenge names, and the body does not. */
+  readonly challengeScopes?: readonly string[];
   readonly resourceMetadata?: string;
   readonly retryAfter?: number;
   readonly requestId?: string;
@@ -131,12 +138,12 @@ const PROOF_ALGORITHMS = 'ES256 ES384 EdDSA Ed25519 PS256 RS256';
 /** The exact challenge of a reason; `undefined` where the caller is to come back, with 429 or 503. */
 export function challengeOf(
   reason: Reason,
-  { realm = 'api', scopes, resourceMetadata, dpop }: RefusalDetails = {},
+  { realm = 'api', scopes, challengeScopes = scopes, resourceMetadata, dpop }: RefusalDetails = {},
 ): string | undefined {
   const { status, error, detail } = WIRE[reason];
   if (status >= 429) return undefined;
   const named = error === undefined ? '' : `, error="${error}", error_description="${detail}"`;
-  const scope = scopes ? `, scope="${scopes.join(' ')}"` : '';
+  const scope = challengeScopes ? `, scope="${challengeScopes.join(' ')}"` : '';
   const metadata = resourceMetadata === undefined ? '' : `, resource_metadata="${resourceMetadata}"`;
   const parameters = `realm="${realm}"${named}${scope}${metadata}`;
   const algs = `algs="${PROOF_ALGORITHMS}"`;
@@ -144,12 +151,21 @@ export function challengeOf(
   return `Bearer ${parameters}${dpop === undefined ? '' : `, DPoP ${algs}`}`;
 }
 
+const PHRASES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  429: 'Too Many Requests',
+  503: 'Service Unavailable',
+};
+
 /** The exact problem body of a reason. */
 export function problemOf(reason: Reason, { scopes, requestId }: RefusalDetails = {}): object {
-  const { status, title, detail } = WIRE[reason];
+  const { status, detail } = WIRE[reason];
   return {
     type: 'about:blank',
-    title,
+    // RFC 9457 section 4.2.1.
+    title: PHRASES[status],
     status,
     detail,
     code: reason,

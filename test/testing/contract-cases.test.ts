@@ -1,3 +1,4 @@
+import { authenticate } from '../../src';
 import { contractCases, createTestIssuer } from '../../src/testing';
 import { RESPONSE_BUGS, GUARD_BUGS, TOKEN_BUGS } from './contract-mutants';
 import type { Plant } from './contract-mutants';
@@ -153,6 +154,14 @@ async function firstFailure(plant: Plant): Promise<readonly string[]> {
 describe('contractCases()', () => {
   it.each([
     ['with Tillgate', (issuer) => sampleParts(tillgate(issuer))],
+    [
+      'with a gate whose 401s name the scopes to ask for',
+      (issuer) =>
+        sampleParts({
+          ...tillgate(issuer),
+          gate: authenticate({ ...issuer.options, challengeScopes: ['orders:read'] }),
+        }),
+    ],
     ['with another correct gate', (issuer) => sampleParts({ gate: homemadeGate(issuer), guard: homemadeGuard })],
   ] satisfies (readonly [string, Plant])[])('passes for the correct app %s', async (_where, plant) => {
     expect(await firstFailure(plant)).toEqual([]);

@@ -94,6 +94,20 @@ describe('checkClaims', () => {
     expect(outcome({}, KEYCLOAK)).toEqual(['invalid_claims', 'typ is not Bearer']);
   });
 
+  it('takes the type DPoP of Keycloak with cnf.jkt alone, which a proof has to match then', () => {
+    const withDpop = { ...KEYCLOAK, confirmations: ['jkt'] as const };
+    const cnf = { jkt: 'thumbprint' };
+    expect(outcome({ typ: 'DPoP', cnf }, withDpop)).toMatchObject({ clientId: 'pos-17' });
+    expect(outcome({ typ: 'Bearer', cnf }, withDpop)).toMatchObject({ clientId: 'pos-17' });
+    expect(outcome({ typ: 'DPoP', cnf }, KEYCLOAK)).toEqual(['sender_constrained', undefined]);
+    const notBearer = ['invalid_claims', 'typ is not Bearer'];
+    for (const other of [undefined, {}, { 'x5t#S256': 'thumbprint' }, Object.create(cnf) as object]) {
+      expect(outcome({ typ: 'DPoP', cnf: other }, withDpop)).toEqual(notBearer);
+    }
+    for (const typ of ['ID', 'Refresh', 'dpop', undefined]) expect(outcome({ typ, cnf }, withDpop)).toEqual(notBearer);
+    expect(outcome({ typ: 'DPoP', cnf }, { confirmations: ['jkt'] })).toMatchObject({ clientId: 'pos-17' });
+  });
+
   it.each<[string, Record<string, unknown>, Partial<ClaimRules>, string, string | undefined]>([
     ['another issuer', { iss: 'https://evil.test' }, {}, 'wrong_issuer', undefined],
     ['another audience', { aud: ['x'] }, {}, 'wrong_audience', undefined],

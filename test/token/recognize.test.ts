@@ -7,6 +7,8 @@ const fromShape = (claims: Members, header: Members = {}): unknown => recognizeT
 
 it.each<[PresetName, readonly string[], Members, Members?]>([
   ['keycloak', ['typ is JWT', 'typ is Bearer', 'azp'], { typ: 'Bearer', azp: 'pos' }, { typ: 'jwt' }],
+  ['keycloak', ['typ is at+jwt', 'typ is Bearer', 'azp'], { typ: 'Bearer', azp: 'pos' }, { typ: 'at+jwt' }],
+  ['keycloak', ['typ is DPoP', 'azp'], { typ: 'DPoP', azp: 'pos' }],
   ['cognito', ['token_use is access', 'client_id'], { token_use: 'access', client_id: 'pos' }],
   ['auth0', ['gty is client-credentials'], { gty: 'client-credentials' }],
   ['okta', ['cid', 'scp is an array'], { cid: 'pos', scp: ['a'] }],

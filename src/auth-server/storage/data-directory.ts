@@ -67,7 +67,9 @@ export async function tryLock(path: string): Promise<LockAttempt> {
   heldHere.add(key);
   const random = randomBytes(6).toString('hex');
   const own = `${prefix}${Date.now()}.${process.pid}.${await startOf(process.pid)}.${random}`;
-  const write = (name: string): Promise<void> => writeFile(join(directory, name), '', { flag: 'wx', mode: 0o600 });
+  // With a text, so that a disk without room is noticed here.
+  const write = (name: string): Promise<void> =>
+    writeFile(join(directory, name), `${process.pid}\n`, { flag: 'wx', mode: 0o600 });
 
   async function release(): Promise<void> {
     for (const name of [own + HELD, own]) {

@@ -36,8 +36,8 @@ export interface PossessionVerifier {
   requireBinding(claims: Readonly<Record<string, unknown>>): void;
   /**
    * Checks the proofs of a request whose token is good (RFC 9449 section 7, RFC 8705 section 3). Rejects with an AuthError
-   * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required` or
-   * `replay_store_unavailable`.
+   * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required`,
+   * `too_many_proofs` or `replay_store_unavailable`.
    *
    * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
    */
@@ -151,6 +151,7 @@ function dpopVerifier(settings: DpopSettings, { clock, issuers, logger }: Posses
     try {
       isNew = await replays.remember(name, untilMs + clockDifferenceMs, thumbprint);
     } catch (cause) {
+      if (cause instanceof AuthError && cause.reason === 'too_many_proofs') throw cause;
       throw new AuthError('replay_store_unavailable', { cause });
     }
     if (isNew !== true) throw invalidProof('the proof was used before');

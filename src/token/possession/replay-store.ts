@@ -1,3 +1,4 @@
+import { AuthError } from '../../core/auth-error';
 import { systemClock } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
 import { readOptions } from '../../core/options';
@@ -12,7 +13,8 @@ export interface ReplayStore {
    *   even if the store has forgotten it: differences between their clocks are included
    * @param key - thumbprint of the key that signed the proof (RFC 7638), so that none uses up the room of all others; the gate
    *   passes it always, and a proof without one counts for no key
-   * @returns whether it is new. Rejects, or throws, when that cannot be known: the request gets 503.
+   * @returns whether it is new. Rejects, or throws, when that cannot be known: the request gets 503; with an `AuthError`
+   *   of the reason `too_many_proofs` when the key has used its share: 429.
    */
   remember(id: string, untilMs: number, key?: string): boolean | Promise<boolean>;
 }
@@ -72,8 +74,7 @@ export function memoryReplayStore(
       if (untilMs <= forgottenUntilMs || proofs.has(id)) return false;
       const room = maxProofs - proofs.size;
       if (room <= 0) throw new Error(`the replay store is full: ${maxProofs} proofs`);
-      if (key !== undefined && (counts.get(key) ?? 0) >= room)
-        throw new Error('one key has used its share of the replay store');
+      if (key !== undefined && (counts.get(key) ?? 0) >= room) throw new AuthError('too_many_proofs');
       proofs.set(id, { untilMs, key });
       if (key !== undefined) count(key, 1);
       return true;

@@ -23,6 +23,7 @@ const TSCONFIG = {
     noUnusedParameters: false,
     typeRoots: [join(ROOT, 'node_modules/@types')],
     paths: {
+      'express-oauth2-jwt-bearer': [join(ROOT, 'test/support/express-oauth2-jwt-bearer.d.ts')],
       tillgate: [join(ROOT, 'src/index.ts')],
       'tillgate/generations': [join(ROOT, 'src/generation/index.ts')],
       'tillgate/*': [join(ROOT, 'src/*/index.ts')],

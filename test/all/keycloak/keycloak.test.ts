@@ -64,7 +64,7 @@ async function newToken(): Promise<string> {
   });
 }
 
-(missing === undefined ? describe : describe.skip)('Keycloak 26.3', () => {
+(missing === undefined ? describe : describe.skip)('Keycloak 26.4', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tillgate-bridge-'));
     [keycloak, redis] = await Promise.all([startKeycloak(), anyRedis()]);

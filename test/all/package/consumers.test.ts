@@ -12,7 +12,7 @@ const ON_EXPRESS_4 = [
   'cjs-js-jest-express4',
   'cjs-ts-jest-express4',
   'cjs-js-node-test-express4',
-  'esm-ts-vitest-express4',
+  'esm-ts-vitest-migrating-express4',
 ] as const;
 const ON_EXPRESS_5 = [
   'cjs-js-jest-express5',

@@ -38,7 +38,7 @@ describe('a body', () => {
   ])('with %s is 400, and errors says where', async (_what, change, path, message) => {
     const response = await send('post', '/v1/orders').send({ ...order, ...change });
     expectProblem(response, 400, 'invalid_request', {
-      title: 'Invalid request',
+      title: 'Bad Request',
       detail: 'The request does not match the contract of this API: see errors.',
     });
     expect(response.body.errors).toEqual([{ path, message }]);

@@ -195,7 +195,7 @@ describe('a key that must not be used', () => {
     through.time.step(1);
     const late = refusalOf(through, 'weak');
     await through.fail();
-    expect(await late).toEqual(['keys_unavailable', 'the key set could not be read']);
+    expect(await late).toEqual(['keys_unavailable', 'the key set could not be read: Error']);
   });
 });
 
