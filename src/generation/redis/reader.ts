@@ -11,7 +11,7 @@ const TAIL = 100;
 const START = '0-0';
 
 /** An entry of the stream: its id, then names and values in turn. */
-type Entry = readonly [id: string, fields: readonly unknown[]];
+type Entry = readonly [id: unknown, fields: readonly unknown[]];
 
 /** Reads the stream from its oldest entry on. @param commands - of this reader alone, because it blocks */
 export function redisReader(commands: RedisCommands, key: string): LogReader {
@@ -29,7 +29,7 @@ export function redisReader(commands: RedisCommands, key: string): LogReader {
   async function isStillThere(): Promise<boolean> {
     if (position === START) return true;
     const [last] = await tail(1);
-    if (last && !isBefore(last[0], position)) return true;
+    if (last && !isBefore(String(last[0]), position)) return true;
     [position, isEpochKnown] = [START, false];
     return false;
   }
@@ -51,12 +51,12 @@ export function redisReader(commands: RedisCommands, key: string): LogReader {
       const changes: Change[] = [];
       let mark: Mark | undefined;
       for (const [, fields] of entries) {
-        const found = markOf(fields);
+        const found = fields[0] === 'client_id' ? undefined : markOf(fields);
         if (found) mark = found;
         else changes.push(changeOf(fields));
       }
       const isWhole = position === START;
-      position = last[0];
+      position = String(last[0]);
       if (mark && mark.epoch !== epoch) {
         epoch = mark.epoch;
         if (!isWhole) {
@@ -81,7 +81,7 @@ function streamOf(reply: unknown): readonly Entry[] {
 /** @throws SourceError when it is not a list of entries */
 function entriesOf(reply: unknown): readonly Entry[] {
   if (!Array.isArray(reply)) throw new SourceError('Redis: the reply is not a list of entries');
-  return reply.map((entry: readonly unknown[]) => [String(entry[0]), entry[1] as readonly unknown[]]);
+  return reply as readonly Entry[];
 }
 
 /** The value of a field; a client may be set up to return buffers in place of texts. */
@@ -94,6 +94,9 @@ function valueOf(fields: readonly unknown[], name: string): string | undefined {
 
 /** An entry that is neither a mark nor a change comes out as one that the follower reports and skips. */
 function changeOf(fields: readonly unknown[]): Change {
+  // As most writers write it: a log can have a million of them.
+  const isUsual = fields[0] === 'client_id' && fields[2] === 'generation';
+  if (isUsual) return [fields[1], parseGeneration(fields[3])] as unknown as Change;
   return [valueOf(fields, 'client_id'), parseGeneration(valueOf(fields, 'generation'))] as unknown as Change;
 }
 
