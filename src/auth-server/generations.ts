@@ -11,7 +11,7 @@ import type { Store } from './storage/store';
 
 /** Where the changes of one token server go: into its own log, and into the generation source if there is one. */
 export interface Generations {
-  /** The own log. It is complete: a change is in it before its response is sent. */
+  /** Reads the own log. It is complete: a change is in it before its response is sent. */
   readonly source: GenerationSource;
   /** Serves the own log. */
   readonly handler: LogHandler;
@@ -65,7 +65,7 @@ export async function openGenerations(settings: AuthServerSettings, store: Store
   }
   const handler = logHandler({ log, schedule, clock });
   return {
-    source: log,
+    source: { mark: log.mark, reader: () => log.reader() },
     handler,
     publish,
     close() {

@@ -213,6 +213,14 @@ function showClients() {
   );
 }
 
+/** Clients whose last change is not in the generation source yet. */
+const unpublished = new Set();
+
+function notePublished(id, { published }) {
+  if (published === false) unpublished.add(id);
+  else if (published) unpublished.delete(id);
+}
+
 function chooseClient(id) {
   chosenClient = id;
   showClients();
@@ -234,6 +242,8 @@ function showClient() {
       error.textContent = '';
       const result = await call(method, url, body, { 'If-Match': `"${version}"` });
       announce(done);
+      notePublished(client_id, result);
+      if (unpublished.has(client_id)) showClient();
       if (result.client_secret) showSecret(result.client_secret);
     } catch ({ message }) {
       error.textContent = message;
@@ -258,6 +268,9 @@ function showClient() {
   );
   $('#client').replaceChildren(
     el('h3', {}, el('code', {}, client_id), disabled ? el('span', { className: 'pill s403' }, 'disabled') : undefined),
+    unpublished.has(client_id)
+      ? el('p', { className: 'error', role: 'status' }, 'The last change is not published yet: APIs learn of it later.')
+      : undefined,
     form,
     el('h4', {}, 'Credential'),
     el(
@@ -367,11 +380,12 @@ $('form', registration).addEventListener('submit', async (event) => {
   event.preventDefault();
   const [client_id, description] = [$('#new-id').value.trim(), $('#new-description').value];
   try {
-    const { client_secret } = await call('POST', '/clients', { client_id, description, scope: newScopes.read() });
+    const registered = await call('POST', '/clients', { client_id, description, scope: newScopes.read() });
+    notePublished(client_id, registered);
     registration.close();
     await load();
     chooseClient(client_id);
-    showSecret(client_secret);
+    showSecret(registered.client_secret);
   } catch ({ message }) {
     $('.error', registration).textContent = message;
   }
