@@ -1,4 +1,5 @@
 import type { Batch, GenerationSource } from '../../src/generation/log';
+import { fakeTime } from '../support/fake-time';
 import { HOUR, START, reasonOf, startVerifier } from './fixtures';
 import type { StartedVerifier } from './fixtures';
 import { Engine, Scene, memoryOn } from './scene';
@@ -385,5 +386,19 @@ describe('close()', () => {
     const { verifier } = startVerifier({ source }, scene.time);
     await verifier.close();
     expect(source.closed).toBe(false);
+  });
+});
+
+describe('a clock that was set, or a process that was suspended', () => {
+  it.each([3_600_000, -3_600_000])('by %i ms: the log is read again as soon as the wait ends', async (stepMs) => {
+    const time = fakeTime(START);
+    const { verifier } = startVerifier({ source: memoryOn(time) }, time);
+    await time.advance(0);
+    expect(verifier.status().source).toBe('fresh');
+    time.step(stepMs);
+    expect(verifier.status().source).toBe('stale');
+    await time.advance(5_000);
+    expect(verifier.status().source).toBe('fresh');
+    await verifier.close();
   });
 });
