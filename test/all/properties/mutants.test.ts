@@ -149,7 +149,7 @@ describe('the properties find', () => {
 
   /** Appends something else. */
   const appending = (edit: (changes: readonly Change[]) => readonly Change[]): Faults =>
-    faulty(({ append }) => ({ append: async (changes, unit) => append?.(edit(changes), unit) }));
+    faulty((source) => ({ append: async (changes, unit) => source.append?.(edit(changes), unit) }));
 
   /** Reads something else; `count` is the number of the batch. */
   const reading = (edit: (changes: readonly Change[], count: number) => readonly Change[]): Faults =>
