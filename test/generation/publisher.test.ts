@@ -210,7 +210,7 @@ describe('startPublisher', () => {
     expect(() => startPublisher({ source, changes: () => [], sources: 1 } as never)).toThrow(
       'unknown option "sources"',
     );
-    expect(() => startPublisher({ source: { mark: true, reader: source.reader }, changes: () => [] })).toThrow(
+    expect(() => startPublisher({ source: { mark: true, reader: () => source.reader() }, changes: () => [] })).toThrow(
       'option "source" must have append()',
     );
   });
