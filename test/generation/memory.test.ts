@@ -1,5 +1,5 @@
 import { memoryGenerations } from '../../src/generation/memory';
-import { generationSourceCases } from '../../src/testing/source-cases';
+import { generationSourceCases } from '../../src/testing/source-cases/source-cases';
 import { amount } from '../support/amount';
 import { fakeTime } from '../support/fake-time';
 import { HOUR, START } from './fixtures';

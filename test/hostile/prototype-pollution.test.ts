@@ -3,6 +3,7 @@ import type { Express } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { authenticate, problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../src';
 import type { AuthenticateOptions, Gate } from '../../src';
+import type { Batch, Change, GenerationSource } from '../../src/generation/log';
 import { amount } from '../support/amount';
 import { AUDIENCE, goodClaims, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
@@ -67,11 +68,22 @@ const REQUESTS: readonly (readonly [string, string | undefined])[] = [
   ...['/any', '/claim', '/token', '/unguarded'].map((path) => [path, TOKENS[1]] as const),
 ];
 
+/** A log with one change, after which nothing follows. */
+function logOf(change: Change): GenerationSource {
+  let batches = [{ changes: [change], end: true }];
+  const next = (): Promise<Batch> => {
+    const [batch] = batches;
+    batches = [];
+    return batch ? Promise.resolve(batch) : new Promise(() => undefined);
+  };
+  return { mark: false, reader: () => ({ next, close() {} }) };
+}
+
 /** A gate that fetches its keys, and reads its generations, of which one client has a newer one. */
 const remote = (): object => ({
   jwksUri: `${ISSUER}/jwks`,
   fetch: () => Promise.resolve(new Response(JSON.stringify(jwks(testKey())))),
-  generationSource: { read: () => Promise.resolve({ floors: [['pos-18', NOW_MS]], nowMs: NOW_MS }) },
+  generationSource: logOf(['pos-18', NOW_MS]),
   schedule: () => ({ cancel() {} }),
 });
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { generationSourceCases } from '../../../src/testing/source-cases';
-import type { GenerationSourceFixture } from '../../../src/testing/source-cases';
+import { generationSourceCases } from '../../../src/testing/source-cases/source-cases';
+import type { GenerationSourceFixture } from '../../../src/testing/source-cases/harness';
 import { anyPostgres } from '../support/postgres-server';
 import { openSource, quietPool } from './fixtures';
 import type { OpenSource } from './fixtures';

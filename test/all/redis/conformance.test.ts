@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { generationSourceCases } from '../../../src/testing/source-cases';
-import type { GenerationSourceFixture } from '../../../src/testing/source-cases';
+import { generationSourceCases } from '../../../src/testing/source-cases/source-cases';
+import type { GenerationSourceFixture } from '../../../src/testing/source-cases/harness';
 import { startRedisCluster } from '../support/redis-cluster';
 import type { RedisCluster } from '../support/redis-cluster';
 import { anyRedis } from '../support/redis-server';

@@ -1,7 +1,7 @@
 import { httpGenerations } from '../../../src/generation/http/log';
 import { memoryGenerations } from '../../../src/generation/memory';
-import { generationSourceCases } from '../../../src/testing/source-cases';
-import type { GenerationSourceFixture } from '../../../src/testing/source-cases';
+import { generationSourceCases } from '../../../src/testing/source-cases/source-cases';
+import type { GenerationSourceFixture } from '../../../src/testing/source-cases/harness';
 import { amount } from '../../support/amount';
 import { recordingLogger } from '../../support/log';
 import { serveLog } from './scene';

@@ -1,50 +1,7 @@
-import { AssertionError, deepStrictEqual, equal, ok, rejects } from 'node:assert';
-import { withTimeLimit } from '../core/clock';
-import { readOptions } from '../core/options';
-import { isGeneration } from '../generation/generation';
-import type { Batch, Change, GenerationSource, LogReader, Mark, Unit } from '../generation/log';
-import type { ContractCase } from './contract-cases/operation-cases';
-
-/** One source under test, on an empty log of its own. */
-export interface GenerationSourceFixture {
-  readonly source: GenerationSource;
-  /** How the test appends when the source has no `append`: resolved means durable and readable. */
-  append?(changes: readonly Change[]): Promise<void>;
-  /** A second source on the same log, as another process would open it; the case that opens it closes it. */
-  another?(): Promise<GenerationSource>;
-  /** Cuts every connection of the source, as a restart of the engine does; the source may reconnect immediately. */
-  disconnect?(): Promise<void>;
-  /** Empties the log, as an operator or a lost disk does. */
-  wipe?(): Promise<void>;
-  /** Remembers the state of the log; the returned function puts it back, as a restore or a lagging copy does. */
-  snapshot?(): Promise<() => Promise<void>>;
-  /** Closes the source and removes its log. */
-  close(): Promise<void>;
-}
-
-/** Options of `generationSourceCases()`. */
-export interface GenerationSourceCasesOptions {
-  /** Opens a source on an empty log of its own; called once per case. */
-  readonly create: () => Promise<GenerationSourceFixture>;
-  /** Changes in the largest case. Default 10000. */
-  readonly changes?: number | undefined;
-  /** Longest time for a hint, a close or a recovery, in ms. Default 2000. */
-  readonly timeoutMs?: number | undefined;
-}
-
-/** What a case works with. */
-interface Context {
-  readonly fixture: GenerationSourceFixture;
-  readonly source: GenerationSource;
-  readonly count: number;
-  readonly timeoutMs: number;
-  readonly append: (...changes: Change[]) => Promise<void>;
-}
-
-/** A time in ms of which the generations are made: in the past, as real ones are. */
-const TIME = 1_700_000_000_000;
-const KEPT_MS = 1e12;
-const RETRY_MS = 10;
+import { deepStrictEqual, equal, ok, rejects } from 'node:assert';
+import type { Change, Mark, Unit } from '../../generation/log';
+import { inTime, markOf, nextChanges, numbered, readAll, readToEnd, readUntil, retried, TIME } from './harness';
+import type { SourceContext } from './harness';
 
 const ODD_CLIENT_IDS = [
   '*',
@@ -67,7 +24,8 @@ const ODD_CLIENT_IDS = [
   'x'.repeat(2_048),
 ];
 
-const CASES: Readonly<Record<string, (context: Context) => Promise<void>>> = {
+/** Requirements on sources, each with its test. */
+export const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>> = {
   async 'a reader starts at the oldest change and gets each one in its order'({ source, append }) {
     const changes = numbered(20);
     await append(...changes.slice(0, 10));
@@ -338,129 +296,3 @@ const CASES: Readonly<Record<string, (context: Context) => Promise<void>>> = {
     await source.close?.();
   },
 };
-
-/**
- * The conformance suite of the extension point `GenerationSource`: a source that passes can be given to `authenticate()` and
- * `startPublisher()`. It needs no test framework. A case about an optional member (`append` of the source; `another`,
- * `disconnect`, `wipe`, `snapshot` of the fixture) passes when that member is missing.
- *
- * @throws TypeError when an option is wrong
- * @example
- * ```ts
- * import { test } from 'node:test';
- * import { memoryGenerations } from 'tillgate/generations';
- * import { generationSourceCases } from 'tillgate/testing';
- *
- * async function create() {
- *   const source = memoryGenerations();
- *   return { source, close: () => source.close() };
- * }
- * for (const { name, run } of generationSourceCases({ create })) void test(name, run);
- * ```
- */
-export function generationSourceCases(options: GenerationSourceCasesOptions): ContractCase[] {
-  const given = readOptions('generationSourceCases', options, ['create', 'changes', 'timeoutMs']);
-  const create = given.callable('create', options.create);
-  const count = given.number('changes', 10_000, { unit: 'changes', min: 1, integer: true });
-  const timeoutMs = given.number('timeoutMs', 2_000, { unit: 'ms', min: 1, max: 600_000 });
-  return Object.entries(CASES).map(([name, test]) => ({
-    name,
-    async run() {
-      const fixture = await create();
-      const { source } = fixture;
-      async function append(...changes: Change[]): Promise<void> {
-        if (source.append) await source.append(changes);
-        else await fixture.append?.(changes);
-      }
-      try {
-        if (!source.append && !fixture.append) {
-          throw new TypeError('generationSourceCases(): the source has no append(), so the fixture must have one');
-        }
-        await test({ fixture, source, count, timeoutMs, append });
-      } finally {
-        await fixture.close();
-      }
-    },
-  }));
-}
-
-function numbered(count: number): Change[] {
-  return Array.from({ length: count }, (_, index): Change => [`client-${index}`, TIME + index]);
-}
-
-function markOf(epoch: string, unit: number): Mark {
-  return { epoch, unit, completeMs: TIME + unit, keptMs: KEPT_MS };
-}
-
-/** Everything that a new reader returns. */
-async function readAll(source: GenerationSource): Promise<readonly Change[]> {
-  const reader = source.reader();
-  const { changes } = await readToEnd(reader);
-  reader.close();
-  return changes;
-}
-
-/** Reads to the end of the log, and checks the shape of what is returned. */
-async function readToEnd(reader: LogReader): Promise<Batch> {
-  const changes: Change[] = [];
-  let mark: Mark | undefined;
-  for (;;) {
-    const batch = await reader.next(0);
-    for (const change of batch.changes) {
-      const [clientId, generation] = change;
-      ok(change.length === 2 && typeof clientId === 'string' && isGeneration(generation), 'an entry is not a change');
-      changes.push([clientId, generation]);
-    }
-    mark = batch.mark ?? mark;
-    if (batch.end) return { changes, mark, end: true };
-  }
-}
-
-/** Reads until a mark has been read. */
-async function readUntil(reader: LogReader, mark: Mark): Promise<Batch> {
-  const changes: Change[] = [];
-  return retried(async () => {
-    const batch = await readToEnd(reader);
-    changes.push(...batch.changes);
-    deepStrictEqual(batch.mark, mark);
-    return { changes, mark, end: true };
-  });
-}
-
-/** The next changes, however often `next()` returns without one. */
-async function nextChanges(reader: LogReader, waitMs: number): Promise<readonly Change[]> {
-  for (;;) {
-    const { changes } = await reader.next(waitMs);
-    if (changes.length > 0) return [...changes];
-  }
-}
-
-/** Repeats what fails for a moment after a cut or a restore. */
-async function retried<Value>(work: () => Promise<Value> | Value): Promise<Value> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (attempt === 200) throw error;
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    }
-  }
-}
-
-/**
- * Waits for `work`, with a timer that keeps the process alive meanwhile.
- *
- * @throws AssertionError when the time is over first
- */
-function inTime<Value>(work: Promise<Value>, timeoutMs: number, failure: string): Promise<Value> {
-  const schedule = (task: () => void, delayMs: number): { cancel(): void } => {
-    const timer = setTimeout(task, delayMs);
-    return { cancel: () => clearTimeout(timer) };
-  };
-  return withTimeLimit(
-    work,
-    timeoutMs,
-    schedule,
-    (ms) => new AssertionError({ message: `${failure} within ${ms} ms` }),
-  );
-}
