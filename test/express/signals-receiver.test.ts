@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import request from 'supertest';
+import { memoryGenerations } from '../../src/generation/memory';
 import { CAEP, NOW_SECONDS, SUBJECT, event, foreign, setUp, sign } from './signals-scene';
 
 describe('signalsReceiver()', () => {
@@ -164,4 +165,12 @@ describe('signalsReceiver()', () => {
     expect((await deliver(sign(event()))).status).toBe(202);
     expect(outcomes).toEqual([]);
   });
+});
+
+it('applies an event once however long its id is, and one whose id begins alike too', async () => {
+  const publish = jest.fn(() => Promise.resolve());
+  const { deliver } = setUp({ generationSource: { ...memoryGenerations(), publish } });
+  const id = 'e'.repeat(300);
+  for (const jti of [`${id}1`, `${id}1`, `${id}2`]) await deliver(sign(event({ jti }))).expect(202);
+  expect(publish).toHaveBeenCalledTimes(2);
 });
