@@ -41,6 +41,18 @@ describe('optional authentication', () => {
     expectRefusal(response, reason, through);
   });
 
+  it('still refuses a cached token that is no longer good: it never becomes anonymous', async () => {
+    let now = NOW_MS;
+    const through = gateApp({ optional: true, clock: () => now });
+    const [raw, later] = [token(), token({ claims: { generation: GENERATION + 1 } })];
+    await remember(through, raw);
+    await remember(through, later);
+    through.reached.length = 0;
+    expectRefusal(await through.get(raw), 'superseded', through);
+    now += 7_200_000;
+    expectRefusal(await through.get(later), 'expired', through);
+  });
+
   it('still refuses a token in the query', async () => {
     const through = gateApp(open);
     expectRefusal(await through.get(undefined, '/v1/menus?access_token=x'), 'token_in_query', through);
