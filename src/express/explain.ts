@@ -44,10 +44,11 @@ type ExplainedCheck = Explanation['checks'][number];
 type Check = ExplainedCheck['check'];
 
 /** The checks of a signed or opaque token, at a gate that knows sender-constrained tokens or does not. */
-function checksOf({ isOpaque = false, hasPossession = false }): readonly Check[] {
+function checksOf({ isOpaque = false, confirms = false, hasPossession = false }): readonly Check[] {
   return [
     'structure',
-    ...(isOpaque ? (['introspection'] as const) : (['header', 'key', 'signature'] as const)),
+    ...(isOpaque ? [] : (['header', 'key', 'signature'] as const)),
+    ...(isOpaque || confirms ? (['introspection'] as const) : []),
     'claims',
     'generation',
     ...(hasPossession ? (['possession'] as const) : []),
@@ -128,7 +129,8 @@ export async function explain(
   const requirement = given.scopes && readRequirement([given.scopes], 'explain');
   const gate = given.gate ?? authenticate();
   const { verifier, possession } = verifiersOf(gate);
-  const all = checksOf({ isOpaque: verifier.isIntrospected(token), hasPossession: possession !== undefined });
+  const isOpaque = verifier.isIntrospected(token);
+  const all = checksOf({ isOpaque, confirms: verifier.confirms, hasPossession: possession !== undefined });
   let auth: Auth | undefined;
   try {
     auth = await verifier.verify(token);
@@ -165,7 +167,7 @@ export function checksUntil(
 
 function failedCheck(reason: Reason, all: readonly Check[], issuers: number): Check {
   // An opaque token has no header: its type is among the claims.
-  if (all.includes('introspection')) return reason === 'wrong_type' ? 'claims' : FAILED_CHECK[reason];
+  if (!all.includes('header')) return reason === 'wrong_type' ? 'claims' : FAILED_CHECK[reason];
   // With several issuers `iss` selects the keys, before anything else is checked.
   return reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason];
 }

@@ -8,7 +8,11 @@ import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
 import type { ScopeReader } from '../token/scopes';
-import { introspectedClaimsVerifier, introspectionEndpoint } from '../token/introspection/endpoint';
+import {
+  confirmedClaimsVerifier,
+  introspectedClaimsVerifier,
+  introspectionEndpoint,
+} from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
 import type { Introspector } from '../token/introspection/introspector';
 import type { SignatureQueue } from '../token/signature-queue';
@@ -24,6 +28,11 @@ export interface ClaimsReader {
   readonly readScopes: ScopeReader;
 }
 
+/** Checks the claims of JWTs that the issuer is asked about too; absent where it is asked about opaque tokens only. */
+interface Confirmation {
+  readonly confirms: ClaimsVerifier | undefined;
+}
+
 /** Everything that decides about the tokens of one issuer. */
 export interface IssuerContext {
   readonly issuer: string;
@@ -31,7 +40,7 @@ export interface IssuerContext {
   /** For signed tokens. */
   readonly verifier: TokenVerifier & ClaimsReader;
   /** For opaque tokens; absent where they are refused. */
-  readonly introspection: (Introspector & ClaimsReader) | undefined;
+  readonly introspection: (Introspector & ClaimsReader & Confirmation) | undefined;
   /** Absent where the generation check is switched off. */
   readonly generations: GenerationVerifier | undefined;
 }
@@ -50,10 +59,17 @@ export function openIssuer(
   const { issuer, algorithms, preset, scopes } = settings;
   const keys = openKeys(settings, dependencies, { canBeEmpty: settings.introspection !== undefined });
   const generations = openGenerations(settings, dependencies);
-  const verifier = tokenVerifier({ rules: settings, algorithms, keys, signatures, clock: dependencies.clock });
+  const rulesOfLightweight = settings.introspection?.tokens === 'all' ? withoutAdditions(settings) : settings;
+  const { clock } = dependencies;
+  const verifier = tokenVerifier({ rules: settings, rulesOfLightweight, algorithms, keys, signatures, clock });
   const readScopes = scopeReader(preset.scopeClaims, scopes);
-  const introspection = openIntrospection(settings, dependencies);
+  const introspection = openIntrospection(settings, dependencies, verifier.verifyClaims);
   return { issuer, keys, verifier: { ...verifier, readScopes }, introspection, generations };
+}
+
+/** The rules for what the issuer does not add to a lightweight token in its response. */
+function withoutAdditions({ preset, ...rules }: IssuerSettings): IssuerSettings {
+  return { ...rules, preset: { ...preset, requiredClaims: [] }, audiences: false, clientIds: undefined };
 }
 
 /** State of an issuer, for operators. */
@@ -83,15 +99,22 @@ export function openKeys(
   return remoteKeys({ ...dependencies, issuer, fetchKeys, timeoutMs: FETCH_TIMEOUT_MS, maxAgeMs, staleMs });
 }
 
-function openIntrospection(settings: IssuerSettings, dependencies: GateDependencies): IssuerContext['introspection'] {
+function openIntrospection(
+  settings: IssuerSettings,
+  dependencies: GateDependencies,
+  verifyClaims: ClaimsVerifier,
+): IssuerContext['introspection'] {
   const { issuer, authUrl, introspection, checkUrl, preset, scopes } = settings;
   if (!introspection) return undefined;
+  const { cacheMs, acceptWithout, certifiedFetch } = introspection;
   const document = { issuer, authUrl, checkUrl, maxBytes: MAX_INTROSPECTION_BYTES };
-  const askAbout = introspectionEndpoint({ ...dependencies, ...document, ...introspection });
-  const { cacheMs } = introspection;
+  const { clock, fetch } = dependencies;
+  const connection = { fetch: certifiedFetch ?? fetch, mutualTls: certifiedFetch !== undefined };
+  const askAbout = introspectionEndpoint({ ...dependencies, ...document, ...introspection, ...connection });
   return {
     ...introspector({ ...dependencies, issuer, askAbout, cacheMs }),
-    verifyClaims: introspectedClaimsVerifier(settings, dependencies.clock),
+    verifyClaims: introspectedClaimsVerifier({ rules: settings, acceptWithout, clock }),
+    confirms: introspection.tokens === 'all' ? confirmedClaimsVerifier(verifyClaims) : undefined,
     // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
     readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
   };

@@ -108,6 +108,13 @@ export function readIssuer(
     checkUrl(options.generationSource, 'generationSource');
   }
   const preset: Preset = PRESETS[read.oneOf('preset', PRESET_NAMES, 'rfc9068')];
+  const generationClaim = readGenerationClaim(read, options.generationClaim, preset);
+  // Floors are kept for maxTokenAgeSeconds: without iat nothing says that a token is not older.
+  if (introspection?.acceptWithout.includes('iat') && generationClaim !== undefined) {
+    throw new TypeError(
+      'authenticate(): option "introspection.acceptWithout" can have "iat" only with generationClaim: false',
+    );
+  }
   return {
     issuer,
     audiences: readAudiences(read, options.audience, preset),
@@ -121,7 +128,7 @@ export function readIssuer(
       readAlgorithms(options.algorithms ?? ALGORITHMS) ??
       read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`),
     scopes: options.scopes === undefined ? undefined : readScopeRule(options.scopes),
-    generationClaim: readGenerationClaim(read, options.generationClaim, preset),
+    generationClaim,
     generationSource: readSource(read, options.generationSource),
     maxStalenessMs: read.number('maxStalenessMs', 60_000, { unit: 'milliseconds', min: 1 }),
     maxSilenceMs: read.number('maxSilenceMs', 900_000, { unit: 'milliseconds', min: 1 }),

@@ -33,6 +33,8 @@ export interface Verifier {
   readonly isSigned: (token: string) => Promise<boolean>;
   /** Whether the issuer is asked about this token. */
   isIntrospected(token: string): boolean;
+  /** Whether the issuer is asked about JWTs too. */
+  readonly confirms: boolean;
   /** Resolves once keys and generations are available; rejects if that takes longer than `limitMs`. */
   ready(limitMs?: number): Promise<void>;
   status(): GateStatus;
@@ -68,6 +70,7 @@ export function openVerifier(settings: GateSettings): Verifier {
     return context.introspection ? [{ context, reader: context.introspection }] : [];
   });
   const introspected = new WeakMap<object, CachedToken>();
+  const confirmed = new WeakMap<object, CachedJws>();
 
   /** With one issuer its keys decide, so that the signature is checked before any claim; with several, `iss` selects. */
   function contextFor({ claims }: UnverifiedToken): IssuerContext {
@@ -80,16 +83,18 @@ export function openVerifier(settings: GateSettings): Verifier {
     const trusted =
       opaque && isIntrospected(token)
         ? introspectedToken(opaque, await opaque.reader.introspect(token, address))
-        : await verifyJws(parseToken(token));
+        : await verifyJws(parseToken(token), address);
     // Before the first read of the generations has ended, a token waits for it.
     await trusted.context.generations?.settled();
     return accept(trusted);
   }
 
-  async function verifyJws(unverified: UnverifiedToken): Promise<CachedToken> {
+  async function verifyJws(unverified: UnverifiedToken, address: string | undefined): Promise<CachedToken> {
     const context = contextFor(unverified);
-    const { verifier: reader } = context;
+    const { verifier: reader, introspection } = context;
     const verified = { context, reader, ...(await reader.verifySignature(unverified)) };
+    if (introspection?.confirms)
+      return confirmedToken(verified, await introspection.introspect(unverified.raw, address));
     // Refused claims are cached too: repeating an expired token costs no signature check each time.
     cache?.set(unverified, verified);
     return verified;
@@ -116,14 +121,23 @@ export function openVerifier(settings: GateSettings): Verifier {
     return known;
   }
 
+  /** A JWT that its issuer was asked about. What was signed counts; the response adds what a lightweight token leaves out. */
+  function confirmedToken(signed: CachedJws, response: CachedToken['claims']): CachedToken {
+    const { readScopes, confirms } = signed.context.introspection ?? {};
+    if (!readScopes || !confirms) return signed;
+    const reader = { readScopes, verifyClaims: confirms };
+    const known = confirmed.get(response) ?? { ...signed, reader, claims: { ...response, ...signed.claims } };
+    confirmed.set(response, known);
+    return known;
+  }
+
   function cachedToken(token: string): CachedToken | undefined {
-    if (opaque && isIntrospected(token)) {
-      const claims = opaque.reader.get(token);
-      return claims && introspectedToken(opaque, claims);
-    }
-    const cached = cache?.get(token);
+    const response = opaque && (opaque.reader.confirms || isIntrospected(token)) ? opaque.reader.get(token) : undefined;
+    if (opaque && isIntrospected(token)) return response && introspectedToken(opaque, response);
+    const cached = response ? confirmed.get(response) : cache?.get(token);
     if (!cached || cached.context.keys.has(cached.key)) return cached;
-    cache?.delete(token);
+    if (response) confirmed.delete(response);
+    else cache?.delete(token);
     return undefined;
   }
 
@@ -149,6 +163,7 @@ export function openVerifier(settings: GateSettings): Verifier {
     verifyCached,
     isSigned,
     isIntrospected,
+    confirms: opaque?.reader.confirms !== undefined,
     async ready(limitMs) {
       const sources = contexts.flatMap(({ keys, generations }) => (generations ? [keys, generations] : [keys]));
       const available = Promise.all(sources.map((source) => source.ready()));

@@ -13,6 +13,8 @@ import type { SignatureQueue } from './signature-queue';
 /** What the tokens of one issuer are verified against. */
 export interface VerifierOptions {
   readonly rules: ClaimRules;
+  /** What a token has to have before its issuer has added the rest; by default all. */
+  readonly rulesOfLightweight?: ClaimRules | undefined;
   readonly algorithms: readonly Algorithm[];
   readonly keys: KeySource;
   readonly signatures: SignatureQueue;
@@ -101,7 +103,8 @@ function refuseUnknown(): never {
 }
 
 /** Makes the verifier of one issuer. */
-export function tokenVerifier({ rules, algorithms, keys, signatures, clock }: VerifierOptions): TokenVerifier {
+export function tokenVerifier(options: VerifierOptions): TokenVerifier {
+  const { rules, rulesOfLightweight = rules, algorithms, keys, signatures, clock } = options;
   const accepted = { algorithms: new Set(algorithms), types: new Set(rules.preset.types) };
 
   /** Verifies a signature whose header has been checked; `checkToken` as for `KeySource.find()`. */
@@ -118,7 +121,9 @@ export function tokenVerifier({ rules, algorithms, keys, signatures, clock }: Ve
   return {
     async verifySignature(token) {
       const header = checkHeader(token.header, accepted);
-      return verify(token, header, () => checkBeforeAsking(() => checkClaims(token.claims, rules, clock())));
+      return verify(token, header, () =>
+        checkBeforeAsking(() => checkClaims(token.claims, rulesOfLightweight, clock())),
+      );
     },
     async isSigned(token) {
       try {

@@ -37,6 +37,14 @@ describe('a DPoP proof', () => {
     await through.send({ token: accessToken, proof: proof({ key, accessToken, claims: { jti: 'one' } }) }).expect(200);
   });
 
+  it('does not use up a jti that begins with the same 511 characters', async () => {
+    const through = dpopApp();
+    for (const last of ['a', 'b']) {
+      const jti = 'x'.repeat(511) + last;
+      await through.send({ proof: proof({ claims: { jti } }) }).expect(200);
+    }
+  });
+
   it('is not used up by a request that is refused for another reason', async () => {
     const through = dpopApp();
     const once = proof();
@@ -183,6 +191,17 @@ describe('the store in memory', () => {
     void store.remember('b', 30);
     time.step(-10);
     expect([store.remember('a', 10), store.remember('c', 11)]).toEqual([false, true]);
+  });
+
+  it('does not take one for new that ended before another, after the clock stepped back', () => {
+    const time = fakeTime(0);
+    const store = memoryReplayStore({ clock: time.clock });
+    void store.remember('late', 30);
+    void store.remember('early', 10);
+    time.step(30);
+    void store.remember('b', 60);
+    time.step(-25);
+    expect([store.remember('late', 30), store.remember('c', 31)]).toEqual([false, true]);
   });
 
   it.each([

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import express from 'express';
 import type { Express, RequestHandler } from 'express';
 import request from 'supertest';
+import type { Test } from 'supertest';
 import { requireAuthenticated } from '../../src';
 import type { Reason } from '../../src';
 import { BASE_URL, boundToken, callerKey, dpopApp, proof, thumbprint } from '../support/dpop';
@@ -173,6 +174,30 @@ describe('a token that is bound to a key by DPoP', () => {
     const sent = { Authorization: `DPoP ${boundToken()}`, DPoP: proof() };
     expectRefusal(await request(app).get('/v1/orders').set(sent), 'invalid_dpop_proof', through, { dpop: 'used' });
     expect(through.log.at('info').at(-1)?.fields['detail']).toBe(`htu is not ${BASE_URL}${shown}`);
+  });
+
+  it('is refused where the thumbprint in the token differs in case only', async () => {
+    const through = dpopApp();
+    const jkt = thumbprint(callerKey());
+    const swapped = jkt.replace(/[a-z]/i, (letter) => (letter < 'a' ? letter.toLowerCase() : letter.toUpperCase()));
+    const accessToken = boundToken(callerKey(), { cnf: { jkt: swapped } });
+    const response = await through.send({ token: accessToken, proof: proof({ accessToken }) });
+    expectRefusal(response, 'wrong_binding', through, { dpop: 'used' });
+  });
+
+  it.each(['head', 'post'] as const)('needs a proof for each %s too, also once it is known', async (method) => {
+    const through = dpopApp({}, { routes: (app, reach) => void app.use('/v1', requireAuthenticated(), reach) });
+    const agent = request(through.app);
+    const send = (sent: string): Test => {
+      const test = method === 'head' ? agent.head('/v1/orders') : agent.post('/v1/orders');
+      return test.set({ Authorization: `DPoP ${boundToken()}`, DPoP: sent });
+    };
+    const good = (): string => proof({ method: method.toUpperCase() });
+    for (let use = 0; use < 3; use++) expect((await send(good())).status).toBe(200);
+    through.reached.length = 0;
+    expect((await send(proof())).status).toBe(401);
+    expect((await send('x')).status).toBe(401);
+    expect(through.reached).toEqual([]);
   });
 
   it('is refused as a bearer token, also once it is known, and with a proof', async () => {

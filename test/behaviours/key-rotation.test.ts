@@ -80,6 +80,20 @@ describe('key set: the cache', () => {
     expectRefusal(await through.get(raw), 'bad_signature', through);
   });
 
+  it('refuses an algorithm that a key no longer has, also for a cached token', async () => {
+    const { alg: _alg, ...bare } = testKey('RS256').jwk;
+    const key = { ...testKey('RS256'), alg: 'PS256' };
+    through.server.publish({ ...key, jwk: bare });
+    await through.pass(TTL_MS);
+    const raw = through.token({ key });
+    await remember(through, raw);
+    through.server.publish({ ...key, jwk: { ...bare, alg: 'RS256' } });
+    await through.pass(TTL_MS);
+    through.reached.length = 0;
+    expectRefusal(await through.get(raw), 'algorithm_not_allowed', through);
+    expect(await through.statusWith(testKey('RS256'))).toBe(200);
+  });
+
   it('keeps a cached token across a refresh that changes nothing: the same object is returned', async () => {
     const raw = through.token({ key: A });
     await remember(through, raw);

@@ -1,6 +1,8 @@
 import { eventually } from '../support/key-server';
 import { newKey, testKey } from '../support/keys';
-import { remember } from '../support/gate-app';
+import { explain } from '../../src';
+import { gateApp, remember } from '../support/gate-app';
+import { base64url, goodClaims, token } from '../support/issuer';
 import { remoteGate } from '../support/remote-gate';
 
 const KEY = testKey();
@@ -29,6 +31,24 @@ describe('requests that overlap', () => {
     expect(outcomes).toEqual(expected);
     expect(through.reached).toHaveLength(clients.length);
     await through.stop();
+  });
+
+  it('never accept a forged token together with the good one whose signature it has, cached or not', async () => {
+    const through = gateApp();
+    const outcomes = async (...tokens: readonly string[]): Promise<unknown[]> => {
+      const explained = await Promise.all(tokens.map((raw) => explain(raw, { gate: through.gate })));
+      return explained.map(({ auth, checks }) => auth?.clientId ?? checks.find(({ reason }) => reason)?.reason);
+    };
+    for (let round = 0; round < 20; round++) {
+      const good = token({ claims: { jti: `t${round}` } });
+      const [header, , signature] = good.split('.');
+      const payload = base64url(JSON.stringify({ ...goodClaims(), client_id: 'admin', jti: `t${round}` }));
+      const forged = [header, payload, signature].join('.');
+      expect(await outcomes(good, forged, good)).toEqual(['pos-17', 'bad_signature', 'pos-17']);
+      expect(await outcomes(forged, good, forged)).toEqual(['bad_signature', 'pos-17', 'bad_signature']);
+      await remember(through, good);
+      expect((await through.get(forged)).body.code).toBe('bad_signature');
+    }
   });
 
   it("never get each other's result once tokens are cached", async () => {

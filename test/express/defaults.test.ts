@@ -1,6 +1,8 @@
+import { inspect } from 'node:util';
 import express from 'express';
 import request from 'supertest';
 import { authenticate, explain, requireScope } from '../../src';
+import type { AuthenticateOptions } from '../../src';
 import { readGateOptions } from '../../src/express/read-options';
 import { AUDIENCE, ISSUER, token } from '../support/issuer';
 import { keyServer } from '../support/key-server';
@@ -85,6 +87,48 @@ describe('options that are left out', () => {
       await server.stop();
     }
   });
+});
+
+describe('options that are changed after they were read', () => {
+  const given = () => ({
+    issuers: [
+      {
+        ...required,
+        audience: [AUDIENCE],
+        clientIds: ['pos-17'],
+        algorithms: ['ES256'],
+        scopes: { from: ['scope', ['realm_access', 'roles']], map: { till: ['orders:read'], cook: 'kitchen:read' } },
+        introspection: { clientId: 'api', clientSecret: 'secret' },
+      },
+    ],
+    dpop: { baseUrl: 'https://api.test', algorithms: ['ES256'], nonce: { secret: 's'.repeat(32) } },
+    mtls: { header: 'x-certificate', trustedProxies: ['10.0.0.0/8'] },
+    realm: 'shop',
+    optional: true,
+  });
+  const settingsOf = (options: object): object => {
+    const { logger: _logger, ...settings } = readGateOptions(options as AuthenticateOptions);
+    return settings;
+  };
+
+  it('do not count: all of them are copied', () => {
+    const options = given();
+    const settings = settingsOf(options);
+    const before = inspect(settings, { depth: 9 });
+    spoil(options);
+    expect(options.dpop.algorithms).toEqual(['changed', 'changed']);
+    expect(inspect(settings, { depth: 9 })).toBe(before);
+  });
+
+  /** Changes every value in place, and adds one to every list; the list of a key set may be replaced on purpose. */
+  function spoil(part: object): void {
+    for (const [name, value] of Object.entries(part)) {
+      if (value === required.keys) continue;
+      if (typeof value === 'object') spoil(value as object);
+      else Reflect.set(part, name, 'changed');
+    }
+    if (Array.isArray(part)) part.push('changed');
+  }
 });
 
 describe('options that are accepted', () => {

@@ -164,6 +164,7 @@ describe('explain()', () => {
         status: 401,
         clientId: 'pos-17',
       });
+      expect((await explain(raw, { gate: through.gate })).accepted).toBe(false);
       const detail = 'The access token is not bound to a key of its client: a bound one is expected.';
       const failed = { check: 'possession', outcome: 'failed', reason: 'binding_required', detail };
       expect(checks).toEqual([

@@ -165,3 +165,11 @@ describe('signalsReceiver()', () => {
     expect(outcomes).toEqual([]);
   });
 });
+
+it('applies an event once however long its id is, and one whose id begins alike too', async () => {
+  const publish = jest.fn(() => Promise.resolve());
+  const { deliver } = setUp({ generationSource: appendingTo(publish) });
+  const id = 'e'.repeat(300);
+  for (const jti of [`${id}1`, `${id}1`, `${id}2`]) await deliver(sign(event({ jti }))).expect(202);
+  expect(publish).toHaveBeenCalledTimes(2);
+});

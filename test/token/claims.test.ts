@@ -111,6 +111,7 @@ describe('checkClaims', () => {
   it.each<[string, Record<string, unknown>, Partial<ClaimRules>, string, string | undefined]>([
     ['another issuer', { iss: 'https://evil.test' }, {}, 'wrong_issuer', undefined],
     ['another audience', { aud: ['x'] }, {}, 'wrong_audience', undefined],
+    ['an audience that begins alike', { aud: [`${AUDIENCE}.evil.test`] }, {}, 'wrong_audience', undefined],
     [
       'no aud where the preset can do without',
       { aud: undefined, typ: 'Bearer' },
@@ -146,6 +147,13 @@ describe('checkClaims', () => {
     ['a token bound to a DPoP key (RFC 9449)', { cnf: { jkt: 'x' } }, {}, 'sender_constrained', undefined],
     ['a token bound to a certificate (RFC 8705)', { cnf: { 'x5t#S256': 'x' } }, {}, 'sender_constrained', undefined],
     ['a token bound to a key by its kid (RFC 7800)', { cnf: { kid: 'x' } }, {}, 'sender_constrained', undefined],
+    [
+      'a token with a second binding that is not checked here',
+      { cnf: { jkt: 'x', kid: 'y' } },
+      { confirmations: ['jkt'] },
+      'sender_constrained',
+      undefined,
+    ],
     ['a token bound in a way that is unknown here', { cnf: {} }, {}, 'sender_constrained', undefined],
     [
       'an expired token for that first, also where it is bound',

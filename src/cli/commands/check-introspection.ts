@@ -19,7 +19,7 @@ export async function introspectionFinding(
   document: DiscoveryOptions,
   introspection: IntrospectionOptions,
 ): Promise<Finding> {
-  const { clientId, clientSecret } = introspection;
+  const { clientId } = introspection;
   let { url } = introspection;
   try {
     url ??= await discoverEndpoint('introspection_endpoint', document);
@@ -27,6 +27,7 @@ export async function introspectionFinding(
     return failed('introspection', (error as Error).message, ENDPOINT_FIX);
   }
   const dependencies = { clock: systemClock, schedule: systemSchedule };
+  const { clientSecret } = introspection;
   const askAbout = introspectionEndpoint({ ...document, ...dependencies, url, clientId, clientSecret });
   try {
     const claims = await askAbout(`made-up-by-tillgate-check-${randomUUID()}`, document.signal);

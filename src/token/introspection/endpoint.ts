@@ -1,34 +1,69 @@
 import type { Clock, Schedule } from '../../core/clock';
 import { AuthError } from '../../core/auth-error';
 import { ownMembers, ownValue } from '../../core/objects';
-import { readOptions } from '../../core/options';
+import { isList, readOptions } from '../../core/options';
+import type { OptionReader } from '../../core/options';
 import { loggableUrl } from '../../core/urls';
 import type { ClaimRules } from '../claims';
 import { discoverEndpoint } from '../keys/discovery';
 import type { DiscoveryOptions } from '../keys/discovery';
 import { fetchJson, FetchError, unlessAborted } from '../keys/fetch-json';
-import { parseJsonObject } from '../strict-json';
+import type { Fetch } from '../keys/fetch-json';
+import { freezeDeep, parseJsonObject } from '../strict-json';
 import { claimsVerifier } from '../verify';
 import type { ClaimsVerifier } from '../verify';
+import { clientAuthentication, readSigningKey } from './client-authentication';
+import type { ClientCredential } from './client-authentication';
 
-/** How the authorization server is asked about opaque tokens (RFC 7662). */
-export interface IntrospectionOptions {
+/** How the authorization server is asked about tokens (RFC 7662). */
+export type IntrospectionOptions = {
   /** URL of the introspection endpoint. Default: `introspection_endpoint` of the issuer's metadata. */
   readonly url?: string | undefined;
-  /** Client credential of this API at the authorization server; sent by HTTP Basic (RFC 6749 section 2.3.1). */
+  /** Client id of this API at the authorization server. */
   readonly clientId: string;
-  /** Its secret. */
-  readonly clientSecret: string;
+  /** Which tokens are asked about: those that are not JWTs (`'opaque'`, the default), or `'all'`, JWTs after their signature. */
+  readonly tokens?: 'opaque' | 'all' | undefined;
+  /**
+   * Members that may be missing in a response (RFC 7662 section 2.2), though the gate requires them otherwise. Without `exp`
+   * a token expires `maxTokenAgeSeconds` after it was issued; `iat` only where the generation check is off. Default: none.
+   */
+  readonly acceptWithout?: readonly ('aud' | 'exp' | 'iat')[] | undefined;
   /** How long in ms a token counts as active without being asked about again; 0: not at all. Default 30000, at most 300000. */
   readonly cacheMs?: number | undefined;
-}
+} & (
+  | {
+      /** Secret of the client; sent by HTTP Basic (RFC 6749 section 2.3.1). */
+      readonly clientSecret: string;
+      readonly privateKey?: undefined;
+      readonly fetch?: undefined;
+    }
+  | {
+      /** Private key of the client as a JWK, with `kid` and `alg` if the server needs them: `private_key_jwt` (RFC 7523). */
+      readonly privateKey: object;
+      readonly clientSecret?: undefined;
+      readonly fetch?: undefined;
+    }
+  | {
+      /** A `fetch` whose connections present the client's certificate (RFC 8705 section 2). */
+      readonly fetch: Fetch;
+      readonly clientSecret?: undefined;
+      readonly privateKey?: undefined;
+    }
+);
+
+/** Members that RFC 7662 section 2.2 makes optional. */
+const OPTIONAL_MEMBERS = ['aud', 'exp', 'iat'] as const;
+
+const SIGNATURES = 'RS, PS, ES or EdDSA signatures';
 
 /** Checked options. */
-export interface IntrospectionSettings {
+export interface IntrospectionSettings extends ClientCredential {
   readonly url: string | undefined;
-  readonly clientId: string;
-  readonly clientSecret: string;
+  readonly tokens: 'opaque' | 'all';
+  readonly acceptWithout: readonly (typeof OPTIONAL_MEMBERS)[number][];
   readonly cacheMs: number;
+  /** Presents the client's certificate; `undefined`: the client has a secret or a key. */
+  readonly certifiedFetch: Fetch | undefined;
 }
 
 /**
@@ -40,18 +75,41 @@ export function readIntrospection(
   options: IntrospectionOptions,
   checkUrl: (url: string, what: string) => void,
 ): IntrospectionSettings {
-  const names = ['url', 'clientId', 'clientSecret', 'cacheMs'] as const;
-  const read = readOptions('authenticate', options, names, 'introspection');
-  const { clientSecret } = ownMembers(options);
+  const names = [
+    'url',
+    'clientId',
+    'clientSecret',
+    'privateKey',
+    'fetch',
+    'tokens',
+    'acceptWithout',
+    'cacheMs',
+  ] as const;
+  const read: OptionReader<(typeof names)[number]> = readOptions('authenticate', options, names, 'introspection');
+  const { clientSecret, privateKey, acceptWithout = [] } = ownMembers(options);
   const url = read.string('url');
   if (url !== undefined) checkUrl(url, 'introspection.url');
-  if (typeof clientSecret !== 'string' || clientSecret === '') {
+  const [first, second] = (['clientSecret', 'privateKey', 'fetch'] as const).filter((key) => read.has(key));
+  if (second)
+    throw new TypeError(`authenticate(): give "introspection.${first}" or "introspection.${second}", not both`);
+  if ((first ?? 'clientSecret') === 'clientSecret' && (typeof clientSecret !== 'string' || clientSecret === '')) {
     throw new TypeError('authenticate(): option "introspection.clientSecret" must be a non-empty string');
+  }
+  const signingKey = first === 'privateKey' ? readSigningKey(privateKey) : undefined;
+  if (first === 'privateKey' && !signingKey) {
+    throw new TypeError(`authenticate(): option "introspection.privateKey" must be a private JWK for ${SIGNATURES}`);
+  }
+  if (!isList(acceptWithout) || !acceptWithout.every((name) => OPTIONAL_MEMBERS.includes(name))) {
+    read.refuse('acceptWithout', `an array with some of ${OPTIONAL_MEMBERS.join(', ')}`);
   }
   return {
     url,
     clientId: read.string('clientId') ?? read.refuse('clientId', 'the id of a client of the authorization server'),
     clientSecret,
+    signingKey,
+    certifiedFetch: read.has('fetch') ? read.callable<Fetch | undefined>('fetch', undefined) : undefined,
+    tokens: read.oneOf('tokens', ['opaque', 'all'], 'opaque'),
+    acceptWithout: [...acceptWithout],
     cacheMs: read.number('cacheMs', 30_000, { unit: 'milliseconds', min: 0, max: 300_000 }),
   };
 }
@@ -63,11 +121,9 @@ export type Claims = Readonly<Record<string, unknown>>;
 export type AskAbout = (token: string, signal: AbortSignal) => Promise<Claims | undefined>;
 
 /** Where and as whom the endpoint is asked. */
-export interface EndpointOptions extends Omit<DiscoveryOptions, 'signal'> {
+export interface EndpointOptions extends Omit<DiscoveryOptions, 'signal'>, ClientCredential {
   /** URL of the endpoint. Default: from the issuer's metadata. */
   readonly url: string | undefined;
-  readonly clientId: string;
-  readonly clientSecret: string;
   readonly clock: Clock;
   readonly schedule: Schedule;
 }
@@ -79,14 +135,14 @@ const LOOKUP_TIMEOUT_MS = 5_000;
 
 /** Makes the function that asks the introspection endpoint (RFC 7662 section 2). */
 export function introspectionEndpoint(options: EndpointOptions): AskAbout {
-  const { url: given, clientId, clientSecret } = options;
-  const credentials = `${formEncode(clientId)}:${formEncode(clientSecret)}`;
-  const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+  const { url: given, issuer, clock } = options;
+  const authenticate = clientAuthentication(options, issuer, clock);
   const find = given === undefined ? endpointFinder(options) : () => given;
 
   return async function askAbout(token, signal) {
     const url = await find(signal);
-    const body = new URLSearchParams({ token, token_type_hint: 'access_token' }).toString();
+    const { authorization, form } = await authenticate();
+    const body = new URLSearchParams({ token, token_type_hint: 'access_token', ...form }).toString();
     const response = await fetchJson(url, {
       ...options,
       signal,
@@ -136,11 +192,6 @@ function endpointFinder(options: EndpointOptions): (signal: AbortSignal) => Prom
   };
 }
 
-/** RFC 6749 section 2.3.1: id and secret are form-encoded before they are joined. */
-function formEncode(text: string): string {
-  return new URLSearchParams({ '': text }).toString().slice(1);
-}
-
 /**
  * Members in which servers name the kind of a token: `token_type` (RFC 7662 section 2.2), `token_use` (Ory Hydra), `typ`
  * (Keycloak). Some respond about refresh tokens too.
@@ -148,21 +199,52 @@ function formEncode(text: string): string {
 const KIND_MEMBERS = ['token_type', 'token_use', 'typ'];
 const ACCESS_TOKEN_KINDS = ['bearer', 'access_token', 'access', 'at+jwt'];
 
+/** How responses are read. */
+export interface ResponseRules {
+  readonly rules: ClaimRules;
+  readonly acceptWithout: IntrospectionSettings['acceptWithout'];
+  readonly clock: Clock;
+}
+
 /**
  * Makes the check of introspection responses: that of the claims of a JWT, except that `iss` may be missing, because the
  * issuer itself responded, and that the members which only some servers return (`sub`, `jti`) may be.
  */
-export function introspectedClaimsVerifier(rules: ClaimRules, clock: Clock): ClaimsVerifier {
-  const { preset, issuer } = rules;
+export function introspectedClaimsVerifier({ rules, acceptWithout, clock }: ResponseRules): ClaimsVerifier {
+  const { preset, issuer, maxTokenAgeMs } = rules;
   const clientIdClaims = [...preset.clientIdClaims, 'client_id'];
-  const verifyClaims = claimsVerifier(
-    { ...rules, preset: { ...preset, clientIdClaims, requiredClaims: [], fixedClaims: {} } },
-    clock,
-  );
-  return function verifyIntrospected({ claims }) {
-    for (const member of KIND_MEMBERS) checkKind(ownValue(claims, member), claims);
-    return verifyClaims({ claims: Object.hasOwn(claims, 'iss') ? claims : { iss: issuer, ...claims } });
+  const relaxed = { ...rules, preset: { ...preset, clientIdClaims, requiredClaims: [], fixedClaims: {} } };
+  const verifyClaims = claimsVerifier(relaxed, clock);
+  const verifyWithoutAudience = claimsVerifier({ ...relaxed, audiences: false }, clock);
+
+  /** The claims with what stands for the times that may be missing; for the check only. */
+  function withTimes(claims: Claims): Claims {
+    const isMissing = (name: 'exp' | 'iat'): boolean => acceptWithout.includes(name) && !Object.hasOwn(claims, name);
+    const issued = isMissing('iat') ? { ...claims, iat: clock() / 1000 } : claims;
+    const { iat } = issued;
+    const canExpire = isMissing('exp') && typeof iat === 'number';
+    return canExpire ? { ...issued, exp: iat + maxTokenAgeMs / 1000 } : issued;
+  }
+
+  return function verifyIntrospected({ claims: given }) {
+    checkKinds(given);
+    const claims = Object.hasOwn(given, 'iss') ? given : { iss: issuer, ...given };
+    const hasAudience = Object.hasOwn(claims, 'aud') || !acceptWithout.includes('aud');
+    const verified = (hasAudience ? verifyClaims : verifyWithoutAudience)({ claims: withTimes(claims) });
+    return { ...verified, claims: freezeDeep(claims) };
   };
+}
+
+/** Makes the check of a JWT that its issuer was asked about: its own claims, and those that only the response has. */
+export function confirmedClaimsVerifier(verifyClaims: ClaimsVerifier): ClaimsVerifier {
+  return function verifyConfirmed(token) {
+    checkKinds(token.claims);
+    return verifyClaims(token);
+  };
+}
+
+function checkKinds(claims: Claims): void {
+  for (const member of KIND_MEMBERS) checkKind(ownValue(claims, member), claims);
 }
 
 /** RFC 9449 section 6.2: a token of type DPoP is bound to a key, which its `cnf` names. Without one no proof can be checked. */

@@ -9,6 +9,8 @@ export interface DiscoveryOptions extends FetchJsonOptions {
   readonly issuer: string;
   /** URL from which the well-known URLs are built; usually the issuer. */
   readonly authUrl: string;
+  /** Whether connections present a client certificate: then the endpoints for these count (RFC 8705 section 5). */
+  readonly mutualTls?: boolean | undefined;
   /** Throws when a URL must not be used, for example because it is not https. */
   readonly checkUrl: (url: string, what: string) => void;
 }
@@ -45,7 +47,8 @@ export function wellKnownUrls(issuer: string): readonly [oidc: string, oauth: st
 async function urlAt(document: string, member: MetadataMember, options: DiscoveryOptions): Promise<string> {
   const metadata = await fetchJson(document, options);
   const { issuer } = metadata;
-  const url = ownValue(metadata, member);
+  const alias = options.mutualTls ? ownValue(ownValue(metadata, 'mtls_endpoint_aliases'), member) : undefined;
+  const url = alias ?? ownValue(metadata, member);
   const name = loggableUrl(document);
   if (issuer !== options.issuer) {
     const named = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'none';

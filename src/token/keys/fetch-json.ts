@@ -13,7 +13,7 @@ export interface FetchJsonOptions {
   /** Largest accepted body, in bytes. */
   readonly maxBytes: number;
   /** A form to send with POST. Default: GET. */
-  readonly form?: { readonly body: string; readonly authorization: string } | undefined;
+  readonly form?: { readonly body: string; readonly authorization: string | undefined } | undefined;
   /** Parses the body; what it throws is not looked at. Default: `JSON.parse`. */
   readonly parse?: ((body: Buffer) => unknown) | undefined;
 }
@@ -89,7 +89,8 @@ function requestOf(options: FetchJsonOptions): RequestInit {
   const accept = 'application/json';
   if (!form) return ownMembers({ ...request, headers: { accept } });
   const { body, authorization } = form;
-  const headers = { accept, authorization, 'content-type': 'application/x-www-form-urlencoded' };
+  const type = { 'content-type': 'application/x-www-form-urlencoded' };
+  const headers = { accept, ...(authorization !== undefined && { authorization }), ...type };
   return ownMembers({ ...request, method: 'POST', headers, body });
 }
 

@@ -11,18 +11,19 @@ export interface Ended {
 
 /** Runs npm in a folder, as outside of tests and of `npm run`. Never rejects. */
 export function npm(folder: string, ...args: readonly string[]): Promise<Ended> {
-  return run(folder, 'npm', args);
+  return execute(folder, 'npm', args);
 }
 
 /** Runs Node in a folder, likewise. */
 export function node(folder: string, ...args: readonly string[]): Promise<Ended> {
-  return run(folder, process.execPath, args);
+  return execute(folder, process.execPath, args);
 }
 
-/** A test runner that never ends fails its own project, not all of them. */
-const LIMIT_MS = 240_000;
+/** A test runner that never ends fails its own test, not all of them. */
+const LIMIT_MS = 400_000;
 
-function run(cwd: string, command: string, args: readonly string[]): Promise<Ended> {
+/** Runs a program in a folder, likewise. */
+export function execute(cwd: string, command: string, args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
     execFile(
       command,

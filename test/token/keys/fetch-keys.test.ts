@@ -1,6 +1,7 @@
 import type { Fetch } from '../../../src/token/keys/fetch-json';
 import { keyFetcher } from '../../../src/token/keys/fetch-keys';
 import type { FetchedKeys, FetchKeys } from '../../../src/token/keys/fetch-keys';
+import type { VerificationKey } from '../../../src/token/keys/jwk';
 import { gateApp } from '../../support/gate-app';
 import { fakeTime, settle } from '../../support/fake-time';
 import { ISSUER, NOW_MS, token } from '../../support/issuer';
@@ -155,6 +156,17 @@ describe('a key set', () => {
     expect((await fetchKeys()).keys[0]).toBe(first);
     expect((await fetchKeys()).keys[0]).not.toBe(first);
     expect((await fetchKeys()).keys[0]).not.toBe(first);
+  });
+
+  it('gives another key where its alg was narrowed, widened or changed', async () => {
+    const { alg: _alg, ...bare } = testKey('RS256').jwk;
+    const named = (alg: string): object => ({ ...bare, alg });
+    const { fetchKeys } = fetcherOf([bare], [named('PS256')], [named('RS256')], [bare]);
+    const found: VerificationKey[] = [];
+    for (let times = 0; times < 4; times++) found.push(...(await fetchKeys()).keys);
+    const any = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
+    expect(found.map(({ algorithms }) => algorithms)).toEqual([any, ['PS256'], ['RS256'], any]);
+    expect(new Set(found).size).toBe(4);
   });
 
   it.each([

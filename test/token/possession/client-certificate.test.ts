@@ -86,6 +86,15 @@ describe('how proxies write a certificate', () => {
     expect(readFrom(header, value)).toBe(THUMBPRINT);
   });
 
+  it('is compared as a whole with what was read before', () => {
+    const read = certificateReader(readMtls('authenticate', { header: 'x-cert', trustedProxies: ['10.0.0.0/8'] }));
+    const readPem = (pem: string): string | undefined => read(from('10.1.2.3', { 'x-cert': encodeURIComponent(pem) }));
+    expect(readPem(PEM)).toBe(THUMBPRINT);
+    expect(readPem(`${PEM}x`)).toBeUndefined();
+    expect(readPem(PEM)).toBe(THUMBPRINT);
+    expect(readPem(OTHER_PEM)).not.toBe(THUMBPRINT);
+  });
+
   it.each<[string, string, string]>([
     ['a chain where there is none', ALB_LEAF, encodeURI(PEM + OTHER_PEM)],
     ['a list where there is none', 'X-Client-Certificate', `${BASE64},${OTHER_BASE64}`],

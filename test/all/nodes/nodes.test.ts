@@ -1,0 +1,55 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execute, npm } from '../package/npm';
+
+const ROOT = join(__dirname, '../../..');
+const JEST = require.resolve('jest/bin/jest');
+/** The major versions that package.json promises; the suites run on this Node anyway. */
+const OTHERS = [20, 22, 24, 26].filter((major) => major !== Number(process.versions.node.split('.')[0]));
+
+interface Assertion {
+  readonly status: string;
+  readonly fullName: string;
+  readonly failureMessages: readonly string[];
+}
+
+interface Results {
+  readonly numFailedTests: number;
+  readonly numPassedTests: number;
+  readonly numPendingTests: number;
+  readonly testResults: readonly { readonly assertionResults: readonly Assertion[] }[];
+}
+
+/** The binary of the newest Node of a major version, which npm has as a package. */
+async function installNode(major: number): Promise<string> {
+  const folder = join(process.env['RUN_FOLDER'] ?? '', `node-${major}`);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'package.json'), '{ "private": true }');
+  const { exitCode, errors } = await npm(folder, 'install', `node@${major}`, '--no-audit', '--no-fund');
+  if (exitCode !== 0) throw new Error(`this suite needs node@${major} from the registry of npm: ${errors}`);
+  return join(folder, 'node_modules/node/bin/node');
+}
+
+it.each(OTHERS)(
+  'the suites of the gate pass on the newest Node %i',
+  async (major) => {
+    const node = await installNode(major);
+    expect((await execute(ROOT, node, ['--version'])).output).toMatch(new RegExp(`^v${major}\\.`));
+    const file = join(process.env['RUN_FOLDER'] ?? '', `node-${major}.json`);
+    const config = join(__dirname, 'jest.config.ts');
+    const { output, errors } = await execute(ROOT, node, [
+      ...[JEST, '--config', config, '--maxWorkers=2', '--silent'],
+      ...['--json', `--outputFile=${file}`],
+    ]);
+    const text = await readFile(file, 'utf8').catch(() => {
+      throw new Error(`Jest wrote no results:\n${output}\n${errors}`);
+    });
+    const { numFailedTests, numPassedTests, numPendingTests, testResults } = JSON.parse(text) as Results;
+    const failed = testResults.flatMap(({ assertionResults }) =>
+      assertionResults.flatMap((one) => (one.status === 'failed' ? [[one.fullName, one.failureMessages]] : [])),
+    );
+    expect({ failed, numFailedTests, numPendingTests }).toEqual({ failed: [], numFailedTests: 0, numPendingTests: 0 });
+    expect(numPassedTests).toBeGreaterThan(2_000);
+  },
+  600_000,
+);
