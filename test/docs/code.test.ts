@@ -36,7 +36,7 @@ async function runPage(page: string): Promise<Result> {
   const { code } = transformSync(`(async () => {\n${body}})()`, { loader: 'ts', target: 'node20' });
   const result = { apps: [], issuers: [], opened: [], tests: [] } as Made & { tests: Result['tests'][number][] };
   const it = (name: string, test: () => unknown): unknown => result.tests.push({ name, run: test });
-  const modules: Readonly<Record<string, unknown>> = { ...modulesFor(result), 'node:test': { it } };
+  const modules: Readonly<Record<string, unknown>> = { ...modulesFor(result), 'node:test': { it, test: it } };
   const load = (name: string): unknown => {
     if (!Object.hasOwn(modules, name)) throw new Error(`${page} imports ${name}, which this test does not know`);
     return modules[name];
@@ -44,7 +44,8 @@ async function runPage(page: string): Promise<Result> {
   // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the examples of our own pages
   const run = new Function('require', 'it', 'process', `{ ${requires}\nreturn ${code} }`) as Body;
   await run(load, it, { once() {} });
-  await Promise.all(result.opened.map((one) => one.close()));
+  // A gate that is closed follows no log: they are closed behind the tests of the page.
+  toClose.push(...result.opened);
   return result;
 }
 
@@ -101,6 +102,9 @@ function modulesFor({ apps, issuers, opened }: Made): Readonly<Record<string, un
     './handlers.js': { listOrders: handler, listReports: handler, listStores: handler },
   };
 }
+
+const toClose: { close(): unknown }[] = [];
+afterAll(() => Promise.all(toClose.map((one) => one.close())));
 
 describe.each(PAGES_WITH_CODE)('the examples of %s', (page) => {
   it('are well-formed', () => {

@@ -9,7 +9,7 @@ export interface TestClock {
   readonly now: () => number;
   /**
    * Moves forward by `ms` milliseconds; a running clock keeps running. Timers of the gates that are due by then, such as
-   * the next fetch of a key set or the end of a wait, fire in order, the first one synchronously.
+   * the next fetch of a key set or the end of a wait, fire in order, each one after what is under way has settled.
    *
    * @throws TypeError when `ms` is not a number of at least 0
    */
@@ -33,12 +33,12 @@ export function testClock(base: Clock): { readonly clock: TestClock; readonly sc
     return (stoppedMs ?? base()) + offsetMs;
   }
 
-  /** What one timer ends may cancel the next one: a read that returns has no time limit any more. */
+  /** What is under way may cancel a timer: a read that returns has no time limit any more. */
   async function runDue(): Promise<void> {
     const due = [...pending].filter(([, dueMs]) => dueMs <= now()).sort(([, a], [, b]) => a - b);
     for (const [run] of due) {
-      run();
       await turn();
+      run();
     }
   }
 
