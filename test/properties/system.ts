@@ -18,7 +18,7 @@ import { LIFETIME_MS, SCOPES } from './model';
 
 const ISSUER = 'https://login.test';
 const AUDIENCE = 'https://api.test';
-const ADMIN_TOKEN = 'admin';
+const ADMIN_TOKEN = 'admin-admin-admin';
 const STEP_MS = 1_000;
 const SILENT = { info() {}, warn() {}, error() {} };
 
