@@ -111,7 +111,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   }
 
   async function follow(): Promise<void> {
-    publisher ??= await open();
+    const log = (publisher ??= await open());
     const found = await feed.read(cursor);
     for (const detail of found.problems ?? []) logger.warn({ detail }, 'a change of a credential cannot be published');
     const changes = found.changes.flatMap(toChange).filter(([id, generation]) => generation > (record.get(id) ?? -1));
@@ -123,7 +123,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
       await state.save({ cursor: found.cursor, changes: [...record] });
     }
     ({ cursor } = found);
-    const outcomes = await Promise.all(changes.map(([id, generation]) => publisher?.publish(id, generation)));
+    const outcomes = await Promise.all(changes.map(([clientId, generation]) => log.publish(clientId, generation)));
     published += changes.length;
     for (const [index, [clientId, generation]] of changes.entries()) {
       const fields = { clientId, changedAtMs: generation - 1, published: outcomes[index] };
