@@ -5,7 +5,7 @@ import type { Batch, Change, GenerationSource, Mark, Unit } from '../../src/gene
 import { SourceError } from '../../src/generation/source-error';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
-import { START, keptLog, startVerifier } from './fixtures';
+import { START, keptLog, reasonOf, startVerifier } from './fixtures';
 import type { KeptLog, StartedVerifier } from './fixtures';
 import type { GenerationVerifierOptions } from '../../src/generation/verifier';
 
@@ -147,4 +147,20 @@ export class Scene {
 /** A source in memory, on fake time. */
 export function memoryOn(time: FakeTime): ReturnType<typeof memoryGenerations> {
   return memoryGenerations({ clock: time.clock, schedule: time.schedule });
+}
+
+/** What a process says about a token of `pos`. */
+export function verdict({ verifier }: StartedVerifier, generation: number): string {
+  return reasonOf(() => verifier.verify('pos', { generation })) ?? 'accepted';
+}
+
+/** A scene whose publisher has published one change of `pos`, and a process that knows it. */
+export async function running(): Promise<{ scene: Scene; api: ReturnType<Scene['process']> }> {
+  const scene = new Scene();
+  await scene.publish();
+  await scene.change('pos');
+  const api = scene.process();
+  await scene.time.advance(1_500);
+  expect(api.verifier.status()).toMatchObject({ source: 'fresh', floors: 1 });
+  return { scene, api };
 }
