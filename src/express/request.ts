@@ -26,9 +26,10 @@ interface WithAuth {
   auth?: Auth | undefined;
 }
 
-// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- the package is there while an app migrates from it only
+/* eslint-disable @typescript-eslint/ban-ts-comment, @typescript-eslint/consistent-type-imports -- the package is there while an app migrates from it only */
 /** @ts-ignore */
 type OtherAuth = import('express-oauth2-jwt-bearer').AuthResult;
+/* eslint-enable @typescript-eslint/ban-ts-comment, @typescript-eslint/consistent-type-imports */
 
 /** Where express-oauth2-jwt-bearer is installed, `req.auth` has its type: two declarations would not compile. */
 type RequestMembers = string extends keyof OtherAuth ? WithAuth : object;

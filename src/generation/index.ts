@@ -15,4 +15,4 @@ export type { RedisGenerationsOptions } from './redis/log';
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis/connection';
 export { startPublisher } from './publisher';
 export type { Publisher, PublisherOptions, PublisherStatus } from './publisher';
-export type { Batch, Change, GenerationSource, LogReader, Mark, Unit } from './log';
+export type { Batch, Change, GenerationLog, GenerationSource, LogReader, Mark, Unit } from './log';

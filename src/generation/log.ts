@@ -78,6 +78,9 @@ export interface GenerationSource {
   close?(): Promise<void>;
 }
 
+/** A source that can be appended to, as `memoryGenerations()`, `redisGenerations()` and `postgresGenerations()` make it. */
+export type GenerationLog = GenerationSource & Required<Pick<GenerationSource, 'append' | 'close'>>;
+
 /** Whether two marks are the same one. */
 export function isSameMark(one: Mark | undefined, other: Mark | undefined): boolean {
   return one?.epoch === other?.epoch && one?.unit === other?.unit;

@@ -5,7 +5,7 @@ import { readOptions } from '../core/options';
 import { KEPT_LONGER_MS } from './floors';
 import { requireChange } from './generation';
 import { isSameMark } from './log';
-import type { Batch, Change, GenerationSource, Mark } from './log';
+import type { Batch, Change, GenerationLog, GenerationSource, Mark } from './log';
 import { SourceError } from './source-error';
 
 /** Options of `memoryGenerations()`. */
@@ -25,7 +25,7 @@ export interface ServedLog {
 }
 
 /** A log in the memory of one process. */
-export type MemoryLog = ServedLog & GenerationSource & Required<Pick<GenerationSource, 'append' | 'close'>>;
+export type MemoryLog = ServedLog & GenerationLog;
 
 /** Whether a source is a log in memory, which forgets its changes when the process ends. */
 export function isInMemory(source: GenerationSource): source is MemoryLog {

@@ -55,7 +55,7 @@ describe('a server of node:http2', () => {
 
   async function open(...middlewares: readonly Middleware[]) {
     const server = await http2Server(...middlewares);
-    close = server.close;
+    close = () => server.close();
     return server;
   }
 

@@ -5,7 +5,7 @@ import { consoleLogger } from '../../core/logger';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import { requireChange } from '../generation';
-import type { GenerationSource, LogReader, Mark } from '../log';
+import type { GenerationLog, LogReader, Mark } from '../log';
 import { describeFailure } from '../source-error';
 import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
@@ -38,9 +38,6 @@ type Key = keyof PostgresGenerationsOptions;
 
 const OPTIONS: readonly Key[] = ['pool', 'table', 'createTable', 'mark', 'timeoutMs', 'clock', 'schedule', 'logger'];
 
-/** A log in a table of PostgreSQL. */
-export type PostgresLog = GenerationSource & Required<Pick<GenerationSource, 'append' | 'close'>>;
-
 /**
  * A log in a table of PostgreSQL (13 or later), for reading and for appending; LISTEN is the hint. A standby can be read
  * too, by polling.
@@ -55,7 +52,7 @@ export type PostgresLog = GenerationSource & Required<Pick<GenerationSource, 'ap
  * const generationSource = postgresGenerations({ pool, createTable: true });
  * ```
  */
-export function postgresGenerations(options: PostgresGenerationsOptions): PostgresLog {
+export function postgresGenerations(options: PostgresGenerationsOptions): GenerationLog {
   const given = readOptions<Key>('postgresGenerations', options, OPTIONS);
   const pool = requirePool(given, options.pool);
   const table = postgresTable(options.table ?? 'tillgate_generations');
@@ -139,7 +136,7 @@ const KEEP_ALIVE_MS = 10_000;
  *
  * @throws TypeError when the URL is wrong or pg is not installed; the message does not repeat the URL.
  */
-export function sourceFromUrl(url: string, dependencies: SourceDependencies): PostgresLog {
+export function sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
   const { clock, schedule, logger, load = loadPackage } = dependencies;
   const { url: connectionString, place: table, mark } = readStoreUrl(url, 'postgres', 'table');
   const pg = loadIfInstalled(load, 'pg') as typeof Pg | undefined;

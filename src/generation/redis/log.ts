@@ -3,7 +3,7 @@ import type { Dependencies } from '../../core/dependencies';
 import { consoleLogger } from '../../core/logger';
 import { readOptions } from '../../core/options';
 import { requireChange } from '../generation';
-import type { Change, GenerationSource, LogReader, Mark, Unit } from '../log';
+import type { Change, GenerationLog, LogReader, Mark, Unit } from '../log';
 import { SourceError } from '../source-error';
 import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
@@ -47,7 +47,7 @@ const OPTIONS = ['client', 'key', 'timeoutMs', 'mark', 'waitReplicas', 'clock', 
  * const generationSource = redisGenerations({ client: new Redis('rediss://redis.example.com') });
  * ```
  */
-export function redisGenerations(options: RedisGenerationsOptions): GenerationSource {
+export function redisGenerations(options: RedisGenerationsOptions): GenerationLog {
   readOptions('redisGenerations', options, OPTIONS);
   return openLog(redisConnection(options.client), false, options);
 }
@@ -59,7 +59,7 @@ export function redisGenerations(options: RedisGenerationsOptions): GenerationSo
  *
  * @throws TypeError when the URL is wrong or neither is installed; the message does not repeat the URL.
  */
-export function sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationSource {
+export function sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
   const { clock, schedule, logger, load = loadPackage } = dependencies;
   const { place, mark } = readStoreUrl(url, 'redis', 'key');
   const connection = connectToRedis(url, {
@@ -77,7 +77,7 @@ function openLog(
   connection: RedisConnection,
   owned: boolean,
   options: Omit<RedisGenerationsOptions, 'client'>,
-): GenerationSource {
+): GenerationLog {
   const given = readOptions('redisGenerations', options, OPTIONS);
   const key = given.string('key') ?? 'tillgate:generations';
   const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });

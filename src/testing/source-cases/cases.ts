@@ -173,9 +173,9 @@ export const CASES: Readonly<Record<string, (context: SourceContext) => Promise<
     const first = markOf('epoch', 1);
     await source.append([], { expected: undefined, mark: first });
     const marks = Array.from({ length: 20 }, (_, index) => markOf('epoch', index + 2));
-    const found = await Promise.all(
-      marks.map((mark) => source.append?.([[`client-${mark.unit}`, TIME]], { expected: first, mark })),
-    );
+    const attempt = async (mark: Mark): Promise<Mark | undefined> =>
+      source.append?.([[`client-${mark.unit}`, TIME]], { expected: first, mark });
+    const found = await Promise.all(marks.map(attempt));
     const winner = found[0];
     for (const mark of found) deepStrictEqual(mark, winner);
     deepStrictEqual(await readAll(source), [[`client-${winner?.unit}`, TIME]]);

@@ -1,3 +1,4 @@
+import type { Dependencies } from '../../core/dependencies';
 import type { Clock, Schedule } from '../../core/clock';
 import { AuthError } from '../../core/auth-error';
 import { ownMembers, ownValue } from '../../core/objects';
@@ -45,7 +46,7 @@ export type IntrospectionOptions = {
     }
   | {
       /** A `fetch` whose connections present the client's certificate (RFC 8705 section 2). */
-      readonly fetch: Fetch;
+      readonly fetch: NonNullable<Dependencies['fetch']>;
       readonly clientSecret?: undefined;
       readonly privateKey?: undefined;
     }

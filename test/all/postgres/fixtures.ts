@@ -1,14 +1,15 @@
 import { Pool } from 'pg';
 import type { PoolConfig } from 'pg';
 import { postgresGenerations } from '../../../src/generation/postgres/log';
-import type { PostgresGenerationsOptions, PostgresLog } from '../../../src/generation/postgres/log';
+import type { GenerationLog } from '../../../src/generation/log';
+import type { PostgresGenerationsOptions } from '../../../src/generation/postgres/log';
 import type { Batch, Change, LogReader, Mark } from '../../../src/generation/log';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
 
 /** A source with the pool that it uses. */
 export interface OpenSource {
-  readonly source: PostgresLog;
+  readonly source: GenerationLog;
   readonly pool: Pool;
   readonly log: RecordingLogger;
   close(): Promise<void>;

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { postgresGenerations } from '../../../src/generation/postgres/log';
-import type { PostgresGenerationsOptions, PostgresLog } from '../../../src/generation/postgres/log';
+import type { GenerationLog } from '../../../src/generation/log';
+import type { PostgresGenerationsOptions } from '../../../src/generation/postgres/log';
 import type { PostgresClient, PostgresPool, PostgresResult } from '../../../src/generation/postgres/sessions';
 import { fakeTime } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';
@@ -71,7 +72,7 @@ export const HEALTHY: Script = {
 
 /** A source on a fake pool and fake time. */
 export interface FakeSource {
-  readonly source: PostgresLog;
+  readonly source: GenerationLog;
   readonly pool: FakePool;
   readonly time: FakeTime;
   readonly log: RecordingLogger;
