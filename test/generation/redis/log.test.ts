@@ -12,7 +12,7 @@ function open(options: Partial<RedisGenerationsOptions> = {}) {
   const [time, redis, log] = [fakeTime(START), new FakeRedis(), keptLog()];
   const client = redis.connect();
   const source = redisGenerations({ client, clock: time.clock, schedule: time.schedule, logger: log, ...options });
-  return { time, redis, log, client, source, append: source.append!.bind(source) };
+  return { time, redis, log, client, source, append: source.append.bind(source) };
 }
 
 /** Calls `next()` until the end of the log: the client ids that it returned, and each mark as `epoch:unit`. */
