@@ -12,6 +12,9 @@ export type Schedule = (task: () => void, delayMs: number) => Timer;
 /** Wall clock of the process. */
 export const systemClock: Clock = () => Date.now();
 
+/** A day, in ms: the default of how long tokens may live. */
+export const DAY_MS = 86_400_000;
+
 /** The longest delay of `setTimeout`; it fires immediately when asked for more. */
 export const MAX_DELAY_MS = 2 ** 31 - 1;
 

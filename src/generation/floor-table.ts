@@ -23,67 +23,40 @@ function hashOf(clientId: string): number {
  */
 export class FloorTable {
   readonly #parts: (Part | undefined)[] = Array.from({ length: PARTS });
-  /** Ids that are too long for a part. */
-  readonly #long = new Map<string, number>();
 
   get size(): number {
-    return this.#parts.reduce((sum, part) => sum + (part?.size ?? 0), this.#long.size);
+    return this.#parts.reduce((sum, part) => sum + (part?.size ?? 0), 0);
   }
 
   get(clientId: string): number | undefined {
-    if (clientId.length > MAX_LENGTH) return this.#long.get(clientId);
     const hash = hashOf(clientId);
-    const part = this.#parts[hash & (PARTS - 1)];
-    const place = part?.find(clientId, hash) ?? NONE;
-    return place < 0 ? undefined : part?.generationAt(place);
+    return this.#parts[hash & (PARTS - 1)]?.get(clientId, hash);
   }
 
   /** Raises one floor; returns whether it moved. */
   raise(clientId: string, generation: number): boolean {
-    if (clientId.length > MAX_LENGTH) {
-      const moved = generation > (this.#long.get(clientId) ?? -1);
-      if (moved) this.#long.set(clientId, generation);
-      return moved;
-    }
     const hash = hashOf(clientId);
     const part = (this.#parts[hash & (PARTS - 1)] ??= new Part(0.5 + (hash & (PARTS - 1)) / PARTS / 4));
-    const place = part.find(clientId, hash);
-    if (place >= 0) return part.raise(place, generation);
-    part.add(clientId, hash, generation, ~place);
-    return true;
+    return part.raise(clientId, hash, generation);
   }
 }
 
-/** In UTF-16 code units. Longer ids are rare; a record has to fit into what is left of a segment. */
-const MAX_LENGTH = 0x3ff;
-/** In a header: two bytes for each code unit. */
-const WIDE = 0x8000;
-/** Of a double: records begin at its multiples. */
-const UNIT = 8;
-/** The first place, and so the length of the first segment. */
-const FIRST_UNITS = 16;
+/** The first place, and so the length of the first segment, in bytes. */
+const FIRST_BYTES = 128;
 const FIRST_SLOTS = 8;
-
-/** Any negative number: there is no record. */
-const NONE = -1;
-
-/** The records whose places have the same highest bit: each segment is twice as long as the one before. */
-interface Segment {
-  /** The first unit of each record is its generation. */
-  readonly generations: Float64Array;
-  readonly bytes: Uint8Array;
-}
+/** Of a record, in bytes: where the client id begins, behind the generation and the header. */
+const ID_AT = 12;
 
 /**
- * A hash table with open addressing. A slot is the hash and the place of a record; a record is the generation, and then the
- * length and the code units of the client id. Records are never moved: memory that is left behind when an array grows makes
- * V8 collect garbage again and again during a large read.
+ * A hash table with open addressing. A slot is the hash and the place of a record; a record is the generation, a header and
+ * the client id. Records are never moved: memory that is left behind when an array grows makes V8 collect garbage again
+ * and again during a large read.
  */
 class Part {
   #slots = new Int32Array(2 * FIRST_SLOTS);
-  /** By the number of the highest bit of their places. */
-  readonly #segments: (Segment | undefined)[] = [];
-  #nextPlace = FIRST_UNITS;
+  /** By the number of the highest bit of the places in them: each is as long as its first place says. */
+  readonly #segments: (Buffer | undefined)[] = [];
+  #nextPlace = FIRST_BYTES;
   readonly #fill: number;
   size = 0;
 
@@ -92,63 +65,39 @@ class Part {
     this.#fill = fill;
   }
 
-  /** The place of a client's record, or `~slot` of the slot where it belongs. One function, because each request calls it. */
-  find(clientId: string, hash: number): number {
+  get(clientId: string, hash: number): number | undefined {
+    const place = this.#slots[this.#find(hash, clientId) + 1] as number;
+    if (place === 0) return undefined;
+    const segment = this.#segmentOf(place);
+    return segment.readDoubleLE(place - segment.length);
+  }
+
+  raise(clientId: string, hash: number, generation: number): boolean {
+    const slot = this.#find(hash, clientId);
+    const place = this.#slots[slot + 1] as number;
+    if (place > 0) {
+      const segment = this.#segmentOf(place);
+      const isHigher = generation > segment.readDoubleLE(place - segment.length);
+      if (isHigher) segment.writeDoubleLE(generation, place - segment.length);
+      return isHigher;
+    }
+    this.#slots[slot] = hash;
+    this.#slots[slot + 1] = this.#append(clientId, generation);
+    this.size++;
+    if (this.size > (this.#slots.length / 2) * this.#fill) this.#rehash();
+    return true;
+  }
+
+  /** The slot of a client, or the empty one where it belongs; without a client the first empty one for the hash. */
+  #find(hash: number, clientId?: string): number {
     const slots = this.#slots;
-    const { length } = clientId;
     const last = slots.length - 1;
     // The low bits have chosen the part.
     let slot = ((hash >>> 8) * 2) & last;
     for (let place = slots[slot + 1] as number; place > 0; place = slots[slot + 1] as number) {
-      if (slots[slot] === hash) {
-        const highest = 31 - Math.clz32(place);
-        const { bytes } = this.#segments[highest] as Segment;
-        const header = (place - (1 << highest)) * UNIT + UNIT;
-        const isWide = (bytes[header + 1] as number) >= WIDE >> 8;
-        if (((bytes[header] as number) | ((bytes[header + 1] as number) << 8)) % WIDE === length) {
-          let index = 0;
-          for (let at = header + 2; index < length; index++, at += isWide ? 2 : 1) {
-            const low = bytes[at] as number;
-            if (clientId.charCodeAt(index) !== (isWide ? low | ((bytes[at + 1] as number) << 8) : low)) break;
-          }
-          if (index === length) return place;
-        }
-      }
+      if (slots[slot] === hash && clientId !== undefined && this.#idAt(place) === clientId) break;
       slot = (slot + 2) & last;
     }
-    return ~slot;
-  }
-
-  generationAt(place: number): number {
-    const highest = 31 - Math.clz32(place);
-    return (this.#segments[highest] as Segment).generations[place - (1 << highest)] as number;
-  }
-
-  /** Returns whether the generation is higher than before. */
-  raise(place: number, generation: number): boolean {
-    const { generations, at } = this.#record(place);
-    if (generation <= (generations[at] as number)) return false;
-    generations[at] = generation;
-    return true;
-  }
-
-  /** Adds a record for the empty slot that `find` has named. */
-  add(clientId: string, hash: number, generation: number, slot: number): void {
-    this.#fillSlot(slot, hash, this.#append(clientId, generation));
-  }
-
-  #fillSlot(slot: number, hash: number, place: number): void {
-    this.#slots[slot] = hash;
-    this.#slots[slot + 1] = place;
-    this.size++;
-    if (this.size > (this.#slots.length / 2) * this.#fill) this.#rehash();
-  }
-
-  /** The first empty slot for a hash. */
-  #free(hash: number): number {
-    const last = this.#slots.length - 1;
-    let slot = ((hash >>> 8) * 2) & last;
-    while ((this.#slots[slot + 1] as number) > 0) slot = (slot + 2) & last;
     return slot;
   }
 
@@ -157,51 +106,41 @@ class Part {
     this.#slots = new Int32Array(slots.length * 2);
     for (let slot = 0; slot < slots.length; slot += 2) {
       if (slots[slot + 1] === 0) continue;
-      const free = this.#free(slots[slot] as number);
-      this.#slots[free] = slots[slot] as number;
-      this.#slots[free + 1] = slots[slot + 1] as number;
+      const free = this.#find(slots[slot] as number);
+      this.#slots.set(slots.subarray(slot, slot + 2), free);
     }
   }
 
-  /** The segment of a place, and where in it the record begins, in units. */
-  #record(place: number): Segment & { readonly at: number } {
-    const highest = 31 - Math.clz32(place);
-    const { generations, bytes } = this.#segments[highest] as Segment;
-    return { generations, bytes, at: place - (1 << highest) };
+  #segmentOf(place: number): Buffer {
+    return this.#segments[31 - Math.clz32(place)] as Buffer;
+  }
+
+  #idAt(place: number): string {
+    const segment = this.#segmentOf(place);
+    const from = place - segment.length + ID_AT;
+    const header = segment.readUInt32LE(from - 4);
+    return segment.toString(header & 1 ? 'utf16le' : 'latin1', from, from + (header >>> 1));
   }
 
   /** Returns the place of the new record. */
   #append(clientId: string, generation: number): number {
-    const { length } = clientId;
     const isWide = /[^\0-\xff]/.test(clientId);
-    const place = this.#reserve(unitsOf(length, isWide));
-    const { generations, bytes, at } = this.#record(place);
-    generations[at] = generation;
-    let to = at * UNIT + UNIT;
-    bytes[to++] = length;
-    bytes[to++] = (length | (isWide ? WIDE : 0)) >> 8;
-    for (let index = 0; index < length; index++) {
-      const unit = clientId.charCodeAt(index);
-      bytes[to++] = unit;
-      if (isWide) bytes[to++] = unit >> 8;
-    }
+    const bytes = clientId.length * (isWide ? 2 : 1);
+    const place = this.#reserve(ID_AT + bytes);
+    const segment = this.#segmentOf(place);
+    const at = segment.writeDoubleLE(generation, place - segment.length);
+    segment.writeUInt32LE(bytes * 2 + Number(isWide), at);
+    segment.write(clientId, at + 4, isWide ? 'utf16le' : 'latin1');
     return place;
   }
 
-  /** Returns the place of as many units in one segment. Skips the rest of a segment that is too short for them. */
-  #reserve(units: number): number {
+  /** Returns the place of as many bytes in one segment. Skips the rest of a segment that is too short for them. */
+  #reserve(bytes: number): number {
     let place = this.#nextPlace;
     let highest = 31 - Math.clz32(place);
-    for (; place + units > 2 << highest; highest++) place = 2 << highest;
-    if (!this.#segments[highest]) {
-      const generations = new Float64Array(1 << highest);
-      this.#segments[highest] = { generations, bytes: new Uint8Array(generations.buffer) };
-    }
-    this.#nextPlace = place + units;
+    for (; place + bytes > 2 << highest; highest++) place = 2 << highest;
+    this.#segments[highest] ??= Buffer.alloc(1 << highest);
+    this.#nextPlace = place + bytes;
     return place;
   }
-}
-
-function unitsOf(length: number, isWide: boolean): number {
-  return 1 + Math.ceil((2 + length * (isWide ? 2 : 1)) / UNIT);
 }

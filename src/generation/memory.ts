@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock, systemSchedule } from '../core/clock';
+import { DAY_MS, systemClock, systemSchedule } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { readOptions } from '../core/options';
 import { KEPT_LONGER_MS } from './floors';
@@ -34,7 +34,6 @@ export function isInMemory(source: GenerationSource): source is MemoryLog {
 
 /** Changes per batch: about a millisecond of work. */
 const BATCH = 2_000;
-const DAY_MS = 86_400_000;
 
 /**
  * A log inside one process, for the embedded token server and for tests: every gate that reads it learns of a change
@@ -59,20 +58,16 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
   /** Positions of another process, and those before the publisher began an epoch, are none of this log. */
   let epoch = randomUUID();
   const listeners = new Set<() => void>();
-  let entries: { readonly change: Change; readonly atMs: number }[] = [];
+  const entries: { readonly change: Change; readonly atMs: number }[] = [];
   /** Number of the first entry. */
   let first = 0;
   let mark: Mark | undefined;
   let closed = false;
 
-  function indexAfter(position: string | undefined): number {
-    const [, owner, number] = /^(.+)-(\d{1,15})$/.exec(position ?? '') ?? [];
-    const index = owner === epoch ? Number(number) - first : 0;
-    return index > entries.length ? 0 : Math.max(0, index);
-  }
-
   function read(after: string | undefined, limit = BATCH): Batch & { readonly position: string } {
-    const from = indexAfter(after);
+    const [, owner, number] = /^(.+)-(\d{1,15})$/.exec(after ?? '') ?? [];
+    const index = owner === epoch ? Number(number) - first : 0;
+    const from = index > entries.length ? 0 : Math.max(0, index);
     const found = entries.slice(from, from + limit);
     const end = from + found.length === entries.length;
     const position = `${epoch}-${first + from + found.length}`;
@@ -84,9 +79,7 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
     // One copy per thousand, not one per change.
     if ((entries[999]?.atMs ?? Infinity) >= oldestMs) return;
     const kept = entries.findIndex(({ atMs }) => atMs >= oldestMs);
-    const dropped = kept < 0 ? entries.length : kept;
-    entries = entries.slice(dropped);
-    first += dropped;
+    first += entries.splice(0, kept < 0 ? entries.length : kept).length;
   }
 
   function subscribe(listener: () => void): () => void {

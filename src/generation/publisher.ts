@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { backOffMs, systemClock, systemSchedule, withTimeLimit } from '../core/clock';
+import { backOffMs, DAY_MS, systemClock, systemSchedule, withTimeLimit } from '../core/clock';
 import type { Timer } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { consoleLogger } from '../core/logger';
@@ -57,7 +57,6 @@ const MARK_EVERY_MS = 1_000;
 const PAUSES = { firstMs: 250, longestMs: 1_000 };
 /** Changes per unit: some 10 ms of work for an engine. */
 const UNIT_SIZE = 500;
-const DAY_MS = 86_400_000;
 
 /** A unit that may have taken place. */
 interface Attempt {

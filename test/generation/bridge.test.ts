@@ -79,6 +79,19 @@ it('saves a change before it is published, and nothing while there is nothing ne
   next.close();
 });
 
+it('publishes a change that could not be saved at first, as soon as it is saved', async () => {
+  const scene = new BridgeScene();
+  const save = jest.fn((state: BridgeState<number>) => Promise.resolve(void scene.saved.push(state)));
+  const bridge = scene.start({ state: { load: () => Promise.resolve(undefined), save } });
+  await scene.time.advance(1_000);
+  save.mockRejectedValueOnce(new Error('disk full'));
+  scene.changes.push(change('till-2', 0));
+  await scene.time.advance(3_000);
+  expect(scene.floors).toEqual({ 'till-1': START - 9, 'till-2': START + 1 });
+  expect(bridge.status()).toMatchObject({ state: 'following', published: 2 });
+  bridge.close();
+});
+
 it('publishes every change again to a log that was wiped, of clients that the server has forgotten too', async () => {
   const scene = new BridgeScene();
   scene.start();

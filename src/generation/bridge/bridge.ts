@@ -1,4 +1,4 @@
-import { backOffMs, systemClock, systemSchedule } from '../../core/clock';
+import { backOffMs, DAY_MS, systemClock, systemSchedule } from '../../core/clock';
 import type { Timer } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
 import { consoleLogger } from '../../core/logger';
@@ -71,7 +71,6 @@ export interface Bridge {
 
 const NAMES = ['feed', 'source', 'state', 'pollMs', 'maxTokenAgeMs', 'logger', 'clock', 'schedule', 'random'] as const;
 const PAUSES = { firstMs: 1_000, longestMs: 30_000 };
-const DAY_MS = 86_400_000;
 
 /**
  * Publishes each change that a feed reports: tokens issued up to the change are refused, `iat` included. A change is saved
@@ -90,7 +89,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   const clock = given.callable('clock', systemClock);
   const schedule = given.callable('schedule', systemSchedule);
   const random = given.callable('random', Math.random);
-  const record = new Map<string, number>();
+  let record: ReadonlyMap<string, number> = new Map();
   let cursor: Cursor | undefined;
   let publisher: ReturnType<typeof startPublisher> | undefined;
   let published = 0;
@@ -106,7 +105,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   async function open(): Promise<ReturnType<typeof startPublisher>> {
     const saved = await state.load();
     cursor = saved?.cursor;
-    for (const [clientId, generation] of saved?.changes ?? []) record.set(clientId, generation);
+    record = new Map(saved?.changes);
     return startPublisher({ source, changes: () => record, maxTokenAgeMs, clock, schedule, random, logger });
   }
 
@@ -114,39 +113,33 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
     const log = (publisher ??= await open());
     const found = await feed.read(cursor);
     for (const detail of found.problems ?? []) logger.warn({ detail }, 'a change of a credential cannot be published');
-    const changes = found.changes.flatMap(toChange).filter(([id, generation]) => generation > (record.get(id) ?? -1));
-    for (const [clientId, generation] of changes) {
-      record.set(clientId, Math.max(generation, record.get(clientId) ?? 0));
-    }
-    if (found.cursor !== cursor) {
-      forget();
-      await state.save({ cursor: found.cursor, changes: [...record] });
+    // Issue times are whole seconds or ms: a token of the same instant dies too.
+    const all = found.changes.map(({ clientId, changedAtMs }) => [clientId, changedAtMs + 1] as const);
+    const changes = all.filter(isNew).sort((one, other) => one[1] - other[1]);
+    if (found.cursor !== cursor || changes.length > 0) {
+      const oldestMs = clock() - maxTokenAgeMs - KEPT_LONGER_MS;
+      const kept = [...new Map([...record, ...changes])].filter(([, generation]) => generation >= oldestMs);
+      await state.save({ cursor: found.cursor, changes: kept });
+      record = new Map(kept);
     }
     ({ cursor } = found);
-    const outcomes = await Promise.all(changes.map(([clientId, generation]) => log.publish(clientId, generation)));
-    published += changes.length;
-    for (const [index, [clientId, generation]] of changes.entries()) {
-      const fields = { clientId, changedAtMs: generation - 1, published: outcomes[index] };
+    const publishing = changes.map(async ([clientId, generation]) => {
+      const fields = { clientId, changedAtMs: generation - 1, published: await log.publish(clientId, generation) };
+      published++;
       logger.info(fields, 'published: tokens issued before the change are refused');
-    }
+    });
+    await Promise.all(publishing);
   }
 
   /** A change that cannot be published is told, and must not stop the others. */
-  function toChange({ clientId, changedAtMs }: CredentialChange): Change[] {
-    // Issue times are whole seconds or ms: a token of the same instant dies too.
-    const change = [clientId, changedAtMs + 1] as const;
+  function isNew(change: Change): boolean {
     try {
       requireChange(change, clock());
-      return [change];
+      return change[1] > (record.get(change[0]) ?? -1);
     } catch (error) {
       logger.warn({ detail: (error as Error).message }, 'a change of a credential cannot be published');
-      return [];
+      return false;
     }
-  }
-
-  function forget(): void {
-    const oldestMs = clock() - maxTokenAgeMs - KEPT_LONGER_MS;
-    for (const [clientId, generation] of record) if (generation < oldestMs) record.delete(clientId);
   }
 
   async function poll(): Promise<void> {
@@ -154,8 +147,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
       await follow();
       if (failures > 0 || lastReadMs === undefined) logger.info({ published }, 'following the changes of credentials');
       [failures, lastError, lastReadMs] = [0, undefined, clock()];
-      if (!publisher || publisher.status().state !== 'starting') markReady();
-      else void publisher.ready().then(markReady);
+      void publisher?.ready().then(markReady);
     } catch (error) {
       lastError = describeFailure(error);
       // Once per outage: it can last a night.

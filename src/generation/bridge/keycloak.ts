@@ -2,7 +2,7 @@ import { ownValue } from '../../core/objects';
 import { readOptions } from '../../core/options';
 import { readBody } from '../../core/read-body';
 import { isSecureUrl } from '../../core/urls';
-import { systemClock } from '../../core/clock';
+import { DAY_MS, systemClock } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
 import { SourceError } from '../source-error';
 import type { ChangeFeed, CredentialChange } from './bridge';
@@ -33,9 +33,10 @@ export interface KeycloakCursor {
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 10_485_760;
 const PAGE = 100;
-const DAY_MS = 86_400_000;
 /** Events become visible when their transaction ends, which can be after a later one of another node. */
 const OVERLAP_MS = 60_000;
+
+type Row = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the admin events of a Keycloak realm: clients that were updated or deleted, whose secret was regenerated, or
@@ -59,9 +60,8 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
   const admin = `${server}/admin/realms/${name}`;
   let token = { value: '', expiresAtMs: 0 };
 
-  async function send(target: string, init: RequestInit): Promise<Response> {
-    return fetch(target, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
-  }
+  const send = (target: string, init: RequestInit): Promise<Response> =>
+    fetch(target, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
 
   async function accessToken(): Promise<string> {
     if (clock() < token.expiresAtMs) return token.value;
@@ -83,51 +83,37 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
   async function get(path: string, query = ''): Promise<unknown> {
     const headers = { authorization: `Bearer ${await accessToken()}` };
     const response = await send(`${admin}/${path}${query}`, { headers });
-    if (response.status === 401) token = { value: '', expiresAtMs: 0 };
+    if (response.status === 401) token.expiresAtMs = 0;
     return response.status === 404 ? undefined : jsonOf(response, path);
   }
 
-  async function pages(path: string, filter = ''): Promise<Readonly<Record<string, unknown>>[]> {
-    const rows: Readonly<Record<string, unknown>>[] = [];
+  async function pages(path: string, filter = ''): Promise<Row[]> {
+    const rows: Row[] = [];
     for (;;) {
       const page = await get(path, `?${filter}first=${rows.length}&max=${PAGE}`);
       if (!Array.isArray(page)) throw new SourceError(`${path}: not a list`);
-      rows.push(...(page as typeof rows));
+      rows.push(...(page as Row[]));
       if (page.length < PAGE) return rows;
     }
   }
 
   /** The client id after an event: what the event says, or else Keycloak. Any update may have changed it. */
-  async function nameNow(
-    event: Readonly<Record<string, unknown>>,
-    internalId: string,
-    known: string | undefined,
-  ): Promise<string | undefined> {
+  async function nameNow(event: Row, internalId: string, known: string | undefined): Promise<string | undefined> {
     const isOfClient = event['resourcePath'] === `clients/${internalId}`;
-    const said = isOfClient ? clientIdIn(event['representation']) : undefined;
-    if (said !== undefined) return said;
+    // The realm may save representations, or not.
+    const said = isOfClient ? ownValue(parseJson(String(event['representation'])), 'clientId') : undefined;
+    if (typeof said === 'string') return said;
     if (known !== undefined && !(isOfClient && event['operationType'] === 'UPDATE')) return known;
     const client = await get(`clients/${encodeURIComponent(internalId)}`);
-    return idsOf(client)[0]?.[1];
-  }
-
-  async function allClients(): Promise<Record<string, string>> {
-    return Object.fromEntries((await pages('clients')).flatMap(idsOf));
-  }
-
-  /** Without them there is nothing to follow, and every read would look complete. */
-  async function requireAdminEvents(): Promise<void> {
-    const config = await get('events/config');
-    if (ownValue(config, 'adminEventsEnabled') === true) return;
-    throw new SourceError(
-      'the realm saves no admin events: switch them on in Realm settings, Events, Admin events settings',
-    );
+    return idsOf(client)[0]?.[1] ?? known;
   }
 
   return {
     async read(cursor) {
-      await requireAdminEvents();
-      const clients: Record<string, string> = { ...(cursor ? cursor.clients : await allClients()) };
+      // Without admin events there is nothing to follow, and every read would look complete.
+      if (ownValue(await get('events/config'), 'adminEventsEnabled') !== true) throw new SourceError(NO_EVENTS);
+      const known = cursor?.clients ?? Object.fromEntries((await pages('clients')).flatMap(idsOf));
+      const clients: Record<string, string> = { ...known };
       let sinceMs = cursor?.sinceMs ?? clock() - horizonMs;
       const events = await pages('admin-events', `dateFrom=${sinceMs - OVERLAP_MS}&`);
       const changes: CredentialChange[] = [];
@@ -142,17 +128,15 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
         sinceMs = Math.max(sinceMs, time);
         if (seen.has(id)) continue;
         const before = ownValue(clients, internalId) as string | undefined;
-        const after = (await nameNow(event, internalId, before)) ?? before;
+        const after = await nameNow(event, internalId, before);
         if (after !== undefined) clients[internalId] = after;
         if (!discardsTokens(event)) continue;
         // A client that was renamed has tokens under both ids.
         for (const clientId of new Set([before, after])) {
           if (clientId !== undefined) changes.push({ clientId, changedAtMs: time });
         }
-        if (after === undefined)
-          problems.push(
-            `Keycloak no longer knows the client ${JSON.stringify(internalId)}, and its events do not name it`,
-          );
+        const shown = JSON.stringify(internalId);
+        if (!after) problems.push(`Keycloak no longer knows the client ${shown}, and its events do not name it`);
       }
       // The same object tells that there is nothing to save.
       if (cursor && repeated.every((id) => seen.has(id))) return { changes, problems, cursor };
@@ -163,20 +147,9 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
 }
 
 /** What a client may do after the event is less than before, or it has another secret or description. */
-function discardsTokens({ operationType, resourcePath }: Readonly<Record<string, unknown>>): boolean {
+function discardsTokens({ operationType, resourcePath }: Row): boolean {
   if (operationType === 'UPDATE' || operationType === 'DELETE') return true;
   return operationType === 'ACTION' && String(resourcePath).includes('/client-secret');
-}
-
-/** The client id in the representation of an event, which the realm may or may not save. */
-function clientIdIn(representation: unknown): string | undefined {
-  if (typeof representation !== 'string') return undefined;
-  try {
-    const clientId = ownValue(JSON.parse(representation), 'clientId');
-    return typeof clientId === 'string' ? clientId : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function idsOf(client: unknown): [string, string][] {
@@ -191,13 +164,20 @@ async function jsonOf(response: Response, what: string): Promise<unknown> {
   }
   const body = response.body ? await readBody(response.body, MAX_BYTES) : undefined;
   if (body === undefined) throw new SourceError(`${what}: responded with more than ${MAX_BYTES} bytes`);
+  const document = parseJson(body.toString());
+  if (document === undefined) throw new SourceError(`${what}: did not respond with JSON`);
+  return document;
+}
+
+function parseJson(text: string): unknown {
   try {
-    return JSON.parse(body.toString()) as unknown;
+    return JSON.parse(text);
   } catch {
-    throw new SourceError(`${what}: did not respond with JSON`);
+    return undefined;
   }
 }
 
+const NO_EVENTS = 'the realm saves no admin events: switch them on in Realm settings, Events, Admin events settings';
 const ADVICE: Readonly<Record<number, string>> = {
   401: ': check client id and secret',
   403: ': the service account needs the roles view-events and view-clients of realm-management',
