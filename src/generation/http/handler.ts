@@ -48,15 +48,13 @@ export function logHandler({ log, schedule, clock }: LogHandlerOptions): LogHand
     return { ...page, mark: { epoch, unit: ++unit, completeMs: clock(), keptMs: log.keptMs } };
   }
 
-  function sendPage(req: IncomingMessage, res: ServerResponse, query: string): void {
-    const after = new URLSearchParams(query).getAll('after');
-    if (after.length > 1) return refuse(res, 400, 'invalid_request', 'after must be sent once.');
-    if ((after[0]?.length ?? 0) > MAX_POSITION_LENGTH) {
-      const detail = `after must have at most ${MAX_POSITION_LENGTH} characters; send the position of a response.`;
-      return refuse(res, 400, 'invalid_request', detail);
-    }
+  function sendPage(res: ServerResponse, query: string): void {
+    const [after, ...more] = new URLSearchParams(query).getAll('after');
+    if (more.length > 0) return refuse(res, 400, 'invalid_request', 'after must be sent once.');
+    const tooLong = `after must have at most ${MAX_POSITION_LENGTH} characters; send the position of a response.`;
+    if (after && after.length > MAX_POSITION_LENGTH) return refuse(res, 400, 'invalid_request', tooLong);
     res.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Cache-Control', 'no-store');
-    res.end(req.method === 'HEAD' ? undefined : pageText(read(after[0])));
+    res.end(pageText(read(after)));
   }
 
   async function sendStream(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -67,54 +65,42 @@ export function logHandler({ log, schedule, clock }: LogHandlerOptions): LogHand
       'X-Accel-Buffering': 'no',
     });
     if (req.method === 'HEAD') return void res.end();
-    streams.add(res);
-    res.once('close', () => streams.delete(res));
-    for await (const events of eventsAfter(lastEventId(req), res)) {
-      if (isOver(res)) break;
-      // As fast as the reader takes it, with other requests in between.
-      await (res.write(events) ? turn() : drained(res));
-    }
-  }
-
-  async function* eventsAfter(from: string | undefined, res: ServerResponse): AsyncGenerator<string, void, undefined> {
-    let position = from;
     let wake = (): void => {};
     const unsubscribe = log.subscribe(() => wake());
-    res.once('close', () => wake());
-    try {
-      while (!isOver(res)) {
-        // Before the log is read: a change in between must wake too.
-        const woken = new Promise<void>((resolve) => (wake = resolve));
-        let events = '';
-        let page = read(position, 1);
-        for (let count = 1; page.changes[0] && count <= SLICE; count++) {
-          position = page.position;
-          events += `id: ${position}\nevent: change\ndata: ${changeText(page.changes[0])}\n\n`;
-          page = read(position, 1);
-        }
-        if (events !== '') yield events;
-        if (page.changes.length > 0) continue;
-        yield page.mark ? `event: mark\ndata: ${markText(page.mark)}\n\n` : ':\n\n';
+    streams.add(res);
+    res.on('drain', () => wake());
+    res.once('close', () => {
+      streams.delete(res);
+      unsubscribe();
+      wake();
+    });
+    // Anything that is not a position of the log asks for everything: repetition is harmless, a gap is not.
+    let position = String(req.headers['last-event-id']);
+    while (!res.destroyed && !res.writableEnded) {
+      // Before the log is read: a change in between must wake too.
+      const woken = new Promise<void>((resolve) => (wake = resolve));
+      let events = '';
+      let page = read(position, 1);
+      for (let count = 0; page.changes[0] && count < SLICE; count++) {
+        position = page.position;
+        events += `id: ${position}\nevent: change\ndata: ${changeText(page.changes[0])}\n\n`;
+        page = read(position, 1);
+      }
+      const isCaughtUp = page.changes.length === 0;
+      if (isCaughtUp) events += page.mark ? `event: mark\ndata: ${markText(page.mark)}\n\n` : ':\n\n';
+      if (!res.write(events)) {
+        const deadline = schedule(() => res.destroy(), MAX_STALL_MS);
+        while (res.writableNeedDrain) await new Promise<void>((resolve) => (wake = resolve));
+        deadline.cancel();
+      } else if (isCaughtUp) {
         const heartbeat = schedule(() => wake(), HEARTBEAT_MS);
         await woken;
         heartbeat.cancel();
+      } else {
+        // As fast as the reader takes it, with other requests in between.
+        await turn();
       }
-    } finally {
-      unsubscribe();
     }
-  }
-
-  /** Resolves when the reader takes more, or is gone. */
-  function drained(res: ServerResponse): Promise<void> {
-    return new Promise((resolve) => {
-      const deadline = schedule(() => res.destroy(), MAX_STALL_MS);
-      function done(): void {
-        deadline.cancel();
-        res.off('drain', done).off('close', done);
-        resolve();
-      }
-      res.on('drain', done).on('close', done);
-    });
   }
 
   function serveLog(...[req, res, next]: Parameters<LogHandler>): void {
@@ -127,25 +113,11 @@ export function logHandler({ log, schedule, clock }: LogHandlerOptions): LogHand
       res.setHeader('Allow', 'GET, HEAD');
       return refuse(res, 405, 'method_not_allowed', `This URL takes GET, HEAD; got ${req.method}.`);
     }
-    if (name === '') sendPage(req, res, query.join('?'));
+    if (name === '') sendPage(res, query.join('?'));
     else sendStream(req, res).catch(() => res.destroy());
   }
 
-  function close(): void {
-    for (const res of streams) res.end();
-  }
-  return Object.assign(serveLog, { close });
-}
-
-/** Whether nothing more can be written. */
-function isOver(res: ServerResponse): boolean {
-  return res.destroyed || res.writableEnded;
-}
-
-/** Anything that is not a position of the log asks for everything: repetition is harmless, a gap is not. */
-function lastEventId({ headers }: IncomingMessage): string | undefined {
-  const id = headers['last-event-id'];
-  return typeof id === 'string' ? id : undefined;
+  return Object.assign(serveLog, { close: () => streams.forEach((res) => res.end()) });
 }
 
 /** A problem (RFC 9457). */

@@ -1,20 +1,18 @@
-import { backOffMs, systemSchedule } from '../../core/clock';
+import { backOffMs, systemSchedule, withProgressLimit } from '../../core/clock';
 import type { Schedule, Timer } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
-import { consoleLogger } from '../../core/logger';
 import type { Logger } from '../../core/logger';
-import { ownValue } from '../../core/objects';
-import { readOptions } from '../../core/options';
+import { isObject, ownValue } from '../../core/objects';
+import { describe, readOptions } from '../../core/options';
 import { readBody } from '../../core/read-body';
-import { loggableUrl } from '../../core/urls';
+import { hasUserInfo, isSecureUrl, loggableUrl, withoutSlash } from '../../core/urls';
+import { attempt } from '../../token/keys/fetch-json';
 import type { Fetch } from '../../token/keys/fetch-json';
 import type { GenerationSource, LogReader } from '../log';
 import { SourceError, describeFailure, noResponse } from '../source-error';
 import type { SourceDependencies } from '../source-url';
 import { MAX_PAGE_BYTES, parsePage } from './page';
 import type { Page } from './page';
-import { httpTarget } from './target';
-import type { HttpTarget } from './target';
 
 /** Options of `httpGenerations()`. */
 export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'schedule' | 'logger'> {
@@ -48,12 +46,12 @@ const OPTIONS = ['url', 'headers', 'allowHttp', 'timeoutMs', 'fetch', 'schedule'
 export function httpGenerations(options: HttpGenerationsOptions): GenerationSource {
   const given = readOptions('httpGenerations', options, OPTIONS);
   const connection: Connection = {
-    target: httpTarget(given.string('url') ?? '', ownValue(options, 'headers'), given.boolean('allowHttp', false)),
+    ...readTarget(given.string('url') ?? '', ownValue(options, 'headers'), given.boolean('allowHttp', false)),
     // Looked up at each call, so that an instrumented global is used.
     fetch: given.callable<Fetch>('fetch', (url, init) => fetch(url, init)),
     schedule: given.callable('schedule', systemSchedule),
     timeoutMs: given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 }),
-    logger: options.logger ?? consoleLogger,
+    logger: given.logger('logger'),
   };
   const readers = new Set<LogReader>();
   return {
@@ -78,7 +76,9 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
 
 /** How requests reach a token server. */
 interface Connection {
-  readonly target: HttpTarget;
+  /** Without credentials: safe to log without its query. */
+  readonly base: URL;
+  readonly headers: Readonly<Record<string, string>>;
   readonly fetch: Fetch;
   readonly schedule: Schedule;
   readonly timeoutMs: number;
@@ -91,151 +91,114 @@ const MAX_SILENCE_MS = 15_000;
 const PAUSES = { firstMs: 250, longestMs: 30_000 };
 const HINT = 'event: change';
 
-function httpReader({ target, fetch, schedule, timeoutMs, logger }: Connection): LogReader {
-  const url = loggableUrl(target.url.href);
+function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, logger }: Connection): LogReader {
+  const url = loggableUrl(base.href);
   const open = new Set<AbortController>();
   let position: string | undefined;
-  /** Whether the last page reached the end, and no hint has come since it was asked for. */
+  /** Whether the last page reached the end. */
   let isAtEnd = false;
-  let isFollowing = false;
+  /** Whether a hint has come since it was asked for. */
+  let isHinted = false;
+  let following: Promise<void> | undefined;
   let failures = 0;
   let pause: Timer | undefined;
   let closed = false;
   let wake = (): void => undefined;
 
-  function hint(): void {
-    isAtEnd = false;
-    wake();
-  }
-
-  /** Resolves with the hint, after `waitMs`, or when the reader is closed. */
-  function hinted(waitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = schedule(resolve, waitMs);
-      wake = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
-  }
-
-  /**
-   * Sends one request and hands its response to `read`, within the time limit. `extend` starts another limit. What is
-   * left of the response is dropped.
-   */
+  /** Sends one request and hands its response to `read`, within the time limit. What is left of the response is dropped. */
   async function exchange<Value>(
-    path: string,
-    headers: Readonly<Record<string, string>>,
-    read: (response: Response, extend: (limitMs: number) => void) => Promise<Value>,
+    { href }: URL,
+    extraHeaders: Readonly<Record<string, string>> & { readonly accept: string },
+    limitMs: number,
+    read: (response: Response, progress: () => void) => Promise<Value>,
   ): Promise<Value> {
     const abort = new AbortController();
-    let timer: Timer | undefined;
-    function limit(limitMs: number): void {
-      timer?.cancel();
-      timer = schedule(() => abort.abort(noResponse(limitMs)), limitMs);
-    }
     open.add(abort);
-    limit(timeoutMs);
+    const headers = { ...ownHeaders, 'cache-control': 'no-cache', ...extraHeaders };
+    // Redirects are not followed: credentials go to the configured URL only.
+    const init: RequestInit = { redirect: 'manual', signal: abort.signal, headers };
+    async function work(progress: () => void): Promise<Value> {
+      const response = await fetch(href, init).catch((error: unknown) => {
+        const code = String(ownValue(ownValue(error, 'cause'), 'code'));
+        if (!/^(ECONNRESET|UND_ERR_SOCKET)$/.test(code) || abort.signal.aborted) throw error;
+        // The server may close an idle connection just as it is used again (RFC 9112 section 9.3.1).
+        return fetch(href, init);
+      });
+      abort.signal.throwIfAborted();
+      requireOk(response, headers.accept);
+      return read(response, progress);
+    }
     try {
-      // Redirects are not followed: credentials go to the configured URL only.
-      const init: RequestInit = {
-        redirect: 'manual',
-        signal: abort.signal,
-        headers: { ...target.headers, 'cache-control': 'no-cache', ...headers },
-      };
-      return await read(await send(path, init, abort.signal), limit);
+      return await withProgressLimit(work, { limitMs, schedule, timeoutError: noResponse });
     } catch (error) {
-      const reason: unknown = abort.signal.aborted ? abort.signal.reason : error;
-      throw new SourceError(`GET ${url}: ${describeFailure(reason)}`, { cause: error });
+      throw new SourceError(`GET ${url}: ${describeFailure(error)}`, { cause: error });
     } finally {
-      timer?.cancel();
       open.delete(abort);
       abort.abort(new SourceError('closed'));
     }
   }
 
-  async function send(path: string, init: RequestInit, signal: AbortSignal): Promise<Response> {
-    try {
-      return await fetch(path, init);
-    } catch (error) {
-      if (!isConnectionReset(error) || signal.aborted) throw error;
-      // The server may close an idle connection just as it is used again (RFC 9112 section 9.3.1).
-      return fetch(path, init);
-    }
-  }
-
   function readPage(): Promise<Page> {
-    const after = position === undefined ? undefined : { after: position };
-    return exchange(urlOf(target.url, '', after), { accept: 'application/json' }, async (response) => {
-      requireOk(response, 'application/json');
-      const body = response.body ? await readBody(response.body, MAX_PAGE_BYTES) : Buffer.alloc(0);
-      if (!body) throw new SourceError(`responded with more than ${MAX_PAGE_BYTES} bytes`);
-      return parsePage(body.toString());
+    const page = new URL(base);
+    if (position !== undefined) page.searchParams.set('after', position);
+    return exchange(page, { accept: 'application/json' }, timeoutMs, async ({ body }) => {
+      const text = body ? await readBody(body, MAX_PAGE_BYTES) : '';
+      if (text === undefined) throw new SourceError(`responded with more than ${MAX_PAGE_BYTES} bytes`);
+      return parsePage(text.toString());
     });
   }
 
-  /** Reads the stream for hints until it ends, which it does by an error. */
-  function readStream(onOpen: () => void): Promise<never> {
-    const resume = position === undefined ? undefined : { 'last-event-id': position };
-    const headers = { accept: 'text/event-stream', ...resume };
-    return exchange(urlOf(target.url, '/stream'), headers, async (response, extend) => {
-      requireOk(response, 'text/event-stream');
-      onOpen();
-      extend(MAX_SILENCE_MS);
-      let rest = '';
-      for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-        extend(MAX_SILENCE_MS);
-        const text = rest + Buffer.from(chunk).toString('latin1');
-        // A hint that the end of a chunk has split begins in the rest.
-        rest = text.slice(1 - HINT.length);
-        if (text.includes(HINT)) hint();
-      }
-      throw new SourceError('the stream has ended');
-    });
-  }
-
-  /** Keeps the stream open: one that is refused, silent or cut is opened again after a pause. */
+  /** Keeps the stream open and reads it for hints: one that is refused, silent or cut is opened again after a pause. */
   async function follow(): Promise<void> {
-    pause = undefined;
+    const stream = new URL(base);
+    stream.pathname = `${withoutSlash(stream.pathname)}/stream`;
+    const headers = { accept: 'text/event-stream', ...(position !== undefined && { 'last-event-id': position }) };
     let steady: Timer | undefined;
     try {
-      await readStream(() => {
+      await exchange(stream, headers, MAX_SILENCE_MS, async ({ body }, progress) => {
         steady = schedule(() => {
           if (failures > 0) logger.info({ url }, 'the stream of generations is open again');
           failures = 0;
         }, PAUSES.longestMs);
+        let rest = '';
+        for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+          progress();
+          const text = rest + Buffer.from(chunk).toString('latin1');
+          // A hint that the end of a chunk has split begins in the rest.
+          rest = text.slice(1 - HINT.length);
+          if (!text.includes(HINT)) continue;
+          isHinted = true;
+          wake();
+        }
+        throw new SourceError('the stream has ended');
       });
     } catch (error) {
+      steady?.cancel();
       if (closed) return;
       // Once per outage.
       if (++failures === 1) {
         logger.warn({ detail: describeFailure(error) }, 'the stream of generations is cut, polling continues');
       }
       pause = schedule(() => void follow(), backOffMs(failures, PAUSES, Math.random));
-    } finally {
-      steady?.cancel();
     }
   }
 
   return {
     async next(waitMs) {
-      if (isAtEnd && waitMs > 0) {
-        if (!isFollowing) void follow();
-        isFollowing = true;
-        await hinted(waitMs);
+      if (isAtEnd && !isHinted && waitMs > 0) {
+        following ??= follow();
+        const woken = new Promise<void>((resolve) => (wake = resolve));
+        const timer = schedule(() => wake(), waitMs);
+        await woken;
+        timer.cancel();
       }
       if (closed) throw new SourceError('closed');
+      isAtEnd = false;
       // Before the request: a hint while it is under way is about what comes after it.
-      isAtEnd = true;
-      try {
-        const page = await readPage();
-        position = page.position;
-        if (!page.end) isAtEnd = false;
-        return page;
-      } catch (error) {
-        isAtEnd = false;
-        throw error;
-      }
+      isHinted = false;
+      const page = await readPage();
+      ({ position, end: isAtEnd } = page);
+      return page;
     },
     close() {
       closed = true;
@@ -246,28 +209,56 @@ function httpReader({ target, fetch, schedule, timeoutMs, logger }: Connection):
   };
 }
 
-/** The URL of one request: the target's own query stays. */
-function urlOf(target: URL, suffix: string, query: Readonly<Record<string, string>> = {}): string {
-  const url = new URL(target);
-  if (suffix !== '') url.pathname = `${url.pathname.replace(/\/$/, '')}${suffix}`;
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-  return url.href;
-}
-
-/** Whether a connection was closed before the response, in the words of Node's `fetch` (undici). */
-function isConnectionReset(error: unknown): boolean {
-  const code = ownValue(ownValue(error, 'cause'), 'code');
-  return code === 'ECONNRESET' || code === 'UND_ERR_SOCKET';
-}
-
 /** @throws SourceError when a response is not 200 with the expected content type */
 function requireOk({ status, headers }: Response, contentType: string): void {
   if (status >= 300 && status < 400) {
     throw new SourceError(`responded with ${status}; redirects are refused, configure the final URL`);
   }
   if (status !== 200) throw new SourceError(`responded with ${status}, expected 200`);
-  const [type = ''] = (headers.get('content-type') ?? '').split(';');
-  if (type.trim().toLowerCase() !== contentType) {
+  if (headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() !== contentType) {
     throw new SourceError(`responded with another content type than ${contentType}`);
   }
+}
+
+/**
+ * Reads the options `url` and `headers`: credentials in the URL become a Basic header (RFC 7617), an empty path becomes
+ * `/generations`.
+ *
+ * @throws TypeError when the URL or a header is wrong; the message holds neither credentials nor header values.
+ */
+function readTarget(option: string, extraHeaders: unknown, allowHttp: boolean): Pick<Connection, 'base' | 'headers'> {
+  // Node's error repeats its input, and with it the password.
+  const url = URL.canParse(option) ? new URL(option) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.hash !== '') {
+    refuse('option "url" must be an absolute http: or https: URL without a fragment');
+  }
+  if (!allowHttp && !isSecureUrl(url.href)) {
+    refuse('option "url" must be https: (http: is accepted on loopback only, or with allowHttp: true)');
+  }
+  const headers = readHeaders(extraHeaders);
+  if (hasUserInfo(url.href)) {
+    if (headers.has('authorization')) refuse('credentials in "url" and an Authorization header exclude each other');
+    const credentials = attempt(() => decodeURIComponent(`${url.username}:${url.password}`));
+    if (credentials === undefined) refuse('the credentials in "url" must be percent-encoded');
+    headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
+  }
+  [url.username, url.password] = ['', ''];
+  if (url.pathname === '/') url.pathname = '/generations';
+  return { base: url, headers: Object.fromEntries(headers) };
+}
+
+function readHeaders(given: unknown = {}): Headers {
+  if (!isObject(given)) refuse(`option "headers" must be an object of strings, got ${describe(given)}`);
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    // Node's error repeats the value, and that may be a secret.
+    const isValid = typeof value === 'string' && attempt(() => new Headers([[name, value]])) !== undefined;
+    if (!isValid) refuse(`option "headers" has no valid header under ${describe(name)}`);
+    headers.set(name, value);
+  }
+  return headers;
+}
+
+function refuse(what: string): never {
+  throw new TypeError(`httpGenerations(): ${what}`);
 }

@@ -1,5 +1,6 @@
-import { ownValue } from '../../core/objects';
+import { ownMembers, ownValue } from '../../core/objects';
 import { isList } from '../../core/options';
+import { attempt } from '../../token/keys/fetch-json';
 import { isGeneration } from '../generation';
 import type { Batch, Change, Mark } from '../log';
 import { SourceError } from '../source-error';
@@ -37,42 +38,34 @@ export function markText({ epoch, unit, completeMs, keptMs }: Mark): string {
  * @throws SourceError when it is not complete and valid in every part; the message quotes nothing of it
  */
 export function parsePage(text: string): Page {
-  const document = parseJson(text);
-  const [position, end, entries] = ['position', 'end', 'changes'].map((name) => ownValue(document, name));
-  if (entries === undefined && ownValue(document, 'floors') !== undefined) {
-    throw new SourceError('responded with "floors", as earlier versions of Tillgate did: update the token server');
+  // The parser's message quotes the response.
+  const document = attempt(() => JSON.parse(text) as unknown);
+  if (document === undefined) refuse('with invalid JSON');
+  const { position, end, changes, mark, floors } = ownMembers(Object(document) as Record<string, unknown>);
+  if (changes === undefined && floors !== undefined) {
+    refuse('with "floors", as earlier versions of Tillgate did: update the token server');
   }
   if (typeof position !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(position)) {
-    throw new SourceError('responded without a "position" of 1 to 256 printable characters');
+    refuse('without a "position" of 1 to 256 printable characters');
   }
-  if (typeof end !== 'boolean') throw new SourceError('responded without "end": true or false');
-  if (!isList(entries)) throw new SourceError('responded without an array "changes"');
-  if (!end && entries.length === 0) throw new SourceError('responded with neither changes nor the end');
-  return { position, end, changes: entries.map(parseChange), mark: parseMark(ownValue(document, 'mark')) };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's message quotes the response.
-    throw new SourceError('responded with invalid JSON');
-  }
+  if (typeof end !== 'boolean') refuse('without "end": true or false');
+  if (!isList(changes)) refuse('without an array "changes"');
+  if (!end && changes.length === 0) refuse('with neither changes nor the end');
+  return { position, end, changes: changes.map(parseChange), mark: mark === undefined ? undefined : parseMark(mark) };
 }
 
 function parseChange(entry: unknown, index: number): Change {
-  const clientId = ownValue(entry, 'client_id');
-  const generation = ownValue(entry, 'generation');
+  const [clientId, generation] = [ownValue(entry, 'client_id'), ownValue(entry, 'generation')];
   if (typeof clientId === 'string' && clientId !== '' && isGeneration(generation)) return [clientId, generation];
-  throw new SourceError(`responded with an entry that is not a change (changes[${index}])`);
+  return refuse(`with an entry that is not a change (changes[${index}])`);
 }
 
-function parseMark(mark: unknown): Mark | undefined {
-  if (mark === undefined) return undefined;
-  const epoch = ownValue(mark, 'epoch');
-  const [unit, completeMs, keptMs] = ['unit', 'complete_ms', 'kept_ms'].map((name) => ownValue(mark, name));
-  if (typeof epoch === 'string' && isGeneration(unit) && isGeneration(completeMs) && isGeneration(keptMs)) {
-    return { epoch, unit, completeMs, keptMs };
-  }
-  throw new SourceError('responded with a "mark" that is not valid');
+function parseMark(mark: unknown): Mark {
+  const { epoch, unit, complete_ms: completeMs, kept_ms: keptMs } = ownMembers(Object(mark) as Record<string, unknown>);
+  const isMark = typeof epoch === 'string' && isGeneration(unit) && isGeneration(completeMs) && isGeneration(keptMs);
+  return isMark ? { epoch, unit, completeMs, keptMs } : refuse('with a "mark" that is not valid');
+}
+
+function refuse(what: string): never {
+  throw new SourceError(`responded ${what}`);
 }

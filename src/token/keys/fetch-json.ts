@@ -98,9 +98,10 @@ function parseText(body: Buffer): unknown {
   return JSON.parse(body.toString());
 }
 
-function attempt(parse: () => unknown): unknown {
+/** What `work` returns; `undefined` when it throws, for errors whose message repeats what was read. */
+export function attempt<Value>(work: () => Value): Value | undefined {
   try {
-    return parse();
+    return work();
   } catch {
     return undefined;
   }
