@@ -31,7 +31,7 @@ export class Floors {
   readonly lifetimeMs: number;
   /** Two tables take turns, so that nothing has to be searched for what has expired. */
   #current = new FloorTable();
-  #previous = new FloorTable();
+  #previous: FloorTable | undefined;
   #turnedMs: number | undefined;
   #all = -1;
 
@@ -41,12 +41,12 @@ export class Floors {
 
   /** Floors in memory; one that has risen since the last turn may count twice. */
   get size(): number {
-    return this.#current.size + this.#previous.size;
+    return this.#current.size + (this.#previous?.size ?? 0);
   }
 
   get(clientId: string): number | undefined {
     const current = this.#current.get(clientId) ?? -1;
-    const previous = this.#previous.size === 0 ? -1 : (this.#previous.get(clientId) ?? -1);
+    const previous = this.#previous?.get(clientId) ?? -1;
     const floor = Math.max(current, previous, this.#all);
     return floor < 0 ? undefined : floor;
   }

@@ -58,12 +58,6 @@ const PAUSES = { firstMs: 250, longestMs: 1_000 };
 /** Changes per unit: some 10 ms of work for an engine. */
 const UNIT_SIZE = 500;
 
-/** A unit that may have taken place. */
-interface Attempt {
-  readonly mark: Mark;
-  readonly changes: readonly Change[];
-}
-
 /**
  * Starts the publisher of a log: an authorization server's own, for example. Every change is appended at least once; the
  * mark tells readers that the log is complete. docs/generation-sources.md has the protocol.
@@ -107,8 +101,6 @@ export function startPublisher(options: PublisherOptions): Publisher {
   const pending = new Map<string, number>();
   /** The mark that the log has, as far as is known; `undefined` until an epoch has begun. */
   let last: Mark | undefined;
-  /** Units that expected `last` and got no response. */
-  let attempts: Attempt[] = [];
   let running: Promise<void> | undefined;
   let timer: Timer | undefined;
   let failuresInRow = 0;
@@ -116,6 +108,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
   /** Of the last mark that called the log complete. */
   let completeMs = 0;
   let writtenMs: number | undefined;
+  let isComplete = false;
   let closed = false;
   let resolveReady = (): void => undefined;
   const ready = new Promise<void>((resolve) => (resolveReady = resolve));
@@ -135,18 +128,18 @@ export function startPublisher(options: PublisherOptions): Publisher {
   /** One unit. Throws when the log has another mark than the one written last. */
   async function commit(changes: readonly Change[], nextCompleteMs: number): Promise<void> {
     const expected = last as Mark;
-    const unit = Math.max(expected.unit, ...attempts.map(({ mark }) => mark.unit)) + 1;
-    const mark = { epoch: expected.epoch, unit, completeMs: nextCompleteMs, keptMs };
-    attempts.push({ mark, changes });
+    const mark = { epoch: expected.epoch, unit: expected.unit + 1, completeMs: nextCompleteMs, keptMs };
+    // Without a response it may have taken place, or may still: another unit in its place could lie before a position
+    // that was read. So the epoch ends with it.
+    last = undefined;
     const found = await limited(append(changes, { expected, mark }));
-    const done = attempts.find((attempt) => isSameMark(attempt.mark, found));
-    if (!done) return lost(found);
-    attempts = [];
-    last = done.mark;
-    for (const [clientId, generation] of done.changes) {
+    if (!isSameMark(found, mark)) return lost(found);
+    last = mark;
+    for (const [clientId, generation] of changes) {
       if (pending.get(clientId) === generation) pending.delete(clientId);
     }
-    if (nextCompleteMs > 0) [completeMs, writtenMs] = [last.completeMs, clock()];
+    isComplete = nextCompleteMs > 0;
+    if (isComplete) [completeMs, writtenMs] = [nextCompleteMs, clock()];
   }
 
   function lost(found: Mark | undefined): never {
@@ -155,7 +148,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
       { found },
       `the log of generations has ${what}: it is written anew, with every change that can still matter`,
     );
-    [last, attempts] = [undefined, []];
+    isComplete = false;
     throw new SourceError(`the log has ${what}: it was wiped, restored or failed over, or has two publishers`);
   }
 
@@ -172,12 +165,12 @@ export function startPublisher(options: PublisherOptions): Publisher {
       // Marks must move, also if the clock of the publisher before this one was ahead.
       completeMs = Math.max(completeMs, before?.completeMs ?? 0);
     }
-    last = first;
+    [last, isComplete] = [first, false];
     try {
       await appendMissing(await readUpTo(first));
     } catch (error) {
       // An epoch that was not written to its end must never be called complete.
-      [last, attempts] = [undefined, []];
+      last = undefined;
       throw error;
     }
   }
@@ -267,7 +260,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
     publish,
     ready: () => ready,
     status: () => ({
-      state: failuresInRow > 0 ? 'failing' : last && last.completeMs > 0 ? 'current' : 'starting',
+      state: failuresInRow > 0 ? 'failing' : isComplete ? 'current' : 'starting',
       pending: pending.size,
       ...(writtenMs !== undefined && { silentMs: Math.max(0, clock() - writtenMs) }),
       ...(lastError !== undefined && { lastError }),

@@ -86,7 +86,7 @@ describe('startPublisher', () => {
     ]);
   });
 
-  it('continues the epoch when a unit took place whose response was lost', async () => {
+  it('begins an epoch after a unit without a response: it may have been read, and lost since', async () => {
     const scene = new Scene();
     const publisher = await scene.publish();
     const { epoch } = scene.engine.state.mark!;
@@ -95,9 +95,31 @@ describe('startPublisher', () => {
     await scene.time.advance(5_000);
     scene.link.deaf = false;
     await scene.time.advance(2_000);
-    expect(scene.engine.state.mark?.epoch).toBe(epoch);
-    expect(scene.engine.state.entries).toEqual([['pos', START]]);
+    expect(scene.engine.state.mark!.epoch).not.toBe(epoch);
+    expect(scene.engine.state.mark!.completeMs).toBeGreaterThan(START);
+    expect(new Map(scene.engine.state.entries)).toEqual(scene.record);
     expect(publisher.status()).toMatchObject({ state: 'current', pending: 0 });
+  });
+
+  it('has no two units of an epoch that expect the same mark', async () => {
+    const scene = new Scene();
+    const expected: string[] = [];
+    const { append } = scene.link.source;
+    Object.assign(scene.link.source, {
+      append: async (...[changes, unit]: Parameters<NonNullable<typeof append>>) => {
+        if (unit?.expected?.epoch === unit?.mark.epoch) expected.push(`${unit?.mark.epoch} ${unit?.mark.unit}`);
+        return append!(changes, unit);
+      },
+    });
+    await scene.publish();
+    for (let n = 0; n < 20; n++) {
+      scene.link.deaf = n % 3 === 1;
+      scene.link.cut = n % 5 === 2;
+      await scene.change('pos');
+      await scene.time.advance(700);
+    }
+    expect(expected.length).toBeGreaterThan(10);
+    expect(new Set(expected).size).toBe(expected.length);
   });
 
   it('publishes the higher generation when two changes of a client are pending', async () => {

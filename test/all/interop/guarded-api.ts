@@ -5,6 +5,7 @@ import { authenticate, problemHandler, requireScope } from '../../../src';
 import { authenticateOptions } from '../../../src/settings/authenticate-options';
 import { readSettings } from '../../../src/settings/settings';
 import type { AuthenticateOptions, Reason } from '../../../src';
+import { REASONS } from '../../../src/core/reasons';
 import { recordingLogger } from '../../support/log';
 import { challengeOf, problemOf } from '../../support/refusals';
 import type { RefusalDetails } from '../../support/refusals';
@@ -45,7 +46,7 @@ export function expectRefused(response: Response, reason: Reason, details: Refus
   const problem = problemOf(reason, details);
   // The scaffold serves a page per problem.
   const type = api === API ? 'about:blank' : `${api}/problems/${reason}`;
-  expect(response.body).toEqual({ ...problem, type });
+  expect(response.body).toEqual({ ...problem, type, ...(type !== 'about:blank' && { title: REASONS[reason].title }) });
   expect(response.headers['www-authenticate']).toBe(challengeOf(reason, { ...details, resourceMetadata }));
   expect(response.status).toBe((problem as { status: number }).status);
   expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
