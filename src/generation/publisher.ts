@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { backOffMs, DAY_MS, systemClock, systemSchedule, withTimeLimit } from '../core/clock';
 import type { Timer } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
-import { consoleLogger } from '../core/logger';
 import { ownMembers } from '../core/objects';
 import { describe, readOptions } from '../core/options';
 import { KEPT_LONGER_MS } from './floors';
@@ -96,7 +95,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
   const clock = given.callable('clock', systemClock);
   const schedule = given.callable('schedule', systemSchedule);
   const random = given.callable('random', Math.random);
-  const logger = options.logger ?? consoleLogger;
+  const logger = given.logger('logger');
 
   const pending = new Map<string, number>();
   /** The mark that the log has, as far as is known; `undefined` until an epoch has begun. */

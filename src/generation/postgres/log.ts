@@ -1,7 +1,6 @@
 import type * as Pg from 'pg';
 import { systemClock, systemSchedule } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
-import { consoleLogger } from '../../core/logger';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import { requireChange } from '../generation';
@@ -34,9 +33,7 @@ export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' |
   readonly timeoutMs?: number | undefined;
 }
 
-type Key = keyof PostgresGenerationsOptions;
-
-const OPTIONS: readonly Key[] = ['pool', 'table', 'createTable', 'mark', 'timeoutMs', 'clock', 'schedule', 'logger'];
+const OPTIONS = ['pool', 'table', 'createTable', 'mark', 'timeoutMs', 'clock', 'schedule', 'logger'] as const;
 
 /**
  * A log in a table of PostgreSQL (13 or later), for reading and for appending; LISTEN is the hint. A standby can be read
@@ -53,16 +50,17 @@ const OPTIONS: readonly Key[] = ['pool', 'table', 'createTable', 'mark', 'timeou
  * ```
  */
 export function postgresGenerations(options: PostgresGenerationsOptions): GenerationLog {
-  const given = readOptions<Key>('postgresGenerations', options, OPTIONS);
+  const given = readOptions('postgresGenerations', options, OPTIONS);
   const pool = requirePool(given, options.pool);
   const table = postgresTable(options.table ?? 'tillgate_generations');
   const create = given.boolean('createTable', false);
   const clock = given.callable('clock', systemClock);
   const schedule = given.callable('schedule', systemSchedule);
   const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
-  const logger = options.logger ?? consoleLogger;
+  const logger = given.logger('logger');
   const sessions = postgresSessions(pool, timeoutMs, schedule);
   const statements = postgresStatements(table);
+  const prepare = (query: PostgresQuery): Promise<void> => prepareTable(query, table, create, logger);
 
   if (pool.options && !pool.options.connectionTimeoutMillis) {
     const detail = 'a connection attempt that hangs blocks its place in the pool; set it to 5000, for example';
@@ -76,17 +74,8 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
 
   // A server that dies while a connection opens can report both in one packet: before the connection reaches its user,
   // nobody else listens, and the process would end.
-  (pool as unknown as ConnectEvents).on?.('connect', (client) => client.on('error', () => undefined));
-
-  async function prepare(query: PostgresQuery): Promise<void> {
-    const created = await prepareTable(query, table, create);
-    if (created) logger.info({ table: table.name }, 'the table of generations is created');
-  }
-
-  async function readMark(query: PostgresQuery): Promise<Mark | undefined> {
-    const [row] = await query(statements.mark);
-    return row === undefined ? undefined : (JSON.parse((row as { readonly mark: string }).mark) as Mark);
-  }
+  const opening = pool as unknown as { on?(event: 'connect', listener: (client: PostgresClient) => unknown): unknown };
+  opening.on?.('connect', (client) => client.on('error', () => undefined));
 
   return {
     mark: given.boolean('mark', true),
@@ -104,7 +93,9 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
         values.push(JSON.stringify(mark), mark.keptMs);
         if (expected) values.push(expected.epoch, String(expected.unit));
         const rows = await query(expected ? statements.next : statements.first, values);
-        return rows.length > 0 ? mark : readMark(query);
+        if (rows.length > 0) return mark;
+        const [row] = (await query(statements.mark)) as { readonly mark: string }[];
+        return row && (JSON.parse(row.mark) as Mark);
       });
     },
     close() {
@@ -114,21 +105,11 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
   };
 }
 
-/** The event of pg for each new connection. */
-interface ConnectEvents {
-  on?(event: 'connect', listener: (client: PostgresClient) => unknown): unknown;
-}
-
-function requirePool(given: OptionReader<Key>, pool: PostgresPool | undefined): PostgresPool {
+function requirePool(given: OptionReader<'pool'>, pool: PostgresPool | undefined): PostgresPool {
   if (typeof pool?.connect !== 'function') given.refuse('pool', 'a pool of connections, such as Pool of pg 8');
   if (pool.options?.max === 1) given.refuse('pool', 'a pool of at least two connections: one reads, one appends');
   return pool;
 }
-
-/** One reads, one appends, two are spare. */
-const CONNECTIONS = 4;
-const CONNECT_TIMEOUT_MS = 5_000;
-const KEEP_ALIVE_MS = 10_000;
 
 /**
  * Makes the source for a `postgres://` URL of libpq and pg. In its query, `sslmode` configures TLS, `table` names the
@@ -145,10 +126,11 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
   }
   const pool = new pg.Pool({
     connectionString,
-    max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    // One reads, one appends, two are spare.
+    max: 4,
+    connectionTimeoutMillis: 5_000,
     keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    keepAliveInitialDelayMillis: 10_000,
     application_name: 'tillgate',
   });
   const source = postgresGenerations({ pool, table, mark, createTable: true, clock, schedule, logger });

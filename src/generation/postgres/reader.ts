@@ -6,17 +6,6 @@ import { BATCH } from './schema';
 import type { PostgresStatements, PostgresTable } from './schema';
 import type { PostgresQuery, PostgresSession, PostgresSessions } from './sessions';
 
-/** What a reader reads, and with what. */
-interface PostgresReaderOptions {
-  readonly sessions: PostgresSessions;
-  /** Runs on every new connection. */
-  readonly prepare: (query: PostgresQuery) => Promise<void>;
-  readonly table: PostgresTable;
-  readonly statements: PostgresStatements;
-  readonly schedule: Schedule;
-  readonly logger: Logger;
-}
-
 /** The row that was read last. */
 type Position = readonly [position: string, id: string];
 
@@ -37,7 +26,15 @@ interface Read {
  * standby was promoted, is a state that it once had: if it still has the row of the position, it has every row that was
  * read, and what follows them follows the position. If it does not, or has another row there, all of it is read again.
  */
-export function postgresReader(options: PostgresReaderOptions): LogReader {
+export function postgresReader(options: {
+  readonly sessions: PostgresSessions;
+  /** Runs on every new connection. */
+  readonly prepare: (query: PostgresQuery) => Promise<void>;
+  readonly table: PostgresTable;
+  readonly statements: PostgresStatements;
+  readonly schedule: Schedule;
+  readonly logger: Logger;
+}): LogReader {
   const { sessions, prepare, table, statements, schedule, logger } = options;
   let session: PostgresSession | undefined;
   let position: Position | undefined;
@@ -53,16 +50,13 @@ export function postgresReader(options: PostgresReaderOptions): LogReader {
       isHinted = true;
       wake();
     });
-    try {
-      await prepare(opened.query);
-      await listen(opened.query);
-      // For what was appended in the meantime.
-      isHinted = true;
-      return opened;
-    } catch (error) {
-      opened.destroy();
-      throw error;
-    }
+    // Already here: a failure below destroys it.
+    session = opened;
+    await prepare(opened.query);
+    await listen(opened.query);
+    // For what was appended in the meantime.
+    isHinted = true;
+    return opened;
   }
 
   /** A standby has no LISTEN, and a pooler accepts it without effect: there, polling alone is correct too. */
@@ -77,14 +71,14 @@ export function postgresReader(options: PostgresReaderOptions): LogReader {
     logger.warn({ table: table.name, detail }, 'LISTEN has no effect, so changes are found by polling only');
   }
 
-  async function read(from: PostgresSession): Promise<Batch> {
+  async function read(query: PostgresQuery): Promise<Batch> {
     // Before the statement: a hint that comes during it may be about a change that it does not see.
     isHinted = false;
-    const [row] = await from.query(statements.read, [position?.[0] ?? null, position?.[1] ?? null]);
+    const [row] = await query(statements.read, [position?.[0] ?? null, position?.[1] ?? null]);
     const found = JSON.parse(String((row as Record<string, unknown> | undefined)?.['read'])) as Read;
     if (!found.isFound) {
       position = undefined;
-      return read(from);
+      return read(query);
     }
     const generations = found.generations ?? [];
     const changes = (found.clientIds ?? []).map((clientId, at) => [clientId, generations[at] as number] as const);
@@ -99,10 +93,9 @@ export function postgresReader(options: PostgresReaderOptions): LogReader {
 
   function pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = schedule(() => wake(), ms);
+      const timer = schedule(resolve, ms);
       wake = () => {
         timer.cancel();
-        wake = () => undefined;
         resolve();
       };
     });
@@ -121,10 +114,10 @@ export function postgresReader(options: PostgresReaderOptions): LogReader {
     async next(waitMs) {
       try {
         requireOpen();
-        session ??= await open();
+        const { query } = session ?? (await open());
         if (!isHinted && waitMs > 0) await pause(waitMs);
         requireOpen();
-        return await read(session);
+        return await read(query);
       } catch (error) {
         drop();
         throw error;

@@ -1,3 +1,4 @@
+import type { Logger } from '../../core/logger';
 import { describe } from '../../core/options';
 import { SourceError } from '../source-error';
 import type { PostgresQuery } from './sessions';
@@ -36,11 +37,7 @@ export function postgresTable(name: unknown): PostgresTable {
     throw new TypeError(`postgresGenerations(): option "table" must be ${expected}, got ${describe(name)}`);
   }
   const quoted = parts.map((part) => `"${part}"`).join('.');
-  return { name, quoted, sequence: suffixed(quoted, 'position'), channel: parts.at(-1) as string };
-}
-
-function suffixed(quoted: string, suffix: string): string {
-  return quoted.replace(/"$/, `_${suffix}"`);
+  return { name, quoted, sequence: `${quoted.slice(0, -1)}_position"`, channel: parts.at(-1) as string };
 }
 
 /**
@@ -55,7 +52,7 @@ function suffixed(quoted: string, suffix: string): string {
  */
 export function postgresSchema(table = 'tillgate_generations'): string {
   const { quoted, sequence } = postgresTable(table);
-  const append = suffixed(quoted, 'append');
+  const append = `${quoted.slice(0, -1)}_append"`;
   return `\
 CREATE TABLE ${quoted} (
   -- In the order of the commits; NULL until the transaction commits, 0 for the row of the mark.
@@ -154,26 +151,30 @@ export function postgresStatements({ quoted, sequence, channel }: PostgresTable)
 const CREATION_LOCK = 7_414_155_483;
 
 /**
- * Checks that the table is one of generations, and creates it if it does not exist. Returns whether it did.
+ * Checks that the table is one of generations, and creates it if it does not exist.
  *
  * @throws SourceError saying what to do when it is another one
  */
-export async function prepareTable(query: PostgresQuery, table: PostgresTable, create: boolean): Promise<boolean> {
-  const isMissing = await inspect(query, table);
-  if (!isMissing) return false;
+export async function prepareTable(
+  query: PostgresQuery,
+  table: PostgresTable,
+  create: boolean,
+  logger: Logger,
+): Promise<void> {
+  if (!(await isMissing(query, table))) return;
   if (!create) throw new SourceError(`PostgreSQL: the table ${table.name} does not exist; ${REMEDY}`);
   await query('BEGIN');
   await query('SELECT pg_advisory_xact_lock($1)', [CREATION_LOCK]);
-  const isStillMissing = await inspect(query, table);
-  if (isStillMissing) await query(postgresSchema(table.name));
+  const isOurs = await isMissing(query, table);
+  if (isOurs) await query(postgresSchema(table.name));
   await query('COMMIT');
-  return isStillMissing;
+  if (isOurs) logger.info({ table: table.name }, 'the table of generations is created');
 }
 
 const REMEDY = 'create it with createTable: true or with the SQL of postgresSchema()';
 
 /** Returns whether there is no table of this name. Reads the catalog only: a user that may append need not read the table. */
-async function inspect(query: PostgresQuery, { name, quoted }: PostgresTable): Promise<boolean> {
+async function isMissing(query: PostgresQuery, { name, quoted }: PostgresTable): Promise<boolean> {
   const [row] = await query(
     `SELECT coalesce((SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = to_regclass($1)), '') AS columns,
       EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = $2 AND tgenabled IN ('O', 'A'))::text AS appends,

@@ -61,10 +61,7 @@ export function postgresSessions(pool: PostgresPool, timeoutMs: number, schedule
       return await withTimeLimit(connecting, timeoutMs, schedule, noResponse);
     } catch (error) {
       // A connection that opens after the time limit goes back to the pool.
-      connecting.then(
-        (client) => client.release(),
-        () => undefined,
-      );
+      connecting.then((client) => client.release()).catch(() => undefined);
       throw postgresFailure(error);
     }
   }

@@ -15,41 +15,21 @@ export interface RedisCommands {
   close(): void;
 }
 
-/** How commands reach Redis. */
-export interface RedisCommandsOptions {
-  readonly connection: RedisConnection;
-  /** Whether `close()` closes the connection; `false` for the caller's own client. */
-  readonly owned: boolean;
-  readonly key: string;
-  /** Longest time for one command, in ms. */
-  readonly timeoutMs: number;
-  readonly schedule: Schedule;
-}
-
-export function redisCommands(options: RedisCommandsOptions): RedisCommands {
-  const { key, timeoutMs, schedule } = options;
-  let { connection, owned } = options;
-  let closed = false;
+/** @param limits - `timeoutMs`: longest time for one command, in ms */
+export function redisCommands(
+  opened: RedisConnection,
+  { key, timeoutMs, schedule }: { readonly key: string; readonly timeoutMs: number; readonly schedule: Schedule },
+): RedisCommands {
   /** The last failure that the client has reported. */
   let cause: unknown;
+  let connection = listen(opened);
+  let closed = false;
 
-  function listen(): void {
-    connection.onError((error) => (cause = error));
+  function listen(to: RedisConnection): RedisConnection {
+    to.onError((error) => (cause = error));
+    return to;
   }
 
-  /**
-   * A connection can be dead without an error: packets are lost, and TCP may take a quarter of an hour to notice. So a
-   * connection on which a command timed out is replaced.
-   */
-  function replace(silent: RedisConnection): void {
-    if (closed || silent !== connection) return;
-    connection = silent.duplicate();
-    if (owned) silent.close();
-    owned = true;
-    listen();
-  }
-
-  listen();
   return {
     async run(args, waitMs = 0) {
       if (closed) throw new SourceError('Redis: closed');
@@ -64,14 +44,17 @@ export function redisCommands(options: RedisCommandsOptions): RedisCommands {
         // The commands that were pending when another one timed out end with the connection.
         const isSilent = error instanceof SourceError || used !== connection;
         const failure = redisFailure(args[0], isSilent ? noResponse(timeoutMs) : error, cause);
-        if (isSilent) replace(used);
+        // It can be dead without an error: packets are lost, and TCP may take a quarter of an hour to notice.
+        if (isSilent && used === connection) {
+          connection = listen(used.duplicate());
+          used.close();
+        }
         throw failure;
       }
     },
     close() {
-      if (closed) return;
+      if (!closed) connection.close();
       closed = true;
-      if (owned) connection.close();
     },
   };
 }

@@ -113,17 +113,9 @@ export interface RedisPurpose {
   /** Start of the message if no client is installed. */
   readonly needs: string;
   readonly load: Load;
-  /** Further options of the two clients. */
-  readonly ioredis?: {
-    readonly maxRetriesPerRequest: number;
-    readonly enableReadyCheck: boolean;
-    readonly disconnectTimeout: number;
-  };
-  readonly nodeRedis?: {
-    readonly commandsQueueMaxLength?: number;
-    /** `timeout`: longest time that a command waits for a connection, in ms; 0 for no limit. */
-    readonly commandOptions?: { readonly timeout: number };
-  };
+  /** Further options of the two clients, each in its own words. */
+  readonly ioredis?: object;
+  readonly nodeRedis?: object;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;

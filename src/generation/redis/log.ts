@@ -1,6 +1,5 @@
 import { systemClock, systemSchedule } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
-import { consoleLogger } from '../../core/logger';
 import { readOptions } from '../../core/options';
 import { requireChange } from '../generation';
 import type { Change, GenerationLog, LogReader, Mark, Unit } from '../log';
@@ -48,8 +47,8 @@ const OPTIONS = ['client', 'key', 'timeoutMs', 'mark', 'waitReplicas', 'clock', 
  * ```
  */
 export function redisGenerations(options: RedisGenerationsOptions): GenerationLog {
-  readOptions('redisGenerations', options, OPTIONS);
-  return openLog(redisConnection(options.client), false, options);
+  // The caller closes the client.
+  return openLog(options, () => ({ ...redisConnection(options.client), close: () => undefined }));
 }
 
 /**
@@ -62,37 +61,28 @@ export function redisGenerations(options: RedisGenerationsOptions): GenerationLo
 export function sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
   const { clock, schedule, logger, load = loadPackage } = dependencies;
   const { place, mark } = readStoreUrl(url, 'redis', 'key');
-  const connection = connectToRedis(url, {
-    name: 'tillgate',
-    needs: 'generations: a redis: URL needs',
-    load,
-    // Our own limit ends a command, and says what the connection has reported.
-    nodeRedis: { commandOptions: { timeout: 0 } },
-  });
-  return openLog(connection, true, { key: place || undefined, mark, clock, schedule, logger });
+  // Our own limit ends a command, and says what the connection has reported.
+  const nodeRedis = { commandOptions: { timeout: 0 } };
+  const purpose = { name: 'tillgate', needs: 'generations: a redis: URL needs', load, nodeRedis };
+  return openLog({ key: place || undefined, mark, clock, schedule, logger }, () => connectToRedis(url, purpose));
 }
 
-/** @param owned - whether the connection is closed with the source */
-function openLog(
-  connection: RedisConnection,
-  owned: boolean,
-  options: Omit<RedisGenerationsOptions, 'client'>,
-): GenerationLog {
+type LogOptions = Omit<RedisGenerationsOptions, 'client'>;
+
+function openLog(options: LogOptions, connect: () => RedisConnection): GenerationLog {
   const given = readOptions('redisGenerations', options, OPTIONS);
+  const connection = connect();
   const key = given.string('key') ?? 'tillgate:generations';
   const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
   const mark = given.boolean('mark', true);
   const clock = given.callable('clock', systemClock);
   const schedule = given.callable('schedule', systemSchedule);
-  const logger = options.logger ?? consoleLogger;
-  const wait = readWait(options.waitReplicas, connection);
+  const logger = given.logger('logger');
+  const wait = readWait(options, connection);
   const limits = { key, timeoutMs, schedule };
   const readers = new Set<LogReader>();
   // WAIT blocks its connection, and counts what that connection has written.
-  const writer = redisCommands({
-    ...(wait ? { connection: connection.duplicate(), owned: true } : { connection, owned }),
-    ...limits,
-  });
+  const writer = redisCommands(wait ? connection.duplicate() : connection, limits);
   let isPolicyKnown = false;
 
   /** A server that evicts keys can drop the log; not every user may ask for it. */
@@ -101,12 +91,11 @@ function openLog(
     isPolicyKnown = true;
     const reply = await writer.run(['INFO', 'memory']).catch(() => undefined);
     const policy = /^maxmemory_policy:([a-z-]+)/m.exec(String(reply))?.[1] ?? 'noeviction';
-    if (policy !== 'noeviction') {
-      logger.warn(
-        { key, policy },
-        'Redis may evict generations when its memory is full: set maxmemory-policy to noeviction',
-      );
-    }
+    if (policy === 'noeviction') return;
+    logger.warn(
+      { key, policy },
+      'Redis may evict generations when its memory is full: set maxmemory-policy to noeviction',
+    );
   }
 
   async function appendUnit(changes: readonly Change[], { expected, mark: next }: Unit): Promise<Mark | undefined> {
@@ -117,32 +106,27 @@ function openLog(
     return reply.length === 0 ? undefined : markOf(reply);
   }
 
-  async function waitForReplicas({ count, timeoutMs: waitMs }: { count: number; timeoutMs: number }): Promise<void> {
-    const reply = await writer.run(['WAIT', String(count), String(waitMs)], waitMs);
-    if (Number(reply) >= count) return;
-    throw new SourceError(`Redis: WAIT: ${Number(reply)} of ${count} replicas have acknowledged what was appended`);
-  }
-
   return {
     mark,
     reader() {
       void warnOfEviction();
-      const reader = redisReader(redisCommands({ connection: connection.duplicate(), owned: true, ...limits }), key);
+      const reader: LogReader = redisReader(redisCommands(connection.duplicate(), limits), key, () =>
+        readers.delete(reader),
+      );
       readers.add(reader);
-      return {
-        next: (waitMs) => reader.next(waitMs),
-        close() {
-          readers.delete(reader);
-          reader.close();
-        },
-      };
+      return reader;
     },
     async append(changes, unit) {
       for (const change of changes) requireChange(change, clock());
       void warnOfEviction();
-      const found = unit ? await appendUnit(changes, unit) : await appendPlainly(changes);
-      if (wait) await waitForReplicas(wait);
-      return found;
+      // Sent one after the other on one connection, which keeps their order.
+      const adds = changes.map(([id, generation]) => ['client_id', id, 'generation', String(generation)]);
+      if (!unit) await Promise.all(adds.map((fields) => writer.run(['XADD', key, '*', ...fields])));
+      const found = unit && (await appendUnit(changes, unit));
+      if (!wait) return found;
+      const reply = Number(await writer.run(['WAIT', String(wait.count), String(wait.timeoutMs)], wait.timeoutMs));
+      if (reply >= wait.count) return found;
+      throw new SourceError(`Redis: WAIT: ${reply} of ${wait.count} replicas have acknowledged what was appended`);
     },
     close() {
       for (const reader of readers) reader.close();
@@ -150,27 +134,15 @@ function openLog(
       return Promise.resolve();
     },
   };
-
-  async function appendPlainly(changes: readonly Change[]): Promise<undefined> {
-    // Sent one after the other on one connection, which keeps their order.
-    await Promise.all(
-      changes.map(([id, generation]) =>
-        writer.run(['XADD', key, '*', 'client_id', id, 'generation', String(generation)]),
-      ),
-    );
-  }
 }
 
-function readWait(
-  option: RedisGenerationsOptions['waitReplicas'],
-  { isCluster }: RedisConnection,
-): { readonly count: number; readonly timeoutMs: number } | undefined {
-  if (option === undefined) return undefined;
+function readWait({ waitReplicas }: LogOptions, { isCluster }: RedisConnection): LogOptions['waitReplicas'] {
+  if (waitReplicas === undefined) return undefined;
   if (isCluster) {
     // Without a key it reaches another server than the changes did.
     throw new TypeError('redisGenerations(): option "waitReplicas" is not for a cluster: WAIT names no key');
   }
-  const given = readOptions('redisGenerations', option, ['count', 'timeoutMs'], 'waitReplicas');
+  const given = readOptions('redisGenerations', waitReplicas, ['count', 'timeoutMs'], 'waitReplicas');
   return {
     count: given.number('count', NaN, { unit: 'replicas', min: 1, max: 100, integer: true }),
     timeoutMs: given.number('timeoutMs', NaN, { unit: 'ms', min: 1, max: 60_000, integer: true }),

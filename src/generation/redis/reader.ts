@@ -14,7 +14,7 @@ const START = '0-0';
 type Entry = readonly [id: unknown, fields: readonly unknown[]];
 
 /** Reads the stream from its oldest entry on. @param commands - of this reader alone, because it blocks */
-export function redisReader(commands: RedisCommands, key: string): LogReader {
+export function redisReader(commands: RedisCommands, key: string, onClose: () => unknown): LogReader {
   let position = START;
   /** Of the mark that was in the log before it was read from its start; positions belong to it. */
   let epoch: string | undefined;
@@ -29,7 +29,7 @@ export function redisReader(commands: RedisCommands, key: string): LogReader {
   async function isStillThere(): Promise<boolean> {
     if (position === START) return true;
     const [last] = await tail(1);
-    if (last && !isBefore(String(last[0]), position)) return true;
+    if (last && sortable(last[0]) >= sortable(position)) return true;
     [position, isEpochKnown] = [START, false];
     return false;
   }
@@ -55,18 +55,15 @@ export function redisReader(commands: RedisCommands, key: string): LogReader {
         if (found) mark = found;
         else changes.push(changeOf(fields));
       }
-      const isWhole = position === START;
-      position = String(last[0]);
-      if (mark && mark.epoch !== epoch) {
-        epoch = mark.epoch;
-        if (!isWhole) {
-          position = START;
-          return { changes, end: false };
-        }
-      }
-      return { changes, mark, end: entries.length < PAGE };
+      const isReplaced = mark !== undefined && mark.epoch !== epoch && position !== START;
+      epoch = mark?.epoch ?? epoch;
+      position = isReplaced ? START : String(last[0]);
+      return isReplaced ? { changes, end: false } : { changes, mark, end: entries.length < PAGE };
     },
-    close: () => commands.close(),
+    close() {
+      onClose();
+      commands.close();
+    },
   };
 }
 
@@ -86,10 +83,8 @@ function entriesOf(reply: unknown): readonly Entry[] {
 
 /** The value of a field; a client may be set up to return buffers in place of texts. */
 function valueOf(fields: readonly unknown[], name: string): string | undefined {
-  for (let at = 0; at < fields.length; at += 2) {
-    if (String(fields[at]) === name) return String(fields[at + 1]);
-  }
-  return undefined;
+  const at = fields.findIndex((field, index) => index % 2 === 0 && String(field) === name);
+  return at < 0 ? undefined : String(fields[at + 1]);
 }
 
 /** An entry that is neither a mark nor a change comes out as one that the follower reports and skips. */
@@ -104,18 +99,13 @@ function changeOf(fields: readonly unknown[]): Change {
 export function markOf(fields: readonly unknown[]): Mark | undefined {
   const epoch = valueOf(fields, 'epoch');
   if (epoch === undefined) return undefined;
-  const [unit, completeMs, keptMs] = ['unit', 'complete_ms', 'kept_ms'].map((name) =>
-    parseGeneration(valueOf(fields, name)),
-  );
+  const values = ['unit', 'complete_ms', 'kept_ms'].map((name) => valueOf(fields, name));
+  const [unit, completeMs, keptMs] = values.map(parseGeneration);
   if (unit === undefined || completeMs === undefined || keptMs === undefined) return undefined;
   return { epoch, unit, completeMs, keptMs };
 }
 
-/** Whether an id, `<ms>-<number>`, is lower than another. */
-function isBefore(one: string, other: string): boolean {
-  const [[oneMs, oneNumber], [otherMs, otherNumber]] = [one, other].map((id) => id.split('-').map(BigInt)) as [
-    [bigint, bigint],
-    [bigint, bigint],
-  ];
-  return oneMs === otherMs ? oneNumber < otherNumber : oneMs < otherMs;
+/** An id, `<ms>-<number>`, in a form that sorts as ids do. */
+function sortable(id: unknown): string {
+  return String(id).replace(/\d+/g, (digits) => digits.padStart(20, '0'));
 }
