@@ -104,14 +104,15 @@ describe('startPublisher', () => {
   it('has no two units of an epoch that expect the same mark', async () => {
     const scene = new Scene();
     const expected: string[] = [];
-    const { append } = scene.link.source;
-    Object.assign(scene.link.source, {
-      append: async (...[changes, unit]: Parameters<NonNullable<typeof append>>) => {
+    const { source } = scene.link;
+    const watched: typeof source = {
+      ...source,
+      append: (changes, unit) => {
         if (unit?.expected?.epoch === unit?.mark.epoch) expected.push(`${unit?.mark.epoch} ${unit?.mark.unit}`);
-        return append!(changes, unit);
+        return source.append!(changes, unit);
       },
-    });
-    await scene.publish();
+    };
+    await scene.publish({ source: watched });
     for (let n = 0; n < 20; n++) {
       scene.link.deaf = n % 3 === 1;
       scene.link.cut = n % 5 === 2;
