@@ -1,4 +1,5 @@
 import type * as Prometheus from 'prom-client';
+import type { GateStatus } from '../index';
 import type { RequestEvent } from './request-observer';
 
 /** Counts requests; exposes the counters in Prometheus' text format. */
@@ -12,7 +13,7 @@ export interface Metrics {
  * Metrics by prom-client, an optional peer dependency: `undefined` if it is not installed. The number of label values is
  * bounded: no path and no client id.
  */
-export function createMetrics(isReady: () => boolean): Metrics | undefined {
+export function createMetrics(isReady: () => boolean, status: () => GateStatus): Metrics | undefined {
   const prometheus = loadPrometheus();
   if (!prometheus) return undefined;
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = prometheus;
@@ -37,6 +38,29 @@ export function createMetrics(isReady: () => boolean): Metrics | undefined {
       this.set(isReady() ? 1 : 0);
     },
   });
+  const ages = {
+    ageMs: ['tillgate_generations_staleness_seconds', 'Time since the log of generations was read to its end.'],
+    silentMs: [
+      'tillgate_generations_silence_seconds',
+      'Time since the publisher of the log of generations was heard from.',
+    ],
+  } as const;
+  for (const age of ['ageMs', 'silentMs'] as const) {
+    const [name, help] = ages[age];
+    new Gauge({
+      name,
+      help,
+      labelNames: ['issuer'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const { issuer, generations } of status().issuers) {
+          const ms = generations?.[age];
+          if (ms !== undefined) this.set({ issuer }, ms / 1000);
+        }
+      },
+    });
+  }
   return {
     contentType: registry.contentType,
     observe({ method, status, reason = '', durationMs }) {

@@ -30,7 +30,13 @@ export async function startApi(
 ): Promise<RunningApi> {
   const { host, port, adminPort, logLevel } = options.settings;
   const { logger = createLog({ level: logLevel }) } = options;
-  const metrics = adminPort === undefined ? undefined : createMetrics(() => app.readiness().ready);
+  const metrics =
+    adminPort === undefined
+      ? undefined
+      : createMetrics(
+          () => app.readiness().ready,
+          () => app.gate.status(),
+        );
   const app = await make({
     ...options,
     logger,

@@ -14,7 +14,9 @@ import type { AuthenticateOptions } from '../index';
 import { layersOf } from '../openapi/express-layer';
 
 /** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */
-type HostedApp = Pick<App, 'handler' | 'readiness' | 'drain' | 'close'> & { readonly gate: Pick<App['gate'], 'ready'> };
+type HostedApp = Pick<App, 'handler' | 'readiness' | 'drain' | 'close'> & {
+  readonly gate: Pick<App['gate'], 'ready' | 'status'>;
+};
 
 /** Gets the Express app of the API and returns what listens in its place. */
 export type Observe = (handler: RequestListener) => RequestListener;
@@ -112,7 +114,7 @@ function asHosted(app: RequestListener, observer: RequestObserver): HostedApp {
   }
   return {
     handler: handler as App['handler'],
-    gate: { ready: () => Promise.resolve() },
+    gate: { ready: () => Promise.resolve(), status: () => ({ ready: true, issuers: [] }) },
     readiness: () => ({ ready: !draining, draining, components: { keys: 'none', generations: 'off' } }),
     drain: () => void (draining = true),
     close: () => Promise.resolve(),

@@ -11,7 +11,23 @@ const READY: Readiness = { ready: true, draining: false, components: { keys: 'fr
 
 describe('the admin app', () => {
   it('counts requests by method, status and reason', async () => {
-    const metrics = createMetrics(() => true);
+    const keys = { state: 'fresh', keys: 1 } as const;
+    const generations = {
+      source: 'silent',
+      ageMs: 1_500,
+      silentMs: 901_000,
+      floors: 1,
+      reads: 1,
+      failures: 0,
+    } as const;
+    const issuers = [
+      { issuer: 'https://login.test', keys, generations },
+      { issuer: 'https://other.test', keys },
+    ];
+    const metrics = createMetrics(
+      () => true,
+      () => ({ ready: false, issuers }),
+    );
     const app = createAdminApp({ readiness: () => READY, metrics, problemTypes: PROBLEM_TYPES });
     const who = { requestId: 'a', issuer: 'https://login.test', clientId: 'b' };
     const event = { ...who, path: '/v1/orders', durationMs: 20, detail: 'c', aborted: false };
@@ -26,6 +42,9 @@ describe('the admin app', () => {
     expect(response.text).toContain('tillgate_requests_total{method="GET",status="401",reason="superseded"} 2\n');
     expect(response.text).toContain('tillgate_request_duration_seconds_count 3\n');
     expect(response.text).toContain('tillgate_ready 1\n');
+    expect(response.text).toContain('tillgate_generations_staleness_seconds{issuer="https://login.test"} 1.5\n');
+    expect(response.text).toContain('tillgate_generations_silence_seconds{issuer="https://login.test"} 901\n');
+    expect(response.text).not.toContain('other.test');
     expect(response.text).toContain('process_cpu_seconds_total');
     expect(response.text).not.toMatch(/orders|client/);
   });
