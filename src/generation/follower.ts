@@ -151,7 +151,7 @@ export class Follower {
     // Too old where the clock was set, or the process suspended, while the last read waited.
     if (ageMs < 0 || ageMs > maxStalenessMs || this.#failuresInRow > 0) return 0;
     // Jitter of a tenth, so that a fleet does not poll in step.
-    const pauseMs = Math.min(pollMs, maxStalenessMs / 2) * (1 - random() / 10);
+    const pauseMs = Math.min(pollMs, maxStalenessMs / 3) * (1 - random() / 10);
     return Math.floor(this.#isWaiting(clock()) ? Math.min(MARK_POLL_MS, pauseMs) : pauseMs);
   }
 
@@ -221,7 +221,8 @@ export class Follower {
 
   #reachedEnd(startedMs: number, nowMs: number): void {
     const { source, maxStalenessMs, logger, fields } = this.#options;
-    const isOutageOver = this.#readMs === undefined || startedMs - this.#readMs > maxStalenessMs;
+    // Also where this read began before the limit: requests have been refused since.
+    const isOutageOver = this.#readMs === undefined || nowMs - this.#readMs > maxStalenessMs;
     this.#readMs = startedMs;
     this.reads++;
     if (this.#failuresInRow > 0) {

@@ -73,6 +73,34 @@ describe('a process that runs', () => {
     expect(api.log.lines).toEqual(['warn: generations cannot be read', 'info: generations can be read again']);
   });
 
+  it('waits for a mark too after a read that began before maxStalenessMs and ended after it', async () => {
+    const { time } = new Scene();
+    let hangs = false;
+    let completeMs = START;
+    let release = (): void => undefined;
+    const source: GenerationSource = {
+      mark: true,
+      reader: () => ({
+        async next(waitMs): Promise<Batch> {
+          if (hangs) await new Promise<void>((resolve) => (release = resolve));
+          else if (waitMs > 0) await new Promise<void>((resolve) => time.schedule(resolve, waitMs));
+          if (!hangs) completeMs = time.clock();
+          return { changes: [], end: true, mark: { epoch: 'e', unit: completeMs, completeMs, keptMs: 90_000_000 } };
+        },
+        close() {},
+      }),
+    };
+    const api = startVerifier({ source, readTimeoutMs: 120_000 }, time);
+    await time.advance(10_000);
+    expect(verdict(api, START)).toBe('accepted');
+    hangs = true;
+    await time.advance(62_000);
+    expect(verdict(api, START)).toBe('generations_unavailable');
+    release();
+    await time.advance(0);
+    expect(verdict(api, START)).toBe('generations_unavailable');
+  });
+
   it('keeps what it knows when the log goes back, and learns what is appended after that', async () => {
     const scene = new Scene();
     await scene.publish();
