@@ -76,12 +76,14 @@ describe('a process that runs', () => {
   it('waits for a mark too after a read that began before maxStalenessMs and ended after it', async () => {
     const { time } = new Scene();
     let hangs = false;
+    let hungMs = Infinity;
     let completeMs = START;
     let release = (): void => undefined;
     const source: GenerationSource = {
       mark: true,
       reader: () => ({
         async next(waitMs): Promise<Batch> {
+          if (hangs) hungMs = time.clock();
           if (hangs) await new Promise<void>((resolve) => (release = resolve));
           else if (waitMs > 0) await new Promise<void>((resolve) => time.schedule(resolve, waitMs));
           if (!hangs) completeMs = time.clock();
@@ -94,7 +96,9 @@ describe('a process that runs', () => {
     await time.advance(10_000);
     expect(verdict(api, START)).toBe('accepted');
     hangs = true;
-    await time.advance(62_000);
+    await time.advance(5_000);
+    // The read before it began 5 s earlier, so the limit has passed 3 s ago.
+    await time.advance(hungMs + 58_000 - time.clock());
     expect(verdict(api, START)).toBe('generations_unavailable');
     release();
     await time.advance(0);
