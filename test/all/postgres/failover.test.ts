@@ -24,7 +24,12 @@ async function lagging(primary: PostgresServer): Promise<{ standby: PostgresServ
 
 async function promote(standby: PostgresServer): Promise<void> {
   const admin = quietPool(standby.url);
-  await admin.query('SELECT pg_promote()');
+  // Without waiting: what is replayed meanwhile may cancel the statement.
+  await admin.query('SELECT pg_promote(false)');
+  await eventually('the standby is promoted', async () => {
+    const { rows } = await admin.query('SELECT WHERE NOT pg_is_in_recovery()');
+    return rows.length > 0;
+  });
   await admin.end();
 }
 
