@@ -28,8 +28,10 @@ async function fillPostgres(url: string, count: number): Promise<void> {
   const client = new Client(url);
   await client.connect();
   await client.query(
-    `INSERT INTO tillgate_generations (client_id, generation)
-     SELECT 'client-' || n, $1::bigint - n % ${SPREAD_MS} FROM generate_series(0, $2::int - 1) AS n`,
+    // With positions of its own: the trigger takes 0.3 ms per row.
+    `INSERT INTO tillgate_generations (position, appended_at, client_id, generation)
+     SELECT nextval('tillgate_generations_position'), clock_timestamp(), 'client-' || n, $1::bigint - n % ${SPREAD_MS}
+     FROM generate_series(0, $2::int - 1) AS n`,
     [Date.now() - 60_000, count],
   );
   await client.end();
