@@ -8,8 +8,8 @@ import { REASON_ADVICE } from '../src/core/reason-advice';
 import type { Advice } from '../src/core/reason-advice';
 import { REASONS } from '../src/core/reasons';
 import type { ReasonRow } from '../src/core/reasons';
-import { GATE_KEYS } from '../src/express/read-options';
-import { ISSUER_KEYS } from '../src/express/read-issuer-options';
+import { GATE_KEYS } from '../src/gate/read-options';
+import { ISSUER_KEYS } from '../src/gate/read-issuer-options';
 import { VARIABLES } from '../src/settings/variables';
 import { PRESETS } from '../src/token/presets';
 import type { Preset } from '../src/token/presets';
@@ -106,7 +106,7 @@ interface Option {
 
 /** Every member with a comment of the files that declare the options. */
 function declaredOptions(): ReadonlyMap<string, Option> {
-  const source = ['src/core/dependencies.ts', 'src/express/authenticate-options.ts']
+  const source = ['src/core/dependencies.ts', 'src/gate/options.ts']
     .filter((path) => existsSync(join(ROOT, path)))
     .map((path) => readFileSync(join(ROOT, path), 'utf8'))
     .join('\n');

@@ -6,8 +6,8 @@ const SRC = resolve(__dirname, '../src');
 
 /**
  * What each layer may import from:
- * `core <- token <- generation <- express <- index <- { openapi, settings } <- { app, auth-server, console, testing } <- cli`.
- * `express` reads the variables through `settings` when `authenticate()` has no options. `app` imports the gate through
+ * `core <- token <- generation <- gate <- express <- index <- { openapi, settings } <- { app, auth-server, console, testing } <- cli`.
+ * `gate` reads the variables through `settings` when `authenticate()` has no options. `app` imports the gate through
  * `index`, as a user's code would.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -16,13 +16,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   settings: ['core', 'token'],
   generation: ['core', 'token'],
   dpop: ['core', 'token', 'generation'],
-  express: ['core', 'settings', 'token', 'generation'],
-  index: ['core', 'settings', 'token', 'generation', 'express'],
+  gate: ['core', 'settings', 'token', 'generation'],
+  express: ['core', 'token', 'generation', 'gate'],
+  index: ['core', 'token', 'gate', 'express'],
   openapi: ['core', 'express'],
   'rate-limit': ['core'],
   app: ['index', 'openapi', 'settings', 'core', 'rate-limit'],
   'auth-server': ['index', 'settings', 'generation', 'token', 'core', 'rate-limit'],
-  console: ['index', 'openapi', 'express', 'token', 'core'],
+  console: ['index', 'openapi', 'gate', 'token', 'core'],
   testing: ['index', 'generation', 'token', 'core', 'openapi'],
   cli: ['core', 'settings', 'token', 'index', 'openapi', 'app', 'auth-server', 'console', 'generation', 'testing'],
 };

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { ownValue } from '../core/objects';
 import { REASON_ADVICE } from '../core/reason-advice';
 import type { Reason } from '../core/reasons';
-import { checksUntil, PASSED } from '../express/explain';
+import { checksUntil, PASSED } from '../gate/explain';
 import type { Decision, Explanation } from '../index';
 import { parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';

@@ -6,22 +6,18 @@ import { AuthError } from '../core/auth-error';
 import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
 import { readOptions } from '../core/options';
-import { readSettings } from '../settings/settings';
+import { withAdvice } from '../gate/advice';
+import type { Auth } from '../gate/decision';
+import { openGate, rememberGate } from '../gate/gate';
+import type { AuthenticateOptions } from '../gate/options';
+import type { Verifier } from '../gate/verifier';
 import { bearerToken } from '../token/bearer';
-import { possessionVerifier } from '../token/possession/possession';
-import type { PossessionVerifier } from '../token/possession/possession';
-import type { AuthenticateOptions } from './authenticate-options';
-import { authenticateOptions } from '../settings/authenticate-options';
-import { withAdvice } from './advice';
 import { decisionReporter } from './decision';
-import { rememberGate, resourceMetadataUrl } from './metadata';
-import { readGateOptions } from './read-options';
+import { resourceMetadataUrl } from './metadata';
 import { addressOf, openState, stateOf } from './request';
-import type { Auth, GateRequest, Middleware, Next, RequestGate } from './request';
+import type { GateRequest, Middleware, Next, RequestGate } from './request';
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
 import { enforceGuards, warnUnguarded } from './unguarded';
-import { openVerifier } from './verifier';
-import type { Verifier } from './verifier';
 
 /** The middleware that `authenticate()` makes. */
 export interface Gate extends Middleware {
@@ -42,15 +38,6 @@ export interface Gate extends Middleware {
   close(): Promise<void>;
 }
 
-/** What `explain()` asks about a token. */
-interface GateVerifiers {
-  readonly verifier: Verifier;
-  /** Absent where neither DPoP nor mutual TLS is on. */
-  readonly possession: PossessionVerifier | undefined;
-}
-
-const verifiersByGate = new WeakMap<Middleware, GateVerifiers>();
-
 /**
  * Makes the middleware that authenticates every request by its bearer token (RFC 6750, RFC 9068) and assigns
  * `req.auth`. Refuses by default: a request that cannot be decided is not accepted.
@@ -70,7 +57,8 @@ const verifiersByGate = new WeakMap<Middleware, GateVerifiers>();
  * ```
  */
 export function authenticate(options?: AuthenticateOptions): Gate {
-  const settings = readGateOptions(options === undefined ? authenticateOptions(readSettings()) : options);
+  const opened = openGate(options);
+  const { settings, verifier, possession } = opened;
   const { logger, unguarded, optional, refusals, resource, dpop } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {
@@ -80,8 +68,6 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   };
   const report = decisionReporter(settings);
   const sendRefusal = refusalSender(presentation);
-  const possession = possessionVerifier(settings);
-  const verifier = openVerifier(settings);
   const verify = withAdvice(throughPassport(verifier.verify), verifier.isSigned, settings);
   const requestGate: RequestGate = { logger, unguarded, problemTypes, refuse };
 
@@ -154,21 +140,13 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     status: () => verifier.status(),
     close: () => verifier.close(),
   });
-  verifiersByGate.set(gate, { verifier, possession });
-  rememberGate(gate, { ...settings, authorizationServers: settings.issuers.map(({ issuer }) => issuer) });
+  rememberGate(gate, opened);
   return gate;
 }
 
 /** RFC 9449 section 8: the client uses it in its next proof. */
 function setNonce(res: ServerResponse, nonce: string | undefined): void {
   if (nonce !== undefined && !res.headersSent) res.setHeader('DPoP-Nonce', nonce);
-}
-
-/** The verifiers of a gate, for `explain()`. */
-export function verifiersOf(gate: Gate): GateVerifiers {
-  const verifiers = verifiersByGate.get(gate);
-  if (!verifiers) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
-  return verifiers;
 }
 
 /**

@@ -1,26 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { AuthError } from '../core/auth-error';
-import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
-import type { Auth, GateRequest } from './request';
+import type { Auth, Decision } from '../gate/decision';
+import type { GateRequest } from './request';
 import { pathOf, requestIdOf } from './request';
-
-/** What a gate or a guard decided about one request, for operators. Contains no token. */
-export interface Decision {
-  readonly outcome: 'authenticated' | 'anonymous' | 'refused';
-  /** Present when refused. */
-  readonly reason?: Reason;
-  /** HTTP status, present when refused. */
-  readonly status?: number;
-  /** The refusal with `cause` and `privateDetail`. */
-  readonly error?: AuthError;
-  /** Present when the token was good, also when a guard then refused. */
-  readonly auth?: Auth;
-  readonly method: string;
-  /** Path without its query, and without anything that can be a token. */
-  readonly path: string;
-  readonly requestId?: string;
-}
 
 /** Reports refusals to the log, and every decision to `onDecision`. */
 export interface DecisionReporter {

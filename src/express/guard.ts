@@ -3,11 +3,12 @@ import { AuthError } from '../core/auth-error';
 import { consoleLogger } from '../core/logger';
 import { ownValue } from '../core/objects';
 import { describe, didYouMean, isList } from '../core/options';
+import type { Auth } from '../gate/decision';
 import { routeOf, stateOf } from './request';
-import type { Auth, GateRequest, Middleware, Next } from './request';
+import type { GateRequest, Middleware, Next } from './request';
 import { handleRejection, sendInternalError } from './respond';
-import { readRequirement, readScopeList, satisfies, scopesOf } from './scope-requirement';
-import type { ScopeRequirement } from './scope-requirement';
+import { readRequirement, readScopeList, satisfies, scopesOf } from '../gate/scope-requirement';
+import type { ScopeRequirement } from '../gate/scope-requirement';
 
 /**
  * Makes the guard of one route: allows a token with all of the scopes, or with any one of them for

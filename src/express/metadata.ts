@@ -3,12 +3,13 @@ import { isObject, ownMembers } from '../core/objects';
 import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
+import { gateOf } from '../gate/gate';
 import { sendProblem } from './respond';
 import type { GateRequest, Middleware, Next } from './request';
 import { readMtls } from '../token/possession/client-certificate';
 import type { MtlsOptions } from '../token/possession/client-certificate';
 import { readDpop } from '../token/possession/dpop-options';
-import type { DpopOptions, DpopSettings } from '../token/possession/dpop-options';
+import type { DpopOptions } from '../token/possession/dpop-options';
 import { isScopeToken } from '../token/scopes';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
@@ -20,22 +21,6 @@ const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 export function resourceMetadataUrl(resource: string): string {
   const { origin, pathname, search } = new URL(resource);
   return `${origin}${WELL_KNOWN}${pathname === '/' ? '' : pathname}${search}`;
-}
-
-/** What the metadata of a gate's resource says about the gate. */
-export interface GateFacts {
-  readonly resource: string | undefined;
-  readonly authorizationServers: readonly string[];
-  readonly dpop: Pick<DpopSettings, 'algorithms' | 'required'> | undefined;
-  readonly mtls: object | undefined;
-  readonly allowHttp: boolean;
-}
-
-const gates = new WeakMap<Middleware, GateFacts>();
-
-/** Remembers a gate for `protectedResourceMetadata({ gate })`. */
-export function rememberGate(gate: Middleware, facts: GateFacts): void {
-  gates.set(gate, facts);
 }
 
 /**
@@ -141,7 +126,7 @@ type Key = (typeof KEYS)[number];
 function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]): { readonly resource: string } {
   const read: OptionReader<Key> = readOptions('protectedResourceMetadata', options, KEYS);
   const { gate, scopes, members = {}, ...given } = ownMembers(options);
-  const facts = gate === undefined ? undefined : gates.get(gate);
+  const facts = gate === undefined ? undefined : gateOf(gate)?.settings;
   if (gate !== undefined) {
     if (!facts) read.refuse('gate', 'what authenticate() returned');
     if (facts.resource === undefined) read.refuse('gate', 'a gate with the option "resource"');
@@ -153,7 +138,7 @@ function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]):
   if (!isPlainUrl(resource, allowHttp) || resource.includes('#')) {
     read.refuse(facts ? 'gate' : 'resource', `${facts ? 'a gate whose resource is ' : ''}${RESOURCE}`);
   }
-  const servers: unknown = facts?.authorizationServers ?? given.authorizationServers;
+  const servers: unknown = facts?.issuers.map(({ issuer }) => issuer) ?? given.authorizationServers;
   if (!isList(servers) || servers.length === 0 || !servers.every((server) => isIssuerUrl(server, allowHttp))) {
     if (facts) read.refuse('gate', `a gate whose issuers are ${ISSUER}`);
     read.refuse('authorizationServers', `an array of at least one issuer, each ${ISSUER}`);

@@ -4,7 +4,7 @@ import { AuthError } from '../core/auth-error';
 import { serializeChallenge } from '../core/problem';
 import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
-import { isHttpUrl } from './read-options';
+import { isHttpUrl } from '../gate/read-options';
 import { requestIdOf, routeOf } from './request';
 import { sendInternalError, sendProblem, sendRefusal } from './respond';
 import { ownValue } from '../core/objects';

@@ -2,24 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { loggablePath } from '../core/logger';
 import type { Logger } from '../core/logger';
-
-/** The authenticated client, from its verified access token. Frozen; shared by all requests with the same token. */
-export interface Auth {
-  readonly issuer: string;
-  /** The client credential that the token was issued to. */
-  readonly clientId: string;
-  /** `sub`, if the token has one. */
-  readonly subject: string | undefined;
-  /** `jti`, if the token has one. */
-  readonly tokenId: string | undefined;
-  readonly scopes: readonly string[];
-  /** Generation of the client credential; `undefined` if the check is switched off. */
-  readonly generation: number | undefined;
-  /** `exp` in ms since the epoch. */
-  readonly expiresAtMs: number;
-  /** The whole payload of the token. */
-  readonly claims: Readonly<Record<string, unknown>>;
-}
+import type { Auth } from '../gate/decision';
 
 interface WithAuth {
   /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */

@@ -9,8 +9,8 @@ import { FIRST_TIME_MS, requireChange } from '../generation/generation';
 import { securityEventVerifier } from '../token/security-event';
 import type { SecurityEvent } from '../token/security-event';
 import type { GateRequest, Middleware } from './request';
-import { readSignalsOptions } from './signals-options';
-import type { SignalsReceiverOptions } from './signals-options';
+import { readSignalsOptions } from '../gate/signals-options';
+import type { SignalsReceiverOptions } from '../gate/signals-options';
 
 /** Codes of the error response (RFC 8935 section 2.4). */
 type DeliveryError = 'invalid_request' | 'invalid_key' | 'invalid_issuer' | 'invalid_audience';

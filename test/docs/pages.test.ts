@@ -4,8 +4,8 @@ import { files, peerDependencies } from '../../package.json';
 import { PAGES, withSections } from '../../scripts/docs';
 import { REASONS } from '../../src/core/reasons';
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/core/required-packages';
-import { GATE_KEYS } from '../../src/express/read-options';
-import { ISSUER_KEYS } from '../../src/express/read-issuer-options';
+import { GATE_KEYS } from '../../src/gate/read-options';
+import { ISSUER_KEYS } from '../../src/gate/read-issuer-options';
 import { VARIABLES } from '../../src/settings/variables';
 
 const ROOT = resolve(__dirname, '../..');

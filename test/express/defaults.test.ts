@@ -3,7 +3,7 @@ import express from 'express';
 import request from 'supertest';
 import { authenticate, explain, requireScope } from '../../src';
 import type { AuthenticateOptions } from '../../src';
-import { readGateOptions } from '../../src/express/read-options';
+import { readGateOptions } from '../../src/gate/read-options';
 import { AUDIENCE, ISSUER, token } from '../support/issuer';
 import { keyServer } from '../support/key-server';
 import { jwks, testKey } from '../support/keys';

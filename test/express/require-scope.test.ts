@@ -1,5 +1,5 @@
 import { requirementOf } from '../../src/express/guard';
-import { isGranted } from '../../src/express/scope-requirement';
+import { isGranted } from '../../src/gate/scope-requirement';
 import { requireAuthenticated, requireClaim, requireScope } from '../../src';
 import { gateApp } from '../support/gate-app';
 import { token } from '../support/issuer';

@@ -13,6 +13,7 @@ describe('the plan of the mutation tests', () => {
       'src/auth-server',
       'src/dpop',
       'src/express',
+      'src/gate',
       'src/generation',
       'src/rate-limit',
       'src/token',

@@ -3,7 +3,7 @@ import type { JsonWebKey, KeyObject } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { AuthError } from '../../src';
 import type { Auth, Reason } from '../../src';
-import type { ScopeRequirement } from '../../src/express/scope-requirement';
+import type { ScopeRequirement } from '../../src/gate/scope-requirement';
 import type { MemoryLog } from '../../src/generation';
 import type { TestIssuer } from '../../src/testing';
 

@@ -1,8 +1,8 @@
 import { AuthError } from '../../src';
 import type { AuthenticateOptions } from '../../src';
-import { openVerifier } from '../../src/express/verifier';
-import type { Verifier } from '../../src/express/verifier';
-import { readGateOptions } from '../../src/express/read-options';
+import { openVerifier } from '../../src/gate/verifier';
+import type { Verifier } from '../../src/gate/verifier';
+import { readGateOptions } from '../../src/gate/read-options';
 import { fakeTime } from '../support/fake-time';
 import { sourceOf } from '../support/generation-source';
 import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../support/issuer';

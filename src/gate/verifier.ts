@@ -8,9 +8,9 @@ import type { UnverifiedToken } from '../token/jws';
 import { signatureQueue } from '../token/signature-queue';
 import type { VerifiedToken } from '../token/verify';
 import type { VerificationKey } from '../token/keys/jwk';
-import type { Auth } from './request';
-import { openIssuer, statusOf } from './issuer-context';
-import type { ClaimsReader, IssuerContext } from './issuer-context';
+import type { Auth } from './decision';
+import { openIssuer, statusOf } from './issuer';
+import type { ClaimsReader, IssuerContext } from './issuer';
 import type { GateSettings } from './read-options';
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */

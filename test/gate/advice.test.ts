@@ -1,5 +1,5 @@
 import { AuthError } from '../../src';
-import { withAdvice } from '../../src/express/advice';
+import { withAdvice } from '../../src/gate/advice';
 import { PRESETS } from '../../src/token/presets';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';

@@ -14,7 +14,7 @@ import type { ScopeRule } from '../token/scopes';
 import { readIntrospection } from '../token/introspection/endpoint';
 import type { IntrospectionSettings } from '../token/introspection/endpoint';
 import type { Jwks } from '../token/keys/key-set';
-import type { IssuerOptions } from './authenticate-options';
+import type { IssuerOptions } from './options';
 
 /** Checked options of one issuer. */
 export interface IssuerSettings {

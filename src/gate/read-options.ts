@@ -11,7 +11,7 @@ import { readMtls } from '../token/possession/client-certificate';
 import type { MtlsSettings } from '../token/possession/client-certificate';
 import { readDpop } from '../token/possession/dpop-options';
 import type { DpopSettings } from '../token/possession/dpop-options';
-import type { AuthenticateOptions, GateOptions, IssuerOptions } from './authenticate-options';
+import type { AuthenticateOptions, GateOptions, IssuerOptions } from './options';
 import { ISSUER_KEYS, readIssuer } from './read-issuer-options';
 import type { IssuerSettings } from './read-issuer-options';
 import { readScopeList } from './scope-requirement';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { UnverifiedToken } from '../../src/token/jws';
-import { tokenCache } from '../../src/express/verifier';
+import { tokenCache } from '../../src/gate/verifier';
 
 function tokenOf(raw: string, signature = randomBytes(64)): UnverifiedToken {
   return { raw, header: {}, claims: {}, signingInput: '', signature };

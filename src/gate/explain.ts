@@ -1,10 +1,10 @@
 import { AuthError } from '../core/auth-error';
+import type { GateStatus } from '../core/gate-status';
 import type { Reason } from '../core/reasons';
 import { ownMembers } from '../core/objects';
 import { describe, readOptions } from '../core/options';
-import type { Auth } from './request';
-import { authenticate, verifiersOf } from './authenticate';
-import type { Gate } from './authenticate';
+import type { Auth } from './decision';
+import { gateOf, openGate } from './gate';
 import { isUnverified } from '../token/verify';
 import { readRequirement, satisfies } from './scope-requirement';
 
@@ -115,8 +115,8 @@ const FAILED_CHECK = {
 export async function explain(
   token: string,
   need: {
-    /** Default: a gate made from the `TILLGATE_*` variables, closed afterwards. */
-    readonly gate?: Gate | undefined;
+    /** What `authenticate()` returned. Default: a gate made from the `TILLGATE_*` variables, closed afterwards. */
+    readonly gate?: { status(): GateStatus } | undefined;
     /** All of them, or any one with `{ anyOf: [...] }`. Default: none. */
     readonly scopes?: readonly string[] | { readonly anyOf: readonly string[] } | undefined;
   } = {},
@@ -127,8 +127,9 @@ export async function explain(
   }
   const given = ownMembers(need);
   const requirement = given.scopes && readRequirement([given.scopes], 'explain');
-  const gate = given.gate ?? authenticate();
-  const { verifier, possession } = verifiersOf(gate);
+  const gate = given.gate === undefined ? openGate() : gateOf(given.gate);
+  if (!gate) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
+  const { verifier, possession } = gate;
   const isOpaque = verifier.isIntrospected(token);
   const all = checksOf({ isOpaque, confirms: verifier.confirms, hasPossession: possession !== undefined });
   let auth: Auth | undefined;
@@ -139,10 +140,10 @@ export async function explain(
     return { accepted: true, checks: passed(all), auth };
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    const checks = checksUntil(error, gate.status().issuers.length, all);
+    const checks = checksUntil(error, gate.settings.issuers.length, all);
     return { accepted: false, status: error.status, checks, ...(auth && { auth }) };
   } finally {
-    if (!given.gate) await gate.close();
+    if (!given.gate) await verifier.close();
   }
 }
 

@@ -3,10 +3,10 @@ import { readOptions } from '../core/options';
 import type { GenerationSource } from '../generation/log';
 import { isInMemory } from '../generation/memory';
 import type { SecurityEventOptions } from '../token/security-event';
-import type { GateOptions, IssuerOptions } from './authenticate-options';
+import type { GateOptions, IssuerOptions } from './options';
 import { readDependencies, DEPENDENCY_KEYS, urlCheck } from './read-options';
 import { readStrings, refuseQuery } from './read-issuer-options';
-import { openKeys } from './issuer-context';
+import { openKeys } from './issuer';
 import { ALGORITHMS } from '../token/algorithms';
 
 /** Options of `signalsReceiver()`. */
