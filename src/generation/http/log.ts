@@ -8,10 +8,10 @@ import { readBody } from '../../core/read-body';
 import { hasUserInfo, isSecureUrl, loggableUrl, withoutSlash } from '../../core/urls';
 import { attempt } from '../../token/keys/fetch-json';
 import type { Fetch } from '../../token/keys/fetch-json';
-import type { GenerationSource, LogReader } from '../log';
+import type { Change, GenerationSource, LogReader } from '../log';
 import { SourceError, describeFailure, noResponse } from '../source-error';
 import type { SourceDependencies } from '../source-url';
-import { MAX_PAGE_BYTES, parsePage } from './page';
+import { MAX_PAGE_BYTES, changeOfEvent, parsePage } from './page';
 import type { Page } from './page';
 
 /** Options of `httpGenerations()`. */
@@ -32,8 +32,8 @@ export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'sc
 const OPTIONS = ['url', 'headers', 'allowHttp', 'timeoutMs', 'fetch', 'schedule', 'logger'] as const;
 
 /**
- * The log of a token server over HTTP, read only: `GET /generations?after=`, and its event stream as the hint. An open
- * stream keeps the process alive until `close()`.
+ * The log of a token server over HTTP, read only: `GET /generations?after=`, and its event stream, which
+ * makes it fast. An open stream keeps the process alive until `close()`.
  *
  * @throws TypeError when an option is wrong.
  * @example
@@ -85,11 +85,21 @@ interface Connection {
   readonly logger: Logger;
 }
 
+/** Changes of the stream, and the positions before and behind them. */
+interface Streamed {
+  readonly after: string | undefined;
+  position: string | undefined;
+  readonly changes: Change[];
+}
+
 /** The server writes a mark every second: a stream that is silent for that long is dead, even if TCP is not. */
 const MAX_SILENCE_MS = 15_000;
 /** Pauses before the stream is opened again. A proxy may cut every stream soon: only one that stays open resets them. */
 const PAUSES = { firstMs: 250, longestMs: 30_000 };
-const HINT = 'event: change';
+/** Longest event that is read. */
+const MAX_EVENT_CHARACTERS = 65_536;
+/** Changes of the stream that are held until the next call; the page has the others. */
+const MAX_STREAMED = 2_000;
 
 function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, logger }: Connection): LogReader {
   const url = loggableUrl(base.href);
@@ -97,8 +107,12 @@ function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, log
   let position: string | undefined;
   /** Whether the last page reached the end. */
   let isAtEnd = false;
-  /** Whether a hint has come since it was asked for. */
+  /** Whether a change was announced since the last page was requested. */
   let isHinted = false;
+  /** The position behind the last event of the stream. */
+  let streamPosition: string | undefined;
+  /** What the stream has delivered since the last call. */
+  let streamed: Streamed | undefined;
   let following: Promise<void> | undefined;
   let failures = 0;
   let pause: Timer | undefined;
@@ -148,8 +162,20 @@ function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, log
     });
   }
 
-  /** Keeps the stream open and reads it for hints: one that is refused, silent or cut is opened again after a pause. */
+  /** Adds a change to those that follow each other without a gap. */
+  function deliver(event: string): void {
+    const change = attempt(() => changeOfEvent(event));
+    streamed ??= { after: streamPosition, position: streamPosition, changes: [] };
+    const isNext = streamed.position === streamPosition && streamed.changes.length < MAX_STREAMED;
+    streamPosition = /^id: ?([\x21-\x7e]+)$/m.exec(event)?.[1];
+    if (!change || !isNext) return;
+    streamed.changes.push(change);
+    streamed.position = streamPosition;
+  }
+
+  /** Keeps the stream open and reads its changes: one that is refused, silent or cut is opened again after a pause. */
   async function follow(): Promise<void> {
+    streamPosition = position;
     const stream = new URL(base);
     stream.pathname = `${withoutSlash(stream.pathname)}/stream`;
     const headers = { accept: 'text/event-stream', ...(position !== undefined && { 'last-event-id': position }) };
@@ -160,15 +186,18 @@ function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, log
           if (failures > 0) logger.info({ url }, 'the stream of generations is open again');
           failures = 0;
         }, PAUSES.longestMs);
+        const decoder = new TextDecoder();
         let rest = '';
         for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
           progress();
-          const text = rest + Buffer.from(chunk).toString('latin1');
-          // A hint that the end of a chunk has split begins in the rest.
-          rest = text.slice(1 - HINT.length);
-          if (!text.includes(HINT)) continue;
-          isHinted = true;
-          wake();
+          const events = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
+          rest = events.pop() as string;
+          if (rest.length > MAX_EVENT_CHARACTERS) throw new SourceError('an event is too long');
+          for (const event of events.filter((event) => /^event: ?change$/m.test(event))) {
+            isHinted = true;
+            deliver(event);
+          }
+          if (isHinted) wake();
         }
         throw new SourceError('the stream has ended');
       });
@@ -193,6 +222,13 @@ function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, log
         timer.cancel();
       }
       if (closed) throw new SourceError('closed');
+      const delivered = streamed;
+      streamed = undefined;
+      if (delivered?.position !== undefined && delivered.after === position && delivered.changes.length > 0) {
+        // In force one request earlier. Only a page tells what was the end of the log at a known time.
+        ({ position } = delivered);
+        return { changes: delivered.changes, end: false };
+      }
       isAtEnd = false;
       // Before the request: a hint while it is under way is about what comes after it.
       isHinted = false;

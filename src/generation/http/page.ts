@@ -60,6 +60,15 @@ function parseChange(entry: unknown, index: number): Change {
   return refuse(`with an entry that is not a change (changes[${index}])`);
 }
 
+/**
+ * Reads the change of an event of the stream.
+ *
+ * @throws SyntaxError or SourceError when it has none
+ */
+export function changeOfEvent(event: string): Change {
+  return parseChange(JSON.parse(/^data: ?(.*)$/m.exec(event)?.[1] ?? ''), 0);
+}
+
 function parseMark(mark: unknown): Mark {
   const { epoch, unit, complete_ms: completeMs, kept_ms: keptMs } = ownMembers(Object(mark) as Record<string, unknown>);
   const isMark = typeof epoch === 'string' && isGeneration(unit) && isGeneration(completeMs) && isGeneration(keptMs);

@@ -195,7 +195,7 @@ describe('a request to a token server', () => {
 });
 
 /** A stream that a test writes to. */
-function eventStream(type = 'text/event-stream'): Respond & { write(text: string): void; end(): void } {
+function eventStream(type = 'text/event-stream'): Respond & { write(text: string | Uint8Array): void; end(): void } {
   let controller: ReadableStreamDefaultController<Uint8Array>;
   const body = new ReadableStream<Uint8Array>({ start: (given) => void (controller = given) });
   const respond = (signal?: AbortSignal): Response => {
@@ -203,7 +203,7 @@ function eventStream(type = 'text/event-stream'): Respond & { write(text: string
     return new Response(body, { headers: { 'content-type': type } });
   };
   return Object.assign(respond, {
-    write: (text: string) => controller.enqueue(Buffer.from(text)),
+    write: (text: string | Uint8Array) => controller.enqueue(Buffer.from(text)),
     end: () => controller.close(),
   });
 }
@@ -229,6 +229,38 @@ describe('the stream', () => {
     expect((await waiting).changes).toEqual([['pos', START]]);
     reader.close();
   });
+
+  it('delivers changes before the page, which alone tells the end', async () => {
+    const stream = eventStream();
+    const { reader, sent } = open([page(), page({ changes: [CHANGE], position: 'p-4' }), page()], {}, [stream]);
+    await reader.next(0);
+    const waiting = reader.next(5_000);
+    await settle();
+    const id = 'k\u00fcche';
+    const bytes = Buffer.from(`id: p-2\r\nevent: change\r\ndata: {"client_id":"${id}","generation":7}\r\n\r\n`);
+    // Cut within a character and within the end of the event.
+    const cuts = [0, bytes.indexOf(0xc3) + 1, bytes.length - 1, bytes.length];
+    for (const [index, end] of cuts.slice(1).entries()) stream.write(bytes.subarray(cuts[index], end));
+    expect(await waiting).toEqual({ changes: [[id, 7]], end: false });
+    expect(pages(sent)).toHaveLength(1);
+    expect(await reader.next(5_000)).toMatchObject({ changes: [['pos', START]], end: true });
+    expect(pages(sent)[1]).toBe('https://login.test/generations?after=p-2');
+    reader.close();
+  });
+
+  it.each(['', 'data: {', 'data: {"client_id":"","generation":1}', 'data: {"client_id":"pos"}', 'data: null'])(
+    'takes an event without a valid change as a hint (%s)',
+    async (data) => {
+      const stream = eventStream();
+      const { reader } = open([page(), page({ changes: [CHANGE] })], {}, [stream]);
+      await reader.next(0);
+      const waiting = reader.next(5_000);
+      await settle();
+      stream.write(`event: change\n${data}\n\n`);
+      expect(await waiting).toMatchObject({ changes: [['pos', START]], end: true });
+      reader.close();
+    },
+  );
 
   it('tells of what comes while a request is under way', async () => {
     const stream = eventStream();
@@ -274,6 +306,7 @@ describe('the stream', () => {
 
   it.each<[string, (scene: { stream: ReturnType<typeof eventStream>; time: FakeTime }) => unknown, string]>([
     ['ends', ({ stream }) => stream.end(), 'the stream has ended'],
+    ['sends an endless event', ({ stream }) => stream.write('x'.repeat(65_537)), 'an event is too long'],
     ['is silent for 15 s', ({ time }) => time.advance(15_000), 'no response within 15000 ms'],
   ])('is opened again when it %s, after a pause', async (_what, cut, detail) => {
     const [stream, second] = [eventStream(), eventStream()];
