@@ -27,8 +27,8 @@ const MAX_AHEAD_MS = 60_000;
 
 /** Begins the own log with what is stored, and brings the generation source up to date. */
 export async function openGenerations(settings: AuthServerSettings, store: Store): Promise<Generations> {
-  const { generationSource, maxTokenAgeMs, clock, schedule, logger } = settings;
-  const log = memoryGenerations({ maxTokenAgeMs, clock, schedule });
+  const { generationSource, maxTokenAgeSeconds, clock, schedule, logger } = settings;
+  const log = memoryGenerations({ maxTokenAgeSeconds, clock, schedule });
   const timers = new Set<Timer>();
   let publisher: Publisher | undefined;
 
@@ -61,7 +61,7 @@ export async function openGenerations(settings: AuthServerSettings, store: Store
 
   for await (const change of changes()) await publish(change);
   if (generationSource) {
-    publisher = startPublisher({ source: generationSource, changes, maxTokenAgeMs, clock, schedule, logger });
+    publisher = startPublisher({ source: generationSource, changes, maxTokenAgeSeconds, clock, schedule, logger });
   }
   const handler = logHandler({ log, schedule, clock });
   return {

@@ -125,7 +125,7 @@ function readSettings(given: Reader, options: AuthServerOptions) {
     dataDir: given.string('dataDir') ?? given.refuse('dataDir', 'the path of a directory'),
     scopes: scopes && [...scopes],
     generationSource,
-    maxTokenAgeMs: given.number('maxTokenAgeSeconds', 86_400, { unit: 'seconds', min: 1, integer: true }) * 1000,
+    maxTokenAgeSeconds: given.number('maxTokenAgeSeconds', 86_400, { unit: 'seconds', min: 1, integer: true }),
     adminToken,
     tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, lifetime),
     signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),

@@ -62,13 +62,18 @@ export function loggablePath(target: string): string {
   return short.replace(/eyJ[\w-]{8,}(\.[\w-]*)*/g, '[token]').slice(0, MAX_PATH);
 }
 
-/** Name and code of an error, such as `TypeError (ERR_INVALID_URL)`, without its message, which can contain anything. */
+/**
+ * Name and code of an error or of its cause, such as `TypeError (ECONNREFUSED)`, without its message, which can contain
+ * anything.
+ */
 export function errorLabel(error: unknown): string {
-  const { name, code } = Object(error) as { readonly name?: unknown; readonly code?: unknown };
-  const label = isWord(name) ? name : `a thrown ${typeof error}`;
-  return isWord(code) ? `${label} (${code})` : label;
+  // Not `instanceof Error`: inside Jest, Node's own errors come from another realm.
+  const { name, code, cause } = Object(error) as Readonly<Record<string, unknown>>;
+  const label = wordOf(name) ?? `a thrown ${typeof error}`;
+  const found = wordOf(code) ?? wordOf((Object(cause) as { readonly code?: unknown }).code);
+  return found === undefined ? label : `${label} (${found})`;
 }
 
-function isWord(value: unknown): value is string {
-  return typeof value === 'string' && /^\w{1,60}$/.test(value);
+function wordOf(value: unknown): string | undefined {
+  return typeof value === 'string' && /^\w{1,60}$/.test(value) ? value : undefined;
 }

@@ -1,25 +1,19 @@
 import { FloorTable } from './floor-table';
 import { ALL_CLIENTS } from './log';
 
-/** How long a floor can still matter. */
-export interface FloorsOptions {
-  /** Longest `exp - iat` that verification accepts, in ms. */
-  readonly maxTokenAgeMs: number;
-  /** How long after its `exp` a token is still accepted, in ms. */
-  readonly skewMs: number;
-}
-
 /**
  * How far apart the clocks of an issuer's machines may be: a token can carry a later `iat` than the floor that discards
  * it, and then outlives the floor by that much.
  */
 const ISSUER_CLOCK_SKEW_MS = 60_000;
 
-/**
- * How much longer than the longest token age a log keeps changes, in ms: clocks of publishers, issuers and readers may
- * differ.
- */
-export const KEPT_LONGER_MS = 3_600_000;
+/** Bounds of the option `maxTokenAgeSeconds`. */
+export const TOKEN_AGE = { unit: 'seconds', min: 1, integer: true };
+
+/** How long a log keeps changes, in ms: an hour longer than tokens live, because clocks of publishers, issuers and readers may differ. */
+export function keptMsOf(maxTokenAgeSeconds: number): number {
+  return maxTokenAgeSeconds * 1000 + 3_600_000;
+}
 
 /**
  * The lowest generation still accepted per client id, for one issuer. Floors merge by max, so order, repetition and
@@ -35,7 +29,11 @@ export class Floors {
   #turnedMs: number | undefined;
   #all = -1;
 
-  constructor({ maxTokenAgeMs, skewMs }: FloorsOptions) {
+  /**
+   * @param limits - `maxTokenAgeMs`: longest `exp - iat` that verification accepts; `skewMs`: how long after its `exp` a
+   * token is still accepted
+   */
+  constructor({ maxTokenAgeMs, skewMs }: { readonly maxTokenAgeMs: number; readonly skewMs: number }) {
     this.lifetimeMs = maxTokenAgeMs + skewMs + ISSUER_CLOCK_SKEW_MS;
   }
 

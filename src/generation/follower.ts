@@ -1,15 +1,17 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { backOffMs, withTimeLimit } from '../core/clock';
+import { withTimeLimit } from '../core/clock';
 import type { Clock, Schedule, Timer } from '../core/clock';
+import type { GenerationStatus } from '../core/gate-status';
 import type { Logger } from '../core/logger';
 import { ownMembers } from '../core/objects';
+import { Outage } from '../core/outage';
 import type { Floors } from './floors';
 import { isGeneration, isInFuture } from './generation';
+import { describeFailure, noResponse } from './log';
 import type { Batch, Change, GenerationSource, LogReader, Mark } from './log';
-import { describeFailure, noResponse } from './source-error';
 
 /** How the floors are kept up to date with one log. */
-export interface FollowerOptions {
+interface FollowerOptions {
   readonly source: GenerationSource;
   readonly floors: Floors;
   /** Fields of every log line, to tell the sources apart. */
@@ -29,12 +31,6 @@ export interface FollowerOptions {
   readonly random: () => number;
   readonly logger: Logger;
 }
-
-/**
- * How good the floors are. `starting`: the log was not read to its end yet. `fresh`. `stale`: it could not be read for too
- * long. `silent`: its publisher was not heard from for too long.
- */
-export type FollowerState = 'starting' | 'fresh' | 'stale' | 'silent';
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
@@ -63,22 +59,25 @@ export class Follower {
   /** Until then, a mark that moves is waited for. */
   #waitUntilMs: number | undefined;
   #wasFresh = false;
-  #failuresInRow = 0;
+  readonly #outage: Outage;
   #silenceReported = false;
   readonly #heldBack = new Map<string, number>();
   /** Complete reads. */
   reads = 0;
   /** Failed reads. */
   failures = 0;
-  /** Why the last read failed; `undefined` after a complete one. */
-  lastError: string | undefined;
+  /** What is wrong with the log that was read last. */
+  #problem: string | undefined;
   /** Resolves when the floors are fresh for the first time. */
   readonly ready = new Promise<void>((resolve) => (this.#resolveReady = resolve));
   /** Resolves when it is known whether they are: they are fresh, the log could not be read, or its mark does not move. */
   readonly settled = new Promise<void>((resolve) => (this.#resolveSettled = resolve));
 
   constructor(options: FollowerOptions) {
+    const { maxStalenessMs, clock, random } = options;
+    const longestMs = Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4);
     this.#options = options;
+    this.#outage = new Outage({ firstMs: FIRST_RETRY_MS, longestMs }, clock, random);
     this.#reader = options.source.reader();
   }
 
@@ -97,7 +96,12 @@ export class Follower {
     return this.#heardMs === undefined ? undefined : Math.max(0, this.#options.clock() - this.#heardMs);
   }
 
-  get state(): FollowerState {
+  /** Why the last read failed, or what is wrong with the log that it has read. */
+  get lastError(): string | undefined {
+    return this.#outage.lastError ?? this.#problem;
+  }
+
+  get state(): Exclude<GenerationStatus['source'], 'none'> {
     const { clock, source, maxStalenessMs, maxSilenceMs } = this.#options;
     const nowMs = clock();
     if (this.#readMs === undefined) return 'starting';
@@ -149,7 +153,7 @@ export class Follower {
     const { pollMs, maxStalenessMs, random, clock } = this.#options;
     const ageMs = this.ageMs ?? -1;
     // Too old where the clock was set, or the process suspended, while the last read waited.
-    if (ageMs < 0 || ageMs > maxStalenessMs || this.#failuresInRow > 0) return 0;
+    if (ageMs < 0 || ageMs > maxStalenessMs || this.#outage.failures > 0) return 0;
     // Jitter of a tenth, so that a fleet does not poll in step.
     const pauseMs = Math.min(pollMs, maxStalenessMs / 3) * (1 - random() / 10);
     return Math.floor(this.#isWaiting(clock()) ? Math.min(MARK_POLL_MS, pauseMs) : pauseMs);
@@ -225,18 +229,15 @@ export class Follower {
     const isOutageOver = this.#readMs === undefined || nowMs - this.#readMs > maxStalenessMs;
     this.#readMs = startedMs;
     this.reads++;
-    if (this.#failuresInRow > 0) {
-      logger.info({ ...fields, failures: this.#failuresInRow }, 'generations can be read again');
-    }
-    this.#failuresInRow = 0;
-    this.lastError = source.mark ? this.#problem() : undefined;
+    this.#outage.end((outage) => logger.info({ ...fields, ...outage }, 'generations can be read again'));
+    this.#problem = source.mark ? this.#findProblem() : undefined;
     // What changed meanwhile may be pending at the publisher: it appends that before its next mark.
     if (source.mark && isOutageOver) this.#waitUntilMs = nowMs + MARK_WAIT_MS;
     if (!this.#isWaiting(nowMs)) this.#resolveSettled();
   }
 
   /** What is wrong with a log that could be read. */
-  #problem(): string | undefined {
+  #findProblem(): string | undefined {
     if (!this.#mark) return MISSING;
     if (this.#heardMs === undefined) return 'the publisher is writing the log anew';
     if (this.#isKeptLongEnough()) return undefined;
@@ -244,20 +245,16 @@ export class Follower {
     const [kept, needed] = [this.#mark.keptMs, this.#options.floors.lifetimeMs].map(
       (ms) => `${Math.round(ms / 60_000)} min`,
     );
-    return `the log keeps changes for ${kept}, this process needs those of ${needed}: raise maxTokenAgeMs of the publisher`;
+    return `the log keeps changes for ${kept}, this process needs those of ${needed}: raise maxTokenAgeSeconds of the publisher`;
   }
 
   async #failed(error: unknown): Promise<void> {
-    const { logger, fields, random, maxStalenessMs, schedule } = this.#options;
+    const { logger, fields, schedule } = this.#options;
     this.failures++;
-    this.#failuresInRow++;
-    this.lastError = describeFailure(error);
     this.#resolveSettled();
-    if (this.#failuresInRow === 1) {
-      logger.warn({ ...fields, detail: this.lastError, ageMs: this.ageMs }, 'generations cannot be read');
-    }
-    const bounds = { firstMs: FIRST_RETRY_MS, longestMs: Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4) };
-    const pauseMs = backOffMs(this.#failuresInRow, bounds, random);
+    const pauseMs = this.#outage.fail(describeFailure(error), (failure) => {
+      logger.warn({ ...fields, ...failure, ageMs: this.ageMs }, 'generations cannot be read');
+    });
     await new Promise<void>((resolve) => (this.#timer = schedule(resolve, pauseMs)));
   }
 

@@ -1,5 +1,5 @@
 export { startBridge } from './bridge/bridge';
-export type { Bridge, BridgeOptions, BridgeState, ChangeFeed, CredentialChange } from './bridge/bridge';
+export type { Bridge, BridgeOptions, BridgeState, ChangeReports, CredentialChange } from './bridge/bridge';
 export { keycloakChanges } from './bridge/keycloak';
 export type { KeycloakChangesOptions, KeycloakCursor } from './bridge/keycloak';
 export { memoryGenerations } from './memory';

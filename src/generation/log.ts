@@ -1,3 +1,5 @@
+import { errorLabel } from '../core/logger';
+
 /**
  * A change of a client credential: tokens of this client with a lower generation are refused. The client id `*` means
  * every client of the issuer.
@@ -84,4 +86,19 @@ export type GenerationLog = GenerationSource & Required<Pick<GenerationSource, '
 /** Whether two marks are the same one. */
 export function isSameMark(one: Mark | undefined, other: Mark | undefined): boolean {
   return one?.epoch === other?.epoch && one?.unit === other?.unit;
+}
+
+/** A log that cannot be read or appended to. The message contains no credentials and nothing of a response. */
+export class SourceError extends Error {
+  override readonly name = 'SourceError';
+}
+
+/** The error for a source that did not respond within a time limit. */
+export function noResponse(limitMs: number): SourceError {
+  return new SourceError(`no response within ${limitMs} ms`);
+}
+
+/** Describes a failure for operators: the message of other libraries' errors may contain a connection string. */
+export function describeFailure(error: unknown): string {
+  return error instanceof SourceError ? error.message : errorLabel(error);
 }

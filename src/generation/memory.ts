@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { DAY_MS, systemClock, systemSchedule } from '../core/clock';
+import { systemClock, systemSchedule } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { readOptions } from '../core/options';
-import { KEPT_LONGER_MS } from './floors';
+import { keptMsOf, TOKEN_AGE } from './floors';
 import { requireChange } from './generation';
-import { isSameMark } from './log';
+import { SourceError, isSameMark } from './log';
 import type { Batch, Change, GenerationLog, GenerationSource, Mark } from './log';
-import { SourceError } from './source-error';
 
 /** Options of `memoryGenerations()`. */
 export interface MemoryGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule'> {
-  /** Longest token age (`maxTokenAgeSeconds`) of the gates that read, in ms; changes are kept an hour longer. Default 86400000. */
-  readonly maxTokenAgeMs?: number | undefined;
+  /** `maxTokenAgeSeconds` of the gates that read; changes are kept an hour longer. Default 86400. */
+  readonly maxTokenAgeSeconds?: number | undefined;
 }
 
 /** A log that can be served to other processes: whoever reads it keeps the position. */
@@ -51,10 +50,10 @@ const BATCH = 2_000;
  * ```
  */
 export function memoryGenerations(options: MemoryGenerationsOptions = {}): MemoryLog {
-  const given = readOptions('memoryGenerations', options, ['maxTokenAgeMs', 'clock', 'schedule']);
+  const given = readOptions('memoryGenerations', options, ['maxTokenAgeSeconds', 'clock', 'schedule']);
   const clock = given.callable('clock', systemClock);
   const schedule = given.callable('schedule', systemSchedule);
-  const keptMs = given.number('maxTokenAgeMs', DAY_MS, { unit: 'ms', min: 1, integer: true }) + KEPT_LONGER_MS;
+  const keptMs = keptMsOf(given.number('maxTokenAgeSeconds', 86_400, TOKEN_AGE));
   /** Positions of another process, and those before the publisher began an epoch, are none of this log. */
   let epoch = randomUUID();
   const listeners = new Set<() => void>();

@@ -1,26 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import { backOffMs, DAY_MS, systemClock, systemSchedule, withTimeLimit } from '../core/clock';
+import { systemClock, systemSchedule, withTimeLimit } from '../core/clock';
 import type { Timer } from '../core/clock';
 import type { Dependencies } from '../core/dependencies';
 import { ownMembers } from '../core/objects';
 import { describe, readOptions } from '../core/options';
-import { KEPT_LONGER_MS } from './floors';
+import { Outage } from '../core/outage';
+import { keptMsOf, TOKEN_AGE } from './floors';
 import { requireChange } from './generation';
-import { isSameMark } from './log';
-import type { Change, GenerationSource, LogReader, Mark } from './log';
-import { SourceError, describeFailure, noResponse } from './source-error';
+import { SourceError, describeFailure, isSameMark, noResponse } from './log';
+import type { Change, GenerationSource, Mark } from './log';
 
 /** Options of `startPublisher()`. */
 export interface PublisherOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger' | 'random'> {
   /** The log; it has one publisher. */
   readonly source: GenerationSource;
   /**
-   * Returns every change that can still matter, from the publisher's own durable record: those of the last `maxTokenAgeMs`
-   * plus an hour; more do no harm. Called at the start, and when the log was wiped, restored or failed over.
+   * Returns every change that can still matter, from the publisher's own durable record: those of the last
+   * `maxTokenAgeSeconds` plus an hour; more do no harm. Called at the start, and when the log was wiped, restored or failed over.
    */
   readonly changes: () => Iterable<Change> | AsyncIterable<Change>;
-  /** Longest token age (`maxTokenAgeSeconds`) of the gates that read, in ms; changes are kept an hour longer. Default 86400000. */
-  readonly maxTokenAgeMs?: number | undefined;
+  /** `maxTokenAgeSeconds` of the gates that read; changes are kept an hour longer. Default 86400. */
+  readonly maxTokenAgeSeconds?: number | undefined;
   /** How long `publish()` waits for the log, in ms. Default 2000. */
   readonly timeoutMs?: number | undefined;
 }
@@ -80,7 +80,16 @@ const UNIT_SIZE = 500;
  * ```
  */
 export function startPublisher(options: PublisherOptions): Publisher {
-  const names = ['source', 'changes', 'maxTokenAgeMs', 'timeoutMs', 'clock', 'schedule', 'logger', 'random'] as const;
+  const names = [
+    'source',
+    'changes',
+    'maxTokenAgeSeconds',
+    'timeoutMs',
+    'clock',
+    'schedule',
+    'logger',
+    'random',
+  ] as const;
   const given = readOptions('startPublisher', options, names);
   const { source } = options;
   if (typeof source?.append !== 'function') {
@@ -90,7 +99,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
   }
   const append = source.append.bind(source);
   const readChanges = given.callable('changes', options.changes);
-  const keptMs = given.number('maxTokenAgeMs', DAY_MS, { unit: 'ms', min: 1_000, integer: true }) + KEPT_LONGER_MS;
+  const keptMs = keptMsOf(given.number('maxTokenAgeSeconds', 86_400, TOKEN_AGE));
   const timeoutMs = given.number('timeoutMs', 2_000, { unit: 'ms', min: 1, max: 600_000 });
   const clock = given.callable('clock', systemClock);
   const schedule = given.callable('schedule', systemSchedule);
@@ -102,8 +111,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
   let last: Mark | undefined;
   let running: Promise<void> | undefined;
   let timer: Timer | undefined;
-  let failuresInRow = 0;
-  let lastError: string | undefined;
+  const outage = new Outage(PAUSES, clock, random);
   /** Of the last mark that called the log complete. */
   let completeMs = 0;
   let writtenMs: number | undefined;
@@ -187,7 +195,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
 
   /** The highest generation of each client in a log that has this mark. */
   async function readUpTo(first: Mark): Promise<ReadonlyMap<string, number>> {
-    const reader: LogReader = source.reader();
+    const reader = source.reader();
     const floors = new Map<string, number>();
     let mark: Mark | undefined;
     try {
@@ -218,21 +226,18 @@ export function startPublisher(options: PublisherOptions): Publisher {
 
   async function run(): Promise<void> {
     timer?.cancel();
+    let pauseMs = MARK_EVERY_MS;
     try {
       await step();
-      if (failuresInRow > 0) logger.info({ failures: failuresInRow }, 'generations can be published again');
-      [failuresInRow, lastError] = [0, undefined];
+      outage.end((fields) => logger.info(fields, 'generations can be published again'));
       resolveReady();
     } catch (error) {
       if (closed) return;
-      lastError = describeFailure(error);
-      // Once per outage: a log can be down for a night.
-      if (++failuresInRow === 1) {
-        logger.warn({ pending: pending.size, detail: lastError }, 'generations could not be published, it is retried');
-      }
+      pauseMs = outage.fail(describeFailure(error), (failure) => {
+        logger.warn({ pending: pending.size, ...failure }, 'generations could not be published, it is retried');
+      });
     }
     if (closed) return;
-    const pauseMs = failuresInRow > 0 ? backOffMs(failuresInRow, PAUSES, random) : MARK_EVERY_MS;
     timer = schedule(() => void start(), pauseMs);
   }
 
@@ -259,10 +264,10 @@ export function startPublisher(options: PublisherOptions): Publisher {
     publish,
     ready: () => ready,
     status: () => ({
-      state: failuresInRow > 0 ? 'failing' : isComplete ? 'current' : 'starting',
+      state: outage.failures > 0 ? 'failing' : isComplete ? 'current' : 'starting',
       pending: pending.size,
       ...(writtenMs !== undefined && { silentMs: Math.max(0, clock() - writtenMs) }),
-      ...(lastError !== undefined && { lastError }),
+      ...(outage.lastError !== undefined && { lastError: outage.lastError }),
     }),
     close() {
       closed = true;

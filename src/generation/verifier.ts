@@ -2,6 +2,7 @@ import { AuthError } from '../core/auth-error';
 import type { Clock, Schedule } from '../core/clock';
 import type { GenerationStatus } from '../core/gate-status';
 import type { Logger } from '../core/logger';
+import { retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';
 import { Follower } from './follower';
 import { readGeneration } from './generation';
@@ -70,7 +71,6 @@ export function generationVerifier(options: GenerationVerifierOptions): Generati
   const floors = new Floors(options);
   const follower = source && new Follower({ ...options, pollMs, readTimeoutMs, random, source, floors, fields });
   follower?.start();
-  const retryAfterSeconds = Math.min(30, Math.max(1, Math.ceil(pollMs / 1000)));
   let starting = follower?.settled.finally(() => (starting = undefined));
   let warned = false;
 
@@ -89,7 +89,10 @@ export function generationVerifier(options: GenerationVerifierOptions): Generati
     }
     const detail = state === 'silent' ? SILENT : (follower?.lastError ?? 'no recent complete read');
     if (onStale === 'reject') {
-      throw new AuthError('generations_unavailable', { privateDetail: detail, retryAfterSeconds });
+      throw new AuthError('generations_unavailable', {
+        privateDetail: detail,
+        retryAfterSeconds: retryAfterSeconds(pollMs),
+      });
     }
     if (warned) return;
     warned = true;

@@ -15,7 +15,7 @@ class BridgeScene extends Scene {
     const { source } = this.link;
     return startBridge<number>({
       source,
-      feed: {
+      reports: {
         read: (cursor) => {
           this.asked.push(cursor);
           if (this.down) return Promise.reject(new Error('down'));
@@ -118,7 +118,7 @@ it('tells a change that cannot be published, and publishes the others', async ()
   const scene = new BridgeScene();
   scene.changes.unshift(change('', 0), change('a\0b', 0), change('late', 3_600_000));
   const bridge = scene.start({
-    feed: { read: () => Promise.resolve({ changes: scene.changes, cursor: 1, problems: ['gone'] }) },
+    reports: { read: () => Promise.resolve({ changes: scene.changes, cursor: 1, problems: ['gone'] }) },
   });
   await scene.time.advance(0);
   expect(scene.floors).toEqual({ 'till-1': START - 9 });
@@ -130,7 +130,7 @@ it('tells a change that cannot be published, and publishes the others', async ()
 
 it('publishes a change that is repeated once', async () => {
   const scene = new BridgeScene();
-  const bridge = scene.start({ feed: { read: () => Promise.resolve({ changes: scene.changes, cursor: 1 }) } });
+  const bridge = scene.start({ reports: { read: () => Promise.resolve({ changes: scene.changes, cursor: 1 }) } });
   await scene.time.advance(10_000);
   expect(bridge.status().published).toBe(1);
   expect(scene.engine.state.entries).toHaveLength(1);
@@ -138,7 +138,7 @@ it('publishes a change that is repeated once', async () => {
 
 it('forgets changes that no token can need any more', async () => {
   const scene = new BridgeScene();
-  const bridge = scene.start({ maxTokenAgeMs: 1_000, pollMs: 60_000 });
+  const bridge = scene.start({ maxTokenAgeSeconds: 1, pollMs: 60_000 });
   await scene.time.advance(3_600_000 + 2_000);
   scene.changes.push(change('till-2', 3_600_000));
   await scene.time.advance(60_000);
@@ -146,7 +146,7 @@ it('forgets changes that no token can need any more', async () => {
   bridge.close();
 });
 
-it('says once that the feed cannot be read, retries with pauses, and says when it can be again', async () => {
+it('says once that the reports cannot be read, retries with pauses, and says when it can be again', async () => {
   const scene = new BridgeScene();
   const bridge = scene.start();
   await scene.time.advance(1_000);
@@ -167,7 +167,7 @@ it('says once that the feed cannot be read, retries with pauses, and says when i
 });
 
 it.each([
-  [{ feed: {} }, 'option "feed" must be a feed of changes'],
+  [{ reports: {} }, 'option "reports" must be reports of changes'],
   [{ state: {} }, 'option "state" must be { load, save }'],
   [{ source: { mark: true } }, 'option "source" must be a generation source with append()'],
   [{ pollMs: 0 }, 'option "pollMs" must be'],

@@ -230,14 +230,14 @@ describe('a process that runs', () => {
 
   it('refuses a log that keeps changes for a shorter time than it needs them', async () => {
     const scene = new Scene();
-    await scene.publish({ maxTokenAgeMs: HOUR });
+    await scene.publish({ maxTokenAgeSeconds: 3_600 });
     const api = scene.process();
     await scene.time.advance(10_000);
     expect(verdict(api, START)).toBe('generations_unavailable');
     expect(api.verifier.status()).toMatchObject({
       source: 'starting',
       lastError:
-        'the log keeps changes for 120 min, this process needs those of 1441 min: raise maxTokenAgeMs of the publisher',
+        'the log keeps changes for 120 min, this process needs those of 1441 min: raise maxTokenAgeSeconds of the publisher',
     });
   });
 

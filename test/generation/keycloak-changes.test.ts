@@ -29,38 +29,38 @@ it('reads all pages, and returns changes in the order of time', async () => {
 it('continues from a cursor: neither lost nor repeated, also where an event becomes visible late', async () => {
   const server = fakeKeycloak();
   server.events.push(event('UPDATE', 'clients/u-1'));
-  const feed = keycloakChanges(server.options);
-  const { cursor } = await feed.read(undefined);
-  expect((await feed.read(cursor)).changes).toEqual([]);
+  const reports = keycloakChanges(server.options);
+  const { cursor } = await reports.read(undefined);
+  expect((await reports.read(cursor)).changes).toEqual([]);
   server.events.unshift(event('UPDATE', 'clients/u-1', -30_000));
-  const next = await feed.read(JSON.parse(JSON.stringify(cursor)) as typeof cursor);
+  const next = await reports.read(JSON.parse(JSON.stringify(cursor)) as typeof cursor);
   expect(next.changes).toEqual([{ clientId: 'till-1', changedAtMs: NOW_MS - 30_000 }]);
 });
 
 it('returns the same changes again to a caller that did not take the new cursor', async () => {
   const server = fakeKeycloak();
-  const feed = keycloakChanges(server.options);
-  const { cursor } = await feed.read(undefined);
+  const reports = keycloakChanges(server.options);
+  const { cursor } = await reports.read(undefined);
   server.events.push(event('UPDATE', 'clients/u-1'));
-  const [first, second] = [await feed.read(cursor), await feed.read(cursor)];
+  const [first, second] = [await reports.read(cursor), await reports.read(cursor)];
   expect(first.changes).toHaveLength(1);
   expect(second).toEqual(first);
 });
 
 it('knows the client id of a client that was deleted, as long as it has seen it once', async () => {
   const server = fakeKeycloak();
-  const feed = keycloakChanges(server.options);
-  const { cursor } = await feed.read(undefined);
+  const reports = keycloakChanges(server.options);
+  const { cursor } = await reports.read(undefined);
   server.clients.set('u-2', 'till-2');
   server.events.push(event('CREATE', 'clients/u-2', 1));
-  const { cursor: later } = await feed.read(cursor);
+  const { cursor: later } = await reports.read(cursor);
   server.clients.clear();
   server.events.push(
     event('DELETE', 'clients/u-1', 2),
     event('DELETE', 'clients/u-2', 3),
     event('DELETE', 'clients/u-3', 4),
   );
-  const { changes, problems } = await feed.read(later);
+  const { changes, problems } = await reports.read(later);
   expect(changes.map(({ clientId }) => clientId)).toEqual(['till-1', 'till-2']);
   expect(problems).toEqual(['Keycloak no longer knows the client "u-3", and its events do not name it']);
 });
@@ -74,11 +74,11 @@ it('names a client that was created and deleted while nobody was reading, where 
 
 it('reports a change for both ids of a client that was renamed, and for the new one after that', async () => {
   const server = fakeKeycloak();
-  const feed = keycloakChanges(server.options);
-  const { cursor } = await feed.read(undefined);
+  const reports = keycloakChanges(server.options);
+  const { cursor } = await reports.read(undefined);
   server.clients.set('u-1', 'till-one');
   server.events.push(event('UPDATE', 'clients/u-1', 1));
-  const renamed = await feed.read(cursor);
+  const renamed = await reports.read(cursor);
   expect(renamed.changes.map(({ clientId }) => clientId)).toEqual(['till-1', 'till-one']);
   server.events.push(event('ACTION', 'clients/u-1/client-secret', 2));
   const saved = JSON.parse(JSON.stringify(renamed.cursor)) as typeof cursor;
@@ -94,10 +94,10 @@ it('rejects when the realm saves no admin events', async () => {
 
 it('returns the same cursor while there is nothing new', async () => {
   const server = fakeKeycloak();
-  const feed = keycloakChanges(server.options);
+  const reports = keycloakChanges(server.options);
   server.events.push(event('ACTION', 'clients/u-1/client-secret'));
-  const { cursor } = await feed.read(undefined);
-  const next = await feed.read(cursor);
+  const { cursor } = await reports.read(undefined);
+  const next = await reports.read(cursor);
   expect([next.changes, next.cursor]).toEqual([[], cursor]);
   expect(next.cursor).toBe(cursor);
 });
@@ -106,15 +106,15 @@ it('reads a day back without a cursor, or as far as it is told', async () => {
   const server = fakeKeycloak();
   server.events.push(event('UPDATE', 'clients/u-1', -86_000_000));
   expect((await keycloakChanges(server.options).read(undefined)).changes).toHaveLength(1);
-  const short = keycloakChanges({ ...server.options, horizonMs: 3_600_000 });
+  const short = keycloakChanges({ ...server.options, maxTokenAgeSeconds: 3_600 });
   expect((await short.read(undefined)).changes).toEqual([]);
 });
 
 it('keeps its token for half of its life, and encodes its credentials as RFC 6749 section 2.3.1 says', async () => {
   const server = fakeKeycloak();
-  const feed = keycloakChanges(server.options);
-  await feed.read(undefined);
-  await feed.read(undefined);
+  const reports = keycloakChanges(server.options);
+  await reports.read(undefined);
+  await reports.read(undefined);
   const tokens = server.asked.filter((each) => each.includes('/token'));
   expect(tokens).toEqual([`/realms/shop/protocol/openid-connect/tokenBasic ${btoa('bridge:a%3Ab')}`]);
 });
@@ -130,10 +130,10 @@ it.each([
 
 it('says which roles are missing', async () => {
   const server = fakeKeycloak();
-  const feed = keycloakChanges(server.options);
-  await feed.read(undefined);
+  const reports = keycloakChanges(server.options);
+  await reports.read(undefined);
   server.status = 403;
-  await expect(feed.read(undefined)).rejects.toThrow(
+  await expect(reports.read(undefined)).rejects.toThrow(
     'events/config: responded with 403: the service account needs the roles view-events and view-clients of realm-management',
   );
 });
@@ -156,19 +156,19 @@ it('asks the realm of its URL, also with a slash at its end', async () => {
 it('gets a new token after half of its life, and after one that was refused', async () => {
   const server = fakeKeycloak();
   let nowMs = NOW_MS;
-  const feed = keycloakChanges({ ...server.options, clock: () => nowMs });
+  const reports = keycloakChanges({ ...server.options, clock: () => nowMs });
   const tokens = (): number => server.asked.filter((each) => each.includes('/token')).length;
-  const { cursor } = await feed.read(undefined);
+  const { cursor } = await reports.read(undefined);
   nowMs += 29_999;
-  await feed.read(cursor);
+  await reports.read(cursor);
   expect(tokens()).toBe(1);
   nowMs += 1;
-  await feed.read(cursor);
+  await reports.read(cursor);
   expect(tokens()).toBe(2);
   server.status = 401;
-  await expect(feed.read(cursor)).rejects.toThrow('events/config: responded with 401: check client id and secret');
+  await expect(reports.read(cursor)).rejects.toThrow('events/config: responded with 401: check client id and secret');
   server.status = 200;
-  await feed.read(cursor);
+  await reports.read(cursor);
   expect(tokens()).toBe(3);
 });
 
@@ -187,12 +187,12 @@ it('asks for another page after a full one only', async () => {
 
 it('asks for a client that was updated, and ignores one that is gone', async () => {
   const server = fakeKeycloak();
-  const feed = keycloakChanges(server.options);
-  const { cursor } = await feed.read(undefined);
+  const reports = keycloakChanges(server.options);
+  const { cursor } = await reports.read(undefined);
   server.clients.set('u-2', 'till-2');
   server.events.push(event('UPDATE', 'clients/u-2'), event('UPDATE', 'clients/u-2', 1));
   server.events.push(event('UPDATE', 'clients/constructor', 2), event('UPDATE', 'other/clients/u-1', 3));
-  const { changes, cursor: later } = await feed.read(cursor);
+  const { changes, cursor: later } = await reports.read(cursor);
   expect(changes.map(({ clientId }) => clientId)).toEqual(['till-2', 'till-2']);
   expect(later.clients).toEqual({ 'u-1': 'till-1', 'u-2': 'till-2' });
   // Each update may have renamed it.

@@ -20,7 +20,7 @@ describe('memoryGenerations', () => {
 describe('the log in memory', () => {
   it('trims changes that no token can need any more, and readers go on', async () => {
     const time = fakeTime(START);
-    const log = memoryGenerations({ maxTokenAgeMs: HOUR, clock: time.clock, schedule: time.schedule });
+    const log = memoryGenerations({ maxTokenAgeSeconds: 3_600, clock: time.clock, schedule: time.schedule });
     const reader = log.reader();
     const old = Array.from({ length: 2_000 }, (_, index) => [`old-${index}`, START] as const);
     await log.append(old);

@@ -2,7 +2,7 @@ import { memoryGenerations } from '../../src/generation/memory';
 import { startPublisher } from '../../src/generation/publisher';
 import type { Publisher, PublisherOptions } from '../../src/generation/publisher';
 import type { Batch, Change, GenerationSource, Mark, Unit } from '../../src/generation/log';
-import { SourceError } from '../../src/generation/source-error';
+import { SourceError } from '../../src/generation/log';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
 import { START, keptLog, reasonOf, startVerifier } from './fixtures';

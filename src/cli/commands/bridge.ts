@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { prepareDataDirectory } from '../../auth-server/storage/data-directory';
 import { writeDurably } from '../../auth-server/storage/durable-file';
 import { keycloakChanges, startBridge } from '../../generation/index';
-import type { BridgeState, ChangeFeed, KeycloakCursor } from '../../generation/index';
+import type { BridgeState, ChangeReports, KeycloakCursor } from '../../generation/index';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import type { CommandContext, CommandOptions } from '../command';
@@ -18,12 +18,13 @@ export async function keycloak(context: CommandContext, options: CommandOptions)
   const { io } = context;
   const settings = readSettings(io.env);
   const url = options.url ?? settings.issuer ?? '';
-  const feed = await openFeed(io, { ...options, url }, settings);
+  const reports = await openReports(io, { ...options, url }, settings);
   const source = openSource(io, options.generations);
   try {
     if (!source.append) throw new CliError('the source can only be read: give redis(s):// or postgres://', EXIT.usage);
     const logger = openLog(io, options, settings);
-    const bridge = startBridge({ feed, source, logger, state: stateFile(settings.dataDir) });
+    const { dataDir, maxTokenAgeSeconds } = settings;
+    const bridge = startBridge({ reports, source, logger, maxTokenAgeSeconds, state: stateFile(dataDir) });
     print(context, { following: url }, `following the clients of ${url}`);
     await io.untilStopped();
     bridge.close();
@@ -33,20 +34,19 @@ export async function keycloak(context: CommandContext, options: CommandOptions)
   }
 }
 
-async function openFeed(
+async function openReports(
   io: CliIo,
   options: CommandOptions & { readonly url: string },
   settings: Settings,
-): Promise<ChangeFeed<KeycloakCursor>> {
+): Promise<ChangeReports<KeycloakCursor>> {
   const clientSecret = await givenSecret(io, options);
   if (options.client === undefined || clientSecret === undefined) {
     throw new CliError('give --client and --secret-file: a client whose service account may view events', EXIT.usage);
   }
   const { allowHttp, maxTokenAgeSeconds } = settings;
-  const horizonMs = maxTokenAgeSeconds * 1000;
   const client = { clientId: options.client, clientSecret };
   try {
-    return keycloakChanges({ url: options.url, ...client, allowHttp, horizonMs, fetch: io.fetch });
+    return keycloakChanges({ url: options.url, ...client, allowHttp, maxTokenAgeSeconds, fetch: io.fetch });
   } catch (error) {
     throw new CliError((error as Error).message, EXIT.usage);
   }

@@ -1,13 +1,13 @@
-import { backOffMs, DAY_MS, systemClock, systemSchedule } from '../../core/clock';
+import { systemClock, systemSchedule } from '../../core/clock';
 import type { Timer } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
-import { consoleLogger } from '../../core/logger';
 import { readOptions } from '../../core/options';
-import { KEPT_LONGER_MS } from '../floors';
+import { Outage } from '../../core/outage';
+import { keptMsOf, TOKEN_AGE } from '../floors';
 import { requireChange } from '../generation';
+import { describeFailure } from '../log';
 import type { Change, GenerationSource } from '../log';
 import { startPublisher } from '../publisher';
-import { describeFailure } from '../source-error';
 
 /** A change of a client credential that discards the tokens issued before. */
 export interface CredentialChange {
@@ -17,7 +17,7 @@ export interface CredentialChange {
 }
 
 /** The changes that an authorization server reports: its admin events, log stream or audit log. */
-export interface ChangeFeed<Cursor> {
+export interface ChangeReports<Cursor> {
   /**
    * Resolves with the changes since `cursor`, or with all that the server still knows without one, and with the cursor to
    * continue from. May repeat changes, must not leave one out. Rejects when it cannot tell.
@@ -38,7 +38,7 @@ export interface BridgeState<Cursor> {
 
 /** Options of a bridge. */
 export interface BridgeOptions<Cursor> extends Pick<Dependencies, 'logger' | 'clock' | 'schedule' | 'random'> {
-  readonly feed: ChangeFeed<Cursor>;
+  readonly reports: ChangeReports<Cursor>;
   /** The log in which changes are published; the bridge is its only publisher. */
   readonly source: GenerationSource;
   /** Loads and saves the state, durably. */
@@ -46,15 +46,15 @@ export interface BridgeOptions<Cursor> extends Pick<Dependencies, 'logger' | 'cl
     load(): Promise<BridgeState<Cursor> | undefined>;
     save(state: BridgeState<Cursor>): Promise<void>;
   };
-  /** Pause between reads of the feed, in ms. Default 1000. */
+  /** Pause between reads of the reports, in ms. Default 1000. */
   readonly pollMs?: number | undefined;
-  /** Longest token age (`maxTokenAgeSeconds`) of the gates that read, in ms. Default 86400000. */
-  readonly maxTokenAgeMs?: number | undefined;
+  /** `maxTokenAgeSeconds` of the gates that read. Default 86400. */
+  readonly maxTokenAgeSeconds?: number | undefined;
 }
 
 /** A running bridge. */
 export interface Bridge {
-  /** Resolves once the feed has been read and published for the first time; never rejects. */
+  /** Resolves once the reports have been read and published for the first time; never rejects. */
   ready(): Promise<void>;
   status(): {
     readonly state: 'starting' | 'following' | 'failing';
@@ -62,30 +62,37 @@ export interface Bridge {
     readonly published: number;
     /** Changes that are not in the log yet. */
     readonly pending: number;
-    /** Milliseconds since the feed was last read completely. */
+    /** Milliseconds since the reports were last read completely. */
     readonly ageMs?: number;
     readonly lastError?: string;
   };
   close(): void;
 }
 
-const NAMES = ['feed', 'source', 'state', 'pollMs', 'maxTokenAgeMs', 'logger', 'clock', 'schedule', 'random'] as const;
+const NAMES = [
+  ...['reports', 'source', 'state', 'pollMs', 'maxTokenAgeSeconds'],
+  'logger',
+  'clock',
+  'schedule',
+  'random',
+] as const;
 const PAUSES = { firstMs: 1_000, longestMs: 30_000 };
 
 /**
- * Publishes each change that a feed reports: tokens issued up to the change are refused, `iat` included. A change is saved
+ * Publishes each change that an authorization server reports: tokens issued up to the change are refused, `iat` included. A change is saved
  * before it is published, so no restart and no wiped log loses one, also of a client that was deleted since.
  *
  * @throws TypeError when an option is wrong
  */
 export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   const given = readOptions('startBridge', options, NAMES);
-  const { feed, source, state, logger = consoleLogger } = options;
-  if (typeof feed?.read !== 'function') given.refuse('feed', 'a feed of changes, such as keycloakChanges()');
+  const { reports, source, state } = options;
+  if (typeof reports?.read !== 'function') given.refuse('reports', 'reports of changes, such as keycloakChanges()');
   if (typeof state?.load !== 'function' || typeof state.save !== 'function') given.refuse('state', '{ load, save }');
   if (typeof source?.append !== 'function') given.refuse('source', 'a generation source with append()');
   const pollMs = given.number('pollMs', 1_000, { unit: 'ms', min: 1 });
-  const maxTokenAgeMs = given.number('maxTokenAgeMs', DAY_MS, { unit: 'ms', min: 1_000, integer: true });
+  const maxTokenAgeSeconds = given.number('maxTokenAgeSeconds', 86_400, TOKEN_AGE);
+  const logger = given.logger('logger');
   const clock = given.callable('clock', systemClock);
   const schedule = given.callable('schedule', systemSchedule);
   const random = given.callable('random', Math.random);
@@ -93,9 +100,8 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   let cursor: Cursor | undefined;
   let publisher: ReturnType<typeof startPublisher> | undefined;
   let published = 0;
-  let failures = 0;
+  const outage = new Outage(PAUSES, clock, random);
   let lastReadMs: number | undefined;
-  let lastError: string | undefined;
   let timer: Timer | undefined;
   let closed = false;
   let markReady: () => void = () => undefined;
@@ -106,18 +112,18 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
     const saved = await state.load();
     cursor = saved?.cursor;
     record = new Map(saved?.changes);
-    return startPublisher({ source, changes: () => record, maxTokenAgeMs, clock, schedule, random, logger });
+    return startPublisher({ source, changes: () => record, maxTokenAgeSeconds, clock, schedule, random, logger });
   }
 
   async function follow(): Promise<void> {
     const log = (publisher ??= await open());
-    const found = await feed.read(cursor);
+    const found = await reports.read(cursor);
     for (const detail of found.problems ?? []) logger.warn({ detail }, 'a change of a credential cannot be published');
     // Issue times are whole seconds or ms: a token of the same instant dies too.
     const all = found.changes.map(({ clientId, changedAtMs }) => [clientId, changedAtMs + 1] as const);
     const changes = all.filter(isNew).sort((one, other) => one[1] - other[1]);
     if (found.cursor !== cursor || changes.length > 0) {
-      const oldestMs = clock() - maxTokenAgeMs - KEPT_LONGER_MS;
+      const oldestMs = clock() - keptMsOf(maxTokenAgeSeconds);
       const kept = [...new Map([...record, ...changes])].filter(([, generation]) => generation >= oldestMs);
       await state.save({ cursor: found.cursor, changes: kept });
       record = new Map(kept);
@@ -143,20 +149,22 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   }
 
   async function poll(): Promise<void> {
+    const announce = (fields: object): void =>
+      logger.info({ published, ...fields }, 'following the changes of credentials');
+    let pauseMs = pollMs;
     try {
       await follow();
-      if (failures > 0 || lastReadMs === undefined) logger.info({ published }, 'following the changes of credentials');
-      [failures, lastError, lastReadMs] = [0, undefined, clock()];
+      if (lastReadMs === undefined && outage.failures === 0) announce({});
+      outage.end(announce);
+      lastReadMs = clock();
       void publisher?.ready().then(markReady);
     } catch (error) {
-      lastError = describeFailure(error);
-      // Once per outage: it can last a night.
-      if (++failures === 1) {
-        logger.warn({ detail: lastError }, 'changes of credentials cannot be followed, it is retried');
-      }
+      pauseMs = outage.fail(describeFailure(error), (failure) => {
+        logger.warn(failure, 'changes of credentials cannot be followed, it is retried');
+      });
     }
     if (closed) return publisher?.close();
-    timer = schedule(() => void poll(), failures > 0 ? backOffMs(failures, PAUSES, random) : pollMs);
+    timer = schedule(() => void poll(), pauseMs);
   }
 
   void poll();
@@ -164,8 +172,8 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
     ready: () => ready,
     status() {
       const log = publisher?.status();
-      const isFailing = failures > 0 || log?.state === 'failing';
-      const error = lastError ?? log?.lastError;
+      const isFailing = outage.failures > 0 || log?.state === 'failing';
+      const error = outage.lastError ?? log?.lastError;
       return {
         state: isFailing ? 'failing' : lastReadMs === undefined || log?.state === 'starting' ? 'starting' : 'following',
         published,

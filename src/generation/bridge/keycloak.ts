@@ -2,10 +2,11 @@ import { ownValue } from '../../core/objects';
 import { readOptions } from '../../core/options';
 import { readBody } from '../../core/read-body';
 import { isSecureUrl } from '../../core/urls';
-import { DAY_MS, systemClock } from '../../core/clock';
+import { systemClock } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
-import { SourceError } from '../source-error';
-import type { ChangeFeed, CredentialChange } from './bridge';
+import { TOKEN_AGE } from '../floors';
+import { SourceError } from '../log';
+import type { ChangeReports, CredentialChange } from './bridge';
 
 /** Options of `keycloakChanges()`. */
 export interface KeycloakChangesOptions extends Pick<Dependencies, 'fetch' | 'clock'> {
@@ -16,11 +17,11 @@ export interface KeycloakChangesOptions extends Pick<Dependencies, 'fetch' | 'cl
   readonly clientSecret: string;
   /** Accepts `http:` beyond loopback. Default `false`. */
   readonly allowHttp?: boolean | undefined;
-  /** How far back to read without a cursor, in ms: the longest life of a token. Default one day. */
-  readonly horizonMs?: number | undefined;
+  /** `maxTokenAgeSeconds` of the gates that read: how far back to read without a cursor. Default 86400. */
+  readonly maxTokenAgeSeconds?: number | undefined;
 }
 
-/** How far the feed has been read. */
+/** How far the events have been read. */
 export interface KeycloakCursor {
   /** Time of the last event. */
   readonly sinceMs: number;
@@ -46,8 +47,8 @@ type Row = Readonly<Record<string, unknown>>;
  *
  * @throws TypeError when an option is wrong
  */
-export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<KeycloakCursor> {
-  const names = ['url', 'clientId', 'clientSecret', 'allowHttp', 'horizonMs', 'fetch', 'clock'] as const;
+export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<KeycloakCursor> {
+  const names = ['url', 'clientId', 'clientSecret', 'allowHttp', 'maxTokenAgeSeconds', 'fetch', 'clock'] as const;
   const read = readOptions('keycloakChanges', options, names);
   const url = (read.string('url') ?? '').replace(/\/$/, '');
   const [, server, name] =
@@ -56,7 +57,8 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
   if (!options.allowHttp && !isSecureUrl(url)) read.refuse('url', 'an https: URL');
   const clientId = read.string('clientId') ?? read.refuse('clientId', 'the id of a client');
   const clientSecret = read.string('clientSecret') ?? read.refuse('clientSecret', 'its secret');
-  const { fetch = globalThis.fetch, clock = systemClock, horizonMs = DAY_MS } = options;
+  const { fetch = globalThis.fetch, clock = systemClock } = options;
+  const maxTokenAgeSeconds = read.number('maxTokenAgeSeconds', 86_400, TOKEN_AGE);
   const admin = `${server}/admin/realms/${name}`;
   let token = { value: '', expiresAtMs: 0 };
 
@@ -114,7 +116,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeFeed<Key
       if (ownValue(await get('events/config'), 'adminEventsEnabled') !== true) throw new SourceError(NO_EVENTS);
       const known = cursor?.clients ?? Object.fromEntries((await pages('clients')).flatMap(idsOf));
       const clients: Record<string, string> = { ...known };
-      let sinceMs = cursor?.sinceMs ?? clock() - horizonMs;
+      let sinceMs = cursor?.sinceMs ?? clock() - maxTokenAgeSeconds * 1000;
       const events = await pages('admin-events', `dateFrom=${sinceMs - OVERLAP_MS}&`);
       const changes: CredentialChange[] = [];
       const problems: string[] = [];

@@ -1,15 +1,16 @@
-import { backOffMs, systemSchedule, withProgressLimit } from '../../core/clock';
+import { systemSchedule, withProgressLimit } from '../../core/clock';
 import type { Schedule, Timer } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
 import type { Logger } from '../../core/logger';
 import { isObject, ownValue } from '../../core/objects';
 import { describe, readOptions } from '../../core/options';
+import { Outage } from '../../core/outage';
 import { readBody } from '../../core/read-body';
 import { hasUserInfo, isSecureUrl, loggableUrl, withoutSlash } from '../../core/urls';
 import { attempt } from '../../token/keys/fetch-json';
 import type { Fetch } from '../../token/keys/fetch-json';
+import { SourceError, describeFailure, noResponse } from '../log';
 import type { Change, GenerationSource, LogReader } from '../log';
-import { SourceError, describeFailure, noResponse } from '../source-error';
 import type { SourceDependencies } from '../source-url';
 import { MAX_PAGE_BYTES, changeOfEvent, parsePage } from './page';
 import type { Page } from './page';
@@ -114,7 +115,7 @@ function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, log
   /** What the stream has delivered since the last call. */
   let streamed: Streamed | undefined;
   let following: Promise<void> | undefined;
-  let failures = 0;
+  const outage = new Outage(PAUSES);
   let pause: Timer | undefined;
   let closed = false;
   let wake = (): void => undefined;
@@ -182,10 +183,9 @@ function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, log
     let steady: Timer | undefined;
     try {
       await exchange(stream, headers, MAX_SILENCE_MS, async ({ body }, progress) => {
-        steady = schedule(() => {
-          if (failures > 0) logger.info({ url }, 'the stream of generations is open again');
-          failures = 0;
-        }, PAUSES.longestMs);
+        const end = (): void =>
+          outage.end((fields) => logger.info({ url, ...fields }, 'the stream of generations is open again'));
+        steady = schedule(end, PAUSES.longestMs);
         const decoder = new TextDecoder();
         let rest = '';
         for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
@@ -204,11 +204,10 @@ function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, log
     } catch (error) {
       steady?.cancel();
       if (closed) return;
-      // Once per outage.
-      if (++failures === 1) {
-        logger.warn({ detail: describeFailure(error) }, 'the stream of generations is cut, polling continues');
-      }
-      pause = schedule(() => void follow(), backOffMs(failures, PAUSES, Math.random));
+      const pauseMs = outage.fail(describeFailure(error), (failure) => {
+        logger.warn(failure, 'the stream of generations is cut, polling continues');
+      });
+      pause = schedule(() => void follow(), pauseMs);
     }
   }
 

@@ -2,8 +2,8 @@ import { ownMembers, ownValue } from '../../core/objects';
 import { isList } from '../../core/options';
 import { attempt } from '../../token/keys/fetch-json';
 import { isGeneration } from '../generation';
+import { SourceError } from '../log';
 import type { Batch, Change, Mark } from '../log';
-import { SourceError } from '../source-error';
 
 /** What `GET /generations?after=` responds with: a batch, and the position behind it. */
 export interface Page extends Batch {

@@ -1,17 +1,18 @@
 import type * as Pg from 'pg';
 import { systemClock, systemSchedule } from '../../core/clock';
+import type { Schedule } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
+import type { Logger } from '../../core/logger';
 import { readOptions } from '../../core/options';
 import type { OptionReader } from '../../core/options';
 import { requireChange } from '../generation';
-import type { GenerationLog, LogReader, Mark } from '../log';
-import { describeFailure } from '../source-error';
+import { SourceError, describeFailure } from '../log';
+import type { Batch, GenerationLog, LogReader, Mark } from '../log';
 import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
-import { postgresReader } from './reader';
-import { postgresStatements, postgresTable, prepareTable } from './schema';
-import { postgresSessions } from './sessions';
-import type { PostgresClient, PostgresPool, PostgresQuery } from './sessions';
+import { BATCH, postgresTable, prepareTable } from './schema';
+import { PostgresSessions } from './sessions';
+import type { PostgresClient, PostgresPool, PostgresQuery, PostgresSession } from './sessions';
 
 /** Options of `postgresGenerations()`. */
 export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {
@@ -58,9 +59,8 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
   const schedule = given.callable('schedule', systemSchedule);
   const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
   const logger = given.logger('logger');
-  const sessions = postgresSessions(pool, timeoutMs, schedule);
-  const statements = postgresStatements(table);
-  const prepare = (query: PostgresQuery): Promise<void> => prepareTable(query, table, create, logger);
+  const sessions = new PostgresSessions(pool, timeoutMs, schedule);
+  const prepare = (query: PostgresQuery): Promise<void> => prepareTable(query, table.name, create, logger);
 
   if (pool.options && !pool.options.connectionTimeoutMillis) {
     const detail = 'a connection attempt that hangs blocks its place in the pool; set it to 5000, for example';
@@ -79,22 +79,22 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
 
   return {
     mark: given.boolean('mark', true),
-    reader: (): LogReader => postgresReader({ sessions, prepare, table, statements, schedule, logger }),
+    reader: (): LogReader => postgresReader({ sessions, prepare, table, schedule, logger }),
     async append(changes, unit) {
       for (const change of changes) requireChange(change, clock());
       const values: unknown[] = [changes.map(([clientId]) => clientId), changes.map(([, generation]) => generation)];
       return sessions.use(async (query) => {
         await prepare(query);
         if (!unit) {
-          await query(statements.append, values);
+          await query(table.append, values);
           return undefined;
         }
         const { expected, mark } = unit;
         values.push(JSON.stringify(mark), mark.keptMs);
         if (expected) values.push(expected.epoch, String(expected.unit));
-        const rows = await query(expected ? statements.next : statements.first, values);
+        const rows = await query(expected ? table.next : table.first, values);
         if (rows.length > 0) return mark;
-        const [row] = (await query(statements.mark)) as { readonly mark: string }[];
+        const [row] = (await query(table.mark)) as { readonly mark: string }[];
         return row && (JSON.parse(row.mark) as Mark);
       });
     },
@@ -139,6 +139,128 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
     async close() {
       await source.close();
       if (!pool.ending) await pool.end();
+    },
+  };
+}
+
+/** What the statement returns. */
+interface Read {
+  readonly isStandby: boolean;
+  /** Whether the log still has the row of the position. */
+  readonly isFound: boolean;
+  readonly clientIds: readonly string[] | null;
+  readonly generations: readonly number[] | null;
+  readonly last: readonly [position: string, id: string] | null;
+  readonly mark: Mark | null;
+}
+
+/**
+ * Opens a reader of a table, with a connection of its own. Why no change is left out: positions become visible in order, so
+ * what a snapshot lacks gets a higher position than what it has. A log that went back, because it was restored or a
+ * standby was promoted, is a state that it once had: if it still has the row of the position, it has every row that was
+ * read, and what follows them follows the position. If it does not, or has another row there, all of it is read again.
+ */
+function postgresReader(options: {
+  readonly sessions: PostgresSessions;
+  /** Runs on every new connection. */
+  readonly prepare: (query: PostgresQuery) => Promise<void>;
+  readonly table: ReturnType<typeof postgresTable>;
+  readonly schedule: Schedule;
+  readonly logger: Logger;
+}): LogReader {
+  const { sessions, prepare, table, schedule, logger } = options;
+  let session: PostgresSession | undefined;
+  /** The row that was read last. */
+  let position: Read['last'] = null;
+  /** Whether something may follow the position. */
+  let isHinted = true;
+  let isStandby = false;
+  let isPooled = false;
+  let closed = false;
+  let wake = (): void => undefined;
+
+  async function open(): Promise<PostgresSession> {
+    const opened = await sessions.open(() => {
+      isHinted = true;
+      wake();
+    });
+    // Already here: a failure below destroys it.
+    session = opened;
+    await prepare(opened.query);
+    await listen(opened.query);
+    // For what was appended in the meantime.
+    isHinted = true;
+    return opened;
+  }
+
+  /** A standby has no LISTEN, and a pooler accepts it without effect: there, polling alone is correct too. */
+  async function listen(query: PostgresQuery): Promise<void> {
+    isStandby = (await query('SELECT FROM pg_is_in_recovery() AS standby WHERE standby')).length > 0;
+    if (isStandby) return;
+    await query(`LISTEN "${table.channel}"`);
+    const heard = await query('SELECT FROM pg_listening_channels() AS heard WHERE heard = $1', [table.channel]);
+    if (heard.length > 0 || isPooled) return;
+    isPooled = true;
+    const detail = 'connect without the pooler, or with session pooling';
+    logger.warn({ table: table.name, detail }, 'LISTEN has no effect, so changes are found by polling only');
+  }
+
+  async function read(query: PostgresQuery): Promise<Batch> {
+    // Before the statement: a hint that comes during it may be about a change that it does not see.
+    isHinted = false;
+    const [row] = await query(table.read, [position?.[0] ?? null, position?.[1] ?? null]);
+    const found = JSON.parse(String((row as Record<string, unknown> | undefined)?.['read'])) as Read;
+    if (!found.isFound) {
+      position = null;
+      return read(query);
+    }
+    const generations = found.generations ?? [];
+    const changes = (found.clientIds ?? []).map((clientId, at) => [clientId, generations[at] as number] as const);
+    const end = changes.length < BATCH;
+    position = found.last ?? position;
+    isHinted ||= !end;
+    // It was promoted: another connection can listen.
+    if (isStandby && !found.isStandby) drop();
+    // The mark of a snapshot is about all of its rows.
+    return { changes, end, ...(end && found.mark && { mark: found.mark }) };
+  }
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = schedule(resolve, ms);
+      wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
+  function drop(): void {
+    session?.destroy();
+    session = undefined;
+  }
+
+  function requireOpen(): void {
+    if (closed) throw new SourceError('PostgreSQL: the reader is closed');
+  }
+
+  return {
+    async next(waitMs) {
+      try {
+        requireOpen();
+        const { query } = session ?? (await open());
+        if (!isHinted && waitMs > 0) await pause(waitMs);
+        requireOpen();
+        return await read(query);
+      } catch (error) {
+        drop();
+        throw error;
+      }
+    },
+    close() {
+      closed = true;
+      drop();
+      wake();
     },
   };
 }

@@ -1,19 +1,7 @@
 import type { Logger } from '../../core/logger';
 import { describe } from '../../core/options';
-import { SourceError } from '../source-error';
+import { SourceError } from '../log';
 import type { PostgresQuery } from './sessions';
-
-/** A table of generations: its names, quoted. */
-export interface PostgresTable {
-  /** As configured, for messages. */
-  readonly name: string;
-  /** Quoted, with its schema. */
-  readonly quoted: string;
-  /** The sequence of its positions, quoted, with its schema. */
-  readonly sequence: string;
-  /** Channel of NOTIFY: the table's name without its schema. */
-  readonly channel: string;
-}
 
 /** The trigger that gives a row its position. */
 const TRIGGER = 'tillgate_append';
@@ -30,7 +18,7 @@ const PART = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
  * @throws TypeError when it is anything else: names cannot be parameters of a statement, so they are limited to letters,
  * digits and underscores.
  */
-export function postgresTable(name: unknown): PostgresTable {
+function namesOf(name: unknown) {
   const parts = typeof name === 'string' ? name.split('.') : [];
   if (typeof name !== 'string' || parts.length > 2 || !parts.every((part) => PART.test(part))) {
     const expected = '"table" or "schema.table" of letters, digits and underscores, at most 48 characters each';
@@ -51,7 +39,7 @@ export function postgresTable(name: unknown): PostgresTable {
  * @throws TypeError when `table` is not the name of a table.
  */
 export function postgresSchema(table = 'tillgate_generations'): string {
-  const { quoted, sequence } = postgresTable(table);
+  const { quoted, sequence } = namesOf(table);
   const append = `${quoted.slice(0, -1)}_append"`;
   return `\
 CREATE TABLE ${quoted} (
@@ -90,11 +78,16 @@ export const BATCH = 2_000;
 /** Rows that one unit removes at most: a few ms of work. */
 const TRIMMED_PER_UNIT = 500;
 
-/** The statements about one table; `$1` and `$2` of those that append are client ids and generations. */
-export type PostgresStatements = Readonly<Record<'append' | 'first' | 'next' | 'mark' | 'read', string>>;
-
-/** Writes the statements about one table. */
-export function postgresStatements({ quoted, sequence, channel }: PostgresTable): PostgresStatements {
+/**
+ * A table of generations: its name, the channel of its NOTIFY, and the statements about it. `$1` and `$2` of those that
+ * append are client ids and generations.
+ *
+ * @throws TypeError when `table` is not the name of a table
+ */
+export function postgresTable(
+  table: unknown,
+): Readonly<Record<'name' | 'channel' | 'append' | 'first' | 'next' | 'mark' | 'read', string>> {
+  const { name, quoted, sequence, channel } = namesOf(table);
   const given = 'unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS given (client_id, generation, number)';
 
   /** One statement, so one transaction. What a unit appends gets its position here: a trigger for each row takes 30 times as long. */
@@ -120,6 +113,8 @@ export function postgresStatements({ quoted, sequence, channel }: PostgresTable)
   }
 
   return {
+    name,
+    channel,
     append: `INSERT INTO ${quoted} (client_id, generation) SELECT client_id, generation FROM ${given} ORDER BY number`,
     /** A unit that expects no mark; `$3` is the next one, `$4` how long changes are kept, in ms. A row: it took place. */
     first: unitOf(
@@ -157,24 +152,25 @@ const CREATION_LOCK = 7_414_155_483;
  */
 export async function prepareTable(
   query: PostgresQuery,
-  table: PostgresTable,
+  table: string,
   create: boolean,
   logger: Logger,
 ): Promise<void> {
   if (!(await isMissing(query, table))) return;
-  if (!create) throw new SourceError(`PostgreSQL: the table ${table.name} does not exist; ${REMEDY}`);
+  if (!create) throw new SourceError(`PostgreSQL: the table ${table} does not exist; ${REMEDY}`);
   await query('BEGIN');
   await query('SELECT pg_advisory_xact_lock($1)', [CREATION_LOCK]);
   const isOurs = await isMissing(query, table);
-  if (isOurs) await query(postgresSchema(table.name));
+  if (isOurs) await query(postgresSchema(table));
   await query('COMMIT');
-  if (isOurs) logger.info({ table: table.name }, 'the table of generations is created');
+  if (isOurs) logger.info({ table }, 'the table of generations is created');
 }
 
 const REMEDY = 'create it with createTable: true or with the SQL of postgresSchema()';
 
 /** Returns whether there is no table of this name. Reads the catalog only: a user that may append need not read the table. */
-async function isMissing(query: PostgresQuery, { name, quoted }: PostgresTable): Promise<boolean> {
+async function isMissing(query: PostgresQuery, name: string): Promise<boolean> {
+  const { quoted } = namesOf(name);
   const [row] = await query(
     `SELECT coalesce((SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = to_regclass($1)), '') AS columns,
       EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = $2 AND tgenabled IN ('O', 'A'))::text AS appends,

@@ -1,7 +1,7 @@
 import type { Schedule } from '../../core/clock';
 import { withTimeLimit } from '../../core/clock';
 import { ownValue } from '../../core/objects';
-import { SourceError, describeFailure, noResponse } from '../source-error';
+import { SourceError, describeFailure, noResponse } from '../log';
 
 /** Result of a query. */
 export interface PostgresResult {
@@ -38,27 +38,27 @@ export interface PostgresSession {
   destroy(): void;
 }
 
-/** Uses connections of the caller's pool, bounded in time; every failure is a `SourceError`. */
-export interface PostgresSessions {
-  /** Checks out one connection. `wake` is called for every notification, and when the connection is lost or ended. */
-  open(wake?: () => void): Promise<PostgresSession>;
-  /** Runs `work` on one connection, which is not used again after a failure. */
-  use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value>;
-  /** Ends every open connection. */
-  close(): void;
-}
-
 const CLOSED = 'PostgreSQL: the source is closed';
 
-/** @param timeoutMs - longest time for one statement, and for a connection */
-export function postgresSessions(pool: PostgresPool, timeoutMs: number, schedule: Schedule): PostgresSessions {
-  const sessions = new Set<PostgresSession>();
-  let closed = false;
+/** Uses connections of the caller's pool; every failure is a `SourceError`. */
+export class PostgresSessions {
+  readonly #pool: PostgresPool;
+  readonly #timeoutMs: number;
+  readonly #schedule: Schedule;
+  readonly #open = new Set<PostgresSession>();
+  #closed = false;
 
-  async function connect(): Promise<PostgresClient> {
-    const connecting = (async () => pool.connect())();
+  /** @param timeoutMs - longest time for one statement, and for a connection */
+  constructor(pool: PostgresPool, timeoutMs: number, schedule: Schedule) {
+    this.#pool = pool;
+    this.#timeoutMs = timeoutMs;
+    this.#schedule = schedule;
+  }
+
+  async #connect(): Promise<PostgresClient> {
+    const connecting = (async () => this.#pool.connect())();
     try {
-      return await withTimeLimit(connecting, timeoutMs, schedule, noResponse);
+      return await this.#limited(connecting);
     } catch (error) {
       // A connection that opens after the time limit goes back to the pool.
       connecting.then((client) => client.release()).catch(() => undefined);
@@ -66,9 +66,14 @@ export function postgresSessions(pool: PostgresPool, timeoutMs: number, schedule
     }
   }
 
-  async function open(wake: () => void = () => undefined): Promise<PostgresSession> {
-    if (closed) throw new SourceError(CLOSED);
-    const client = await connect();
+  #limited<Value>(work: Promise<Value>): Promise<Value> {
+    return withTimeLimit(work, this.#timeoutMs, this.#schedule, noResponse);
+  }
+
+  /** Checks out one connection. `wake` is called for every notification, and when the connection is lost or ended. */
+  async open(wake: () => void = () => undefined): Promise<PostgresSession> {
+    if (this.#closed) throw new SourceError(CLOSED);
+    const client = await this.#connect();
     let failure: SourceError | undefined;
     // Not removed when the connection is destroyed: an 'error' without a listener would end the process.
     const onError = (error: Error): void => {
@@ -79,49 +84,49 @@ export function postgresSessions(pool: PostgresPool, timeoutMs: number, schedule
     client.on('notification', wake);
 
     const session: PostgresSession = {
-      async query(text, values) {
-        if (!sessions.has(session)) throw failure ?? new SourceError(CLOSED);
+      query: async (text, values) => {
+        if (!this.#open.has(session)) throw failure ?? new SourceError(CLOSED);
         try {
-          return (await withTimeLimit(client.query(text, values), timeoutMs, schedule, noResponse)).rows;
+          return (await this.#limited(client.query(text, values))).rows;
         } catch (error) {
           throw failure ?? postgresFailure(error);
         }
       },
-      release() {
-        if (!sessions.delete(session)) return;
+      release: () => {
+        if (!this.#open.delete(session)) return;
         client.removeListener('error', onError);
         client.removeListener('notification', wake);
         client.release();
       },
-      destroy() {
-        if (!sessions.delete(session)) return;
+      destroy: () => {
+        if (!this.#open.delete(session)) return;
         client.release(true);
         wake();
       },
     };
-    sessions.add(session);
-    if (closed) session.destroy();
+    this.#open.add(session);
+    if (this.#closed) session.destroy();
     return session;
   }
 
-  return {
-    open,
-    async use(work) {
-      const session = await open();
-      try {
-        const value = await work(session.query);
-        session.release();
-        return value;
-      } catch (error) {
-        session.destroy();
-        throw error;
-      }
-    },
-    close() {
-      closed = true;
-      for (const session of [...sessions]) session.destroy();
-    },
-  };
+  /** Runs `work` on one connection, which is not used again after a failure. */
+  async use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value> {
+    const session = await this.open();
+    try {
+      const value = await work(session.query);
+      session.release();
+      return value;
+    } catch (error) {
+      session.destroy();
+      throw error;
+    }
+  }
+
+  /** Ends every open connection. */
+  close(): void {
+    this.#closed = true;
+    for (const session of [...this.#open]) session.destroy();
+  }
 }
 
 /** What an operator can do, by SQLSTATE (PostgreSQL manual, appendix A). */

@@ -1,6 +1,9 @@
 import type * as Ioredis from 'ioredis';
 import type * as NodeRedis from 'redis';
+import { withTimeLimit } from '../../core/clock';
+import type { Schedule } from '../../core/clock';
 import { describe } from '../../core/options';
+import { SourceError, describeFailure, noResponse } from '../log';
 import { loadIfInstalled, readStoreUrl } from '../source-url';
 import type { Load } from '../source-url';
 
@@ -106,18 +109,6 @@ function ofNodeRedis(client: NodeRedisClient): RedisConnection {
   };
 }
 
-/** What a connection is for. */
-export interface RedisPurpose {
-  /** Name of the connection in CLIENT LIST. */
-  readonly name: string;
-  /** Start of the message if no client is installed. */
-  readonly needs: string;
-  readonly load: Load;
-  /** Further options of the two clients, each in its own words. */
-  readonly ioredis?: object;
-  readonly nodeRedis?: object;
-}
-
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 10_000;
 
@@ -127,7 +118,19 @@ const KEEP_ALIVE_MS = 10_000;
  *
  * @throws TypeError when neither is installed; the message does not repeat the URL, which may hold a password
  */
-export function connectToRedis(url: string, purpose: RedisPurpose): RedisConnection {
+export function connectToRedis(
+  url: string,
+  purpose: {
+    /** Name of the connection in CLIENT LIST. */
+    readonly name: string;
+    /** Start of the message if no client is installed. */
+    readonly needs: string;
+    readonly load: Load;
+    /** Further options of the two clients, each in its own words. */
+    readonly ioredis?: object;
+    readonly nodeRedis?: object;
+  },
+): RedisConnection {
   const { name, needs, load } = purpose;
   const store = readStoreUrl(url, 'redis', 'key');
   const nodeRedis = loadIfInstalled(load, 'redis') as typeof NodeRedis | undefined;
@@ -151,4 +154,93 @@ export function connectToRedis(url: string, purpose: RedisPurpose): RedisConnect
 function withErrorListener(client: RedisClient): RedisConnection {
   client.on('error', () => undefined);
   return redisConnection(client);
+}
+
+/** Sends commands on the key of a log, bounded in time; every failure is a `SourceError`. */
+export class RedisSession {
+  #connection: RedisConnection;
+  readonly #key: string;
+  readonly #timeoutMs: number;
+  readonly #schedule: Schedule;
+  /** The last failure that the client has reported. */
+  #cause: unknown;
+  #closed = false;
+
+  /** @param limits - `timeoutMs`: longest time for one command */
+  constructor(
+    connection: RedisConnection,
+    { key, timeoutMs, schedule }: { readonly key: string; readonly timeoutMs: number; readonly schedule: Schedule },
+  ) {
+    this.#connection = this.#listen(connection);
+    this.#key = key;
+    this.#timeoutMs = timeoutMs;
+    this.#schedule = schedule;
+  }
+
+  #listen(connection: RedisConnection): RedisConnection {
+    connection.onError((error) => (this.#cause = error));
+    return connection;
+  }
+
+  /** @param waitMs - how long the server may block, in ms */
+  async run(args: readonly string[], waitMs = 0): Promise<unknown> {
+    if (this.#closed) throw new SourceError('Redis: closed');
+    const used = this.#connection;
+    const timeoutError = (): SourceError => noResponse(this.#timeoutMs);
+    try {
+      const sent = (async () => used.send(args, this.#key))();
+      const reply = await withTimeLimit(sent, waitMs + this.#timeoutMs, this.#schedule, timeoutError);
+      this.#cause = undefined;
+      return reply;
+    } catch (error) {
+      if (this.#closed) throw new SourceError('Redis: closed', { cause: error });
+      // The commands that were pending when another one timed out end with the connection.
+      const isSilent = error instanceof SourceError || used !== this.#connection;
+      const failure = redisFailure(args[0], isSilent ? timeoutError() : error, this.#cause);
+      // It can be dead without an error: packets are lost, and TCP may take a quarter of an hour to notice.
+      if (isSilent && used === this.#connection) {
+        this.#connection = this.#listen(used.duplicate());
+        used.close();
+      }
+      throw failure;
+    }
+  }
+
+  close(): void {
+    if (!this.#closed) this.#connection.close();
+    this.#closed = true;
+  }
+}
+
+/** What an operator can do, by the first word of the error reply. */
+const ADVICE: Readonly<Record<string, string>> = {
+  ERR: 'the command was refused; Redis 6.2 or later is needed',
+  CLUSTERDOWN: 'the cluster does not serve this key now',
+  LOADING: 'the server is loading its data',
+  MASTERDOWN: 'the server is a replica without its primary',
+  MISCONF: 'the server cannot write to its disk and refuses changes',
+  MOVED: 'this is one server of a cluster; give redisGenerations() a cluster client',
+  NOAUTH: 'the URL or the client needs a password',
+  NOPERM:
+    'the user lacks a permission: XREAD and XREVRANGE to read; XADD to append; to keep the mark also EVAL, EXISTS, XRANGE, ' +
+    'XDEL, XTRIM, TIME, XINFO|GROUPS, XGROUP|CREATE and XGROUP|SETID',
+  NOREPLICAS: 'the server has too few replicas and refuses changes',
+  OOM: 'the server has no memory left',
+  READONLY: 'this server is a replica; use the URL of the primary',
+  UNBLOCKED: 'the server has become a replica',
+  WRONGPASS: 'user name or password is wrong',
+  WRONGTYPE:
+    'the key does not hold a stream; a sorted set is the format of an earlier version: delete the key, and its publisher ' +
+    'writes it again, or use another key',
+};
+
+/** Describes the failure of a command; `cause` is the error of its connection, if known. */
+function redisFailure(command: string | undefined, error: unknown, cause?: unknown): SourceError {
+  // Redis 6.2 wraps the error of a command in a script: `ERR Error running script [...]: -READONLY You can't write`.
+  const words = error instanceof Error ? /^(?:ERR .* -)?([A-Z]{3,20})\b/.exec(error.message) : undefined;
+  const word = words?.[1] ?? '';
+  const advice = Object.hasOwn(ADVICE, word) ? ADVICE[word] : undefined;
+  const because = cause === undefined ? '' : `; the connection failed: ${describeFailure(cause)}`;
+  const detail = advice === undefined ? `${describeFailure(error)}${because}` : `${advice} (${word})`;
+  return new SourceError(`Redis: ${command}: ${detail}`, { cause: error });
 }

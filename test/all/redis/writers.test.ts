@@ -100,7 +100,7 @@ print(now)
 describe('a stream with a mark', () => {
   it('has one mark, which follows the changes; what is kept for long enough is trimmed', async () => {
     const { source } = await open();
-    const log = startAuthorizationServer(source, { maxTokenAgeMs: 1_000 });
+    const log = startAuthorizationServer(source, { maxTokenAgeSeconds: 1 });
     opened.add(() => log.publisher.close());
     await log.publisher.ready();
     for (let n = 0; n < 300; n++) await redis.command('XADD', KEY, '*', 'client_id', `plain-${n}`, 'generation', '5');

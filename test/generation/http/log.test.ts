@@ -2,7 +2,7 @@ import { generationsFromUrl } from '../../../src/generation/from-url';
 import { httpGenerations } from '../../../src/generation/http/log';
 import type { HttpGenerationsOptions } from '../../../src/generation/http/log';
 import type { LogReader } from '../../../src/generation/log';
-import { SourceError } from '../../../src/generation/source-error';
+import { SourceError } from '../../../src/generation/log';
 import type { Fetch } from '../../../src/token/keys/fetch-json';
 import { fakeTime, settle } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';

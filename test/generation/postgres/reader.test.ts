@@ -1,4 +1,4 @@
-import { SourceError } from '../../../src/generation/source-error';
+import { SourceError } from '../../../src/generation/log';
 import { settle } from '../../support/fake-time';
 import { fakeSource, found } from './fake';
 import type { FakePool, Script } from './fake';

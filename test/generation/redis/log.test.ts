@@ -1,7 +1,7 @@
 import { redisGenerations } from '../../../src/generation/redis/log';
 import type { RedisGenerationsOptions } from '../../../src/generation/redis/log';
 import type { LogReader } from '../../../src/generation/log';
-import { SourceError } from '../../../src/generation/source-error';
+import { SourceError } from '../../../src/generation/log';
 import { fakeTime } from '../../support/fake-time';
 import { START, keptLog } from '../fixtures';
 import { FakeRedis } from './fake';

@@ -1,4 +1,4 @@
-import { describeFailure } from '../../src/generation/source-error';
+import { describeFailure } from '../../src/generation/log';
 
 it.each<[string, unknown, string]>([
   ['name and code', Object.assign(new TypeError('secret'), { code: 'E_1' }), 'TypeError (E_1)'],
