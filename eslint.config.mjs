@@ -15,6 +15,7 @@ export default tseslint.config(
       '.test-build/',
       'test/all/package/consumers/',
       'examples/',
+      'src/cli/static/',
     ],
   },
   js.configs.recommended,

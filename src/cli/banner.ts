@@ -1,9 +1,11 @@
+import type { ClientWithSecret } from '../auth-server/index';
 import { escapeUnsafe } from '../core/logger';
 import { table } from './command';
-import type { ClientWithSecret } from './token-server';
+
+type NewClient = Pick<ClientWithSecret, 'client_id' | 'client_secret' | 'scope'>;
 
 /** What `dev` prints once it is ready. */
-export interface DevReport {
+interface DevReport {
   readonly ready_ms: number;
   readonly base_url: string;
   readonly auth_url: string;
@@ -14,7 +16,7 @@ export interface DevReport {
   readonly console_url?: string | undefined;
   readonly docs_url?: string | undefined;
   /** Clients that were registered by this start, with their secrets. */
-  readonly clients: readonly ClientWithSecret[];
+  readonly clients: readonly NewClient[];
   /** Whether keys and generations have been read; `/readyz` says what is missing. */
   readonly ready: boolean;
 }
@@ -38,7 +40,7 @@ export function banner(report: DevReport, programName: string, app: string | und
 }
 
 /** What `dev --token-server` prints once it is ready. */
-export interface TokenServerReport extends Pick<DevReport, 'ready_ms' | 'auth_url' | 'data_dir' | 'clients'> {
+interface TokenServerReport extends Pick<DevReport, 'ready_ms' | 'auth_url' | 'data_dir' | 'clients'> {
   /** `aud` of its tokens. */
   readonly audience: string;
   /** Scopes that clients may have; `undefined`: any. */
@@ -90,7 +92,7 @@ function addresses({ base_url, auth_url, embedded, data_dir, admin_url, console_
   );
 }
 
-function secrets(clients: readonly ClientWithSecret[]): string {
+function secrets(clients: readonly NewClient[]): string {
   const width = Math.max(...clients.map(({ client_id }) => escapeUnsafe(client_id).length)) + 2;
   const lines = clients.flatMap(({ client_id, client_secret, scope }) => [
     escapeUnsafe(client_id).padEnd(width) + client_secret,

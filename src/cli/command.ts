@@ -1,5 +1,30 @@
-import type { CliIo, Sink } from './io';
 import { escapeUnsafe } from '../core/logger';
+import type { Environment } from '../settings/settings';
+
+/** A stream as the command line uses it. */
+export interface Sink {
+  write(text: string): unknown;
+  /** Whether it is a terminal. */
+  readonly isTTY?: boolean;
+  /** Width of the terminal. */
+  readonly columns?: number;
+}
+
+/** What the command line uses of its process; tests inject their own. */
+export interface CliIo {
+  readonly env: Environment;
+  /** Results: text for people, or one JSON document. */
+  readonly stdout: Sink;
+  /** Errors and log lines. */
+  readonly stderr: Sink;
+  readonly fetch: typeof fetch;
+  /** Everything on standard input. */
+  readonly readStdin: () => Promise<string>;
+  /** Resolves when the process is asked to stop. */
+  readonly untilStopped: () => Promise<void>;
+  /** How this program is called, for hints: `npx tillgate`. */
+  readonly programName: string;
+}
 
 /** What every command gets in addition to its own arguments. */
 export interface CommandContext {

@@ -5,9 +5,14 @@ import { prepareDataDirectory, tryLock } from '../auth-server/storage/data-direc
 import { writeDurably } from '../auth-server/storage/durable-file';
 import type { Settings } from '../settings/settings';
 import { CliError, EXIT } from './command';
-import type { CommandOptions } from './command';
-import type { CliIo } from './io';
+import type { CliIo, CommandOptions } from './command';
 import { isEmbedded } from './settings';
+
+/*
+ * The secrets of clients that were registered with this command line, so that `token` and `call` need none: for
+ * development. They are in `credentials.json` in the data directory, readable for its owner only, and are kept apart by
+ * token server: a secret is never sent to another one.
+ */
 
 /** A client secret that this command line was given when it registered the client. */
 export interface Credential {
@@ -15,49 +20,38 @@ export interface Credential {
   readonly scope: string;
 }
 
-/**
- * The secrets of clients that were registered with this command line, so that `token` and `call` need none: for
- * development. They are in `credentials.json` in the data directory, readable for its owner only, and are kept apart
- * by token server: a secret is never sent to another one.
- */
-export interface CredentialStore {
-  get(clientId: string): Promise<Credential | undefined>;
-  set(clientId: string, credential: Credential): Promise<void>;
-  remove(clientId: string): Promise<void>;
-  /** Whether no secret was ever kept for this token server. */
-  isNew(): Promise<boolean>;
-}
-
-type Contents = Map<string, Map<string, Credential>>;
-
-/** Opens the store for the token server of the settings. */
-export function credentialStore(settings: Settings): CredentialStore {
-  const file = join(settings.dataDir, 'credentials.json');
-  const server = isEmbedded(settings) ? 'embedded' : (settings.authUrl ?? settings.issuer ?? '');
-
-  async function change(edit: (credentials: Map<string, Credential>) => void): Promise<void> {
-    await prepareDataDirectory(settings.dataDir);
-    const unlock = await lock(file);
-    try {
-      const contents = await readContents(file);
-      const credentials = contents.get(server) ?? new Map<string, Credential>();
-      edit(credentials);
-      await writeContents(file, contents.set(server, credentials));
-    } finally {
-      await unlock();
-    }
-  }
-
-  return {
-    get: async (clientId) => (await readContents(file)).get(server)?.get(clientId),
-    set: (clientId, { client_secret, scope }) =>
-      change((credentials) => credentials.set(clientId, { client_secret, scope })),
-    remove: (clientId) => change((credentials) => credentials.delete(clientId)),
-    isNew: async () => !(await readContents(file)).has(server),
-  };
-}
-
 const LOCK_RETRY_MS = 20;
+
+/** The credential of a client at the token server of the settings. */
+export async function keptCredential(settings: Settings, clientId: string): Promise<Credential | undefined> {
+  return (await readContents(settings)).get(serverOf(settings))?.get(clientId);
+}
+
+/** Whether a secret was ever kept for the token server of the settings. */
+export async function hasCredentials(settings: Settings): Promise<boolean> {
+  return (await readContents(settings)).has(serverOf(settings));
+}
+
+/** Keeps the credential of a client, or with `undefined` removes it. */
+export async function keepCredential(
+  settings: Settings,
+  clientId: string,
+  credential: Credential | undefined,
+): Promise<void> {
+  await prepareDataDirectory(settings.dataDir);
+  const unlock = await lock(fileOf(settings));
+  try {
+    const contents = await readContents(settings);
+    const credentials = contents.get(serverOf(settings)) ?? new Map<string, Credential>();
+    if (credential) credentials.set(clientId, { client_secret: credential.client_secret, scope: credential.scope });
+    else credentials.delete(clientId);
+    contents.set(serverOf(settings), credentials);
+    const document = Object.fromEntries([...contents].map(([server, each]) => [server, Object.fromEntries(each)]));
+    await writeDurably(fileOf(settings), `${JSON.stringify(document, undefined, 2)}\n`);
+  } finally {
+    await unlock();
+  }
+}
 
 /** Takes the lock that commands of other processes wait for: each reads, changes and writes the whole file. */
 async function lock(file: string): Promise<() => Promise<void>> {
@@ -68,7 +62,8 @@ async function lock(file: string): Promise<() => Promise<void>> {
   }
 }
 
-async function readContents(file: string): Promise<Contents> {
+async function readContents(settings: Settings): Promise<Map<string, Map<string, Credential>>> {
+  const file = fileOf(settings);
   let text: string;
   try {
     text = await readFile(file, 'utf8');
@@ -84,9 +79,12 @@ async function readContents(file: string): Promise<Contents> {
   }
 }
 
-async function writeContents(file: string, contents: Contents): Promise<void> {
-  const document = Object.fromEntries([...contents].map(([server, each]) => [server, Object.fromEntries(each)]));
-  await writeDurably(file, `${JSON.stringify(document, undefined, 2)}\n`);
+function fileOf({ dataDir }: Settings): string {
+  return join(dataDir, 'credentials.json');
+}
+
+function serverOf(settings: Settings): string {
+  return isEmbedded(settings) ? 'embedded' : (settings.authUrl ?? settings.issuer ?? '');
 }
 
 /** The client secret of `--secret` or `--secret-file`; `undefined` where neither is given. */

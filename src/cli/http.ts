@@ -1,6 +1,9 @@
+import type { ClientResource, ClientWithSecret } from '../auth-server/index';
 import { readBody } from '../core/read-body';
+import type { Settings } from '../settings/settings';
 import { CliError } from './command';
-import type { CliIo } from './io';
+import type { CliIo } from './command';
+import { embeddedAddress } from './settings';
 
 /** An HTTP response, read to its end. */
 export interface HttpResponse {
@@ -38,13 +41,6 @@ export async function send(io: CliIo, url: string, init: RequestInit = {}): Prom
   return { status, statusText, headers, text, body: parseJson(text) };
 }
 
-/** One line about a refusal: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749. */
-export function explainRefusal({ status, statusText, body }: HttpResponse): string {
-  const { code, detail, error, error_description } = (body ?? {}) as Record<string, unknown>;
-  const said = [code ?? error, detail ?? error_description].filter((part) => typeof part === 'string').join(': ');
-  return `${status} ${said || statusText}`;
-}
-
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -60,4 +56,87 @@ function parseJson(text: string): unknown {
 function reasonOf(error: unknown): string {
   const { cause, name } = error as { cause?: { code?: string; message?: string }; name?: string };
   return cause?.code ?? cause?.message ?? (name === 'TimeoutError' ? `none within ${TIMEOUT_MS / 1000} s` : 'not sent');
+}
+
+/** One line about a refusal: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749. */
+function explainRefusal({ status, statusText, body }: HttpResponse): string {
+  const { code, detail, error, error_description } = (body ?? {}) as Record<string, unknown>;
+  const said = [code ?? error, detail ?? error_description].filter((part) => typeof part === 'string').join(': ');
+  return `${status} ${said || statusText}`;
+}
+
+/** Response of the token endpoint (RFC 6749 section 5.1). */
+export interface TokenResponse {
+  readonly access_token: string;
+  readonly token_type: string;
+  readonly expires_in: number;
+  readonly scope: string;
+}
+
+/**
+ * Requests a token at the token server of the settings (RFC 6749 section 4.4.2).
+ *
+ * @throws CliError when it is denied
+ */
+export async function requestToken(
+  io: CliIo,
+  settings: Settings,
+  { clientId, secret, scope }: { readonly clientId: string; readonly secret: string; readonly scope: string },
+): Promise<TokenResponse> {
+  const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret, scope };
+  const url = `${tokenServerUrl(settings)}/connect/token`;
+  const response = await send(io, url, { method: 'POST', body: new URLSearchParams(form) });
+  if (response.status !== 200) throw new CliError(`no token for ${clientId}: ${explainRefusal(response)}`);
+  return response.body as TokenResponse;
+}
+
+/** A response of the registration API: each request gets some of it. */
+export type ClientResponse = ClientWithSecret & {
+  readonly clients: readonly ClientResource[];
+  readonly token?: TokenResponse;
+};
+
+/**
+ * Calls the registration API of the token server.
+ *
+ * @param path - segments below `/clients`
+ * @throws CliError when it refuses
+ */
+export async function callClients(
+  io: CliIo,
+  settings: Settings,
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  path: readonly string[],
+  body?: object,
+): Promise<ClientResponse> {
+  const response = await send(io, clientsUrl(settings, path), {
+    method,
+    headers: { ...(body && { 'Content-Type': 'application/json' }), ...authorization(settings) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  if (response.status >= 300) throw new CliError(explainRefusal(response));
+  return response.body as ClientResponse;
+}
+
+/** Whether the token server knows a client; `undefined` where that cannot be found out. */
+export async function hasClient(io: CliIo, settings: Settings, clientId: string): Promise<boolean | undefined> {
+  try {
+    const { status } = await send(io, clientsUrl(settings, [clientId]), { headers: authorization(settings) });
+    return status === 404 ? false : status === 200 || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function clientsUrl(settings: Settings, path: readonly string[]): string {
+  return [tokenServerUrl(settings), 'clients', ...path.map(encodeURIComponent)].join('/');
+}
+
+/** `{auth_url}`, or the embedded token server. */
+function tokenServerUrl(settings: Settings): string {
+  return (settings.authUrl ?? settings.issuer ?? embeddedAddress(settings).url).replace(/\/$/, '');
+}
+
+function authorization({ adminToken }: Settings): Record<string, string> {
+  return adminToken === undefined ? {} : { Authorization: `Bearer ${adminToken}` };
 }

@@ -1,25 +1,22 @@
 import type { RequestListener } from 'node:http';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { createApp, startApi } from '../app/index';
 import type { App, AppOptions, RunningApi } from '../app/index';
 import { logRequest, warningsOf } from '../app/log';
 import { requestObserver } from '../app/request-observer';
 import type { RequestObserver } from '../app/request-observer';
-import { CliError, EXIT } from './command';
-import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { ConfigurationError } from '../core/configuration-error';
 import type { AuthenticateOptions } from '../index';
 import { layersOf } from '../openapi/express-layer';
+import { CliError, EXIT } from './command';
 
 /** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */
 type HostedApp = Pick<App, 'handler' | 'readiness' | 'drain' | 'close'> & {
   readonly gate: Pick<App['gate'], 'ready' | 'status'>;
 };
-
-/** Gets the Express app of the API and returns what listens in its place. */
-export type Observe = (handler: RequestListener) => RequestListener;
 
 /**
  * Listens with the scaffold, or with the app of a user's module.
@@ -32,7 +29,7 @@ export type Observe = (handler: RequestListener) => RequestListener;
 export async function startHosted(
   module: string | undefined,
   options: AppOptions,
-  observe: Observe = (handler) => handler,
+  observe = (handler: RequestListener): RequestListener => handler,
 ): Promise<RunningApi> {
   const observed = <Hosted extends HostedApp>(app: Hosted): App =>
     ({ ...app, handler: observe(app.handler) }) as unknown as App;
@@ -92,13 +89,11 @@ function listeners(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
 }
 
-type Factory = (options: Partial<AppOptions>) => unknown;
-
-function factoryOf(exported: unknown): Factory | undefined {
+function factoryOf(exported: unknown): ((options: Partial<AppOptions>) => unknown) | undefined {
   const holder = Object(exported) as Record<string, unknown>;
   const fallback = Object(holder['default']) as Record<string, unknown>;
   const possible = [exported, fallback, holder['createApp'], fallback['createApp']];
-  return possible.find((one): one is Factory => typeof one === 'function' && !isApp(one));
+  return possible.find((one) => typeof one === 'function' && !isApp(one));
 }
 
 function isHosted(value: unknown): value is HostedApp {
@@ -145,16 +140,9 @@ export async function loadApp(module: string): Promise<object> {
   );
 }
 
-/**
- * Loads a module, CommonJS or ESM.
- *
- * @throws CliError when it cannot be loaded
- * @throws ConfigurationError when it refuses its configuration
- */
-export async function loadModule(module: string): Promise<unknown> {
-  const path = resolve(module);
+async function loadModule(module: string): Promise<unknown> {
   try {
-    return await requireOrImport(path);
+    return await requireOrImport(resolve(module));
   } catch (error) {
     // It may come from another copy of this package: compare the name, not the class.
     const { name, message, problems } = error as Error & { readonly problems?: readonly string[] };
@@ -174,7 +162,7 @@ async function requireOrImport(path: string): Promise<unknown> {
 }
 
 /** What a module may export an app as: the module itself, its default, a name of either. */
-export function candidates(exported: unknown): readonly unknown[] {
+function candidates(exported: unknown): readonly unknown[] {
   const fallback = isApp(exported) ? undefined : (Object(exported) as { default?: unknown }).default;
   return [exported, fallback, ...namesOf(exported), ...namesOf(fallback)];
 }
@@ -184,6 +172,6 @@ function namesOf(holder: unknown): readonly unknown[] {
 }
 
 /** Whether a value is an Express app. */
-export function isApp(value: unknown): value is object {
+function isApp(value: unknown): value is object {
   return typeof value === 'function' && layersOf(value) !== undefined;
 }

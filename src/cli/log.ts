@@ -3,8 +3,7 @@ import { escapeUnsafe } from '../core/logger';
 import type { Logger } from '../index';
 import type { Settings } from '../settings/settings';
 import { CliError, EXIT } from './command';
-import type { CommandOptions } from './command';
-import type { CliIo } from './io';
+import type { CliIo, CommandOptions } from './command';
 
 /**
  * Opens the log of a server on stderr: text for people in a terminal during development, JSON lines everywhere else.

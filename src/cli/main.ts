@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-import { processIo } from './io';
-import { run } from './run';
+import { processIo, run } from './run';
 
 void run(process.argv.slice(2), processIo()).then((exitCode) => {
   // A module of `--app` may keep the process alive: a server that listens, a pool of connections.

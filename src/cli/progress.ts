@@ -1,6 +1,6 @@
 import { systemSchedule } from '../core/clock';
 import type { Schedule, Timer } from '../core/clock';
-import type { CliIo, Sink } from './io';
+import type { CliIo, Sink } from './command';
 
 const EVERY_MS = 1_000;
 /** Back to the start of the line, which is then empty. */

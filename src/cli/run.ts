@@ -1,10 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../core/configuration-error';
 import { ownManifest, requirePackages } from '../core/required-packages';
-import type { CommandEntry, CommandOptions } from './command';
-import { COMMANDS } from './command-table';
+import type { Environment } from '../settings/settings';
 import { CliError, EXIT, write } from './command';
-import type { CliIo } from './io';
+import type { CliIo, CommandEntry, CommandOptions } from './command';
+import { COMMANDS } from './command-table';
 import { withProgress } from './progress';
 
 /**
@@ -93,4 +93,43 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof ConfigurationError) return EXIT.configuration;
   return error instanceof CliError ? error.exitCode : EXIT.failed;
+}
+
+/** The io of the real process. */
+export function processIo(): CliIo {
+  return {
+    env: process.env,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    fetch: (input, init) => fetch(input, init),
+    readStdin,
+    untilStopped,
+    programName: programName(process.env),
+  };
+}
+
+/** In a clone there is no installed command: `npm run` starts it from the sources. npx sets the same variables. */
+export function programName(env: Environment): string {
+  const isClone = env['npm_package_name'] === 'tillgate' && (env['npm_lifecycle_event'] ?? 'npx') !== 'npx';
+  return isClone ? 'npm run -s tillgate --' : 'npx tillgate';
+}
+
+async function readStdin(): Promise<string> {
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) text += String(chunk);
+  return text;
+}
+
+/** The first SIGTERM or SIGINT asks to stop; a second one ends the process immediately, with the signal's exit code. */
+function untilStopped(): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    function onSignal(this: void, _signal: NodeJS.Signals, number: number): void {
+      if (asked) process.exit(128 + number);
+      asked = true;
+      resolve();
+    }
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+  });
 }

@@ -1,99 +1,118 @@
+import { logUnreadable } from '../app/log';
+import { startServer } from '../app/serve';
+import { createAuthServer } from '../auth-server/index';
+import type { AuthServer } from '../auth-server/index';
+import { createConsole } from '../console/console';
+import type { Console } from '../console/console';
+import { isLoopbackHost } from '../core/urls';
+import { generationsFromUrl } from '../generation/from-url';
+import type { GenerationSource } from '../generation/index';
+import { ConfigurationError } from '../index';
+import type { Logger } from '../index';
+import { authenticateOptions } from '../settings/authenticate-options';
 import type { Settings } from '../settings/settings';
-import { CliError } from './command';
-import { explainRefusal, send } from './http';
-import type { CliIo } from './io';
-import { embeddedAddress } from './settings';
+import { adviceOn } from './commands/explain';
+import { apiSettings, embeddedAddress } from './settings';
 
-/** Response of the token endpoint (RFC 6749 section 5.1). */
-export interface TokenResponse {
-  readonly access_token: string;
-  readonly token_type: string;
-  readonly expires_in: number;
-  readonly scope: string;
+/** The embedded token server, listening. */
+export interface RunningTokenServer {
+  readonly auth: AuthServer;
+  /** What the API reads: the configured source, or the log of the token server. */
+  readonly generations: GenerationSource;
+  /** Not with an admin token, which a page cannot send. */
+  readonly console: Console | undefined;
+  close(): Promise<void>;
 }
 
-/** A client credential as the token server shows it. */
-export interface Client {
-  readonly client_id: string;
-  readonly description: string;
-  readonly scope: string;
-  readonly disabled: boolean;
-  readonly generation: number;
+const NOT_IN_PRODUCTION =
+  'NODE_ENV: got "production", where the embedded token server does not run; set TILLGATE_AUTH_URL to your authorization server';
+const NO_PUBLISHING =
+  'TILLGATE_GENERATIONS: got an http(s): address, which the embedded token server cannot publish to; expected redis(s): or postgres:; leave it out, or set TILLGATE_AUTH_URL';
+
+/**
+ * Starts the embedded token server, for development.
+ *
+ * @param scopes - scopes that clients may have; `undefined`: any
+ * @throws ConfigurationError in production, and when the source cannot be published to
+ * @throws Error when the port or the data directory is not available
+ */
+export async function startTokenServer(
+  settings: Settings,
+  logger: Logger,
+  scopes: readonly string[] | undefined,
+  openSource = generationsFromUrl,
+): Promise<RunningTokenServer> {
+  const { production, generationSource, adminToken } = settings;
+  if (production) throw new ConfigurationError([NOT_IN_PRODUCTION]);
+  const { host, port, url } = embeddedAddress(settings);
+  // Where it publishes and the API reads; without one, both share the log of the token server.
+  const source = generationSource === undefined ? undefined : openSource(generationSource, { logger });
+  if (source && !source.append) throw new ConfigurationError([NO_PUBLISHING]);
+  let auth: AuthServer | undefined;
+  try {
+    auth = await createAuthServer({
+      issuer: url,
+      audience: settings.audience,
+      dataDir: settings.dataDir,
+      scopes,
+      generationSource: source,
+      host,
+      production,
+      rateLimit: settings.tokenRateLimit ?? false,
+      logger,
+      adminToken,
+      maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
+      browserOrigins: originsOf(settings.baseUrl),
+    });
+    const generations = source ?? auth.generations;
+    const devConsole = adminToken === undefined ? openConsole(settings, auth, generations, scopes) : undefined;
+    const server = await startServer(devConsole?.serve(auth.handler) ?? auth.handler, {
+      host,
+      port,
+      portVariable: 'TILLGATE_AUTH_PORT',
+      onUnreadable: logUnreadable.bind(undefined, logger),
+    });
+    return {
+      auth,
+      generations,
+      console: devConsole,
+      async close() {
+        // The event streams of the token server end only with it.
+        await Promise.all([server.close(), auth?.close(), devConsole?.close()]);
+        await source?.close?.();
+      },
+    };
+  } catch (error) {
+    await auth?.close();
+    await source?.close?.();
+    throw error;
+  }
 }
 
-/** Where a change is. */
-export interface Published {
-  /** Whether the generation source of the token server has it; `undefined`: it does not say. */
-  readonly published?: boolean;
+/** Origins of the documentation page: a browser may call this machine by either name. */
+function originsOf(baseUrl: string): string[] {
+  const url = new URL(baseUrl);
+  const hosts = isLoopbackHost(url.hostname) ? [url.hostname, '127.0.0.1', 'localhost'] : [url.hostname];
+  return [...new Set(hosts)].map((hostname) => Object.assign(new URL(url), { hostname }).origin);
 }
 
-/** A client credential after a change. */
-export type ChangedClient = Client & Published;
-
-/** A client credential at the moment when it gets a secret. */
-export interface ClientWithSecret extends ChangedClient {
-  readonly client_secret: string;
-}
-
-/** What is sent to the token endpoint (RFC 6749 section 4.4.2). */
-export interface TokenRequest {
-  readonly clientId: string;
-  readonly secret: string;
-  readonly scope: string;
-}
-
-/** The token server of the settings: `{auth_url}`, or the embedded one. */
-export interface TokenServer {
-  readonly url: string;
-  /** `undefined` where that cannot be found out. */
-  hasClient(clientId: string): Promise<boolean | undefined>;
-  /** @throws CliError when the token is denied */
-  requestToken(request: TokenRequest): Promise<TokenResponse>;
-  /**
-   * Calls the registration API under `/clients`; `path` is `''` or begins with a slash.
-   *
-   * @throws CliError when it refuses
-   */
-  clients<Body>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Body>;
-}
-
-/** Makes the HTTP client of the token server. */
-export function tokenServer(io: CliIo, settings: Settings): TokenServer {
-  const url = settings.authUrl ?? settings.issuer ?? embeddedAddress(settings).url;
-  const base = url.replace(/\/$/, '');
-  const authorization = settings.adminToken !== undefined && { Authorization: `Bearer ${settings.adminToken}` };
-  return {
-    url,
-    async hasClient(clientId) {
-      const lookUp = send(io, `${base}/clients${clientPath(clientId)}`, { headers: { ...authorization } });
-      const status = await lookUp.then(
-        (response) => response.status,
-        () => undefined,
-      );
-      return status === 404 ? false : status === 200 || undefined;
-    },
-    async requestToken({ clientId, secret, scope }) {
-      const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret, scope };
-      const response = await send(io, `${base}/connect/token`, { method: 'POST', body: new URLSearchParams(form) });
-      if (response.status !== 200) throw new CliError(`no token for ${clientId}: ${explainRefusal(response)}`);
-      return response.body as TokenResponse;
-    },
-    async clients<Body>(method: string, path: string, body?: object) {
-      const response = await send(io, `${base}/clients${path}`, {
-        method,
-        headers: {
-          ...(body && { 'Content-Type': 'application/json' }),
-          ...authorization,
-        },
-        ...(body && { body: JSON.stringify(body) }),
-      });
-      if (response.status >= 300) throw new CliError(explainRefusal(response));
-      return response.body as Body;
-    },
-  };
-}
-
-/** Path of one client below `/clients`. */
-export function clientPath(clientId: string): string {
-  return `/${encodeURIComponent(clientId)}`;
+/** The console of the token server, and of the API that trusts it. */
+function openConsole(
+  given: Settings,
+  auth: AuthServer,
+  generationSource: GenerationSource,
+  scopes: readonly string[] | undefined,
+): Console {
+  const settings = apiSettings(given);
+  const { baseUrl, audience, issuer = '', production } = settings;
+  return createConsole({
+    baseUrl,
+    issuer,
+    audience,
+    production,
+    scopes,
+    clients: () => auth.list(),
+    gate: { ...authenticateOptions(settings), generationSource },
+    advise: (reason, token) => adviceOn(reason, token, settings),
+  });
 }

@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { EXIT, write } from './command';
-import type { CliIo } from './io';
+import type { CliIo } from './command';
 
 /** Not .json: apps write data. */
 const SOURCE = /\.([cm]?[jt]sx?|ya?ml)$/;

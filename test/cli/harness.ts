@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CliIo } from '../../src/cli/io';
+import type { CliIo } from '../../src/cli/command';
 import { run } from '../../src/cli/run';
 
 /** The outcome of one command line. */

@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { projectFiles } from '../../src/cli/commands/init';
 import { COMPILED } from '../support/compiled';
 
 const MAIN = join(COMPILED, 'src/cli/main.js');
@@ -94,11 +93,10 @@ describe('the server that init writes', () => {
   /** Its server.js in its own process, with an app that needs no packages. */
   function startShop(port: number): Child {
     mkdirSync(project, { recursive: true });
-    const files: Record<string, string> = {
-      ...projectFiles('shop'),
-      'app.js': `import { createServer } from 'node:http'; export const createApp = () => createServer();`,
-    };
-    for (const name of ['package.json', 'app.js', 'server.js']) writeFileSync(join(project, name), files[name] ?? '');
+    cpSync(join(COMPILED, 'src/cli/static/project/server.js'), join(project, 'server.js'));
+    writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
+    const app = `import { createServer } from 'node:http'; export const createApp = () => createServer();`;
+    writeFileSync(join(project, 'app.js'), app);
     return childOf(spawn(process.execPath, ['server.js'], { cwd: project, env: { PORT: String(port) } }));
   }
 

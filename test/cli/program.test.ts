@@ -1,4 +1,4 @@
-import { programName } from '../../src/cli/io';
+import { programName } from '../../src/cli/run';
 import { cliScene } from './harness';
 
 const scene = cliScene();

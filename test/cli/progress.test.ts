@@ -1,5 +1,5 @@
 import { withProgress } from '../../src/cli/progress';
-import type { CliIo } from '../../src/cli/io';
+import type { CliIo } from '../../src/cli/command';
 import { fakeTime } from '../support/fake-time';
 
 const CLEAR = '\r\u001b[K';

@@ -6,10 +6,9 @@ import { keycloakChanges, startBridge } from '../../generation/index';
 import type { BridgeState, ChangeReports, KeycloakCursor } from '../../generation/index';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
-import type { CommandContext, CommandOptions } from '../command';
+import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { CliError, EXIT, print } from '../command';
 import { givenSecret } from '../credentials';
-import type { CliIo } from '../io';
 import { openLog } from '../log';
 import { openSource } from './generations';
 

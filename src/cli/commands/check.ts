@@ -1,18 +1,47 @@
-import { ConfigurationError } from '../../core/configuration-error';
-import { escapeUnsafe } from '../../core/logger';
-import { readSettings } from '../../settings/settings';
-import type { Settings } from '../../settings/settings';
-import type { CommandContext, CommandOptions } from '../command';
-import { EXIT, print } from '../command';
-import { apiSettings } from '../settings';
+import { randomUUID } from 'node:crypto';
 import { commerceRouter } from '../../app/commerce/router';
 import { routes, SCOPES } from '../../app/commerce/routes';
+import { systemClock, systemSchedule } from '../../core/clock';
+import { ConfigurationError } from '../../core/configuration-error';
+import { escapeUnsafe } from '../../core/logger';
 import { installedVersion } from '../../core/required-packages';
+import { isSecureUrl, loggableUrl } from '../../core/urls';
+import { explain } from '../../index';
+import type { Auth, Gate, GateStatus, IntrospectionOptions } from '../../index';
 import { findDisagreements, findRouterDisagreements } from '../../openapi/agreement';
 import { loadContract } from '../../openapi/load';
-import { issuerFindings } from './check-issuer';
-import { failed, passed } from './finding';
-import type { Finding } from './finding';
+import { readSettings } from '../../settings/settings';
+import type { Settings } from '../../settings/settings';
+import { introspectionEndpoint } from '../../token/introspection/endpoint';
+import { scopeAdvice, scopePaths } from '../../token/advice';
+import type { AdviceContext } from '../../token/advice';
+import { discoverEndpoint } from '../../token/keys/discovery';
+import type { DiscoveryOptions } from '../../token/keys/discovery';
+import type { FetchError } from '../../token/keys/fetch-json';
+import { PRESETS } from '../../token/presets';
+import { recognizeIssuer } from '../../token/recognize';
+import { namesAt } from '../../token/scopes';
+import { EXIT, print } from '../command';
+import type { CliIo, CommandContext, CommandOptions } from '../command';
+import { apiSettings } from '../settings';
+import { adviceContext, adviceFor, withGate } from './explain';
+
+/** One line of the report. */
+interface Finding {
+  readonly check: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  /** What to do; present when not ok. */
+  readonly fix?: string;
+}
+
+function passed(check: string, detail: string): Finding {
+  return { check, ok: true, detail };
+}
+
+function failed(check: string, detail: string, fix: string): Finding {
+  return { check, ok: false, detail, fix };
+}
 
 /** `tillgate check`: examines what the API needs, and a token if one is given, and says how to fix what is wrong. */
 export async function check(context: CommandContext, options: CommandOptions): Promise<number> {
@@ -23,25 +52,21 @@ export async function check(context: CommandContext, options: CommandOptions): P
     settings = apiSettings(readSettings(io.env));
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    const [fix, findings] = ['change the variable, then check again', error.problems];
-    report(
-      context,
-      findings.map((problem) => failed('configuration', problem, fix)),
-    );
-    return EXIT.configuration;
+    const fix = 'change the variable, then check again';
+    const problems = error.problems.map((problem) => failed('configuration', problem, fix));
+    return report(context, problems, EXIT.configuration);
   }
-  const findings = [
+  return report(context, [
     passed('configuration', 'every TILLGATE_* variable is in order'),
     contractFinding(),
     ...(await issuerFindings(io, settings, token)),
-  ];
-  report(context, findings);
-  return findings.every(({ ok }) => ok) ? EXIT.ok : EXIT.failed;
+  ]);
 }
 
-function report(context: CommandContext, findings: readonly Finding[]): void {
+function report(context: CommandContext, findings: readonly Finding[], failure: number = EXIT.failed): number {
   const ok = findings.every((finding) => finding.ok);
   print(context, { ok, findings }, findings.map(asText).join('\n'));
+  return ok ? EXIT.ok : failure;
 }
 
 /** Text of tokens and of the server must not begin a line. */
@@ -63,9 +88,207 @@ export function contractProblems(file?: string): readonly string[] {
 
 /** Whether the routes of the scaffold, their scopes and openapi.yaml agree. */
 export function contractFinding(file?: string): Finding {
-  if (installedVersion('js-yaml') === undefined)
+  if (installedVersion('js-yaml') === undefined) {
     return passed('contract', 'not checked: the scaffold is not installed');
+  }
   const problems = contractProblems(file);
   if (problems.length === 0) return passed('contract', 'routes, scopes and openapi.yaml agree');
   return failed('contract', problems.join('; '), 'change openapi.yaml or the table of resources until both agree');
+}
+
+/** How long keys and generations may take to arrive, and how often the state is polled. */
+const PATIENCE_MS = 6_000;
+const LOOK_EVERY_MS = 25;
+
+type Issuer = GateStatus['issuers'][number];
+
+/** Examines the authorization server as the API would use it: metadata, clock, keys, generations, a token. */
+async function issuerFindings(io: CliIo, settings: Settings, token?: string): Promise<readonly Finding[]> {
+  const { introspection } = settings;
+  const server = withDate(io);
+  const { finding: metadata, jwksUri } = await metadataFinding(server.io, settings);
+  if (!metadata.ok) return [metadata];
+  return withGate(server.io, settings, async (gate) => {
+    const issuer = await settled(gate);
+    return [
+      metadata,
+      ...presetFindings(settings, jwksUri, token),
+      ...clockFindings(server.aheadMs(), settings),
+      ...(issuer ? [keysFinding(issuer), generationsFinding(issuer, settings)] : []),
+      ...(introspection ? [await introspectionFinding(documentOf(server.io, settings), introspection)] : []),
+      ...(token === undefined ? [] : [await tokenFinding(gate, token, settings)]),
+    ];
+  });
+}
+
+/** The same, with a record of how far the clock of the server is ahead of this one (RFC 9110 section 6.6.1). */
+function withDate(io: CliIo): { readonly io: CliIo; readonly aheadMs: () => number | undefined } {
+  let aheadMs: number | undefined;
+  const fetch: typeof io.fetch = async (input, init) => {
+    const response = await io.fetch(input, init);
+    const date = Date.parse(response.headers.get('date') ?? '');
+    if (!Number.isNaN(date)) aheadMs ??= date - Date.now();
+    return response;
+  };
+  return { io: { ...io, fetch }, aheadMs: () => aheadMs };
+}
+
+/** A Date header has whole seconds. */
+const DATE_RESOLUTION_MS = 1_000;
+
+function clockFindings(aheadMs: number | undefined, { clockToleranceSeconds }: Settings): readonly Finding[] {
+  if (aheadMs === undefined) return [];
+  const seconds = Math.round(Math.abs(aheadMs) / 1000);
+  if (Math.abs(aheadMs) <= clockToleranceSeconds * 1000 + DATE_RESOLUTION_MS) {
+    return [passed('clock', `within ${clockToleranceSeconds} s of the clock of the authorization server`)];
+  }
+  const detail = `the clock of the authorization server is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this one`;
+  return [failed('clock', detail, 'synchronize both clocks (NTP), or raise TILLGATE_CLOCK_TOLERANCE_SECONDS')];
+}
+
+/** With a token its shape says more than the URLs of the issuer. */
+function presetFindings(
+  settings: Settings,
+  jwksUri: string | undefined,
+  token: string | undefined,
+): readonly Finding[] {
+  const { issuer = '', preset } = settings;
+  const recognized = token === undefined ? recognizeIssuer(issuer, jwksUri) : undefined;
+  if (!recognized || recognized.preset === preset) return [];
+  const advice = `if its tokens are refused, set TILLGATE_PRESET=${recognized.preset}`;
+  return [passed('preset', `${preset}, and ${issuer} looks like ${recognized.preset}: ${advice}`)];
+}
+
+/** Whether the metadata can be used, and where it says that the keys are. */
+async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding: Finding; jwksUri?: string }> {
+  const { issuer = '', authUrl = issuer, jwksUri } = settings;
+  if (jwksUri !== undefined) {
+    return { finding: passed('issuer', `${issuer}, keys from ${jwksUri} without discovery`), jwksUri };
+  }
+  try {
+    const found = await discoverEndpoint('jwks_uri', documentOf(io, settings));
+    const detail = `metadata at ${authUrl} names ${issuer} and the key set ${found}`;
+    return { finding: passed('issuer', detail), jwksUri: found };
+  } catch (error) {
+    const { message } = error as Error;
+    const fix = message.includes('names another issuer')
+      ? 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte'
+      : `check TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;
+    return { finding: failed('issuer', message, fix) };
+  }
+}
+
+/** How documents of the authorization server are fetched: like the gate does. */
+function documentOf({ fetch }: CliIo, { issuer = '', authUrl = issuer, allowHttp }: Settings): DiscoveryOptions {
+  return {
+    issuer,
+    authUrl,
+    fetch,
+    signal: AbortSignal.timeout(5_000),
+    maxBytes: 1_048_576,
+    checkUrl(url) {
+      if (!allowHttp && !isSecureUrl(url)) throw new TypeError('not https');
+    },
+  };
+}
+
+function keysFinding({ keys }: Issuer): Finding {
+  if (keys.state === 'fresh') return passed('keys', `${keys.keys} can verify access tokens`);
+  return failed('keys', keys.lastError ?? keys.state, 'the key set needs at least one public signature key (RFC 7517)');
+}
+
+function generationsFinding({ generations }: Issuer, settings: Settings): Finding {
+  if (generations === undefined) return passed('generations', 'the check is off: tokens live until they expire');
+  if (generations.source === 'fresh') return passed('generations', `${generations.floors} floors read`);
+  if (generations.source === 'none') return withoutSource(settings);
+  const fix = 'check TILLGATE_GENERATIONS, and TILLGATE_ADMIN_TOKEN where the token server asks for one';
+  const detail = generations.lastError ?? `${loggableUrl(settings.generationSource ?? '')} is ${generations.source}`;
+  return failed('generations', detail, fix);
+}
+
+function withoutSource({ generationClaim, preset }: Settings): Finding {
+  if (generationClaim === 'iat') {
+    const detail =
+      'TILLGATE_GENERATION_CLAIM=iat compares with floors of a source, and there is none: nothing is checked';
+    return failed('generations', detail, 'set TILLGATE_GENERATIONS, or TILLGATE_GENERATION_CLAIM=off to say so');
+  }
+  if (generationClaim === undefined && PRESETS[preset].generationClaim === 'iat') {
+    return passed('generations', 'no source (TILLGATE_GENERATIONS): tokens are accepted until they expire');
+  }
+  return passed('generations', 'no source: learned from tokens only');
+}
+
+/** State of the issuer once it is ready or has failed for the first time. */
+async function settled(gate: Gate): Promise<Issuer | undefined> {
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const { ready, issuers } = gate.status();
+    const [issuer] = issuers;
+    const broken = issuer?.keys.lastError ?? issuer?.generations?.lastError;
+    if (ready || broken !== undefined || Date.now() > deadline) return issuer;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+const ENDPOINT_FIX =
+  'set TILLGATE_INTROSPECTION_URL to the introspection endpoint of the authorization server (RFC 7662)';
+const CREDENTIAL_FIX =
+  'set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET to a client of the authorization server that may introspect tokens';
+
+/** Whether the introspection endpoint can be found, accepts the credential of the API, and knows no made-up token. */
+async function introspectionFinding(document: DiscoveryOptions, introspection: IntrospectionOptions): Promise<Finding> {
+  const { clientId, clientSecret } = introspection;
+  let { url } = introspection;
+  try {
+    url ??= await discoverEndpoint('introspection_endpoint', document);
+  } catch (error) {
+    return failed('introspection', (error as Error).message, ENDPOINT_FIX);
+  }
+  const dependencies = { clock: systemClock, schedule: systemSchedule };
+  const askAbout = introspectionEndpoint({ ...document, ...dependencies, url, clientId, clientSecret });
+  try {
+    const claims = await askAbout(`made-up-by-tillgate-check-${randomUUID()}`, document.signal);
+    if (!claims) return passed('introspection', `${loggableUrl(url)} accepts the client ${clientId}`);
+    return failed('introspection', `${loggableUrl(url)} says that a made-up token is active`, ENDPOINT_FIX);
+  } catch (error) {
+    const { message, status } = error as FetchError;
+    const isRefused = status === 400 || status === 401 || status === 403;
+    return failed('introspection', message, isRefused ? CREDENTIAL_FIX : ENDPOINT_FIX);
+  }
+}
+
+/** Whether the API accepts a token, with the claims that it reads. */
+async function tokenFinding(gate: Gate, token: string, settings: Settings): Promise<Finding> {
+  const explanation = await explain(token, { gate });
+  const { auth, checks } = explanation;
+  if (!auth) {
+    const { reason, detail } = checks.find(({ outcome }) => outcome === 'failed') ?? {};
+    return failed('token', `${reason}: ${detail}`, adviceFor(explanation, token, settings) ?? '');
+  }
+  const { clientIdClaims, generationClaim } = PRESETS[settings.preset];
+  const client = clientIdClaims.find((name) => Object.hasOwn(auth.claims, name)) ?? 'client_id';
+  const generation =
+    auth.generation === undefined
+      ? 'not checked'
+      : `${auth.generation} (${settings.generationClaim || generationClaim})`;
+  const context = adviceContext(token, settings);
+  const advice = auth.scopes.length === 0 ? scopeAdvice(auth.claims, context) : undefined;
+  const scopes = `scopes ${auth.scopes.join(' ') || 'none'} (${scopesFrom(auth, context)})`;
+  return passed(
+    'token',
+    `accepted: client ${auth.clientId} (${client}), ${scopes}, generation ${generation}${advice ? `; ${advice}` : ''}`,
+  );
+}
+
+const MAX_NAMES = 10;
+
+/** The claims that scopes were read from, and the names in them where a map decides. */
+function scopesFrom({ claims }: Auth, context: AdviceContext): string {
+  const paths = scopePaths(claims, context);
+  const present = paths.filter((path) => namesAt(claims, path).length > 0);
+  const from =
+    present.map((path) => path.join('.')).join(', ') || paths.map((path) => path.join('.')).join(', ') || 'none';
+  if (!context.scopes?.map) return from;
+  const names = present.flatMap((path) => namesAt(claims, path)).slice(0, MAX_NAMES);
+  return `${from}: ${names.join(', ') || 'no names'}; TILLGATE_SCOPE_MAP`;
 }

@@ -1,26 +1,24 @@
-import type { AppOptions, DocsClient, RunningApi } from '../../app/index';
+import { SCOPES } from '../../app/commerce/routes';
+import type { DocsClient, RunningApi } from '../../app/index';
+import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
+import { ConfigurationError } from '../../core/configuration-error';
 import { withoutSlash } from '../../core/urls';
+import { allOperations, declaredScopes } from '../../openapi/document';
+import { loadDocument } from '../../openapi/load';
 import { authenticateOptions } from '../../settings/authenticate-options';
-import type { Logger } from '../../index';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
-import { banner } from '../banner';
+import { isScopeToken } from '../../token/scopes';
+import { banner, tokenServerBanner } from '../banner';
+import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
-import { credentialStore } from '../credentials';
-import { EXIT, print } from '../command';
-import { DEMO_TILL, registerDemoClients, scopesOf } from '../demo-clients';
+import { hasCredentials, keepCredential, keptCredential } from '../credentials';
 import { startHosted } from '../load-app';
-import type { Observe } from '../load-app';
 import { openLog } from '../log';
 import { rateLimitRedis } from '../rate-limit-redis';
-import { apiSettings, isEmbedded, withFreePorts } from '../settings';
-import { startTokenServer } from '../start-token-server';
-import type { RunningTokenServer } from '../start-token-server';
+import { apiSettings, embeddedAddress, isEmbedded, withFreePorts } from '../settings';
+import { startTokenServer } from '../token-server';
 import { runWatched } from '../watch';
-import { devTokenServer } from './dev-token-server';
-
-/** How long the report waits for keys and generations of an authorization server elsewhere. */
-const PATIENCE_MS = 3_000;
 
 /** `tillgate dev`: the API and, unless an authorization server is configured, the embedded token server. */
 export async function dev(context: CommandContext, options: CommandOptions): Promise<number> {
@@ -28,21 +26,33 @@ export async function dev(context: CommandContext, options: CommandOptions): Pro
   return options.tokenServer ? devTokenServer(context, options) : devBoth(context, options);
 }
 
+/** How long the report waits for keys and generations of an authorization server elsewhere. */
+const PATIENCE_MS = 3_000;
+
 async function devBoth(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
-  const settings = readSettings(await withFreePorts(io.env));
+  const given = readSettings(await withFreePorts(io.env));
+  const settings = apiSettings(given);
   const scopes = scopesOf(options);
-  const logger = openLog(io, options, settings);
-  const tokens = isEmbedded(settings) ? await startTokenServer(settings, logger, { scopes }) : undefined;
+  const logger = openLog(io, options, given);
+  const gate = { ...authenticateOptions(settings), fetch: io.fetch };
+  const tokens = isEmbedded(given) ? await startTokenServer(given, logger, scopes) : undefined;
+  const watching = tokens?.console;
+  const docsUrl = options.app === undefined && !given.production ? `${withoutSlash(settings.baseUrl)}/docs` : undefined;
   let api: RunningApi | undefined;
   try {
-    const docsUrl = docsUrlOf(settings, options);
-    const watching = tokens?.console;
-    const observe: Observe | undefined = watching && ((handler) => watching.observe(handler, docsUrl));
-    api = await startHosted(options.app, apiOptions(context, settings, tokens, logger), observe);
-    const clients = tokens ? await registerDemoClients(tokens.auth, credentialStore(settings), scopes) : [];
+    const appOptions = {
+      settings,
+      logger,
+      // The gate reads the log of the embedded token server in this process: a change takes effect immediately.
+      gate: tokens ? { ...gate, generationSource: tokens.generations, onDecision: watching?.onDecision } : gate,
+      connectToRedis: rateLimitRedis(settings),
+      docs: tokens && { client: () => demoClient(given) },
+    };
+    api = await startHosted(options.app, appOptions, watching && ((handler) => watching.observe(handler, docsUrl)));
+    const clients = tokens ? await registerDemoClients(tokens.auth, given, scopes) : [];
     const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
-    const { baseUrl, authUrl, issuer } = apiSettings(settings);
+    const { baseUrl, authUrl, issuer } = settings;
     const report = {
       // Since the start of the process: loading the program counts.
       ready_ms: Math.round(process.uptime() * 1000),
@@ -51,7 +61,7 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
       embedded: tokens !== undefined,
       data_dir: settings.dataDir,
       admin_url: api.adminUrl,
-      console_url: tokens?.console && `${authUrl}/console`,
+      console_url: watching && `${authUrl}/console`,
       docs_url: docsUrl,
       clients,
       ready,
@@ -65,42 +75,6 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
   return EXIT.ok;
 }
 
-/** The documentation page of the scaffold. */
-function docsUrlOf(settings: Settings, { app }: CommandOptions): string | undefined {
-  if (app !== undefined || settings.production) return undefined;
-  return `${withoutSlash(apiSettings(settings).baseUrl)}/docs`;
-}
-
-/** The gate reads the log of the embedded token server in this process: a change takes effect immediately. */
-function apiOptions(
-  { io }: CommandContext,
-  given: Settings,
-  tokens: RunningTokenServer | undefined,
-  logger: Logger,
-): AppOptions {
-  const settings = apiSettings(given);
-  const gate = { ...authenticateOptions(settings), fetch: io.fetch };
-  return {
-    settings,
-    logger,
-    gate: tokens ? { ...gate, generationSource: tokens.generations, onDecision: tokens.console?.onDecision } : gate,
-    connectToRedis: rateLimitRedis(settings),
-    docs: tokens && { client: () => demoClient(given) },
-  };
-}
-
-/** The client that the documentation page is filled in with. */
-async function demoClient(settings: Settings): Promise<DocsClient | undefined> {
-  const credential = await credentialStore(settings).get(DEMO_TILL);
-  return (
-    credential && {
-      clientId: DEMO_TILL,
-      clientSecret: credential.client_secret,
-      scopes: credential.scope.split(' '),
-    }
-  );
-}
-
 async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, patienceMs, false)));
@@ -109,4 +83,114 @@ async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** `tillgate dev --token-server`: the embedded token server alone, for an API that runs elsewhere. */
+async function devTokenServer(context: CommandContext, options: CommandOptions): Promise<number> {
+  const { io } = context;
+  const settings = tokenServerSettings(readSettings(await withFreePorts(io.env)));
+  const scopes = scopesOf(options);
+  const tokens = await startTokenServer(settings, openLog(io, options, settings), scopes);
+  try {
+    const report = {
+      ready_ms: Math.round(process.uptime() * 1000),
+      auth_url: embeddedAddress(settings).url,
+      audience: settings.audience,
+      data_dir: settings.dataDir,
+      scopes,
+      clients: await registerDemoClients(tokens.auth, settings, scopes),
+    };
+    print(context, report, tokenServerBanner(report, io.programName));
+    await io.untilStopped();
+  } finally {
+    await tokens.close();
+  }
+  return EXIT.ok;
+}
+
+/**
+ * The variables may be those of the API, which name this token server.
+ *
+ * @throws ConfigurationError when they name another one
+ */
+function tokenServerSettings(settings: Settings): Settings {
+  const { issuer, generationSource } = settings;
+  const { url } = embeddedAddress(settings);
+  if (issuer !== undefined && issuer !== url) {
+    throw new ConfigurationError([
+      `TILLGATE_AUTH_URL: got "${issuer}", but --token-server starts one at ${url}; leave it out, or change TILLGATE_AUTH_PORT`,
+    ]);
+  }
+  return { ...settings, generationSource: generationSource === `${url}/generations` ? undefined : generationSource };
+}
+
+/**
+ * The scopes that clients of the embedded token server may have: those of `--scopes` or `--openapi`, else those of the
+ * scaffold. `undefined`: any, for an app whose scopes are not known.
+ *
+ * @throws CliError when the options name no scopes
+ */
+function scopesOf({ app, tokenServer, scopes, openapi }: CommandOptions): readonly string[] | undefined {
+  if (scopes !== undefined && openapi !== undefined) {
+    throw new CliError('give --scopes or --openapi, not both', EXIT.usage);
+  }
+  if (scopes !== undefined) return readScopes(scopes);
+  if (openapi !== undefined) return scopesOfDocument(openapi);
+  return app === undefined && !tokenServer ? SCOPES : undefined;
+}
+
+function readScopes(text: string): readonly string[] {
+  const scopes = text.split(/\s+/).filter((scope) => scope !== '');
+  const wrong = scopes.find((scope) => !isScopeToken(scope));
+  if (scopes.length > 0 && wrong === undefined) return [...new Set(scopes)];
+  const got = JSON.stringify(wrong ?? text);
+  throw new CliError(`expected --scopes "orders:read orders:write", got ${got}`, EXIT.usage);
+}
+
+function scopesOfDocument(file: string): readonly string[] {
+  const document = loadDocument(file);
+  const required = allOperations(document).flatMap(({ security }) => security.flat());
+  const scopes = [...new Set([...declaredScopes(document), ...required])].sort();
+  if (scopes.length > 0) return scopes;
+  throw new CliError(`${file} names no scopes: declare them in its security schemes, or give --scopes`, EXIT.usage);
+}
+
+const FAMILIES = ['orders', 'items', 'menus', 'payments'];
+/** The demo client that examples use. */
+const DEMO_TILL = 'pos-terminal';
+
+/**
+ * Registers two clients at the first start and returns them with their secrets; later starts return none. A till with
+ * all scopes and a kiosk that only reads are enough to see a 200, a 403 and a discarded token.
+ */
+async function registerDemoClients(
+  tokens: AuthServer,
+  settings: Settings,
+  scopes: readonly string[] | undefined,
+): Promise<readonly ClientWithSecret[]> {
+  if (await hasCredentials(settings)) return [];
+  const isOwn = scopes !== undefined && scopes !== SCOPES;
+  const till = isOwn ? scopes : FAMILIES.flatMap((family) => [`${family}:read`, `${family}:write`]);
+  const kiosk = till.filter((scope) => /\bread$/.test(scope));
+  const demos = [{ client_id: DEMO_TILL, description: 'Demo till', scope: till.join(' ') }];
+  if (kiosk.length > 0 && kiosk.length < till.length) {
+    demos.push({ client_id: 'kiosk', description: 'Demo kiosk', scope: kiosk.join(' ') });
+  }
+  const known = new Set(tokens.list().map(({ client_id }) => client_id));
+  const registered: ClientWithSecret[] = [];
+  // A client that is registered already keeps its secret.
+  for (const demo of demos.filter(({ client_id }) => !known.has(client_id))) {
+    const client = await tokens.register(demo);
+    await keepCredential(settings, client.client_id, client);
+    registered.push(client);
+  }
+  return registered;
+}
+
+/** The client that the documentation page is filled in with. */
+async function demoClient(settings: Settings): Promise<DocsClient | undefined> {
+  const credential = await keptCredential(settings, DEMO_TILL);
+  if (!credential) return undefined;
+  const { client_secret, scope } = credential;
+  return { clientId: DEMO_TILL, clientSecret: client_secret, scopes: scope.split(' ') };
 }

@@ -1,45 +1,35 @@
 import { escapeUnsafe } from '../../core/logger';
-import { explain } from '../../index';
-import type { Explanation } from '../../index';
+import { REASON_ADVICE } from '../../core/reason-advice';
+import { authenticate, explain } from '../../index';
+import type { Auth, Explanation, Gate, Reason } from '../../index';
+import { authenticateOptions } from '../../settings/authenticate-options';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
-import { parseToken } from '../../token/jws';
-import type { CommandContext, CommandOptions } from '../command';
+import { configurationAdvice, scopeAdvice } from '../../token/advice';
+import type { AdviceContext, AdvisedOption } from '../../token/advice';
+import { isJwsShaped, parseToken } from '../../token/jws';
+import { PRESETS } from '../../token/presets';
+import type { Preset } from '../../token/presets';
+import { readScopeRule } from '../../token/scope-options';
 import { EXIT, print, table } from '../command';
-import { openGate } from '../gate';
+import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';
-import { adviceFor } from './check-token';
+import { authorizedGenerations } from './generations';
 
 /** `tillgate explain <token>`: every check in order, and the first that fails. */
 export async function explainToken(context: CommandContext, options: CommandOptions, given: string): Promise<number> {
   const { io } = context;
   const token = given === '-' ? (await io.readStdin()).trim() : given;
   const settings = apiSettings(readSettings(io.env));
-  const { gate, close } = openGate(io, settings);
-  try {
-    const scopes = options.scope?.split(' ').filter((scope) => scope !== '');
-    const explanation = await explain(token, { gate, scopes });
-    const result = { ...explanation, ...details(explanation, token, scopes, settings) };
-    print(context, result, asText(result));
-    return explanation.accepted ? EXIT.ok : EXIT.failed;
-  } finally {
-    await close();
-  }
+  const scopes = options.scope?.split(' ').filter((scope) => scope !== '');
+  const explanation = await withGate(io, settings, (gate) => explain(token, { gate, scopes }));
+  const result = { ...explanation, ...details(explanation, token, scopes, settings) };
+  print(context, result, asText(result));
+  return explanation.accepted ? EXIT.ok : EXIT.failed;
 }
 
 /** What the checks alone do not say: what to change, the claims, and the scopes that are missing. */
-interface Details {
-  readonly fix?: string;
-  readonly claims?: Readonly<Record<string, unknown>>;
-  readonly missingScopes?: readonly string[];
-}
-
-function details(
-  explanation: Explanation,
-  token: string,
-  scopes: readonly string[] | undefined,
-  settings: Settings,
-): Details {
+function details(explanation: Explanation, token: string, scopes: readonly string[] | undefined, settings: Settings) {
   const { auth } = explanation;
   const fix = adviceFor(explanation, token, settings);
   const claims = auth?.claims ?? unverifiedClaims(token);
@@ -47,7 +37,7 @@ function details(
   return { ...(fix && { fix }), ...(claims && { claims }), ...(missingScopes?.length && { missingScopes }) };
 }
 
-function unverifiedClaims(token: string): Details['claims'] {
+function unverifiedClaims(token: string): Auth['claims'] | undefined {
   try {
     return parseToken(token).claims;
   } catch {
@@ -55,19 +45,78 @@ function unverifiedClaims(token: string): Details['claims'] {
   }
 }
 
-function asText({ accepted, status, checks, auth, fix, claims, missingScopes }: Explanation & Details): string {
-  const rows = checks.map(({ check, outcome, reason, detail }) => [
-    check,
-    outcome,
-    reason ? `${reason}: ${detail}` : '',
-  ]);
-  const lines = [table(rows)];
-  if (claims) lines.push(escapeUnsafe(`${auth ? 'claims' : 'claims, not verified'}: ${JSON.stringify(claims)}`));
-  if (missingScopes) lines.push(escapeUnsafe(`missing scopes: ${missingScopes.join(' ')}`));
-  if (fix) lines.push(escapeUnsafe(`what to do: ${fix}`));
-  const scopes = auth?.scopes.join(' ');
-  return [
-    ...lines,
-    accepted ? escapeUnsafe(`accepted: client ${auth?.clientId}, scopes ${scopes}`) : `refused with ${status}`,
-  ].join('\n');
+function asText(result: Explanation & ReturnType<typeof details>): string {
+  const { accepted, status, checks, auth, fix, claims, missingScopes } = result;
+  const rows = checks.map(({ check, outcome, reason, detail }) => {
+    return [check, outcome, reason ? `${reason}: ${detail}` : ''];
+  });
+  const lines = [
+    ...(claims ? [`${auth ? 'claims' : 'claims, not verified'}: ${JSON.stringify(claims)}`] : []),
+    ...(missingScopes ? [`missing scopes: ${missingScopes.join(' ')}`] : []),
+    ...(fix ? [`what to do: ${fix}`] : []),
+    accepted ? `accepted: client ${auth?.clientId}, scopes ${auth?.scopes.join(' ')}` : `refused with ${status}`,
+  ];
+  return [table(rows), ...lines.map(escapeUnsafe)].join('\n');
+}
+
+const SILENT = { info() {}, warn() {}, error() {} };
+
+/** Opens the gate that the API would have, for some work. It logs nothing: its state is what the work reads. */
+export async function withGate<Result>(
+  { fetch }: CliIo,
+  settings: Settings,
+  work: (gate: Gate) => Promise<Result>,
+): Promise<Result> {
+  const dependencies = { fetch, logger: SILENT };
+  const generationSource = authorizedGenerations(settings, dependencies);
+  const gate = authenticate({
+    ...authenticateOptions(settings),
+    ...dependencies,
+    ...(generationSource && { generationSource }),
+  });
+  try {
+    return await work(gate);
+  } finally {
+    await gate.close();
+    await generationSource?.close?.();
+  }
+}
+
+/** The variable of each option that advice names. */
+const VARIABLES: Readonly<Record<AdvisedOption, string>> = {
+  issuer: 'TILLGATE_ISSUER',
+  audience: 'TILLGATE_AUDIENCE',
+  preset: 'TILLGATE_PRESET',
+  generationClaim: 'TILLGATE_GENERATION_CLAIM',
+  maxTokenAgeSeconds: 'TILLGATE_MAX_TOKEN_AGE_SECONDS',
+};
+
+/** What to do about a refused token; `undefined` for an accepted one. */
+export function adviceFor({ checks, auth }: Explanation, token: string, settings: Settings): string | undefined {
+  const reason = checks.find(({ outcome }) => outcome === 'failed')?.reason;
+  // An opaque token shows no claims: those of the introspection response count.
+  const ofScopes =
+    reason === 'insufficient_scope' && auth ? scopeAdvice(auth.claims, adviceContext(token, settings)) : undefined;
+  return ofScopes ?? (reason && adviceOn(reason, token, settings));
+}
+
+/** What to do about a token that is refused for a reason. */
+export function adviceOn(reason: Reason, token: string, settings: Settings): string {
+  return configurationAdvice(reason, token, adviceContext(token, settings)) ?? REASON_ADVICE[reason].operator;
+}
+
+/** What advice about a token needs to know. */
+export function adviceContext(
+  token: string,
+  { issuer = '', preset: name, scopes, introspection }: Settings,
+): AdviceContext {
+  const preset: Preset = PRESETS[name];
+  const scopeClaims = isJwsShaped(token) ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
+  return {
+    issuer,
+    introspection,
+    preset: { ...preset, scopeClaims },
+    scopes: scopes && readScopeRule(scopes),
+    set: (option, value) => `set ${VARIABLES[option]}=${value}`,
+  };
 }

@@ -1,22 +1,21 @@
-import { generationsFromUrl } from '../../generation/from-url';
-import type { SourceDependencies } from '../../generation/source-url';
-import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
-import { ALL_CLIENTS } from '../../generation/log';
 import { isSecureUrl } from '../../core/urls';
-import type { GenerationSource } from '../../generation/index';
+import { generationsFromUrl } from '../../generation/from-url';
+import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
+import { httpGenerations } from '../../generation/index';
+import type { GenerationSource, HttpGenerationsOptions } from '../../generation/index';
+import { ALL_CLIENTS } from '../../generation/log';
+import type { SourceDependencies } from '../../generation/source-url';
 import { readSettings } from '../../settings/settings';
-import type { CommandContext, CommandOptions } from '../command';
+import type { Settings } from '../../settings/settings';
 import { CliError, EXIT, print, table } from '../command';
-import { authorizedGenerations } from '../gate';
-import type { CliIo } from '../io';
+import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';
 
 const DAY_MS = 86_400_000;
 
 /** `tillgate generations publish <client>`, and `tillgate revoke <client> --generations <url>` */
 export async function publish(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
-  const generation = generationOf(options) ?? Date.now();
-  refuseFarFuture(generation);
+  const generation = generationOf(options);
   return withSource(context, options, async (source) => {
     if (!source.append) {
       throw new CliError('this source can only be read: revoke the client at its token server instead', EXIT.usage);
@@ -105,20 +104,30 @@ function fromUrl(url: string, dependencies: SourceDependencies): GenerationSourc
 }
 
 /** Floors never go down again: a number with three digits too many would lock the client out for good. */
-function refuseFarFuture(generation: number): void {
-  if (generation < FIRST_TIME_MS || generation < Date.now() + DAY_MS) return;
+function generationOf({ generation: given }: CommandOptions): number {
+  if (given === undefined) return Date.now();
+  const generation = /^\d{1,16}$/.test(given) ? Number(given) : NaN;
+  if (!isGeneration(generation)) {
+    const got = JSON.stringify(given);
+    throw new CliError(`--generation: got ${got}, expected a whole number, for example 1790000000123`, EXIT.usage);
+  }
+  if (generation < FIRST_TIME_MS || generation < Date.now() + DAY_MS) return generation;
   throw new CliError(
-    `--generation: got ${generation}, a time in ms that has not come yet: every token of the client would be refused until then`,
+    `--generation: got ${given}, a time in ms that has not come yet: every token of the client would be refused until then`,
     EXIT.usage,
   );
 }
 
-function generationOf({ generation: given }: CommandOptions): number | undefined {
-  if (given === undefined) return undefined;
-  const number = /^\d{1,16}$/.test(given) ? Number(given) : NaN;
-  if (isGeneration(number)) return number;
-  throw new CliError(
-    `--generation: got ${JSON.stringify(given)}, expected a whole number, for example 1790000000123`,
-    EXIT.usage,
-  );
+/**
+ * The source of the settings, read with the admin token; the caller closes it. `undefined` where the token is not sent:
+ * there is none, the URL has credentials, or the source is not at the token server, to which alone the token belongs.
+ */
+export function authorizedGenerations(
+  { generationSource: url, authUrl, issuer, adminToken, allowHttp }: Settings,
+  dependencies: Pick<HttpGenerationsOptions, 'fetch' | 'logger'>,
+): GenerationSource | undefined {
+  const tokenServerUrl = authUrl ?? issuer;
+  if (adminToken === undefined || !url?.startsWith('http') || url.includes('@')) return undefined;
+  if (tokenServerUrl === undefined || new URL(url).origin !== new URL(tokenServerUrl).origin) return undefined;
+  return httpGenerations({ url, allowHttp, headers: { authorization: `Bearer ${adminToken}` }, ...dependencies });
 }

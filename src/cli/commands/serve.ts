@@ -1,7 +1,7 @@
 import { authenticateOptions } from '../../settings/authenticate-options';
 import type { CommandContext, CommandOptions } from '../command';
 import { EXIT, print } from '../command';
-import { authorizedGenerations } from '../gate';
+import { authorizedGenerations } from './generations';
 import { startHosted } from '../load-app';
 import { openLog } from '../log';
 import { rateLimitRedis } from '../rate-limit-redis';

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { startTokenServer } from '../../src/cli/start-token-server';
-import type { RunningTokenServer } from '../../src/cli/start-token-server';
+import { startTokenServer } from '../../src/cli/token-server';
+import type { RunningTokenServer } from '../../src/cli/token-server';
 import { readSettings } from '../../src/settings/settings';
 import type { Settings } from '../../src/settings/settings';
 import { memoryGenerations } from '../../src/generation';
@@ -31,12 +31,9 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
   let store = memoryGenerations();
   const held = () => store.read(undefined).changes;
   const start = async (logger = recordingLogger()): Promise<RunningTokenServer> =>
-    startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, {
-      scopes: undefined,
-      openSource(url) {
-        opened.push(url);
-        return { ...store, close: () => Promise.resolve(void closed++) };
-      },
+    startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, undefined, (url) => {
+      opened.push(url);
+      return { ...store, close: () => Promise.resolve(void closed++) };
     });
 
   it('publishes every change to it, and passes it to the API', async () => {
@@ -69,7 +66,7 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
 
 it('a source that cannot be published to is a wrong configuration', async () => {
   const settings = await settingsWith('http://till:geheim@127.0.0.1:4999/generations');
-  const failure: unknown = await startTokenServer(settings, recordingLogger(), { scopes: undefined }).catch(
+  const failure: unknown = await startTokenServer(settings, recordingLogger(), undefined).catch(
     (error: unknown) => error,
   );
   expect(failure).toMatchObject({
