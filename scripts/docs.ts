@@ -8,8 +8,7 @@ import { REASON_ADVICE } from '../src/core/reason-advice';
 import type { Advice } from '../src/core/reason-advice';
 import { REASONS } from '../src/core/reasons';
 import type { ReasonRow } from '../src/core/reasons';
-import { GATE_KEYS } from '../src/gate/read-options';
-import { ISSUER_KEYS } from '../src/gate/read-issuer-options';
+import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/read-options';
 import { VARIABLES } from '../src/settings/variables';
 import { PRESETS } from '../src/token/presets';
 import type { Preset } from '../src/token/presets';
@@ -25,8 +24,8 @@ const ROOT = join(__dirname, '..');
 export const PAGES = ['cli', 'issuers', 'options', 'reasons', 'scaffold', 'variables'].map((name) => `docs/${name}.md`);
 
 const SECTIONS: Readonly<Record<string, () => string>> = {
-  'issuer options': () => optionTable(ISSUER_KEYS),
-  'gate options': () => optionTable(GATE_KEYS),
+  'issuer options': () => optionTable(Object.keys(ISSUER_OPTIONS)),
+  'gate options': () => optionTable(Object.keys(GATE_OPTIONS)),
   variables: () =>
     table(
       ['variable', 'default', 'meaning'],

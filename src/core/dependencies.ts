@@ -1,4 +1,8 @@
+import { systemClock, systemSchedule } from './clock';
+import type { Clock, Schedule } from './clock';
 import type { Logger } from './logger';
+import { callable, logger } from './options';
+import type { TableOf } from './options';
 
 /** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
 export interface Dependencies {
@@ -16,3 +20,12 @@ export interface Dependencies {
   /** Returns a number in [0, 1), which spreads refreshes and retries. Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
+
+/** The rows of {@link Dependencies}. */
+export const DEPENDENCIES = {
+  logger: logger(),
+  clock: callable<Clock>(systemClock),
+  schedule: callable<Schedule>(systemSchedule),
+  fetch: callable<NonNullable<Dependencies['fetch']>>((url, init) => fetch(url, init)),
+  random: callable<() => number>(Math.random),
+} satisfies TableOf<Dependencies>;

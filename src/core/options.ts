@@ -4,6 +4,251 @@ import type { Logger } from './logger';
 import { ownMembers } from './objects';
 import { loggableUrl } from './urls';
 
+/** One row of the table of a factory: what its value must be, and what it is when it is absent. */
+export interface Option<Value> {
+  /** What a value must be: `a non-empty string`. */
+  readonly expected: string;
+  /** The default; `undefined` where there is none, or where it depends on other options. */
+  readonly fallback: unknown;
+  /** Returns the checked value of an option, or throws the TypeError of `refuseOption()`. */
+  readonly read: (given: unknown, at: OptionPlace) => Value;
+}
+
+/** Where an option is given, for messages. */
+export interface OptionPlace {
+  readonly factory: string;
+  /** With the options that it is nested in: `dpop.nonce`. */
+  readonly name: string;
+}
+
+type OptionTable = Readonly<Record<string, Option<unknown>>>;
+
+/** The checked options of a table. */
+export type ValuesOf<Table extends OptionTable> = {
+  readonly [Key in keyof Table]: Table[Key] extends Option<infer Value> ? Value : never;
+};
+
+/** The table of an interface has exactly its members: `{ ... } satisfies TableOf<XyzOptions>`. */
+export type TableOf<Options> = { readonly [Key in keyof Required<Options>]: Option<unknown> };
+
+/** For factories without a table. */
+export function readOptions<Key extends string>(
+  factory: string,
+  given: unknown,
+  known: readonly Key[],
+  parent?: string,
+): OptionReader<Key>;
+/**
+ * Checks the options of `factory` by their table. Only own members count, and the result has no prototype, so that a
+ * polluted one adds nothing.
+ *
+ * @param context - `parent`: the option whose value this is; `alsoKnown`: names that may stand next to those of the table
+ * @throws TypeError that names the factory, the option, what was got and what is expected
+ */
+export function readOptions<Table extends OptionTable>(
+  factory: string,
+  given: unknown,
+  table: Table,
+  context?: { readonly parent?: string; readonly alsoKnown?: readonly string[] },
+): ValuesOf<Table>;
+export function readOptions(
+  factory: string,
+  given: unknown,
+  table: OptionTable | readonly string[],
+  context: string | { readonly parent?: string; readonly alsoKnown?: readonly string[] } = {},
+): unknown {
+  if (isList(table))
+    return openOptions(factory, given, table, typeof context === 'string' ? context : '');
+  const { parent = '', alsoKnown = [] } = context as {
+    readonly parent?: string;
+    readonly alsoKnown?: readonly string[];
+  };
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    const expected = parent === '' ? 'expected an options object' : `option "${parent}" must be an object`;
+    throw new TypeError(`${factory}(): ${expected}, got ${describe(given)}`);
+  }
+  const prefix = parent === '' ? '' : `${parent}.`;
+  const known = [...Object.keys(table), ...alsoKnown];
+  for (const key of Object.keys(given)) {
+    if (known.includes(key)) continue;
+    throw new TypeError(`${factory}(): unknown option ${JSON.stringify(prefix + key)}${didYouMean(key, known)}`);
+  }
+  const members = given as Readonly<Record<string, unknown>>;
+  const values = Object.create(null) as Record<string, unknown>;
+  for (const [key, option] of Object.entries(table)) {
+    const value = Object.hasOwn(members, key) ? members[key] : undefined;
+    values[key] = option.read(value, { factory, name: prefix + key });
+  }
+  return Object.freeze(values);
+}
+
+/** Throws the TypeError about one option. */
+export function refuseOption({ factory, name }: OptionPlace, expected: string, given: unknown): never {
+  throw new TypeError(`${factory}(): option "${name}" must be ${expected}, got ${describe(given)}`);
+}
+
+type Accept<Value> = (given: unknown, at: OptionPlace) => Value | undefined;
+
+/**
+ * An option of any kind.
+ *
+ * @param accept - returns the value to use, or `undefined` for one that does not fit
+ */
+export function option<Value>(expected: string, accept: Accept<Value>): Option<Value | undefined>;
+export function option<Value>(
+  expected: string,
+  accept: Accept<Value>,
+  fallback: NoInfer<Value> | undefined,
+): Option<Value>;
+export function option<Value>(expected: string, accept: Accept<Value>, fallback?: Value): Option<Value | undefined> {
+  return {
+    expected,
+    fallback,
+    read(given, at) {
+      if (given === undefined) return fallback;
+      const value = accept(given, at);
+      return value === undefined ? refuseOption(at, expected, given) : value;
+    },
+  };
+}
+
+/** The same option, which cannot be left out. */
+export function required<Value>(
+  { read, ...optional }: Option<Value>,
+  expected = optional.expected,
+): Option<Exclude<Value, undefined>> {
+  return {
+    expected,
+    fallback: undefined,
+    read(given, at) {
+      if (given === undefined) refuseOption(at, expected, given);
+      return read(given, at) as Exclude<Value, undefined>;
+    },
+  };
+}
+
+export function string(): Option<string | undefined>;
+export function string(fallback: string): Option<string>;
+export function string(fallback?: string): Option<string | undefined> {
+  const accept = (given: unknown) => (typeof given === 'string' && given !== '' ? given : undefined);
+  return option('a non-empty string', accept, fallback);
+}
+
+/** A string that no message shows. */
+export function secret(minLength: number): Option<string | undefined> {
+  const expected = minLength === 1 ? 'a non-empty string' : `a string of at least ${minLength} characters`;
+  return option(expected, (given, { factory, name }) => {
+    if (typeof given === 'string' && given.length >= minLength) return given;
+    throw new TypeError(`${factory}(): option "${name}" must be ${expected}`);
+  });
+}
+
+export function boolean(): Option<boolean | undefined>;
+export function boolean(fallback: boolean): Option<boolean>;
+export function boolean(fallback?: boolean): Option<boolean | undefined> {
+  return option('true or false', (given) => (typeof given === 'boolean' ? given : undefined), fallback);
+}
+
+/** Bounds of a number, both inclusive; `unit` is for the message. */
+interface NumberRange {
+  readonly unit: string;
+  readonly min: number;
+  readonly max?: number;
+  readonly integer?: boolean;
+}
+
+export function number(range: NumberRange): Option<number | undefined>;
+export function number(range: NumberRange, fallback: number): Option<number>;
+export function number(range: NumberRange, fallback?: number): Option<number | undefined> {
+  const { unit, min, max = Number.MAX_SAFE_INTEGER, integer = false } = range;
+  const expected = `${integer ? 'a whole number' : 'a number'} of ${unit} from ${min} to ${max}`;
+  const accept = (given: unknown) => {
+    const fits = typeof given === 'number' && given >= min && given <= max && (!integer || Number.isInteger(given));
+    return fits ? given : undefined;
+  };
+  return option(expected, accept, fallback);
+}
+
+export function oneOf<const Choice extends string>(choices: readonly Choice[]): Option<Choice | undefined>;
+export function oneOf<const Choice extends string>(
+  choices: readonly Choice[],
+  fallback: NoInfer<Choice>,
+): Option<Choice>;
+export function oneOf(choices: readonly string[], fallback?: string): Option<string | undefined> {
+  const accept = (given: unknown) => choices.find((choice) => choice === given);
+  return option(`one of ${choices.join(', ')}`, accept, fallback);
+}
+
+/** A function, whose parameters nothing can check. */
+export function callable<Value>(fallback?: Value): Option<Value> {
+  const accept = (given: unknown) => (typeof given === 'function' ? (given as Value) : undefined);
+  return option('a function', accept, fallback);
+}
+
+/** An object with methods, such as a store. */
+export function withMethods<Value extends object>(
+  methods: readonly (keyof Value & string)[],
+  expected: string,
+): Option<Value | undefined> {
+  return option(expected, (given) => {
+    const value = given as Value | null;
+    return methods.every((method) => typeof value?.[method] === 'function') ? (value as Value) : undefined;
+  });
+}
+
+/** Where a factory reports to. Default: the console. */
+export function logger(): Option<Logger> {
+  const { expected, read } = withMethods<Logger>(LOGGER_METHODS, 'an object with the methods info, warn and error');
+  return { expected, fallback: undefined, read: (given, at) => read(given, at) ?? consoleLogger };
+}
+
+/** Options in an option; `finish` checks and completes them together. */
+export function nested<Table extends OptionTable, Value = ValuesOf<Table>>(
+  table: Table,
+  finish: (values: ValuesOf<Table>, at: OptionPlace) => Value = (values) => values as Value,
+): Option<Value | undefined> {
+  return option('an object', (given, at) => finish(readOptions(at.factory, given, table, { parent: at.name }), at));
+}
+
+/** `, did you mean "x"?` when a known name is close, else the list of what is known. */
+export function didYouMean(name: string, known: readonly string[]): string {
+  const candidate = startedBy(name, known) ?? closest(name, [...known]);
+  const near = candidate && isNear(name, candidate) ? candidate : undefined;
+  return near ? `; did you mean "${near}"?` : `; known are ${known.join(', ')}`;
+}
+
+/** The shortest name that begins with `name`, such as maxTokenAgeSeconds for maxTokenAge: the edit distance is too large. */
+function startedBy(name: string, known: readonly string[]): string | undefined {
+  if (name.length < 3) return undefined;
+  const longer = known.filter((one) => one.toLowerCase().startsWith(name.toLowerCase()));
+  return longer.sort((one, other) => one.length - other.length)[0];
+}
+
+function isNear(name: string, candidate: string): boolean {
+  const [a, b] = [name.toLowerCase(), candidate.toLowerCase()];
+  return a.includes(b) || b.includes(a) || distance(a, b) <= Math.max(2, Math.floor(b.length / 3));
+}
+
+/** `Array.isArray` that keeps the members unknown, so that they have to be looked at. */
+export function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
+/** Names a value for an error message without spilling it: short strings in quotes, else its type. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
+  if (typeof value === 'string') return describeString(value);
+  if (typeof value === 'number' || typeof value === 'boolean' || value === undefined) return String(value);
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+/** A URL can hold a secret in its user info or query. */
+function describeString(value: string): string {
+  const shown = /^[a-z][a-z\d+.-]*:[/\\]/i.test(value) ? loggableUrl(value) : value;
+  return JSON.stringify(shown.length > 60 ? `${shown.slice(0, 57)}...` : shown);
+}
+
 /** Reads the options of one factory; every mistake is a `TypeError` that names the option, what was got and what is expected. */
 export interface OptionReader<Key extends string> {
   has(key: Key): boolean;
@@ -28,13 +273,7 @@ export interface NumberBounds {
 
 const LOGGER_METHODS = ['info', 'warn', 'error'] as const satisfies readonly (keyof Logger)[];
 
-/**
- * Opens the options of `factory` for reading.
- *
- * @param parent - the option whose value `options` is, for messages: `"introspection.url"`
- * @throws TypeError when `options` is not an object or has a key that is not in `known`.
- */
-export function readOptions<Key extends string>(
+function openOptions<Key extends string>(
   factory: string,
   options: unknown,
   known: readonly Key[],
@@ -93,43 +332,4 @@ export function readOptions<Key extends string>(
       return refuse(key, 'an object with the methods info, warn and error');
     },
   };
-}
-
-/** `, did you mean "x"?` when a known name is close, else the list of what is known. */
-export function didYouMean(name: string, known: readonly string[]): string {
-  const candidate = startedBy(name, known) ?? closest(name, [...known]);
-  const near = candidate && isNear(name, candidate) ? candidate : undefined;
-  return near ? `; did you mean "${near}"?` : `; known are ${known.join(', ')}`;
-}
-
-/** The shortest name that begins with `name`, such as maxTokenAgeSeconds for maxTokenAge: the edit distance is too large. */
-function startedBy(name: string, known: readonly string[]): string | undefined {
-  if (name.length < 3) return undefined;
-  const longer = known.filter((one) => one.toLowerCase().startsWith(name.toLowerCase()));
-  return longer.sort((one, other) => one.length - other.length)[0];
-}
-
-function isNear(name: string, candidate: string): boolean {
-  const [a, b] = [name.toLowerCase(), candidate.toLowerCase()];
-  return a.includes(b) || b.includes(a) || distance(a, b) <= Math.max(2, Math.floor(b.length / 3));
-}
-
-/** `Array.isArray` that keeps the members unknown, so that they have to be looked at. */
-export function isList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value);
-}
-
-/** Names a value for an error message without spilling it: short strings in quotes, else its type. */
-export function describe(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
-  if (typeof value === 'string') return describeString(value);
-  if (typeof value === 'number' || typeof value === 'boolean' || value === undefined) return String(value);
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
-/** A URL can hold a secret in its user info or query. */
-function describeString(value: string): string {
-  const shown = /^[a-z][a-z\d+.-]*:[/\\]/i.test(value) ? loggableUrl(value) : value;
-  return JSON.stringify(shown.length > 60 ? `${shown.slice(0, 57)}...` : shown);
 }

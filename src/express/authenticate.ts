@@ -5,7 +5,7 @@ import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { AuthError } from '../core/auth-error';
 import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
-import { readOptions } from '../core/options';
+import { number, readOptions } from '../core/options';
 import { withAdvice } from '../gate/advice';
 import type { Auth } from '../gate/decision';
 import { openGate, rememberGate } from '../gate/gate';
@@ -134,8 +134,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const gate: Gate = Object.assign(authenticate as Middleware, {
     optional,
     async ready(options: { readonly timeoutMs?: number | undefined } = {}) {
-      const read = readOptions('ready', options, ['timeoutMs']);
-      await verifier.ready(read.has('timeoutMs') ? read.number('timeoutMs', 0, { unit: 'ms', min: 1 }) : undefined);
+      const { timeoutMs } = readOptions('ready', options, { timeoutMs: number({ unit: 'ms', min: 1 }) });
+      await verifier.ready(timeoutMs);
     },
     status: () => verifier.status(),
     close: () => verifier.close(),

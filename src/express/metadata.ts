@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
-import { isObject, ownMembers } from '../core/objects';
-import { isList, readOptions } from '../core/options';
-import type { OptionReader } from '../core/options';
+import { isObject } from '../core/objects';
+import { boolean, isList, option, readOptions, refuseOption, string } from '../core/options';
+import type { TableOf } from '../core/options';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
 import { gateOf } from '../gate/gate';
 import { sendProblem } from './respond';
 import type { GateRequest, Middleware, Next } from './request';
-import { readMtls } from '../token/possession/client-certificate';
+import { MTLS_OPTION } from '../token/possession/client-certificate';
 import type { MtlsOptions } from '../token/possession/client-certificate';
-import { readDpop } from '../token/possession/dpop-options';
+import { DPOP_OPTION } from '../token/possession/dpop-options';
 import type { DpopOptions } from '../token/possession/dpop-options';
 import { isScopeToken } from '../token/scopes';
 
@@ -119,39 +119,50 @@ const PREFLIGHT = [
   ['Access-Control-Max-Age', '86400'],
 ] as const;
 
+const RESOURCE = 'an https: URL (http: on loopback, or with allowHttp) without a fragment, user name and password';
+const ISSUER = 'an https: URL (http: on loopback, or with allowHttp) without a query and a fragment';
+
+const FACTORY = 'protectedResourceMetadata';
 const OF_GATE = ['resource', 'authorizationServers', 'dpop', 'mtls'] as const;
-const KEYS = ['gate', 'scopes', 'resourceName', 'members', 'allowHttp', ...OF_GATE] as const;
-type Key = (typeof KEYS)[number];
+
+const METADATA_OPTIONS = {
+  gate: option('what authenticate() returned', (given) => gateOf(given as object)?.settings),
+  scopes: option('an array of scopes', (given) => {
+    const fits = isList(given) && given.every((scope) => typeof scope === 'string' && isScopeToken(scope));
+    return fits ? given : undefined;
+  }),
+  resourceName: string(),
+  members: option('an object', (given) => (isObject(given) ? given : undefined), {}),
+  // The default is that of the gate; the two after it are checked with it.
+  allowHttp: boolean(),
+  resource: option(RESOURCE, (given) => given),
+  authorizationServers: option(ISSUER, (given) => given),
+  dpop: DPOP_OPTION,
+  mtls: MTLS_OPTION,
+} satisfies TableOf<Parameters<typeof protectedResourceMetadata>[0]>;
 
 function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]): { readonly resource: string } {
-  const read: OptionReader<Key> = readOptions('protectedResourceMetadata', options, KEYS);
-  const { gate, scopes, members = {}, ...given } = ownMembers(options);
-  const facts = gate === undefined ? undefined : gateOf(gate)?.settings;
-  if (gate !== undefined) {
-    if (!facts) read.refuse('gate', 'what authenticate() returned');
-    if (facts.resource === undefined) read.refuse('gate', 'a gate with the option "resource"');
-    const stray = OF_GATE.find((key) => given[key] !== undefined);
-    if (stray) throw new TypeError(`protectedResourceMetadata(): give "gate" or "${stray}", not both`);
-  }
-  const allowHttp = read.boolean('allowHttp', facts?.allowHttp ?? false);
-  const resource = facts?.resource ?? read.string('resource') ?? '';
+  const given = readOptions(FACTORY, options, METADATA_OPTIONS);
+  const { gate, scopes, resourceName, members } = given;
+  const stray = gate && OF_GATE.find((key) => given[key] !== undefined);
+  if (gate && gate.resource === undefined) refuse('gate', 'a gate with the option "resource"', options.gate);
+  if (stray) throw new TypeError(`${FACTORY}(): give "gate" or "${stray}", not both`);
+  const allowHttp = given.allowHttp ?? gate?.allowHttp ?? false;
+  const resource = gate?.resource ?? given.resource;
   if (!isPlainUrl(resource, allowHttp) || resource.includes('#')) {
-    read.refuse(facts ? 'gate' : 'resource', `${facts ? 'a gate whose resource is ' : ''}${RESOURCE}`);
+    return gate
+      ? refuse('gate', `a gate whose resource is ${RESOURCE}`, options.gate)
+      : refuse('resource', RESOURCE, resource);
   }
-  const servers: unknown = facts?.issuers.map(({ issuer }) => issuer) ?? given.authorizationServers;
+  const servers = gate ? gate.issuers.map(({ issuer }) => issuer) : given.authorizationServers;
   if (!isList(servers) || servers.length === 0 || !servers.every((server) => isIssuerUrl(server, allowHttp))) {
-    if (facts) read.refuse('gate', `a gate whose issuers are ${ISSUER}`);
-    read.refuse('authorizationServers', `an array of at least one issuer, each ${ISSUER}`);
+    if (gate) refuse('gate', `a gate whose issuers are ${ISSUER}`, options.gate);
+    return refuse('authorizationServers', `an array of at least one issuer, each ${ISSUER}`, servers);
   }
-  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScopeToken))) {
-    read.refuse('scopes', 'an array of scopes');
-  }
-  if (!isObject(members)) read.refuse('members', 'an object');
-  const dpop = facts ? facts.dpop : given.dpop && readDpop('protectedResourceMetadata', given.dpop, resource);
-  const mtls = facts ? facts.mtls : given.mtls && readMtls('protectedResourceMetadata', given.mtls);
+  const { dpop, mtls } = gate ?? given;
   const own = {
     resource,
-    resource_name: read.string('resourceName'),
+    resource_name: resourceName,
     authorization_servers: servers,
     bearer_methods_supported: ['header'],
     scopes_supported: scopes,
@@ -160,15 +171,16 @@ function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]):
     tls_client_certificate_bound_access_tokens: mtls && true,
   };
   const taken = Object.keys(members).find((name) => Object.hasOwn(own, name));
-  if (taken) throw new TypeError(`protectedResourceMetadata(): "${taken}" must not be among "members"`);
+  if (taken) throw new TypeError(`${FACTORY}(): "${taken}" must not be among "members"`);
   const isPresent = ([, value]: [string, unknown]): boolean =>
     // RFC 9728 section 3.2: a list without elements must be left out.
     value !== undefined && !(isList(value) && value.length === 0);
   return { resource, ...Object.fromEntries(Object.entries({ ...own, ...members }).filter(isPresent)) };
 }
 
-const RESOURCE = 'an https: URL (http: on loopback, or with allowHttp) without a fragment, user name and password';
-const ISSUER = 'an https: URL (http: on loopback, or with allowHttp) without a query and a fragment';
+function refuse(name: keyof typeof METADATA_OPTIONS, expected: string, given: unknown): never {
+  return refuseOption({ factory: FACTORY, name }, expected, given);
+}
 
 function isPlainUrl(url: unknown, allowHttp: boolean): url is string {
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || !URL.canParse(url) || hasUserInfo(url)) return false;

@@ -2,9 +2,10 @@ import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { serializeChallenge } from '../core/problem';
+import { DEPENDENCIES } from '../core/dependencies';
 import type { Logger } from '../core/logger';
 import { readOptions } from '../core/options';
-import { isHttpUrl } from '../gate/read-options';
+import { PROBLEM_TYPES } from '../gate/read-options';
 import { requestIdOf, routeOf } from './request';
 import { sendInternalError, sendProblem, sendRefusal } from './respond';
 import { ownValue } from '../core/objects';
@@ -33,10 +34,8 @@ export function problemHandler(
     readonly problemTypes?: string | undefined;
   } = {},
 ): (error: unknown, req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void {
-  const read = readOptions('problemHandler', options, ['logger', 'problemTypes']);
-  const logger = read.logger('logger');
-  const problemTypes = read.string('problemTypes');
-  if (problemTypes !== undefined && !isHttpUrl(problemTypes)) read.refuse('problemTypes', 'an http(s) URL');
+  const table = { logger: DEPENDENCIES.logger, problemTypes: PROBLEM_TYPES };
+  const { logger, problemTypes } = readOptions('problemHandler', options, table);
 
   // Express tells an error handler by its four parameters.
   return function handleProblem(error, req, res, _next) {

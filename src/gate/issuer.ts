@@ -18,8 +18,7 @@ import type { Introspector } from '../token/introspection/introspector';
 import type { SignatureQueue } from '../token/signature-queue';
 import { tokenVerifier } from '../token/verify';
 import type { ClaimsVerifier, TokenVerifier } from '../token/verify';
-import type { IssuerSettings } from './read-issuer-options';
-import type { GateDependencies } from './read-options';
+import type { GateDependencies, IssuerSettings } from './read-options';
 
 /** How the claims of one kind of token are read. */
 export interface ClaimsReader {

@@ -1,74 +1,124 @@
-import { systemClock, systemSchedule } from '../core/clock';
-import type { Clock, Schedule } from '../core/clock';
-import type { Logger } from '../core/logger';
+import { DEPENDENCIES } from '../core/dependencies';
+import { boolean, callable, isList, number, oneOf, option } from '../core/options';
+import { readOptions, refuseOption, required, string } from '../core/options';
+import type { TableOf, ValuesOf } from '../core/options';
+import { PRESET_NAMES } from '../core/preset-names';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
-import { ownMembers } from '../core/objects';
-import { describe, isList, readOptions } from '../core/options';
-import type { OptionReader } from '../core/options';
+import type { GenerationSource } from '../generation/log';
+import { ALGORITHMS, readAlgorithms } from '../token/algorithms';
 import type { Confirmation } from '../token/claims';
-import type { Fetch } from '../token/keys/fetch-json';
-import { readMtls } from '../token/possession/client-certificate';
-import type { MtlsSettings } from '../token/possession/client-certificate';
-import { readDpop } from '../token/possession/dpop-options';
-import type { DpopSettings } from '../token/possession/dpop-options';
+import { INTROSPECTION_OPTION } from '../token/introspection/endpoint';
+import type { Jwks } from '../token/keys/key-set';
+import { MTLS_OPTION } from '../token/possession/client-certificate';
+import { DPOP_OPTION, withBaseUrl } from '../token/possession/dpop-options';
+import { PRESETS } from '../token/presets';
+import type { Preset } from '../token/presets';
+import { SCOPES_OPTION } from '../token/scope-options';
 import type { AuthenticateOptions, GateOptions, IssuerOptions } from './options';
-import { ISSUER_KEYS, readIssuer } from './read-issuer-options';
-import type { IssuerSettings } from './read-issuer-options';
 import { readScopeList } from './scope-requirement';
 
-/** The dependencies of a gate, with their defaults. */
-export interface GateDependencies {
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly schedule: Schedule;
-  readonly fetch: Fetch;
-  readonly random: () => number;
+const FACTORY = 'authenticate';
+
+/**
+ * A URL without a query and a fragment (RFC 8414 section 2): its metadata would be that of another issuer. It is in every
+ * log line, also where nothing is fetched from it.
+ */
+export const ISSUER_URL = option('a non-empty string', (given, at) => {
+  if (typeof given !== 'string' || given === '') return undefined;
+  if (URL.canParse(given) && hasUserInfo(given)) refuseOption(at, 'a URL without user name and password', given);
+  if (/^https?:[^?#]*[?#]/i.test(given)) refuseOption(at, 'a URL without a query and a fragment', given);
+  return given;
+});
+
+export const KEY_SET = option('a JSON Web Key Set', (given) => {
+  return typeof given === 'object' && given !== null ? (given as Jwks) : undefined;
+});
+
+/** Base URL of the pages about problems. */
+export const PROBLEM_TYPES = option('an http(s) URL', (given) => {
+  return typeof given === 'string' && isHttpUrl(given) ? given : undefined;
+});
+
+/** One non-empty string or several, as an array; `undefined` for anything else. */
+export function readStrings(value: unknown): readonly string[] | undefined {
+  const strings: unknown = typeof value === 'string' ? [value] : value;
+  const fits = isList(strings) && strings.length > 0 && strings.every((one) => typeof one === 'string' && one);
+  return fits ? [...(strings as readonly string[])] : undefined;
 }
+
+const AUDIENCE = 'the aud of your API: a non-empty string, or an array of them';
+const unit = 'milliseconds';
+
+/** The options of one issuer. */
+export const ISSUER_OPTIONS = {
+  issuer: required(ISSUER_URL, "the issuer's URL, exactly as in the token's iss"),
+  // Whether it can be `false` is up to the preset.
+  audience: option(AUDIENCE, (given) => given),
+  clientIds: option('an array of client ids', readStrings),
+  authUrl: ISSUER_URL,
+  jwksUri: string(),
+  keys: KEY_SET,
+  preset: oneOf(PRESET_NAMES, 'rfc9068'),
+  algorithms: option(`an array with some of ${ALGORITHMS.join(', ')}`, readAlgorithms, ALGORITHMS),
+  scopes: SCOPES_OPTION,
+  generationClaim: option('the name of a claim, or false to switch the check off', (given) => {
+    return given === false || (typeof given === 'string' && given !== '') ? given : undefined;
+  }),
+  generationSource: option('a generation source, or its URL', (given) => {
+    const fits = typeof given === 'string' || typeof (given as GenerationSource | null)?.reader === 'function';
+    return fits ? (given as GenerationSource | string) : undefined;
+  }),
+  maxStalenessMs: number({ unit, min: 1 }, 60_000),
+  maxSilenceMs: number({ unit, min: 1 }, 900_000),
+  onStale: oneOf(['reject', 'accept'], 'reject'),
+  pollMs: number({ unit, min: 10 }, 5_000),
+  readTimeoutMs: number({ unit, min: 1, max: 600_000 }, 5_000),
+  introspection: INTROSPECTION_OPTION,
+  keysMaxAgeMs: number({ unit, min: 1_000 }, 600_000),
+  keysStaleMs: number({ unit, min: 0 }, 3_600_000),
+  clockToleranceSeconds: number({ unit: 'seconds', min: 0, max: 300 }, 10),
+  maxTokenAgeSeconds: number({ unit: 'seconds', min: 1 }, 86_400),
+} satisfies TableOf<IssuerOptions>;
+
+/** The options of a gate, without those of its issuers. */
+export const GATE_OPTIONS = {
+  // The default depends on `optional`.
+  unguarded: oneOf(['allow', 'warn', 'refuse']),
+  optional: boolean(false),
+  refusals: oneOf(['respond', 'next'], 'respond'),
+  realm: string('api'),
+  resource: option('a non-empty string', (given, at) => {
+    if (typeof given !== 'string' || given === '') return undefined;
+    urlCheck(at.factory, true)(given, at.name);
+    // RFC 9728 section 1.2.
+    return given.includes('#') ? refuseOption(at, 'a URL without a fragment', given) : given;
+  }),
+  challengeScopes: option('an array of scopes', (given, { factory, name }) => {
+    return readScopeList(given, factory, `option "${name}": `);
+  }),
+  problemTypes: PROBLEM_TYPES,
+  // The default depends on NODE_ENV.
+  exposeReasons: boolean(),
+  dpop: DPOP_OPTION,
+  mtls: MTLS_OPTION,
+  binding: oneOf(['any']),
+  allowHttp: boolean(false),
+  verifiedTokens: number({ unit: 'tokens', min: 0, integer: true }, 5_000),
+  onDecision: callable<GateOptions['onDecision']>(),
+  ...DEPENDENCIES,
+} satisfies TableOf<GateOptions>;
+
+const GATE_NAMES = [...Object.keys(GATE_OPTIONS), 'issuers'];
+const ISSUER_NAMES = Object.keys(ISSUER_OPTIONS) as readonly (keyof typeof ISSUER_OPTIONS)[];
+
+/** The dependencies of a gate, with their defaults. */
+export type GateDependencies = ValuesOf<typeof DEPENDENCIES>;
 
 /** Checked options of one gate. */
-export interface GateSettings extends GateDependencies {
-  readonly issuers: readonly IssuerSettings[];
-  readonly unguarded: 'allow' | 'warn' | 'refuse';
-  readonly optional: boolean;
-  readonly refusals: 'respond' | 'next';
-  readonly realm: string;
-  readonly resource: string | undefined;
-  /** `undefined`: the challenge of a request without a token names none. */
-  readonly challengeScopes: readonly string[] | undefined;
-  readonly problemTypes: string | undefined;
-  readonly exposeReasons: boolean;
-  readonly allowHttp: boolean;
-  readonly verifiedTokens: number;
-  readonly onDecision: GateOptions['onDecision'];
-  /** `undefined`: tokens bound to a key are refused. */
-  readonly dpop: DpopSettings | undefined;
-  /** `undefined`: tokens bound to a certificate are refused. */
-  readonly mtls: MtlsSettings | undefined;
-  /** `undefined`: what `dpop` and `mtls` require. */
-  readonly binding: 'any' | undefined;
-}
+export type GateSettings = ReturnType<typeof completeGate>;
 
-/** Names of the options that are dependencies. */
-export const DEPENDENCY_KEYS = ['logger', 'clock', 'schedule', 'fetch', 'random'] as const;
-
-/** Names of the options of a gate, without those of its issuers. */
-export const GATE_KEYS = [
-  'unguarded',
-  'optional',
-  'refusals',
-  'realm',
-  'resource',
-  'challengeScopes',
-  'problemTypes',
-  'exposeReasons',
-  'dpop',
-  'mtls',
-  'binding',
-  'allowHttp',
-  'verifiedTokens',
-  'onDecision',
-  ...DEPENDENCY_KEYS,
-] as const satisfies readonly (keyof GateOptions)[];
+/** Checked options of one issuer. */
+export type IssuerSettings = ReturnType<typeof completeIssuer>;
 
 /**
  * Checks the options of `authenticate()`.
@@ -76,89 +126,101 @@ export const GATE_KEYS = [
  * @throws TypeError naming the option, what was got and what is expected.
  */
 export function readGateOptions(given: AuthenticateOptions): GateSettings {
-  const read = readOptions('authenticate', given, ['issuers', ...GATE_KEYS, ...ISSUER_KEYS]);
-  const options = ownMembers(given);
-  const allowHttp = read.boolean('allowHttp', false);
-  const checkUrl = urlCheck('authenticate', allowHttp);
-  const optional = read.boolean('optional', false);
-  const resource = read.string('resource');
-  if (resource !== undefined) urlCheck('authenticate', true)(resource, 'resource');
-  // RFC 9728 section 1.2.
-  if (resource?.includes('#')) read.refuse('resource', 'a URL without a fragment');
-  const { challengeScopes } = options;
-  const problemTypes = read.string('problemTypes');
-  if (problemTypes !== undefined && !isHttpUrl(problemTypes)) read.refuse('problemTypes', 'an http(s) URL');
-  const dpop = options.dpop === undefined ? undefined : readDpop('authenticate', options.dpop, resource);
-  const mtls = options.mtls === undefined ? undefined : readMtls('authenticate', options.mtls);
+  return completeGate(readOptions(FACTORY, given, GATE_OPTIONS, { alsoKnown: ['issuers', ...ISSUER_NAMES] }), given);
+}
+
+function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: AuthenticateOptions) {
+  const { optional, allowHttp, resource, mtls, binding, exposeReasons } = values;
+  const dpop = values.dpop && withBaseUrl(FACTORY, values.dpop, resource);
+  if (binding && !(dpop && mtls && !dpop.required && !mtls.required)) {
+    throw wrong('option "binding" needs "dpop" and "mtls", neither of them with "required": one of both is enough');
+  }
   const confirmations: Confirmation[] = [...(dpop ? ['jkt' as const] : []), ...(mtls ? ['x5t#S256' as const] : [])];
   return {
-    issuers: readIssuers(read, options, { checkUrl, confirmations }),
+    ...values,
     dpop,
-    mtls,
-    binding: readBinding(read, dpop, mtls),
-    unguarded: read.oneOf('unguarded', ['allow', 'warn', 'refuse'], optional ? 'allow' : 'warn'),
-    optional,
-    refusals: read.oneOf('refusals', ['respond', 'next'], 'respond'),
-    realm: read.string('realm') ?? 'api',
-    resource,
-    challengeScopes: challengeScopes && readScopeList(challengeScopes, 'authenticate', 'option "challengeScopes": '),
-    problemTypes,
-    allowHttp,
-    exposeReasons: read.boolean('exposeReasons', process.env['NODE_ENV'] !== 'production'),
-    verifiedTokens: read.number('verifiedTokens', 5_000, { unit: 'tokens', min: 0, integer: true }),
-    onDecision: read.has('onDecision') ? read.callable('onDecision', options.onDecision) : undefined,
-    ...readDependencies(read),
+    issuers: readIssuers(given, { confirmations, checkUrl: urlCheck(FACTORY, allowHttp) }),
+    unguarded: values.unguarded ?? (optional ? 'allow' : 'warn'),
+    exposeReasons: exposeReasons ?? process.env['NODE_ENV'] !== 'production',
   };
 }
 
-/**
- * Reads the dependencies, with their defaults.
- *
- * @throws TypeError
- */
-export function readDependencies(read: OptionReader<(typeof DEPENDENCY_KEYS)[number]>): GateDependencies {
+/** What the options of a gate mean for each of its issuers. */
+interface OfGate {
+  readonly confirmations: readonly Confirmation[];
+  /** Throws a TypeError for a URL without TLS. */
+  readonly checkUrl: (url: string, what: string) => void;
+}
+
+function readIssuers(given: AuthenticateOptions, ofGate: OfGate): readonly IssuerSettings[] {
+  if (!Object.hasOwn(given, 'issuers')) return [readIssuer(given, ofGate, GATE_NAMES)];
+  const { issuers } = given as { readonly issuers?: unknown };
+  const stray = ISSUER_NAMES.find((name) => Object.hasOwn(given, name) && Reflect.get(given, name) !== undefined);
+  if (stray) throw wrong(`option "${stray}" goes into each entry of "issuers", not next to it`);
+  if (!isList(issuers) || issuers.length === 0) {
+    return refuseOption({ factory: FACTORY, name: 'issuers' }, 'an array of at least one issuer', issuers);
+  }
+  const settings = issuers.map((issuer) => readIssuer(issuer, ofGate));
+  if (new Set(settings.map(({ issuer }) => issuer)).size < settings.length) {
+    throw wrong('option "issuers" names one issuer twice');
+  }
+  // An opaque token does not say who issued it, and the issuers must not get each other's tokens.
+  if (settings.filter(({ introspection }) => introspection).length > 1) {
+    throw wrong('option "introspection" is accepted for one of the "issuers" only');
+  }
+  return settings;
+}
+
+function readIssuer(given: unknown, ofGate: OfGate, alsoKnown: readonly string[] = []): IssuerSettings {
+  return completeIssuer(readOptions(FACTORY, given, ISSUER_OPTIONS, { alsoKnown }), ofGate);
+}
+
+function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate) {
+  const { issuer, authUrl = issuer, jwksUri, keys, introspection, generationSource, ...others } = values;
+  const { audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = others;
+  checkUrls(values, ofGate);
+  const preset: Preset = PRESETS[values.preset];
+  const { generationClaim = preset.generationClaim } = values;
+  // Floors are kept for maxTokenAgeSeconds: without iat nothing says that a token is not older.
+  if (introspection?.acceptWithout.includes('iat') && generationClaim !== false) {
+    throw wrong('option "introspection.acceptWithout" can have "iat" only with generationClaim: false');
+  }
   return {
-    logger: read.logger('logger'),
-    clock: read.callable('clock', systemClock),
-    schedule: read.callable('schedule', systemSchedule),
-    fetch: read.callable<Fetch>('fetch', (url, init) => fetch(url, init)),
-    random: read.callable('random', Math.random),
+    ...plain,
+    ...ofGate,
+    ...{ issuer, authUrl, jwksUri, keys, introspection, generationSource, preset },
+    audiences: audiencesOf(audience, preset),
+    /** Name of the claim; `undefined`: the check is off. */
+    generationClaim: generationClaim === false ? undefined : generationClaim,
+    clockToleranceMs: 1000 * clockToleranceSeconds,
+    maxTokenAgeMs: 1000 * maxTokenAgeSeconds,
   };
 }
 
-function readBinding(
-  read: OptionReader<'binding'>,
-  dpop: DpopSettings | undefined,
-  mtls: MtlsSettings | undefined,
-): 'any' | undefined {
-  if (!read.has('binding')) return undefined;
-  const binding = read.oneOf('binding', ['any'], 'any');
-  if (dpop && mtls && !dpop.required && !mtls.required) return binding;
-  throw new TypeError(
-    'authenticate(): option "binding" needs "dpop" and "mtls", neither of them with "required": one of both is enough',
+/** With given keys nothing is fetched from the issuer, so its name need not be a URL. */
+function checkUrls(values: ValuesOf<typeof ISSUER_OPTIONS>, { checkUrl }: OfGate): void {
+  const { issuer, authUrl, jwksUri, keys, introspection, generationSource } = values;
+  if (keys && jwksUri !== undefined) throw wrong('give "keys" or "jwksUri", not both');
+  if (jwksUri !== undefined) checkUrl(jwksUri, 'jwksUri');
+  if (introspection?.url !== undefined) checkUrl(introspection.url, 'introspection.url');
+  const isDiscovered = (!keys && jwksUri === undefined) || (introspection && introspection.url === undefined);
+  if (isDiscovered) checkUrl(authUrl ?? issuer, authUrl === undefined ? 'issuer' : 'authUrl');
+  // Schemes have no case (RFC 3986 section 3.1): "HTTP:" does not bypass the check.
+  if (typeof generationSource === 'string' && /^https?:/i.test(generationSource)) {
+    checkUrl(generationSource, 'generationSource');
+  }
+}
+
+function audiencesOf(audience: unknown, { audienceCanBeAbsent }: Preset): readonly string[] | false {
+  if (audience === false && audienceCanBeAbsent) return false;
+  const orFalse = audienceCanBeAbsent ? ', or false to accept tokens without one' : '';
+  return (
+    readStrings(audience) ?? refuseOption({ factory: FACTORY, name: 'audience' }, `${AUDIENCE}${orFalse}`, audience)
   );
 }
 
-function readIssuers(
-  read: OptionReader<'issuers'>,
-  options: AuthenticateOptions,
-  ofGate: Pick<IssuerSettings, 'checkUrl' | 'confirmations'>,
-): readonly IssuerSettings[] {
-  if (!('issuers' in options)) return [readIssuer(options, GATE_KEYS, ofGate)];
-  const stray = ISSUER_KEYS.find((key) => (options as Partial<IssuerOptions>)[key] !== undefined);
-  if (stray) throw new TypeError(`authenticate(): option "${stray}" goes into each entry of "issuers", not next to it`);
-  if (!isList(options.issuers) || options.issuers.length === 0) {
-    read.refuse('issuers', 'an array of at least one issuer');
-  }
-  const issuers = options.issuers.map((issuer) => readIssuer(issuer, [], ofGate));
-  if (new Set(issuers.map(({ issuer }) => issuer)).size < issuers.length) {
-    throw new TypeError('authenticate(): option "issuers" names one issuer twice');
-  }
-  // An opaque token does not say who issued it, and the issuers must not get each other's tokens.
-  if (issuers.filter(({ introspection }) => introspection).length > 1) {
-    throw new TypeError('authenticate(): option "introspection" is accepted for one of the "issuers" only');
-  }
-  return issuers;
+function wrong(what: string): TypeError {
+  return new TypeError(`${FACTORY}(): ${what}`);
 }
 
 /**
@@ -167,18 +229,16 @@ function readIssuers(
  */
 export function urlCheck(factory: string, allowHttp: boolean): (url: string, what: string) => void {
   return function checkUrl(url, what) {
-    const refuse = (expected: string): never => {
-      throw new TypeError(`${factory}(): option "${what}" must be ${expected}, got ${describe(url)}`);
-    };
-    if (!isHttpUrl(url)) refuse('an absolute https: URL');
+    const at = { factory, name: what };
+    if (!isHttpUrl(url)) refuseOption(at, 'an absolute https: URL', url);
     // Only a generation source has credentials in its URL.
-    if (what !== 'generationSource' && hasUserInfo(url)) refuse('a URL without user name and password');
+    if (what !== 'generationSource' && hasUserInfo(url)) refuseOption(at, 'a URL without user name and password', url);
     if (!allowHttp && !isSecureUrl(url)) {
-      refuse('https: (http: is accepted on loopback only, or with allowHttp: true)');
+      refuseOption(at, 'https: (http: is accepted on loopback only, or with allowHttp: true)', url);
     }
   };
 }
 
-export function isHttpUrl(url: string): boolean {
+function isHttpUrl(url: string): boolean {
   return /^https?:\/\//.test(url) && URL.canParse(url);
 }

@@ -1,11 +1,12 @@
 import type { Logger } from '../core/logger';
-import { readOptions } from '../core/options';
+import { DEPENDENCIES } from '../core/dependencies';
+import { boolean, option, readOptions, required, string } from '../core/options';
+import type { TableOf } from '../core/options';
 import type { GenerationSource } from '../generation/log';
 import { isInMemory } from '../generation/memory';
 import type { SecurityEventOptions } from '../token/security-event';
 import type { GateOptions, IssuerOptions } from './options';
-import { readDependencies, DEPENDENCY_KEYS, urlCheck } from './read-options';
-import { readStrings, refuseQuery } from './read-issuer-options';
+import { ISSUER_URL, KEY_SET, readStrings, urlCheck } from './read-options';
 import { openKeys } from './issuer';
 import { ALGORITHMS } from '../token/algorithms';
 
@@ -38,16 +39,22 @@ export interface SignalsSettings extends SecurityEventOptions {
   readonly floorAt: (changedAtMs: number) => number;
 }
 
-const KEYS = [
-  'transmitter',
-  'audience',
-  'generationSource',
-  'issuer',
-  'generationClaim',
-  'jwksUri',
-  'keys',
-  'allowHttp',
-] as const;
+const SIGNALS_OPTIONS = {
+  transmitter: required(ISSUER_URL, 'the iss of the security event tokens'),
+  audience: required(option('a non-empty string, or an array of them', readStrings)),
+  generationSource: required(
+    option('a generation source with append()', (given) => {
+      const source = given as Required<GenerationSource> | null;
+      return typeof source?.append === 'function' ? source : undefined;
+    }),
+  ),
+  issuer: string(),
+  generationClaim: string(),
+  jwksUri: string(),
+  keys: KEY_SET,
+  allowHttp: boolean(false),
+  ...DEPENDENCIES,
+} satisfies TableOf<SignalsReceiverOptions>;
 
 /**
  * Checks the options of `signalsReceiver()`.
@@ -55,50 +62,38 @@ const KEYS = [
  * @throws TypeError
  */
 export function readSignalsOptions(options: SignalsReceiverOptions): SignalsSettings {
-  const read = readOptions('signalsReceiver', options, [...KEYS, ...DEPENDENCY_KEYS]);
-  const transmitter = read.string('transmitter') ?? read.refuse('transmitter', 'the iss of the security event tokens');
-  refuseQuery(read, 'transmitter', transmitter);
-  const audiences = readStrings(options.audience) ?? read.refuse('audience', 'a non-empty string, or an array of them');
-  const { generationSource } = options;
-  if (typeof generationSource?.append !== 'function')
-    read.refuse('generationSource', 'a generation source with append()');
-  const dependencies = readDependencies(read);
-  if (isInMemory(generationSource)) refuseToForget(dependencies.logger);
-  const checkUrl = urlCheck('signalsReceiver', read.boolean('allowHttp', false));
-  const jwksUri = read.string('jwksUri');
-  if (options.keys !== undefined && (typeof options.keys !== 'object' || options.keys === null)) {
-    read.refuse('keys', 'a JSON Web Key Set');
-  }
-  if (options.keys && jwksUri !== undefined) {
-    throw new TypeError('signalsReceiver(): give "keys" or "jwksUri", not both');
-  }
-  if (!options.keys) checkUrl(jwksUri ?? transmitter, jwksUri === undefined ? 'transmitter' : 'jwksUri');
+  const settings = readOptions('signalsReceiver', options, SIGNALS_OPTIONS);
+  const { transmitter, audience: audiences, generationSource, jwksUri, keys: given, clock, logger } = settings;
+  if (isInMemory(generationSource)) refuseToForget(logger);
+  if (given && jwksUri !== undefined) throw new TypeError('signalsReceiver(): give "keys" or "jwksUri", not both');
+  const checkUrl = urlCheck('signalsReceiver', settings.allowHttp);
+  if (!given) checkUrl(jwksUri ?? transmitter, jwksUri === undefined ? 'transmitter' : 'jwksUri');
   const keys = openKeys(
     {
       issuer: transmitter,
       authUrl: transmitter,
       jwksUri,
-      keys: options.keys,
+      keys: given,
       checkUrl,
       keysMaxAgeMs: 600_000,
       keysStaleMs: 3_600_000,
     },
-    dependencies,
+    settings,
     { factory: 'signalsReceiver' },
   );
   return {
     transmitter,
     audiences,
-    issuer: read.string('issuer') ?? transmitter,
+    issuer: settings.issuer ?? transmitter,
     keys,
     algorithms: ALGORITHMS,
     clockToleranceMs: 10_000,
-    clock: dependencies.clock,
-    logger: dependencies.logger,
+    clock,
+    logger,
     async publish(clientId, generation) {
-      await generationSource.append!([[clientId, generation]]);
+      await generationSource.append([[clientId, generation]]);
     },
-    floorAt: read.string('generationClaim') === 'iat' ? endOfSecond : Math.floor,
+    floorAt: settings.generationClaim === 'iat' ? endOfSecond : Math.floor,
   };
 }
 

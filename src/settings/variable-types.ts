@@ -1,4 +1,4 @@
-import { readScopeRule } from '../token/scope-options';
+import { SCOPES_OPTION } from '../token/scope-options';
 import type { ScopeOptions } from '../token/scope-options';
 import { freezeDeep, parseJsonObject } from '../token/strict-json';
 
@@ -30,6 +30,8 @@ interface UrlParts {
   readonly example: string;
 }
 
+/** The option that the variables of scopes set. */
+const AT = { factory: 'authenticate', name: 'scopes' };
 const WINDOWS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 const SWITCHES = new Map([
   ...['on', 'true', '1'].map((text) => [text, true] as const),
@@ -115,7 +117,7 @@ export const scopeClaims: VariableType<NonNullable<ScopeOptions['from']>> = {
   parse: (given) =>
     attempt(() => {
       const from = given.startsWith('[') ? (JSON.parse(given) as string[]) : given.split(/[\s,]+/).filter(Boolean);
-      readScopeRule({ from });
+      SCOPES_OPTION.read({ from }, AT);
       return freezeDeep(from);
     }),
 };
@@ -127,7 +129,7 @@ export const scopeMap: VariableType<Readonly<Record<string, string | readonly st
   parse: (given) =>
     attempt(() => {
       const map = parseJsonObject(Buffer.from(given)) as Record<string, string | readonly string[]>;
-      readScopeRule({ map });
+      SCOPES_OPTION.read({ map }, AT);
       return freezeDeep(map);
     }),
 };

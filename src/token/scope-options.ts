@@ -1,5 +1,6 @@
-import { isObject, ownMembers } from '../core/objects';
-import { describe, isList, readOptions } from '../core/options';
+import { isObject } from '../core/objects';
+import { isList, nested, option, refuseOption } from '../core/options';
+import type { OptionPlace, TableOf } from '../core/options';
 import { isScopeToken } from './scopes';
 import type { ScopeRule } from './scopes';
 
@@ -21,53 +22,49 @@ export interface ScopeOptions {
     | undefined;
 }
 
-/**
- * Checks the option `scopes` of `authenticate()`.
- *
- * @throws TypeError
- */
-export function readScopeRule(options: ScopeOptions): ScopeRule {
-  const read = readOptions('authenticate', options, ['from', 'map'], 'scopes');
-  if (!read.has('from') && !read.has('map')) throw wrong('', 'an object with from, map or both', options);
-  const { from, map } = ownMembers(options);
-  return {
-    from: from === undefined ? undefined : readPaths(from),
-    map: map === undefined || typeof map === 'function' ? map : readMap(map),
-  };
-}
+/** The option `scopes` of `authenticate()`. */
+export const SCOPES_OPTION = nested(
+  {
+    from: option('a non-empty array of claims', (given, at) => {
+      return isList(given) && given.length > 0 ? given.map((claim) => readPath(claim, at)) : undefined;
+    }),
+    map: option('a function, or an object with the scopes of each name', readMap),
+  } satisfies TableOf<ScopeOptions>,
+  (scopes, at): ScopeRule => {
+    if (scopes.from || scopes.map) return scopes;
+    return refuseOption(at, 'an object with from, map or both', {});
+  },
+);
 
-function readPaths(from: unknown): readonly (readonly string[])[] {
-  if (!isList(from) || from.length === 0) throw wrong('.from', 'a non-empty array of claims', from);
-  return from.map(readPath);
-}
-
-function readPath(claim: unknown): readonly string[] {
+function readPath(claim: unknown, at: OptionPlace): readonly string[] {
   const path: unknown = typeof claim === 'string' ? claim.split('.') : claim;
   if (!isList(path) || path.length === 0 || !path.every((name) => typeof name === 'string' && name !== '')) {
-    throw wrong('.from', 'an array of claims: names, or paths such as "realm_access.roles"', claim);
+    return refuseOption(at, 'an array of claims: names, or paths such as "realm_access.roles"', claim);
   }
   // A name that is a URL: its dots separate nothing.
   if (typeof claim === 'string' && path.length > 1 && /[/:]/.test(claim)) {
     const asPath = JSON.stringify([claim]);
-    throw wrong('.from', `an array of claims; write ${asPath} for one whose own name contains dots`, claim);
+    refuseOption(at, `an array of claims; write ${asPath} for one whose own name contains dots`, claim);
   }
   return [...(path as string[])];
 }
 
-function readMap(map: unknown): ReadonlyMap<string, readonly string[]> {
+/** A `Map` has no members: it would grant nothing, silently. */
+function readMap(map: unknown, { factory, name: option }: OptionPlace): ScopeRule['map'] {
+  if (typeof map === 'function') return map as ScopeRule['map'];
   const entries = isObject(map) ? Object.entries(map) : [];
-  // A Map has no members: it would grant nothing, silently.
-  if (entries.length === 0) throw wrong('.map', 'a function, or an object with the scopes of each name', map);
-  return new Map(entries.map(([name, scopes]) => [name, readMapped(name, scopes)]));
+  if (entries.length === 0) return undefined;
+  return new Map(
+    entries.map(([name, scopes]) => [
+      name,
+      readMapped({ factory, name: `${option}[${JSON.stringify(name)}]` }, scopes),
+    ]),
+  );
 }
 
-function readMapped(name: string, scopes: unknown): readonly string[] {
+function readMapped(at: OptionPlace, scopes: unknown): readonly string[] {
   const list: unknown = typeof scopes === 'string' ? [scopes] : scopes;
   const fits = isList(list) && [...list].every((scope) => typeof scope === 'string' && isScopeToken(scope));
-  if (!fits) throw wrong(`.map[${JSON.stringify(name)}]`, 'a scope without blanks, or an array of them', scopes);
+  if (!fits) refuseOption(at, 'a scope without blanks, or an array of them', scopes);
   return Object.freeze([...(list as string[])]);
-}
-
-function wrong(member: string, expected: string, got: unknown): TypeError {
-  return new TypeError(`authenticate(): option "scopes${member}" must be ${expected}, got ${describe(got)}`);
 }

@@ -1,7 +1,10 @@
-import { describe as describeValue, didYouMean, readOptions } from '../../src/core/options';
+import { describe as describeValue, didYouMean, nested, number, readOptions, string } from '../../src/core/options';
+import type { Option } from '../../src/core/options';
 
-const read = (options: unknown): ReturnType<typeof readOptions<'name' | 'size'>> =>
-  readOptions('make', options, ['name', 'size']);
+const size = { unit: 'pieces', min: 1, max: 10 };
+const TABLE = { name: string(), size: number(size, 7) };
+const read = (options: unknown, table: Readonly<Record<string, Option<unknown>>> = TABLE) =>
+  readOptions('make', options, table);
 
 describe('readOptions', () => {
   it.each<[unknown, string]>([
@@ -26,25 +29,39 @@ describe('readOptions', () => {
     expect(() => read(options)).toThrow(new TypeError(`make(): unknown option ${JSON.stringify(key)}${hint}`));
   });
 
-  const size = { unit: 'pieces', min: 1, max: 10 };
   it.each([0, 11, NaN, Infinity, -Infinity, '5', [], {}, true])('refuses the number %p', (value) => {
     const message = `make(): option "size" must be a number of pieces from 1 to 10, got ${describeValue(value)}`;
-    expect(() => read({ size: value }).number('size', 1, size)).toThrow(new TypeError(message));
+    expect(() => read({ size: value })).toThrow(new TypeError(message));
   });
 
   it.each([1, 10, 2.5])('accepts the number %p, bounds included', (value) => {
-    expect(read({ size: value }).number('size', 7, size)).toBe(value);
+    expect(read({ size: value })).toHaveProperty('size', value);
   });
 
   it('requires a whole number when it says so', () => {
-    expect(() => read({ size: 2.5 }).number('size', 1, { ...size, integer: true })).toThrow(
+    expect(() => read({ size: 2.5 }, { ...TABLE, size: number({ ...size, integer: true }) })).toThrow(
       new TypeError('make(): option "size" must be a whole number of pieces from 1 to 10, got 2.5'),
     );
   });
 
   it('uses the default when an option is undefined', () => {
-    const reader = read({ size: undefined, name: undefined });
-    expect([reader.number('size', 7, size), reader.string('name'), reader.has('name')]).toEqual([7, undefined, false]);
+    expect(read({ size: undefined, name: undefined })).toEqual({ size: 7, name: undefined });
+  });
+
+  it('names the factory and the whole path of an option in an option', () => {
+    const table = { box: nested(TABLE) };
+    expect(readOptions('make', { box: { size: 3 } }, table)).toEqual({ box: { size: 3, name: undefined } });
+    expect(() => readOptions('make', { box: { size: 0 } }, table)).toThrow(
+      new TypeError('make(): option "box.size" must be a number of pieces from 1 to 10, got 0'),
+    );
+    expect(() => readOptions('make', { box: { sise: 0 } }, table)).toThrow(
+      new TypeError('make(): unknown option "box.sise"; did you mean "size"?'),
+    );
+  });
+
+  it('reads own members only, and returns a frozen object without a prototype', () => {
+    const options = read(Object.create({ size: 3 }));
+    expect([options.size, Object.isFrozen(options), Object.getPrototypeOf(options)]).toEqual([7, true, null]);
   });
 });
 

@@ -4,8 +4,7 @@ import { files, peerDependencies } from '../../package.json';
 import { PAGES, withSections } from '../../scripts/docs';
 import { REASONS } from '../../src/core/reasons';
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/core/required-packages';
-import { GATE_KEYS } from '../../src/gate/read-options';
-import { ISSUER_KEYS } from '../../src/gate/read-issuer-options';
+import { GATE_OPTIONS, ISSUER_OPTIONS } from '../../src/gate/read-options';
 import { VARIABLES } from '../../src/settings/variables';
 
 const ROOT = resolve(__dirname, '../..');
@@ -55,7 +54,7 @@ describe('docs/', () => {
     expect(read('docs/reasons.md')).toContain(`\n### ${reason}\n\n**${row.status}.** `);
   });
 
-  it.each([...GATE_KEYS, ...ISSUER_KEYS])('has a row for the option %s', (option) => {
+  it.each(Object.keys({ ...GATE_OPTIONS, ...ISSUER_OPTIONS }))('has a row for the option %s', (option) => {
     const rows = rowsOf('docs/options.md').filter(([name]) => name === `\`${option}\``);
     expect(rows).toEqual([
       [expect.any(String), expect.stringMatching(/./), expect.stringMatching(/./), expect.stringMatching(/./)],

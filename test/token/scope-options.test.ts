@@ -1,7 +1,7 @@
-import { readScopeRule } from '../../src/token/scope-options';
-import type { ScopeOptions } from '../../src/token/scope-options';
+import { SCOPES_OPTION } from '../../src/token/scope-options';
 
-const read = (options: unknown): unknown => readScopeRule(options as ScopeOptions);
+const read = (options: unknown): ReturnType<typeof SCOPES_OPTION.read> =>
+  SCOPES_OPTION.read(options, { factory: 'authenticate', name: 'scopes' });
 
 describe('the option scopes', () => {
   it.each<[unknown, unknown]>([
@@ -29,7 +29,7 @@ describe('the option scopes', () => {
 
   it('does not follow what is changed afterwards', () => {
     const options = { from: [['roles']], map: { till: ['orders:read'] } };
-    const rule = readScopeRule(options);
+    const rule = read(options);
     options.from[0]![0] = 'other';
     options.map.till.push('orders:write');
     expect(rule).toEqual({ from: [['roles']], map: new Map([['till', ['orders:read']]]) });

@@ -10,7 +10,7 @@ import type { AdviceContext, AdvisedOption } from '../../token/advice';
 import { isJwsShaped, parseToken } from '../../token/jws';
 import { PRESETS } from '../../token/presets';
 import type { Preset } from '../../token/presets';
-import { readScopeRule } from '../../token/scope-options';
+import { SCOPES_OPTION } from '../../token/scope-options';
 import { EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';
@@ -116,7 +116,7 @@ export function adviceContext(
     issuer,
     introspection,
     preset: { ...preset, scopeClaims },
-    scopes: scopes && readScopeRule(scopes),
+    scopes: SCOPES_OPTION.read(scopes, { factory: 'authenticate', name: 'scopes' }),
     set: (option, value) => `set ${VARIABLES[option]}=${value}`,
   };
 }

@@ -1,9 +1,9 @@
 import type { Dependencies } from '../../core/dependencies';
 import type { Clock, Schedule } from '../../core/clock';
 import { AuthError } from '../../core/auth-error';
-import { ownMembers, ownValue } from '../../core/objects';
-import { isList, readOptions } from '../../core/options';
-import type { OptionReader } from '../../core/options';
+import { ownValue } from '../../core/objects';
+import { callable, isList, nested, number, oneOf, option, required, secret, string } from '../../core/options';
+import type { TableOf } from '../../core/options';
 import { loggableUrl } from '../../core/urls';
 import type { ClaimRules } from '../claims';
 import { discoverEndpoint } from '../keys/discovery';
@@ -55,65 +55,47 @@ export type IntrospectionOptions = {
 /** Members that RFC 7662 section 2.2 makes optional. */
 const OPTIONAL_MEMBERS = ['aud', 'exp', 'iat'] as const;
 
-const SIGNATURES = 'RS, PS, ES or EdDSA signatures';
+type OptionalMember = (typeof OPTIONAL_MEMBERS)[number];
+
+const SIGNING_KEY = 'a private JWK for RS, PS, ES or EdDSA signatures';
+
+function readOptionalMembers(given: unknown): readonly OptionalMember[] | undefined {
+  const fits = isList(given) && given.every((name) => OPTIONAL_MEMBERS.includes(name as OptionalMember));
+  return fits ? [...(given as readonly OptionalMember[])] : undefined;
+}
+
+/** The option `introspection` of `authenticate()`. Its messages quote neither secret nor key. */
+export const INTROSPECTION_OPTION = nested(
+  {
+    url: string(),
+    clientId: required(string(), 'the id of a client of the authorization server'),
+    clientSecret: secret(1),
+    privateKey: option(SIGNING_KEY, (given, { factory, name }) => {
+      const key = readSigningKey(given);
+      if (!key) throw new TypeError(`${factory}(): option "${name}" must be ${SIGNING_KEY}`);
+      return key;
+    }),
+    fetch: callable<Fetch | undefined>(),
+    tokens: oneOf(['opaque', 'all'], 'opaque'),
+    acceptWithout: option(`an array with some of ${OPTIONAL_MEMBERS.join(', ')}`, readOptionalMembers, []),
+    cacheMs: number({ unit: 'milliseconds', min: 0, max: 300_000 }, 30_000),
+  } satisfies TableOf<IntrospectionOptions>,
+  ({ privateKey, fetch, ...introspection }, { factory }) => {
+    const credentials = { clientSecret: introspection.clientSecret, privateKey, fetch };
+    const [first, second] = Object.entries(credentials).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+    if (second !== undefined) {
+      throw new TypeError(`${factory}(): give "introspection.${first}" or "introspection.${second}", not both`);
+    }
+    if (first === undefined) {
+      throw new TypeError(`${factory}(): option "introspection.clientSecret" must be a non-empty string`);
+    }
+    // `certifiedFetch` presents the client's certificate; `undefined`: the client has a secret or a key.
+    return { ...introspection, signingKey: privateKey, certifiedFetch: fetch };
+  },
+);
 
 /** Checked options. */
-export interface IntrospectionSettings extends ClientCredential {
-  readonly url: string | undefined;
-  readonly tokens: 'opaque' | 'all';
-  readonly acceptWithout: readonly (typeof OPTIONAL_MEMBERS)[number][];
-  readonly cacheMs: number;
-  /** Presents the client's certificate; `undefined`: the client has a secret or a key. */
-  readonly certifiedFetch: Fetch | undefined;
-}
-
-/**
- * Checks the option `introspection` of `authenticate()`.
- *
- * @throws TypeError that does not quote the secret
- */
-export function readIntrospection(
-  options: IntrospectionOptions,
-  checkUrl: (url: string, what: string) => void,
-): IntrospectionSettings {
-  const names = [
-    'url',
-    'clientId',
-    'clientSecret',
-    'privateKey',
-    'fetch',
-    'tokens',
-    'acceptWithout',
-    'cacheMs',
-  ] as const;
-  const read: OptionReader<(typeof names)[number]> = readOptions('authenticate', options, names, 'introspection');
-  const { clientSecret, privateKey, acceptWithout = [] } = ownMembers(options);
-  const url = read.string('url');
-  if (url !== undefined) checkUrl(url, 'introspection.url');
-  const [first, second] = (['clientSecret', 'privateKey', 'fetch'] as const).filter((key) => read.has(key));
-  if (second)
-    throw new TypeError(`authenticate(): give "introspection.${first}" or "introspection.${second}", not both`);
-  if ((first ?? 'clientSecret') === 'clientSecret' && (typeof clientSecret !== 'string' || clientSecret === '')) {
-    throw new TypeError('authenticate(): option "introspection.clientSecret" must be a non-empty string');
-  }
-  const signingKey = first === 'privateKey' ? readSigningKey(privateKey) : undefined;
-  if (first === 'privateKey' && !signingKey) {
-    throw new TypeError(`authenticate(): option "introspection.privateKey" must be a private JWK for ${SIGNATURES}`);
-  }
-  if (!isList(acceptWithout) || !acceptWithout.every((name) => OPTIONAL_MEMBERS.includes(name))) {
-    read.refuse('acceptWithout', `an array with some of ${OPTIONAL_MEMBERS.join(', ')}`);
-  }
-  return {
-    url,
-    clientId: read.string('clientId') ?? read.refuse('clientId', 'the id of a client of the authorization server'),
-    clientSecret,
-    signingKey,
-    certifiedFetch: read.has('fetch') ? read.callable<Fetch | undefined>('fetch', undefined) : undefined,
-    tokens: read.oneOf('tokens', ['opaque', 'all'], 'opaque'),
-    acceptWithout: [...acceptWithout],
-    cacheMs: read.number('cacheMs', 30_000, { unit: 'milliseconds', min: 0, max: 300_000 }),
-  };
-}
+export type IntrospectionSettings = NonNullable<ReturnType<typeof INTROSPECTION_OPTION.read>>;
 
 /** The members of a response about an active token. */
 export type Claims = Readonly<Record<string, unknown>>;

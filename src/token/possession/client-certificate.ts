@@ -2,7 +2,8 @@ import { X509Certificate, createHash } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { NO_OPTIONS } from '../../core/objects';
-import { isList, readOptions } from '../../core/options';
+import { boolean, isList, nested, option } from '../../core/options';
+import type { TableOf } from '../../core/options';
 import type { PossessionRequest } from './request';
 
 /** How tokens are accepted that are bound to a client certificate (RFC 8705). */
@@ -21,14 +22,6 @@ export interface MtlsOptions {
   readonly trustedProxies?: readonly string[] | undefined;
 }
 
-/** Checked options. */
-export interface MtlsSettings {
-  readonly required: boolean;
-  /** Lower case. */
-  readonly header: string | undefined;
-  readonly trustedProxies: BlockList;
-}
-
 /** SHA-256 thumbprint of the client certificate of a request, as `x5t#S256` has it; `undefined` without a certificate. */
 export type CertificateReader = (request: PossessionRequest) => string | undefined;
 
@@ -38,30 +31,31 @@ const CHAIN_HEADERS: readonly string[] = ['x-amzn-mtls-clientcert', 'x-forwarded
 /** Node's default limit for all headers of a request together. */
 const MAX_HEADER_LENGTH = 16_384;
 
-/**
- * Checks the option `mtls` of a factory.
- *
- * @throws TypeError
- */
-export function readMtls(factory: string, options: MtlsOptions): MtlsSettings {
-  const read = readOptions(factory, options, ['required', 'header', 'trustedProxies'], 'mtls');
-  const header = read.string('header')?.toLowerCase();
-  if (header !== undefined && !/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(header)) read.refuse('header', 'the name of a header');
-  const given: unknown = read.has('trustedProxies') ? options.trustedProxies : [];
-  const trustedProxies = new BlockList();
-  const expected = 'an array of IP addresses and ranges such as 10.0.0.0/8';
-  if (!isList(given) || !given.every((range) => addRange(trustedProxies, range))) {
-    return read.refuse('trustedProxies', expected);
-  }
-  if ((header === undefined) !== (given.length === 0)) {
+const HEADER = option('the name of a header', (given) => {
+  return typeof given === 'string' && /^[a-z0-9!#$%&'*+.^_`|~-]+$/i.test(given) ? given.toLowerCase() : undefined;
+});
+
+const TRUSTED_PROXIES = option('an array of IP addresses and ranges such as 10.0.0.0/8', (given) => {
+  const ranges = new BlockList();
+  return isList(given) && given.every((range) => addRange(ranges, range)) ? ranges : undefined;
+});
+
+/** The option `mtls` of a factory. */
+export const MTLS_OPTION = nested(
+  { required: boolean(false), header: HEADER, trustedProxies: TRUSTED_PROXIES } satisfies TableOf<MtlsOptions>,
+  (mtls, { factory }) => {
+    const trustsAny = mtls.trustedProxies !== undefined && mtls.trustedProxies.rules.length > 0;
+    if (trustsAny === (mtls.header !== undefined)) return mtls;
     throw new TypeError(`${factory}(): options "mtls.header" and "mtls.trustedProxies" must be given together`);
-  }
-  return { required: read.boolean('required', false), header, trustedProxies };
-}
+  },
+);
+
+/** Checked options. */
+export type MtlsSettings = NonNullable<ReturnType<typeof MTLS_OPTION.read>>;
 
 /** Makes the reader of client certificates. */
 export function certificateReader({ header, trustedProxies }: MtlsSettings): CertificateReader {
-  if (header === undefined) return thumbprintOfConnection;
+  if (header === undefined || !trustedProxies) return thumbprintOfConnection;
   const thumbprints = new LRUCache<string, string>({ max: 1_000 });
 
   return function thumbprintFromProxy({ headers, socket }) {

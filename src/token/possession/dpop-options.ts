@@ -1,5 +1,5 @@
-import { ownMembers } from '../../core/objects';
-import { readOptions } from '../../core/options';
+import { boolean, nested, number, option, refuseOption, required, secret, withMethods } from '../../core/options';
+import type { TableOf } from '../../core/options';
 import { hasUserInfo, withoutSlash } from '../../core/urls';
 import { ALGORITHMS, readAlgorithms } from '../algorithms';
 import type { Algorithm } from '../algorithms';
@@ -27,67 +27,39 @@ export interface DpopOptions {
   readonly replayStore?: ReplayStore | undefined;
 }
 
+const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
+const BASE_URL = 'the public http(s) URL of the root of the app, as clients have it (or set "resource")';
+const NONCE = nested({ secret: required(secret(32)) });
+
+/** The option `dpop` of a factory; {@link withBaseUrl} completes it. */
+export const DPOP_OPTION = nested({
+  baseUrl: option(BASE_URL, (given) => {
+    const fits = typeof given === 'string' && /^https?:\/\/[^?#]+$/i.test(given) && URL.canParse(given);
+    return fits && !hasUserInfo(given) ? withoutSlash(given) : undefined;
+  }),
+  required: boolean(false),
+  algorithms: option(`an array with some of ${ALGORITHMS.join(', ')}`, readAlgorithms, DEFAULT_ALGORITHMS),
+  proofMaxAgeSeconds: number({ unit: 'seconds', min: 1, max: 600 }, 60),
+  // `true`: with a secret of this process.
+  nonce: option(NONCE.expected, (given, at) => (typeof given === 'boolean' ? given : NONCE.read(given, at)), false),
+  replayStore: withMethods<ReplayStore>(['remember'], 'an object with the method remember'),
+} satisfies TableOf<DpopOptions>);
+
+type DpopValues = NonNullable<ReturnType<typeof DPOP_OPTION.read>>;
+
 /** Checked options. */
-export interface DpopSettings {
+export interface DpopSettings extends DpopValues {
   /** Without a trailing slash. */
   readonly baseUrl: string;
-  readonly required: boolean;
-  readonly algorithms: readonly Algorithm[];
-  readonly proofMaxAgeMs: number;
-  /** `undefined`: no nonce; `true`: with a secret of this process. */
-  readonly nonce: true | { readonly secret: string } | undefined;
-  readonly replayStore: ReplayStore | undefined;
 }
-
-const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
-const MIN_SECRET_LENGTH = 32;
 
 /**
- * Checks the option `dpop` of a factory.
+ * Completes the checked option `dpop`.
  *
  * @param resource - the option `resource`, whose origin is the default of `baseUrl`
- * @throws TypeError that does not quote the secret
+ * @throws TypeError where neither says the URL
  */
-export function readDpop(factory: string, options: DpopOptions, resource: string | undefined): DpopSettings {
-  const names = ['baseUrl', 'required', 'algorithms', 'proofMaxAgeSeconds', 'nonce', 'replayStore'] as const;
-  const read = readOptions(factory, options, names, 'dpop');
-  const given = ownMembers(options);
-  const baseUrl = read.string('baseUrl') ?? (resource === undefined ? undefined : new URL(resource).origin);
-  if (
-    baseUrl === undefined ||
-    !/^https?:\/\/[^?#]+$/i.test(baseUrl) ||
-    !URL.canParse(baseUrl) ||
-    hasUserInfo(baseUrl)
-  ) {
-    return read.refuse(
-      'baseUrl',
-      'the public http(s) URL of the root of the app, as clients have it (or set "resource")',
-    );
-  }
-  const algorithms =
-    readAlgorithms(given.algorithms ?? DEFAULT_ALGORITHMS) ??
-    read.refuse('algorithms', `an array with some of ${ALGORITHMS.join(', ')}`);
-  const { replayStore } = given;
-  if (replayStore !== undefined && typeof (replayStore as ReplayStore | null)?.remember !== 'function') {
-    read.refuse('replayStore', 'an object with the method remember');
-  }
-  return {
-    baseUrl: withoutSlash(baseUrl),
-    required: read.boolean('required', false),
-    algorithms,
-    proofMaxAgeMs: 1000 * read.number('proofMaxAgeSeconds', 60, { unit: 'seconds', min: 1, max: 600 }),
-    nonce: readNonce(factory, given.nonce),
-    replayStore,
-  };
-}
-
-function readNonce(factory: string, nonce: DpopOptions['nonce']): DpopSettings['nonce'] {
-  if (nonce === undefined || nonce === false) return undefined;
-  if (nonce === true) return true;
-  readOptions(factory, nonce, ['secret'], 'dpop.nonce');
-  const { secret } = ownMembers(nonce);
-  if (typeof secret === 'string' && secret.length >= MIN_SECRET_LENGTH) return { secret };
-  throw new TypeError(
-    `${factory}(): option "dpop.nonce.secret" must be a string of at least ${MIN_SECRET_LENGTH} characters`,
-  );
+export function withBaseUrl(factory: string, dpop: DpopValues, resource: string | undefined): DpopSettings {
+  const baseUrl = dpop.baseUrl ?? (resource === undefined ? undefined : new URL(resource).origin);
+  return { ...dpop, baseUrl: baseUrl ?? refuseOption({ factory, name: 'dpop.baseUrl' }, BASE_URL, undefined) };
 }

@@ -106,11 +106,12 @@ function dpopVerifier(settings: DpopSettings, { clock, issuers, logger }: Posses
   const clockToleranceMs = Math.max(...issuers.map((issuer) => issuer.clockToleranceMs));
   // One clock may be ahead and another behind. The process that is ahead must not forget what the other still accepts.
   const clockDifferenceMs = Math.max(2 * clockToleranceMs, MIN_CLOCK_DIFFERENCE_MS);
-  const { baseUrl, proofMaxAgeMs } = settings;
+  const { baseUrl, nonce } = settings;
+  const proofMaxAgeMs = 1000 * settings.proofMaxAgeSeconds;
   const algorithms = new Set(settings.algorithms);
   const replays = settings.replayStore ?? memoryReplayStore({ clock });
-  const nonces = settings.nonce && dpopNonces(clock, settings.nonce === true ? undefined : settings.nonce.secret);
-  if (settings.nonce && settings.nonce !== true && isInMemory(replays)) {
+  const nonces = nonce === false ? undefined : dpopNonces(clock, nonce === true ? undefined : nonce.secret);
+  if (typeof nonce === 'object' && isInMemory(replays)) {
     logger.warn(
       {},
       'dpop.nonce.secret is for several processes, but dpop.replayStore is in memory: ' +

@@ -1,7 +1,7 @@
 import { AuthError } from '../../core/auth-error';
-import { systemClock } from '../../core/clock';
+import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
-import { readOptions } from '../../core/options';
+import { number, readOptions } from '../../core/options';
 
 /** Remembers the proofs that were used, so that none is accepted twice (RFC 9449 section 11.1). */
 export interface ReplayStore {
@@ -43,9 +43,10 @@ export function memoryReplayStore(
     readonly maxProofs?: number | undefined;
   } & Pick<Dependencies, 'clock'> = {},
 ): ReplayStore {
-  const read = readOptions('memoryReplayStore', options, ['maxProofs', 'clock']);
-  const maxProofs = read.number('maxProofs', MAX_PROOFS, { unit: 'proofs', min: 1, integer: true });
-  const clock = read.callable('clock', options.clock ?? systemClock);
+  const { maxProofs, clock } = readOptions('memoryReplayStore', options, {
+    maxProofs: number({ unit: 'proofs', min: 1, integer: true }, MAX_PROOFS),
+    clock: DEPENDENCIES.clock,
+  });
   /** In the order of their use, which is nearly that of their end. */
   const proofs = new Map<string, { readonly untilMs: number; readonly key: string | undefined }>();
   const counts = new Map<string, number>();

@@ -1,11 +1,12 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import { certificateReader, readMtls } from '../../../src/token/possession/client-certificate';
+import { certificateReader, MTLS_OPTION } from '../../../src/token/possession/client-certificate';
 import type { PossessionRequest } from '../../../src/token/possession/request';
 import certificates from '../../support/certificates.json';
 
 const DER = new X509Certificate(certificates['till-1'].certificate).raw;
 const THUMBPRINT = createHash('sha256').update(DER).digest('base64url');
 const HEADER = 'client-cert';
+const readMtls = (options: object) => MTLS_OPTION.read(options, { factory: 'authenticate', name: 'mtls' })!;
 const FORWARDED = { [HEADER]: `:${DER.toString('base64')}:` };
 
 const from = (remoteAddress: string | undefined, headers: PossessionRequest['headers'] = FORWARDED) => ({
@@ -15,7 +16,7 @@ const from = (remoteAddress: string | undefined, headers: PossessionRequest['hea
 
 describe('a forwarded certificate', () => {
   const read = certificateReader(
-    readMtls('authenticate', { header: 'Client-Cert', trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'] }),
+    readMtls({ header: 'Client-Cert', trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'] }),
   );
 
   it.each(['10.1.2.3', '192.0.2.1', '::ffff:10.1.2.3', '::FFFF:192.0.2.1', '::ffff:a01:203', 'fd12::1'])(
@@ -63,7 +64,7 @@ describe('how proxies write a certificate', () => {
     'X-Forwarded-Client-Cert',
   ];
   const readFrom = (header: string, value: string): string | undefined =>
-    certificateReader(readMtls('authenticate', { header, trustedProxies: ['10.0.0.0/8'] }))(
+    certificateReader(readMtls({ header, trustedProxies: ['10.0.0.0/8'] }))(
       from('10.1.2.3', { [header.toLowerCase()]: value }),
     );
 
@@ -87,7 +88,7 @@ describe('how proxies write a certificate', () => {
   });
 
   it('is compared as a whole with what was read before', () => {
-    const read = certificateReader(readMtls('authenticate', { header: 'x-cert', trustedProxies: ['10.0.0.0/8'] }));
+    const read = certificateReader(readMtls({ header: 'x-cert', trustedProxies: ['10.0.0.0/8'] }));
     const readPem = (pem: string): string | undefined => read(from('10.1.2.3', { 'x-cert': encodeURIComponent(pem) }));
     expect(readPem(PEM)).toBe(THUMBPRINT);
     expect(readPem(`${PEM}x`)).toBeUndefined();
@@ -129,7 +130,7 @@ describe('how proxies write a certificate', () => {
 });
 
 describe('the certificate of the connection', () => {
-  const read = certificateReader(readMtls('authenticate', {}));
+  const read = certificateReader(readMtls({}));
 
   it.each<[string, PossessionRequest]>([
     ['no connection', { headers: FORWARDED }],
