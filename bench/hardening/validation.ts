@@ -1,7 +1,6 @@
 import { largestBodies } from '../../test/support/largest-bodies';
-import { loadContract } from '../../src/openapi/load';
+import { loadContract, operationsOf } from '../../src/openapi/document';
 import { compileContract } from '../../src/app/validation/compile';
-import { operationsOf } from '../../src/openapi/document';
 import { median, round, table } from '../stats';
 import type { Suite } from './suite';
 

@@ -7,7 +7,7 @@ import { authenticateOptions } from '../settings/authenticate-options';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
 import type { Settings } from '../settings/settings';
 import { assertAgreement } from '../openapi/agreement';
-import { loadContract } from '../openapi/load';
+import { loadContract } from '../openapi/document';
 import { commerceRouter } from './commerce/router';
 import type { ResourceName } from './commerce/resources';
 import { routes, SCOPES } from './commerce/routes';

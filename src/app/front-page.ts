@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import { Router } from 'express';
 import { ownValue } from '../core/objects';
 import { withoutSlash } from '../core/urls';
-import { CONTRACT_FILE } from '../openapi/load';
+import { CONTRACT_FILE } from '../openapi/document';
 import type { ContractDocument } from '../openapi/document';
 import { escapeHtml, sendPage } from './html';
 

@@ -10,7 +10,7 @@ import { requestObserver } from '../app/request-observer';
 import type { RequestObserver } from '../app/request-observer';
 import { ConfigurationError } from '../core/configuration-error';
 import type { AuthenticateOptions } from '../index';
-import { layersOf } from '../openapi/express-layer';
+import { layersOf } from '../openapi/app-routes';
 import { CliError, EXIT } from './command';
 
 /** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */

@@ -2,8 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { ownValue } from '../core/objects';
 import { authenticate, explain } from '../index';
 import type { AuthenticateOptions, Decision, Gate } from '../index';
-import { describeRoutes } from '../openapi/describe-routes';
-import type { DescribedRoute } from '../openapi/describe-routes';
+import { describeRoutes } from '../openapi/app-routes';
+import type { DescribedRoute } from '../openapi/app-routes';
 import { consoleApp, summaryOf } from './app';
 import { timelines } from './clients';
 import type { ConsoleClient } from './clients';

@@ -1,16 +1,13 @@
 import type { Router } from 'express';
 import { ConfigurationError } from '../core/configuration-error';
-import { auditApp } from './audit';
-import { compareRoutes, compareScopes } from './compare';
-import type { DescribedRoute } from './describe-routes';
-import { nameOf, operationsOf } from './document';
+import type { DescribedRoute } from './app-routes';
+import { auditApp, compareRoutes, compareScopes, describeFinding, sortFindings } from './audit';
+import { describeAlternatives, nameOf, operationsOf } from './document';
 import type { ContractDocument, LocatedOperation } from './document';
-import { describeFinding, sortFindings } from './finding';
 import { shapeOf } from './path-template';
-import { describeAlternatives } from './requirement';
 
 /** A route from the table of resources. */
-export interface ContractRoute {
+interface ContractRoute {
   readonly method: string;
   /** As OpenAPI writes it: `/v1/orders/{id}`. */
   readonly path: string;

@@ -1,3 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type * as jsYaml from 'js-yaml';
+import { ConfigurationError } from '../core/configuration-error';
+import { requirePackages } from '../core/required-packages';
+
 /** The part of an OpenAPI 3 document that Tillgate reads. */
 export interface ContractDocument {
   readonly openapi: string;
@@ -6,19 +12,29 @@ export interface ContractDocument {
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components?: {
     readonly parameters?: Readonly<Record<string, Parameter>>;
-    readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
+    readonly securitySchemes?: Readonly<
+      Record<
+        string,
+        {
+          readonly type: string;
+          /** Of type `http`: `bearer`, `basic`. */
+          readonly scheme?: string;
+          readonly flows?: Readonly<Record<string, { readonly scopes?: Readonly<Record<string, string>> }>>;
+        }
+      >
+    >;
   };
 }
 
 /** The operations of one path. */
-export interface PathItem extends Readonly<Partial<Record<DocumentMethod, DocumentOperation>>> {
+interface PathItem extends Readonly<Partial<Record<(typeof METHODS)[number], DocumentOperation>>> {
   readonly $ref?: string;
   readonly servers?: readonly Server[];
   readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
 }
 
 /** One operation of a path. */
-export interface DocumentOperation {
+interface DocumentOperation {
   readonly operationId?: string;
   readonly servers?: readonly Server[];
   readonly security?: Security;
@@ -31,7 +47,7 @@ export interface DocumentOperation {
 }
 
 /** One parameter. */
-export interface Parameter {
+interface Parameter {
   readonly name: string;
   readonly in: string;
   readonly required?: boolean;
@@ -46,17 +62,10 @@ interface Server {
   readonly variables?: Readonly<Record<string, { readonly default: string }>>;
 }
 
-interface SecurityScheme {
-  readonly type: string;
-  /** Of type `http`: `bearer`, `basic`. */
-  readonly scheme?: string;
-  readonly flows?: Readonly<Record<string, { readonly scopes?: Readonly<Record<string, string>> }>>;
-}
-
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
 
-/** A method as OpenAPI writes it. */
-export type DocumentMethod = (typeof METHODS)[number];
+/** Sets of scopes, each of which is sufficient. No set: nothing is required. An empty set: any token. */
+export type Alternatives = readonly (readonly string[])[];
 
 /** One operation, with its method and path. */
 export interface LocatedOperation {
@@ -66,8 +75,7 @@ export interface LocatedOperation {
   readonly operation: DocumentOperation;
   /** Those of the path and of the operation. */
   readonly parameters: readonly Parameter[];
-  /** Alternatives, each of which requires all of its scopes. */
-  readonly security: readonly (readonly string[])[];
+  readonly security: Alternatives;
   /** `anybody`: no token needed; `token`: as `security` says; `other`: a scheme that Tillgate cannot check, such as a key. */
   readonly access: 'anybody' | 'token' | 'other';
 }
@@ -118,7 +126,7 @@ function locate(
   document: ContractDocument,
   path: string,
   item: PathItem,
-  method: DocumentMethod,
+  method: string,
   operation: DocumentOperation,
 ): LocatedOperation {
   const security = operation.security ?? document.security ?? [];
@@ -163,4 +171,77 @@ export function ignoredPaths(patterns: readonly string[]): (path: string) => boo
 /** A URI fragment for a node of a document: names escaped by RFC 6901 section 3, then percent-encoded (section 6). */
 export function toFragment(names: readonly string[]): string {
   return names.map((name) => `/${encodeURIComponent(name.replace(/~/g, '~0').replace(/\//g, '~1'))}`).join('');
+}
+
+/**
+ * Describes alternatives in a normal form that can be compared: `a and b`, `a or b`. Omits alternatives that another one
+ * makes redundant. No scope is the empty text.
+ */
+export function describeAlternatives(alternatives: Alternatives): string {
+  const sets = alternatives.map((scopes) => new Set(scopes));
+  const needed = sets.filter(
+    (set) => !sets.some((other) => other.size < set.size && [...other].every((scope) => set.has(scope))),
+  );
+  const texts = needed.map((scopes) => [...scopes].sort().join(' and '));
+  return [...new Set(texts)].sort().join(' or ');
+}
+
+/** The alternatives that satisfy both. */
+export function bothOf(a: Alternatives, b: Alternatives): Alternatives {
+  return a.flatMap((one) => b.map((other) => [...one, ...other]));
+}
+
+/** The contract of the scaffold, in the root of the package: two levels up from src/openapi and from dist/openapi alike. */
+export const CONTRACT_FILE = join(__dirname, '..', '..', 'openapi.yaml');
+let ownContract: ContractDocument | undefined;
+
+/**
+ * Loads the contract.
+ *
+ * @param file - default: the openapi.yaml of this package, which is read once per process
+ * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3.1 document
+ */
+export function loadContract(file?: string): ContractDocument {
+  if (file !== undefined) return requireDocument(parseYaml(file), file, '3.1');
+  return (ownContract ??= loadContract(CONTRACT_FILE));
+}
+
+/**
+ * Loads any OpenAPI 3 document.
+ *
+ * @param source - a YAML or JSON file, or its parsed content
+ * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3 document
+ */
+export function loadDocument(source: string | object): ContractDocument {
+  if (typeof source !== 'string') return requireDocument(source, 'the document', '3');
+  return requireDocument(parseYaml(source), source, '3');
+}
+
+function requireDocument(document: unknown, name: string, version: string): ContractDocument {
+  if (isContract(document, version)) return document;
+  const member = `openapi: ${version}${version.includes('.') ? '.x' : '.x.y'}`;
+  throw new ConfigurationError([`${name}: expected an OpenAPI ${version} document with "${member}" and "paths"`]);
+}
+
+/** An optional peer, loaded when the first document is read. */
+function yaml(): typeof jsYaml {
+  requirePackages('reading an OpenAPI document', ['js-yaml']);
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would load it immediately
+  return require('js-yaml') as typeof jsYaml;
+}
+
+function parseYaml(file: string): unknown {
+  try {
+    const text = readFileSync(file, 'utf8');
+    return text.trim() === '' ? undefined : yaml().load(text);
+  } catch (error) {
+    throw new ConfigurationError([`${file}: cannot be read: ${(error as Error).message}`]);
+  }
+}
+
+function isContract(document: unknown, version: string): document is ContractDocument {
+  const { openapi, paths } = (document ?? {}) as Partial<Record<keyof ContractDocument, unknown>>;
+  return (
+    typeof openapi === 'string' && openapi.startsWith(`${version}.`) && typeof paths === 'object' && paths !== null
+  );
 }

@@ -1,5 +1,3 @@
-import type { RoutePath } from './express-layer';
-
 /** Parameter or wildcard of Express 5: `:name` or `:"any name"`. */
 const NAMED = /^[:*](?:([\p{ID_Start}$_][\p{ID_Continue}$]*)|"((?:[^"\\]|\\.)*)")/u;
 /** Parameter of Express 4: `:name`, `:name(\\d+)`. */
@@ -7,7 +5,7 @@ const LEGACY_PARAMETER = /:(\w+)(?:\((?:\\.|[^\\()])*\))?/g;
 const LEGACY_OPTIONAL = /(\/:\w+(?:\((?:\\.|[^\\()])*\))?)\?/;
 
 /** Whether every path matches, as that of a 404 handler. */
-export function isCatchAll(path: RoutePath): boolean {
+export function isCatchAll(path: string | RegExp): boolean {
   return path instanceof RegExp ? /^\^?(?:\\\/)?\.\*\$?$/.test(path.source) : /^\/?(?:\*\w*|\{\/?\*\w+\})$/.test(path);
 }
 
@@ -17,7 +15,7 @@ export function isCatchAll(path: RoutePath): boolean {
  *
  * @param legacy - whether it has the syntax of Express 4
  */
-export function templatesOf(path: RoutePath, legacy: boolean): readonly string[] | undefined {
+export function templatesOf(path: string | RegExp, legacy: boolean): readonly string[] | undefined {
   if (path instanceof RegExp) return undefined;
   const variants = legacy ? legacyVariants(path) : variantsOf(path);
   return [...new Set(variants.map((variant) => variant.replace(/\/+$/, '')))];
@@ -72,15 +70,8 @@ const KINDS: readonly ((index: number) => string)[] = [
   (index) => `00000000-0000-4000-8000-00000000000${index % 10}`,
 ];
 
-/** The path of a possible request. */
-export interface Probe {
-  readonly path: string;
-  /** Values of its parameters. */
-  readonly values: readonly string[];
-}
-
-/** Makes request paths for a template: `/orders/probea` for `/orders/{id}`. */
-export function probesOf(template: string): readonly Probe[] {
+/** Makes request paths for a template, `/orders/probea` for `/orders/{id}`, with the values of their parameters. */
+export function probesOf(template: string): readonly { readonly path: string; readonly values: readonly string[] }[] {
   const kinds = template.includes('{') ? KINDS : KINDS.slice(0, 1);
   return kinds.map((valueOf) => {
     const values: string[] = [];

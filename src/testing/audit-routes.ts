@@ -1,9 +1,8 @@
 import { basename } from 'node:path';
 import { readOptions } from '../core/options';
 import { auditApp } from '../openapi/audit';
-import { allOperations, basePathOf, ignoredPaths } from '../openapi/document';
-import type { RouteFinding } from '../openapi/finding';
-import { loadDocument } from '../openapi/load';
+import { allOperations, basePathOf, ignoredPaths, loadDocument } from '../openapi/document';
+import type { RouteFinding } from '../openapi/audit';
 
 /** Options of {@link auditRoutes}. */
 export interface AuditRoutesOptions {

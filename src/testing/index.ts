@@ -21,4 +21,4 @@ export { createTestIssuer } from './test-issuer/test-issuer';
 export type { TestIssuer, TestIssuerOptions } from './test-issuer/test-issuer';
 export type { TestClock } from './test-issuer/clock';
 export type { TestToken } from './test-issuer/token';
-export type { RouteFinding, RouteFindingKind } from '../openapi/finding';
+export type { RouteFinding, RouteFindingKind } from '../openapi/audit';

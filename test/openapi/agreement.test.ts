@@ -4,7 +4,7 @@ import { commerceRouter } from '../../src/app/commerce/router';
 import { routes, SCOPES } from '../../src/app/commerce/routes';
 import { assertAgreement, findDisagreements, findRouterDisagreements } from '../../src/openapi/agreement';
 import type { ContractDocument } from '../../src/openapi/document';
-import { loadContract } from '../../src/openapi/load';
+import { loadContract } from '../../src/openapi/document';
 
 const original = loadContract();
 

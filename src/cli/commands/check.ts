@@ -9,7 +9,7 @@ import { isSecureUrl, loggableUrl } from '../../core/urls';
 import { explain } from '../../index';
 import type { Auth, Gate, GateStatus, IntrospectionOptions } from '../../index';
 import { findDisagreements, findRouterDisagreements } from '../../openapi/agreement';
-import { loadContract } from '../../openapi/load';
+import { loadContract } from '../../openapi/document';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { introspectionEndpoint } from '../../token/introspection/endpoint';

@@ -1,7 +1,7 @@
 import { routes } from '../../app/commerce/routes';
-import { describeRoutes } from '../../openapi/describe-routes';
-import { describeFinding } from '../../openapi/finding';
-import { describeAlternatives } from '../../openapi/requirement';
+import { describeRoutes } from '../../openapi/app-routes';
+import { describeFinding } from '../../openapi/audit';
+import { describeAlternatives } from '../../openapi/document';
 import { auditRoutes } from '../../testing/audit-routes';
 import type { CommandContext, CommandOptions } from '../command';
 import { CliError, EXIT, print, table } from '../command';

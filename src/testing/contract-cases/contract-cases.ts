@@ -1,12 +1,11 @@
 import { basename } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { didYouMean } from '../../core/options';
-import { layersOf } from '../../openapi/express-layer';
-import { allOperations, basePathOf, declaredScopes, ignoredPaths, nameOf } from '../../openapi/document';
+import { layersOf } from '../../openapi/app-routes';
+import { allOperations, basePathOf, declaredScopes, ignoredPaths, loadDocument, nameOf } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
-import { describeFinding } from '../../openapi/finding';
-import type { RouteFindingKind } from '../../openapi/finding';
-import { loadDocument } from '../../openapi/load';
+import { describeFinding } from '../../openapi/audit';
+import type { RouteFindingKind } from '../../openapi/audit';
 import { auditRoutes } from '../audit-routes';
 import { documentedResponses } from './documented-responses';
 import { assertNoMismatch } from './mismatch';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { classify, layersOf } from '../../openapi/express-layer';
-import type { Layer } from '../../openapi/express-layer';
+import { classify, layersOf } from '../../openapi/app-routes';
+import type { Layer } from '../../openapi/app-routes';
 import type { BeforeGuard } from './options';
 
 /** Records which handlers of an app requests reach. */

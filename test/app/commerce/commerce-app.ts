@@ -8,7 +8,7 @@ import type { CommerceRouterOptions } from '../../../src/app/commerce/router';
 import { routes } from '../../../src/app/commerce/routes';
 import type { Route } from '../../../src/app/commerce/routes';
 import { requestValidation } from '../../../src/app/validation/request-validation';
-import { loadContract } from '../../../src/openapi/load';
+import { loadContract } from '../../../src/openapi/document';
 import { firstIdOf } from '../../contract/first-ids';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';

@@ -1,6 +1,5 @@
-import { loadContract } from '../../../src/openapi/load';
+import { loadContract, operationsOf } from '../../../src/openapi/document';
 import { compileContract, MAX_ERRORS } from '../../../src/app/validation/compile';
-import { operationsOf } from '../../../src/openapi/document';
 import { largestBodies } from '../../support/largest-bodies';
 
 const contract = loadContract();

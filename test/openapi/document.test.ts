@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigurationError } from '../../src';
-import { loadContract } from '../../src/openapi/load';
+import { loadContract } from '../../src/openapi/document';
 
 describe('loadContract()', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tillgate-contract-'));

@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import { requireScope } from '../../src';
-import { describeRoutes } from '../../src/openapi/describe-routes';
-import { describeAlternatives } from '../../src/openapi/requirement';
+import { describeRoutes } from '../../src/openapi/app-routes';
+import { describeAlternatives } from '../../src/openapi/document';
 
 const done = (): void => {};
 const pass = (_req: unknown, _res: unknown, next: () => void): void => next();
