@@ -74,15 +74,7 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
         ].join(', '),
       ]),
     ),
-  commands: () =>
-    COMMANDS.flatMap((entry) =>
-      'commands' in entry
-        ? [
-            `### \`tillgate ${entry.name}\`\n\n${sentence(entry.about)}`,
-            ...entry.commands.map((c) => command(c, entry.name)),
-          ]
-        : [command(entry)],
-    ).join('\n\n'),
+  commands: () => COMMANDS.map((entry) => command(entry)).join('\n\n'),
 };
 
 /** A page as it should be, from the page as it is. */
@@ -170,10 +162,11 @@ function adviceList(advice: Readonly<Record<string, Advice>>): string {
     .join('\n\n');
 }
 
-function command({ usage, about, options = [] }: CommandEntry, group = ''): string {
-  const heading = `${group === '' ? '###' : '####'} \`tillgate ${group === '' ? '' : `${group} `}${usage}\``;
+function command({ usage, about, options = [], commands = [] }: CommandEntry, group = ''): string {
+  const heading = `${group === '' ? '###' : '####'} \`tillgate ${group}${usage}\``;
   const rows = options.map(([flags, meaning]) => `- \`${flags}\`: ${text(meaning)}`);
-  return [heading, sentence(about), ...(rows.length > 0 ? [rows.join('\n')] : [])].join('\n\n');
+  const below = commands.map((one) => command(one, `${usage} `));
+  return [heading, sentence(about), ...(rows.length > 0 ? [rows.join('\n')] : []), ...below].join('\n\n');
 }
 
 function sentence(about: string): string {

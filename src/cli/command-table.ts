@@ -1,31 +1,27 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- each command loads its module when it runs: help stays fast */
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../core/required-packages';
-import type { CommandEntry, CommandGroup } from './command';
-import type * as bridgeCommand from './commands/bridge';
+import type { CommandEntry } from './command';
 import type * as callCommand from './commands/call';
 import type * as checkCommand from './commands/check';
 import type * as clientsCommand from './commands/clients';
 import type * as completionCommand from './commands/completion';
-import type * as devCommand from './commands/dev';
 import type * as explainCommand from './commands/explain';
 import type * as generationsCommand from './commands/generations';
 import type * as initCommand from './commands/init';
 import type * as routesCommand from './commands/routes';
-import type * as serveCommand from './commands/serve';
+import type * as serversCommand from './commands/servers';
 import type * as tokenCommand from './commands/token';
 
 const load = {
-  bridge: () => require('./commands/bridge') as typeof bridgeCommand,
   call: () => require('./commands/call') as typeof callCommand,
   check: () => require('./commands/check') as typeof checkCommand,
   clients: () => require('./commands/clients') as typeof clientsCommand,
   completion: () => require('./commands/completion') as typeof completionCommand,
-  dev: () => require('./commands/dev') as typeof devCommand,
   explain: () => require('./commands/explain') as typeof explainCommand,
   generations: () => require('./commands/generations') as typeof generationsCommand,
   init: () => require('./commands/init') as typeof initCommand,
   routes: () => require('./commands/routes') as typeof routesCommand,
-  serve: () => require('./commands/serve') as typeof serveCommand,
+  servers: () => require('./commands/servers') as typeof serversCommand,
   token: () => require('./commands/token') as typeof tokenCommand,
 };
 
@@ -48,8 +44,8 @@ const SOURCE = [
   'source of generations: redis(s)://, postgres:// or http(s):// (default: TILLGATE_GENERATIONS)',
 ] as const;
 
-const CLIENTS: CommandGroup = {
-  name: 'clients',
+const CLIENTS: CommandEntry = {
+  usage: 'clients',
   about: 'client credentials at the token server',
   commands: [
     { usage: 'list', about: 'list them', run: (context) => load.clients().list(context) },
@@ -84,8 +80,8 @@ const CLIENTS: CommandGroup = {
   ],
 };
 
-const GENERATIONS: CommandGroup = {
-  name: 'generations',
+const GENERATIONS: CommandEntry = {
+  usage: 'generations',
   about: 'the lowest generations that resource servers accept',
   commands: [
     {
@@ -103,8 +99,8 @@ const GENERATIONS: CommandGroup = {
   ],
 };
 
-const BRIDGE: CommandGroup = {
-  name: 'bridge',
+const BRIDGE: CommandEntry = {
+  usage: 'bridge',
   about: 'changes of credentials at an authorization server of another vendor, published as floors',
   commands: [
     {
@@ -118,13 +114,13 @@ const BRIDGE: CommandGroup = {
         SOURCE,
         LOG,
       ],
-      run: (context, options) => load.bridge().keycloak(context, options),
+      run: (context, options) => load.generations().bridgeKeycloak(context, options),
     },
   ],
 };
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
+export const COMMANDS: readonly CommandEntry[] = [
   {
     usage: 'dev',
     about: 'start the API and the embedded token server, for development',
@@ -140,14 +136,14 @@ export const COMMANDS: readonly (CommandEntry | CommandGroup)[] = [
       ['--openapi <file>', 'OpenAPI document whose scopes clients may have'],
       LOG,
     ],
-    run: (context, options) => load.dev().dev(context, options),
+    run: (context, options) => load.servers().dev(context, options),
   },
   {
     usage: 'serve',
     about: 'start the API alone, with your authorization server',
     needs: APP_PACKAGES,
     options: [APP, LOG],
-    run: (context, options) => load.serve().serve(context, options),
+    run: (context, options) => load.servers().serve(context, options),
   },
   {
     usage: 'token <client>',

@@ -64,7 +64,7 @@ export interface CommandOptions {
   readonly client?: string;
 }
 
-/** One command of the table: its usage and the function that runs it. */
+/** One command of the table, or several under a common name: `clients list`. */
 export interface CommandEntry {
   /** Name and arguments: `token <client>`. */
   readonly usage: string;
@@ -72,15 +72,9 @@ export interface CommandEntry {
   readonly options?: readonly (readonly [flags: string, about: string])[];
   /** Optional peers that it cannot run without. */
   readonly needs?: readonly string[];
-  /** Does the work and returns the exit code. Loads its module only when it is called, so that help is fast. */
-  readonly run: (context: CommandContext, options: CommandOptions, ...args: string[]) => Promise<number>;
-}
-
-/** Commands under a common name: `clients list`. */
-export interface CommandGroup {
-  readonly name: string;
-  readonly about: string;
-  readonly commands: readonly CommandEntry[];
+  readonly commands?: readonly CommandEntry[];
+  /** Does the work; returns the exit code where it is not 0. Loads its module only when it is called: help is fast. */
+  readonly run?: (context: CommandContext, options: CommandOptions, ...args: string[]) => Promise<number | void> | void;
 }
 
 /** Exit codes: denied or a failed check, wrong usage, wrong configuration (EX_CONFIG of sysexits). */

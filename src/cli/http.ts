@@ -23,12 +23,34 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024;
  *
  * @throws CliError when there is no response, or one that is too large
  */
-export async function send(io: CliIo, url: string, init: RequestInit = {}): Promise<HttpResponse> {
+export async function send(
+  io: CliIo,
+  url: string,
+  request: {
+    readonly method?: string;
+    /** Bearer token. */
+    readonly token?: string | undefined;
+    /** Body. */
+    readonly json?: string | undefined;
+    /** Body. */
+    readonly form?: Record<string, string>;
+  },
+): Promise<HttpResponse> {
+  const { method = 'GET', token, json, form } = request;
   const origin = URL.canParse(url) ? new URL(url).origin : url;
   let response: Response;
   let bytes: Buffer | undefined;
   try {
-    response = await io.fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
+    response = await io.fetch(url, {
+      method,
+      headers: {
+        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+        ...(json !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      body: form ? new URLSearchParams(form) : (json ?? null),
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
     bytes = response.body ? await readBody(response.body, MAX_BODY_BYTES) : Buffer.alloc(0);
   } catch (error) {
     throw new CliError(
@@ -84,8 +106,7 @@ export async function requestToken(
   { clientId, secret, scope }: { readonly clientId: string; readonly secret: string; readonly scope: string },
 ): Promise<TokenResponse> {
   const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret, scope };
-  const url = `${tokenServerUrl(settings)}/connect/token`;
-  const response = await send(io, url, { method: 'POST', body: new URLSearchParams(form) });
+  const response = await send(io, `${tokenServerUrl(settings)}/connect/token`, { method: 'POST', form });
   if (response.status !== 200) throw new CliError(`no token for ${clientId}: ${explainRefusal(response)}`);
   return response.body as TokenResponse;
 }
@@ -109,11 +130,8 @@ export async function callClients(
   path: readonly string[],
   body?: object,
 ): Promise<ClientResponse> {
-  const response = await send(io, clientsUrl(settings, path), {
-    method,
-    headers: { ...(body && { 'Content-Type': 'application/json' }), ...authorization(settings) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
+  const json = body && JSON.stringify(body);
+  const response = await send(io, clientsUrl(settings, path), { method, token: settings.adminToken, json });
   if (response.status >= 300) throw new CliError(explainRefusal(response));
   return response.body as ClientResponse;
 }
@@ -121,7 +139,7 @@ export async function callClients(
 /** Whether the token server knows a client; `undefined` where that cannot be found out. */
 export async function hasClient(io: CliIo, settings: Settings, clientId: string): Promise<boolean | undefined> {
   try {
-    const { status } = await send(io, clientsUrl(settings, [clientId]), { headers: authorization(settings) });
+    const { status } = await send(io, clientsUrl(settings, [clientId]), { token: settings.adminToken });
     return status === 404 ? false : status === 200 || undefined;
   } catch {
     return undefined;
@@ -135,8 +153,4 @@ function clientsUrl(settings: Settings, path: readonly string[]): string {
 /** `{auth_url}`, or the embedded token server. */
 function tokenServerUrl(settings: Settings): string {
   return (settings.authUrl ?? settings.issuer ?? embeddedAddress(settings).url).replace(/\/$/, '');
-}
-
-function authorization({ adminToken }: Settings): Record<string, string> {
-  return adminToken === undefined ? {} : { Authorization: `Bearer ${adminToken}` };
 }

@@ -1,11 +1,12 @@
 import { Command, CommanderError } from 'commander';
+import { systemSchedule } from '../core/clock';
+import type { Timer } from '../core/clock';
 import { ConfigurationError } from '../core/configuration-error';
 import { ownManifest, requirePackages } from '../core/required-packages';
 import type { Environment } from '../settings/settings';
 import { CliError, EXIT, write } from './command';
-import type { CliIo, CommandEntry, CommandOptions } from './command';
+import type { CliIo, CommandEntry, CommandOptions, Sink } from './command';
 import { COMMANDS } from './command-table';
-import { withProgress } from './progress';
 
 /**
  * Runs one command line and returns its exit code: 0 ok, 1 denied or failed, 2 usage, 78 configuration. Results go to
@@ -37,37 +38,31 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     })
     .exitOverride();
 
-  function add(
-    parent: Command,
-    { usage, about, options: declared = [], needs = [], run: runCommand }: CommandEntry,
-  ): void {
-    const command = parent.command(usage).description(about).option('--json', 'print one JSON document');
+  function add(parent: Command, entry: CommandEntry): void {
+    const { usage, about, options: declared = [], needs = [], commands = [], run: work } = entry;
+    const command = parent.command(usage).description(about);
+    for (const below of commands) add(command, below);
+    if (!work) return;
+    command.option('--json', 'print one JSON document');
     for (const [flags, text] of declared) command.option(flags, text);
     command.action(async () => {
       requirePackages(`tillgate ${command.name()}`, needs);
       const options = command.opts<CommandOptions>();
       // Under --watch another process does the work.
-      const progress = options.watch ? { io, stop() {} } : withProgress(io, `${nameOf(parent)} ${command.name()}`);
+      const progress = options.watch ? { io, stop() {} } : withProgress(io, nameOf(command));
       try {
-        finish(await runCommand({ io: progress.io, json }, options, ...command.args));
+        finish((await work({ io: progress.io, json }, options, ...command.args)) ?? EXIT.ok);
       } finally {
         progress.stop();
       }
     });
   }
 
-  for (const entry of COMMANDS) {
-    if (!('commands' in entry)) {
-      add(program, entry);
-      continue;
-    }
-    const group = program.command(entry.name).description(entry.about);
-    for (const command of entry.commands) add(group, command);
-  }
+  for (const entry of COMMANDS) add(program, entry);
   return program;
 }
 
-/** `tillgate`, or `tillgate clients`. */
+/** `tillgate clients list` */
 function nameOf(command: Command): string {
   return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
 }
@@ -93,6 +88,78 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof ConfigurationError) return EXIT.configuration;
   return error instanceof CliError ? error.exitCode : EXIT.failed;
+}
+
+const EVERY_MS = 1_000;
+/** Back to the start of the line, which is then empty. */
+const CLEAR = '\r\x1b[K';
+
+/**
+ * Shows in a terminal what a command that takes more than a second waits for, in one line of stderr. The line is gone
+ * before anything else is written, and stays away after the first result, or when input is read.
+ *
+ * @param command - its name: `tillgate check`
+ * @returns the io for the command, and what takes the line away when it is done
+ */
+export function withProgress(
+  io: CliIo,
+  command: string,
+  schedule = systemSchedule,
+): { readonly io: CliIo; readonly stop: () => void } {
+  const { stdout, stderr } = io;
+  if (!stderr.isTTY) return { io, stop() {} };
+  const origins = new Set<string>();
+  let seconds = 0;
+  let isShown = false;
+  let timer: Timer | undefined = schedule(show, EVERY_MS);
+
+  function show(): void {
+    seconds += EVERY_MS / 1_000;
+    const [origin] = origins;
+    const text = `${command}${origin === undefined ? '' : ` waits for ${origin}`}, ${seconds} s`;
+    stderr.write(`${CLEAR}${text.slice(0, (stderr.columns ?? 80) - 1)}`);
+    isShown = true;
+    timer = schedule(show, EVERY_MS);
+  }
+  function clear(): void {
+    if (isShown) stderr.write(CLEAR);
+    isShown = false;
+  }
+  function stop(): void {
+    timer?.cancel();
+    timer = undefined;
+    clear();
+  }
+  /** The stream with `act` before each write; it stays a terminal whose width may change. */
+  function before(sink: Sink, act: () => void): Sink {
+    function write(text: string): unknown {
+      act();
+      return sink.write(text);
+    }
+    return Object.create(sink, { write: { value: write } }) as Sink;
+  }
+  return {
+    stop,
+    io: {
+      ...io,
+      stdout: before(stdout, stop),
+      stderr: before(stderr, clear),
+      // What is typed appears in the same terminal.
+      readStdin() {
+        stop();
+        return io.readStdin();
+      },
+      async fetch(input, init) {
+        const { origin } = new URL(input instanceof Request ? input.url : input);
+        origins.add(origin);
+        try {
+          return await io.fetch(input, init);
+        } finally {
+          origins.delete(origin);
+        }
+      },
+    },
+  };
 }
 
 /** The io of the real process. */

@@ -38,7 +38,7 @@ const LINES: readonly [line: string, expected: string][] = [
     expect(LINES.map(([line]) => [line, complete(line)])).toEqual(LINES);
     expect(complete(`tillgate dev --openapi ${file.slice(0, -1)}`)).toBe(file);
     expect(complete(`tillgate dev --scopes ${file.slice(0, -1)}`)).toBe('');
-    const names = COMMANDS.map((one) => ('commands' in one ? one.name : one.usage.replace(/ .*/, '')));
+    const names = COMMANDS.map(({ usage }) => usage.replace(/ .*/, ''));
     expect(spawnSync('bash', ['-n', file]).status).toBe(0);
     expect(
       spawnSync(

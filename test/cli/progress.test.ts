@@ -1,4 +1,4 @@
-import { withProgress } from '../../src/cli/progress';
+import { withProgress } from '../../src/cli/run';
 import type { CliIo } from '../../src/cli/command';
 import { fakeTime } from '../support/fake-time';
 

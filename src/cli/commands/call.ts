@@ -29,16 +29,9 @@ export async function call(
 ): Promise<number> {
   const settings = readSettings(context.io.env);
   const url = settings.baseUrl.replace(/\/$/, '') + checkPath(path);
-  const body = checkData(options.data);
+  const json = checkData(options.data);
   const token = await callerToken(context, settings, options);
-  const response = await send(context.io, url, {
-    method: checkMethod(method),
-    headers: {
-      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
-      ...(body !== undefined && { 'Content-Type': 'application/json' }),
-    },
-    ...(body !== undefined && { body }),
-  });
+  const response = await send(context.io, url, { method: checkMethod(method), token, json });
   const headers = shownHeaders(response);
   print(context, { status: response.status, headers, body: response.body ?? response.text }, asText(response, headers));
   return response.status < 400 ? EXIT.ok : EXIT.failed;

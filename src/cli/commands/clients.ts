@@ -10,7 +10,7 @@ import type { ClientResponse } from '../http';
 import { publish } from './generations';
 
 /** `tillgate clients list` */
-export async function list(context: CommandContext): Promise<number> {
+export async function list(context: CommandContext): Promise<void> {
   const { clients } = await callClients(context.io, readSettings(context.io.env), 'GET', []);
   const rows = clients.map(({ client_id, description, scope, disabled }) => [
     client_id,
@@ -19,11 +19,10 @@ export async function list(context: CommandContext): Promise<number> {
     scope,
   ]);
   print(context, clients, table([['CLIENT', 'STATE', 'DESCRIPTION', 'SCOPES'], ...rows]));
-  return EXIT.ok;
 }
 
 /** `tillgate clients add <client>` */
-export async function add(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
+export async function add(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   const { description = '', scope } = options;
   if (scope === undefined) {
     throw new CliError('give --scope "orders:read orders:write": the scopes that the client may ask for', EXIT.usage);
@@ -33,22 +32,20 @@ export async function add(context: CommandContext, options: CommandOptions, clie
   const text = `registered ${escapeUnsafe(client.client_id)}\nsecret, shown only now: ${client.client_secret}`;
   print(context, client, text + warningOf(client));
   await keep(context, client.client_id, client);
-  return EXIT.ok;
 }
 
 /** `tillgate clients describe <client> <text>` */
-export async function describe(context: CommandContext, clientId: string, description: string): Promise<number> {
+export async function describe(context: CommandContext, clientId: string, description: string): Promise<void> {
   const settings = readSettings(context.io.env);
   const client = await callClients(context.io, settings, 'PATCH', [clientId], { description });
   const outcome = client.token
     ? `described ${clientId}: its earlier tokens are discarded; the new one:\n${client.token.access_token}`
     : `${clientId} has that Description already: its tokens stay`;
   print(context, client, outcome + warningOf(client));
-  return EXIT.ok;
 }
 
 /** `tillgate clients rotate <client>` */
-export async function rotate(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
+export async function rotate(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   const settings = readSettings(context.io.env);
   const rotated = await callClients(context.io, settings, 'POST', [clientId, 'secrets'], {
     ...(options.keepTokens && { keep_tokens: true }),
@@ -58,20 +55,18 @@ export async function rotate(context: CommandContext, options: CommandOptions, c
   print(context, rotated, text + warningOf(rotated));
   const { scope } = await callClients(context.io, settings, 'GET', [clientId]);
   await keep(context, clientId, { client_secret: rotated.client_secret, scope });
-  return EXIT.ok;
 }
 
 /** `tillgate clients remove <client>` */
-export async function remove(context: CommandContext, clientId: string): Promise<number> {
+export async function remove(context: CommandContext, clientId: string): Promise<void> {
   const settings = readSettings(context.io.env);
   await callClients(context.io, settings, 'DELETE', [clientId]);
   await keepCredential(settings, clientId, undefined);
   print(context, { client_id: clientId, removed: true }, `removed ${clientId}: its tokens are discarded`);
-  return EXIT.ok;
 }
 
 /** `tillgate revoke <client>` and `tillgate revoke --all` */
-export async function revoke(context: CommandContext, options: CommandOptions, given?: string): Promise<number> {
+export async function revoke(context: CommandContext, options: CommandOptions, given?: string): Promise<void> {
   const clientId = options.all ? ALL_CLIENTS : given;
   if (clientId === undefined || (options.all && given !== undefined)) {
     throw new CliError('give a client, or --all', EXIT.usage);
@@ -80,7 +75,6 @@ export async function revoke(context: CommandContext, options: CommandOptions, g
   const changed = await callClients(context.io, readSettings(context.io.env), 'POST', [clientId, 'revoke']);
   const whose = clientId === ALL_CLIENTS ? 'all clients' : clientId;
   print(context, changed, `revoked: every token of ${whose} issued so far is discarded${warningOf(changed)}`);
-  return EXIT.ok;
 }
 
 /** A further line where the generation source lacks the change; other token servers do not say. */

@@ -1,65 +1,46 @@
-import type { CommandContext, CommandEntry, CommandGroup } from '../command';
 import { CliError, EXIT, print } from '../command';
+import type { CommandContext, CommandEntry } from '../command';
 
 /** `tillgate completion <shell>`: the script that completes commands and options, from the table of commands. */
-export function completion(
-  context: CommandContext,
-  commands: readonly (CommandEntry | CommandGroup)[],
-  shell: string,
-): Promise<number> {
+export function completion(context: CommandContext, commands: readonly CommandEntry[], shell: string): void {
   const write = Object.hasOwn(SHELLS, shell) ? SHELLS[shell as keyof typeof SHELLS] : undefined;
   if (!write) throw new CliError(`expected bash, zsh or fish, got ${JSON.stringify(shell)}`, EXIT.usage);
-  const script = write(levelsOf(commands));
+  const script = write(levelsOf({ commands, usage: '', about: '', options: [['--version', 'show the version']] }, ''));
   print(context, { shell, script }, script);
-  return Promise.resolve(EXIT.ok);
 }
 
 /** What can follow the commands that are complete: `clients add`, or nothing yet. */
 interface Level {
   readonly at: string;
-  readonly words: readonly Word[];
+  readonly words: readonly {
+    readonly text: string;
+    readonly about: string;
+    /** The value that an option takes: `<file>`, `<pretty|json>`. */
+    readonly value?: string | undefined;
+  }[];
 }
 
-interface Word {
-  readonly text: string;
-  readonly about: string;
-  /** The value that an option takes: `<file>`, `<pretty|json>`. */
-  readonly value?: string;
+function levelsOf({ usage, options = [], commands = [], run }: CommandEntry, at: string): readonly Level[] {
+  const all = [['--help', 'show the help'], ...options, ...(run ? [['--json', 'print one JSON document']] : [])];
+  const words = [
+    ...choicesOf(usage).map((text) => ({ text, about: '' })),
+    ...commands.map((one) => ({ text: nameOf(one), about: one.about })),
+    ...all.map(([flags = '', about = '']) => ({ text: nameOf({ usage: flags }), about, value: flags.split(' ')[1] })),
+  ];
+  return [{ at, words }, ...commands.flatMap((one) => levelsOf(one, `${at} ${nameOf(one)}`.trim()))];
 }
 
-const FILE = /<(file|module)>/;
-const HELP: Word = { text: '--help', about: 'show the help' };
-
-function levelsOf(commands: readonly (CommandEntry | CommandGroup)[]): readonly Level[] {
-  const roots = commands.map((one) => ({ text: 'commands' in one ? one.name : nameOf(one), about: one.about }));
-  const below = commands.flatMap((one): readonly Level[] => {
-    if (!('commands' in one)) return [levelOf(one, nameOf(one))];
-    const words = one.commands.map((command) => ({ text: nameOf(command), about: command.about }));
-    return [
-      { at: one.name, words: [...words, HELP] },
-      ...one.commands.map((command) => levelOf(command, `${one.name} ${nameOf(command)}`)),
-    ];
-  });
-  return [{ at: '', words: [...roots, HELP, { text: '--version', about: 'show the version' }] }, ...below];
-}
-
-function nameOf({ usage }: CommandEntry): string {
+/** `token` of `token <client>`. */
+function nameOf({ usage }: Pick<CommandEntry, 'usage'>): string {
   return usage.replace(/ .*/, '');
-}
-
-function levelOf({ usage, options = [] }: CommandEntry, at: string): Level {
-  const choices = choicesOf(usage).map((text) => ({ text, about: '' }));
-  const words = options.map(([flags, about]): Word => {
-    const [text = '', value] = flags.split(' ');
-    return { text, about, ...(value !== undefined && { value }) };
-  });
-  return { at, words: [...choices, ...words, { text: '--json', about: 'print one JSON document' }, HELP] };
 }
 
 /** `pretty` and `json` of `<pretty|json>`. */
 function choicesOf(value: string): readonly string[] {
   return /<([^>]*\|[^>]*)>/.exec(value)?.[1]?.split('|') ?? [];
 }
+
+const FILE = /<(file|module)>/;
 
 /** Shell patterns of the words so far that, with a further one, are a command. */
 function patternsOf(levels: readonly Level[]): readonly string[] {
@@ -73,10 +54,11 @@ function quoted(text: string): string {
 function bashScript(levels: readonly Level[]): string {
   const complete = (words: readonly string[]): string =>
     `COMPREPLY=($(compgen -W ${quoted(words.join(' '))} -- "$word"))`;
-  const options = levels.flatMap(({ words }) => words).filter(({ value }) => value !== undefined);
-  const cases = [...new Map(options.map(({ text, value = '' }) => [text, value]))].map(([text, value]) => {
+  const values = new Map(levels.flatMap(({ words }) => words.map(({ text, value }) => [text, value] as const)));
+  const cases = [...values].flatMap(([text, value]) => {
+    if (value === undefined) return [];
     const act = FILE.test(value) ? 'COMPREPLY=($(compgen -f -- "$word"))' : complete(choicesOf(value));
-    return `    ${text}) ${act}; return ;;`;
+    return [`    ${text}) ${act}; return ;;`];
   });
   return [
     '_tillgate() {',

@@ -1,20 +1,25 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { prepareDataDirectory } from '../../auth-server/storage/data-directory';
+import { writeDurably } from '../../auth-server/storage/durable-file';
 import { isSecureUrl } from '../../core/urls';
 import { generationsFromUrl } from '../../generation/from-url';
 import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
-import { httpGenerations } from '../../generation/index';
-import type { GenerationSource, HttpGenerationsOptions } from '../../generation/index';
+import { httpGenerations, keycloakChanges, startBridge } from '../../generation/index';
+import type { BridgeState, GenerationSource, HttpGenerationsOptions, KeycloakCursor } from '../../generation/index';
 import { ALL_CLIENTS } from '../../generation/log';
-import type { SourceDependencies } from '../../generation/source-url';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { CliError, EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
+import { givenSecret } from '../credentials';
+import { openLog } from '../log';
 import { apiSettings } from '../settings';
 
 const DAY_MS = 86_400_000;
 
 /** `tillgate generations publish <client>`, and `tillgate revoke <client> --generations <url>` */
-export async function publish(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
+export async function publish(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   const generation = generationOf(options);
   return withSource(context, options, async (source) => {
     if (!source.append) {
@@ -28,7 +33,7 @@ export async function publish(context: CommandContext, options: CommandOptions, 
 }
 
 /** `tillgate generations list` */
-export async function list(context: CommandContext, options: CommandOptions): Promise<number> {
+export async function list(context: CommandContext, options: CommandOptions): Promise<void> {
   return withSource(context, options, async (source) => {
     const floors = await readFloors(source);
     const sorted = [...floors].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -55,11 +60,10 @@ async function withSource(
   { io }: CommandContext,
   options: CommandOptions,
   work: (source: GenerationSource) => Promise<void>,
-): Promise<number> {
+): Promise<void> {
   const source = openSource(io, options.generations);
   try {
     await work(source);
-    return EXIT.ok;
   } catch (error) {
     if (error instanceof CliError) throw error;
     // The messages of our sources contain neither URL nor password.
@@ -69,21 +73,62 @@ async function withSource(
   }
 }
 
+/** `tillgate bridge keycloak`: publishes the changes of clients of a Keycloak realm as floors, until it is stopped. */
+export async function bridgeKeycloak(context: CommandContext, options: CommandOptions): Promise<void> {
+  const { io } = context;
+  const settings = readSettings(io.env);
+  const { allowHttp, dataDir, maxTokenAgeSeconds } = settings;
+  const url = options.url ?? settings.issuer ?? '';
+  const clientSecret = await givenSecret(io, options);
+  if (options.client === undefined || clientSecret === undefined) {
+    throw new CliError('give --client and --secret-file: a client whose service account may view events', EXIT.usage);
+  }
+  const client = { clientId: options.client, clientSecret };
+  const reports = made(() => keycloakChanges({ url, ...client, allowHttp, maxTokenAgeSeconds, fetch: io.fetch }));
+  const source = openSource(io, options.generations);
+  try {
+    if (!source.append) throw new CliError('the source can only be read: give redis(s):// or postgres://', EXIT.usage);
+    const logger = openLog(io, options, settings);
+    const bridge = startBridge({ reports, source, logger, maxTokenAgeSeconds, state: bridgeState(dataDir) });
+    print(context, { following: url }, `following the clients of ${url}`);
+    await io.untilStopped();
+    bridge.close();
+  } finally {
+    await source.close?.();
+  }
+}
+
+/** A file that is lost costs a read of all events that Keycloak still has, and no change. */
+function bridgeState(dataDir: string) {
+  const path = join(dataDir, 'bridge-keycloak.json');
+  return {
+    async load(): Promise<BridgeState<KeycloakCursor> | undefined> {
+      try {
+        return JSON.parse(await readFile(path, 'utf8')) as BridgeState<KeycloakCursor>;
+      } catch {
+        return undefined;
+      }
+    },
+    async save(state: BridgeState<KeycloakCursor>): Promise<void> {
+      await prepareDataDirectory(dataDir);
+      await writeDurably(path, `${JSON.stringify(state)}\n`);
+    },
+  };
+}
+
 /** Opens the source of `--generations`, else of the settings; the caller closes it. */
-export function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
+function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
   if (given !== undefined) {
     requireTls(given, env);
-    return fromUrl(given, { fetch, allowHttp: true });
+    return made(() => generationsFromUrl(given, { fetch, allowHttp: true }));
   }
   const settings = apiSettings(readSettings(env));
-  if (settings.generationSource === undefined) {
+  const { generationSource: url, allowHttp } = settings;
+  if (url === undefined) {
     const example = 'redis://..., postgres://... or http(s)://...';
     throw new CliError(`give --generations ${example}, or set TILLGATE_GENERATIONS`, EXIT.usage);
   }
-  return (
-    authorizedGenerations(settings, { fetch }) ??
-    fromUrl(settings.generationSource, { fetch, allowHttp: settings.allowHttp })
-  );
+  return authorizedGenerations(settings, { fetch }) ?? made(() => generationsFromUrl(url, { fetch, allowHttp }));
 }
 
 /** The rule of TILLGATE_GENERATIONS: in plain text, floors can be forged on the way. */
@@ -95,9 +140,10 @@ function requireTls(url: string, env: CliIo['env']): void {
   );
 }
 
-function fromUrl(url: string, dependencies: SourceDependencies): GenerationSource {
+/** What `make` returns; its errors are about options of the command. */
+function made<Made>(make: () => Made): Made {
   try {
-    return generationsFromUrl(url, dependencies);
+    return make();
   } catch (error) {
     throw new CliError((error as Error).message, EXIT.usage);
   }

@@ -8,7 +8,7 @@ import type { CommandContext } from '../command';
 const PROJECT = join(__dirname, '../static/project');
 
 /** `tillgate init <directory>`: writes a small project to start from; never overwrites a file. */
-export async function init(context: CommandContext, directory: string): Promise<number> {
+export async function init(context: CommandContext, directory: string): Promise<void> {
   const root = resolve(directory);
   await requireEmpty(root, directory);
   const files: Readonly<Record<string, string | Buffer>> = {
@@ -40,7 +40,6 @@ export async function init(context: CommandContext, directory: string): Promise<
       '  npm start',
     ].join('\n'),
   );
-  return EXIT.ok;
 }
 
 async function requireEmpty(root: string, shown: string): Promise<void> {

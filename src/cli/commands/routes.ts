@@ -3,68 +3,44 @@ import { describeRoutes } from '../../openapi/app-routes';
 import { describeFinding } from '../../openapi/audit';
 import { describeAlternatives } from '../../openapi/document';
 import { auditRoutes } from '../../testing/audit-routes';
-import type { CommandContext, CommandOptions } from '../command';
 import { CliError, EXIT, print, table } from '../command';
-import { contractProblems } from './check';
+import type { CommandContext, CommandOptions } from '../command';
 import { loadApp } from '../load-app';
-const DOCUMENT = 'openapi.yaml';
+import { contractProblems } from './check';
 
 /** `tillgate routes`: the routes of the scaffold or of an app; with `--check` compared with openapi.yaml. */
-export async function listRoutes(context: CommandContext, options: CommandOptions): Promise<number> {
-  if (options.openapi !== undefined && !options.check) {
+export async function listRoutes(context: CommandContext, options: CommandOptions): Promise<number | void> {
+  const { check, openapi } = options;
+  if (openapi !== undefined && !check) {
     throw new CliError('--openapi names what to check against: give --check too', EXIT.usage);
   }
   const app = options.app === undefined ? undefined : await loadApp(options.app);
-  if (!options.check) return app ? listApp(context, app) : listScaffold(context);
-  return app ? checkApp(context, app, options.openapi) : checkScaffold(context, options.openapi);
+  if (!check) return app ? listApp(context, app) : listScaffold(context);
+  const document = openapi ?? 'openapi.yaml';
+  const findings = app && auditRoutes(app, document);
+  const problems = findings?.map(describeFinding) ?? contractProblems(openapi);
+  const count = (app ? describeRoutes(app).routes : routes()).length;
+  const isAgreed = problems.length === 0;
+  const text = isAgreed ? `${count} routes agree with ${document}` : problems.join('\n');
+  print(context, { routes: count, problems, ...(findings && { findings }) }, text);
+  return isAgreed ? EXIT.ok : EXIT.failed;
 }
 
-function listScaffold(context: CommandContext): number {
+function listScaffold(context: CommandContext): void {
   const listed = routes().map(({ method, path, scopes, optionalScopes }) => ({ method, path, scopes, optionalScopes }));
   const rows = listed.map(({ method, path, scopes, optionalScopes }) => {
     return [method, path, [...scopes, ...optionalScopes.map((scope) => `[${scope}]`)].join(' ')];
   });
   print(context, listed, table([['METHOD', 'PATH', 'SCOPES'], ...rows]));
-  return EXIT.ok;
 }
 
-function listApp(context: CommandContext, app: object): number {
+function listApp(context: CommandContext, app: object): void {
   const { routes: described, unreadable } = describeRoutes(app);
-  const listed = described.map(({ method, path, requires, gate }) => ({
-    method,
-    path,
-    requires,
-    gate,
-  }));
+  const listed = described.map(({ method, path, requires, gate }) => ({ method, path, requires, gate }));
   const rows = listed.map(({ method, path, requires, gate }) => {
     const guarded = describeAlternatives(requires) || (requires.length > 0 ? '(a claim)' : '(no guard)');
     return [method, path, gate === 'none' ? `${guarded} (no gate)` : guarded];
   });
   const hidden = unreadable.map((path) => ['*', path, '(cannot be read)']);
   print(context, listed, table([['METHOD', 'PATH', 'REQUIRES'], ...rows, ...hidden]));
-  return EXIT.ok;
-}
-
-function checkScaffold(context: CommandContext, document: string | undefined): number {
-  const problems = contractProblems(document);
-  return report(context, { routes: routes().length, problems, document: document ?? DOCUMENT });
-}
-
-function checkApp(context: CommandContext, app: object, document = DOCUMENT): number {
-  const findings = auditRoutes(app, document);
-  const problems = findings.map(describeFinding);
-  return report(context, { routes: describeRoutes(app).routes.length, problems, findings, document });
-}
-
-interface Report {
-  readonly routes: number;
-  readonly problems: readonly string[];
-  readonly document: string;
-  readonly findings?: readonly object[];
-}
-
-function report(context: CommandContext, { document, ...result }: Report): number {
-  const ok = result.problems.length === 0;
-  print(context, result, ok ? `${result.routes} routes agree with ${document}` : result.problems.join('\n'));
-  return ok ? EXIT.ok : EXIT.failed;
 }

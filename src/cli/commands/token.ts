@@ -16,20 +16,16 @@ import type { TokenResponse } from '../http';
 import { isEmbedded } from '../settings';
 
 /** `tillgate token <client>`: the token alone on stdout, so that `$(tillgate token pos-terminal)` works. */
-export async function token(context: CommandContext, options: CommandOptions, clientId: string): Promise<number> {
+export async function token(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   const { io } = context;
   const settings = readSettings(io.env);
   const flaw = flawOf(options, settings);
   const response = await obtainToken(io, settings, clientId, options);
-  if (flaw === undefined) {
-    print(context, response, response.access_token);
-    return EXIT.ok;
-  }
+  if (flaw === undefined) return print(context, response, response.access_token);
   const bad = await spoiled(response.access_token, flaw, options, settings);
   const reason = FLAWS[flaw];
   print(context, { access_token: bad, refused_as: reason }, bad);
   if (io.stderr.isTTY) write(io.stderr, `tillgate: an API refuses this token with 401 ${reason}`);
-  return EXIT.ok;
 }
 
 /**

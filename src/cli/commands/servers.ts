@@ -1,3 +1,5 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { SCOPES } from '../../app/commerce/routes';
 import type { DocsClient, RunningApi } from '../../app/index';
 import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
@@ -5,8 +7,8 @@ import { ConfigurationError } from '../../core/configuration-error';
 import { withoutSlash } from '../../core/urls';
 import { allOperations, declaredScopes, loadDocument } from '../../openapi/document';
 import { authenticateOptions } from '../../settings/authenticate-options';
-import { readSettings } from '../../settings/settings';
-import type { Settings } from '../../settings/settings';
+import { MISSING_ISSUER, readSettings } from '../../settings/settings';
+import type { Environment, Settings } from '../../settings/settings';
 import { isScopeToken } from '../../token/scopes';
 import { banner, tokenServerBanner } from '../banner';
 import { CliError, EXIT, print } from '../command';
@@ -15,12 +17,13 @@ import { hasCredentials, keepCredential, keptCredential } from '../credentials';
 import { startHosted } from '../load-app';
 import { openLog } from '../log';
 import { rateLimitRedis } from '../rate-limit-redis';
-import { apiSettings, embeddedAddress, isEmbedded, withFreePorts } from '../settings';
+import { apiSettings, embeddedAddress, isEmbedded } from '../settings';
 import { startTokenServer } from '../token-server';
 import { runWatched } from '../watch';
+import { authorizedGenerations } from './generations';
 
 /** `tillgate dev`: the API and, unless an authorization server is configured, the embedded token server. */
-export async function dev(context: CommandContext, options: CommandOptions): Promise<number> {
+export async function dev(context: CommandContext, options: CommandOptions): Promise<void> {
   if (options.watch) return runWatched(context.io);
   return options.tokenServer ? devTokenServer(context, options) : devBoth(context, options);
 }
@@ -28,7 +31,7 @@ export async function dev(context: CommandContext, options: CommandOptions): Pro
 /** How long the report waits for keys and generations of an authorization server elsewhere. */
 const PATIENCE_MS = 3_000;
 
-async function devBoth(context: CommandContext, options: CommandOptions): Promise<number> {
+async function devBoth(context: CommandContext, options: CommandOptions): Promise<void> {
   const { io } = context;
   const given = readSettings(await withFreePorts(io.env));
   const settings = apiSettings(given);
@@ -71,7 +74,6 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
     // Together: each may wait for its own drain deadline.
     await Promise.all([api?.close(), tokens?.close()]);
   }
-  return EXIT.ok;
 }
 
 async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<boolean> {
@@ -85,7 +87,7 @@ async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<
 }
 
 /** `tillgate dev --token-server`: the embedded token server alone, for an API that runs elsewhere. */
-async function devTokenServer(context: CommandContext, options: CommandOptions): Promise<number> {
+async function devTokenServer(context: CommandContext, options: CommandOptions): Promise<void> {
   const { io } = context;
   const settings = tokenServerSettings(readSettings(await withFreePorts(io.env)));
   const scopes = scopesOf(options);
@@ -104,7 +106,6 @@ async function devTokenServer(context: CommandContext, options: CommandOptions):
   } finally {
     await tokens.close();
   }
-  return EXIT.ok;
 }
 
 /**
@@ -121,6 +122,73 @@ function tokenServerSettings(settings: Settings): Settings {
     ]);
   }
   return { ...settings, generationSource: generationSource === `${url}/generations` ? undefined : generationSource };
+}
+
+/** `tillgate serve`: the API alone, until it is asked to stop. */
+export async function serve(context: CommandContext, options: CommandOptions): Promise<void> {
+  const { io } = context;
+  const settings = externalSettings(await withFreePorts(io.env));
+  const logger = openLog(io, options, settings);
+  const generationSource = authorizedGenerations(settings, { fetch: io.fetch, logger });
+  try {
+    const gate = { ...authenticateOptions(settings), fetch: io.fetch, ...(generationSource && { generationSource }) };
+    const api = await startHosted(options.app, { settings, logger, gate, connectToRedis: rateLimitRedis(settings) });
+    try {
+      print(
+        context,
+        { base_url: settings.baseUrl, listening: api.url, issuer: settings.issuer, admin: api.adminUrl },
+        `Tillgate listens on ${api.url}, issuer ${settings.issuer}${api.adminUrl ? `, admin ${api.adminUrl}` : ''}`,
+      );
+      await io.untilStopped();
+    } finally {
+      await api.close();
+    }
+  } finally {
+    await generationSource?.close?.();
+  }
+}
+
+/**
+ * Settings of an API that needs an authorization server elsewhere.
+ *
+ * @throws ConfigurationError with every problem, a missing authorization server among them
+ */
+function externalSettings(env: Environment): Settings {
+  if (env['TILLGATE_AUTH_URL'] !== undefined || env['TILLGATE_ISSUER'] !== undefined) return readSettings(env);
+  throw new ConfigurationError([...problemsOf(env), MISSING_ISSUER]);
+}
+
+function problemsOf(env: Environment): readonly string[] {
+  try {
+    readSettings(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
+}
+
+/**
+ * Replaces port 0 by a port that is free now. Listening on 0 is too late: URLs are part of tokens and metadata before
+ * anything listens.
+ */
+async function withFreePorts(env: Environment): Promise<Environment> {
+  const chosen: Record<string, string> = {};
+  for (const name of ['TILLGATE_PORT', 'TILLGATE_AUTH_PORT']) {
+    if (env[name] === '0') chosen[name] = String(await freePort());
+  }
+  return { ...env, ...chosen };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
 }
 
 /**
