@@ -22,7 +22,7 @@ import { clientRateLimit } from './rate-limit';
 import { requestId, requestObserver } from './request-observer';
 import type { RequestEvent } from './request-observer';
 import { requestValidation } from './validation/request-validation';
-import type { RedisCommands } from '../rate-limit/shared-store';
+import type { RedisCommands } from '../rate-limit/stores';
 
 /** Options of {@link createApp}. */
 export interface AppOptions {

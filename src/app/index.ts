@@ -7,7 +7,7 @@ export type { DocsClient, DocsOptions } from './docs/docs-page';
 export { createLog } from './log';
 export type { LogOptions } from './log';
 export type { RequestEvent } from './request-observer';
-export type { RedisCommands } from '../rate-limit/shared-store';
+export type { RedisCommands } from '../rate-limit/stores';
 export { startApi } from './start-api';
 export type { RunningApi } from './start-api';
 export { loggablePath } from '../core/logger';

@@ -3,43 +3,37 @@ import type { Request, RequestHandler } from 'express';
 import { sendProblem } from '../index';
 import type { Logger } from '../index';
 import type { Settings } from '../settings/settings';
-import { MemoryRateStore } from '../rate-limit/memory-store';
-import { SharedRateStore } from '../rate-limit/shared-store';
-import type { RedisCommands } from '../rate-limit/shared-store';
+import { LocalRateStore, SharedRateStore } from '../rate-limit/stores';
+import type { RedisCommands } from '../rate-limit/stores';
 
-/** Options of {@link clientRateLimit}. */
-export interface ClientRateLimitOptions {
-  /** `rateLimit` is the quota. */
+/**
+ * Limits the requests per client (issuer and client id), with `RateLimit` and `RateLimit-Policy` headers on every response
+ * (draft-ietf-httpapi-ratelimit-headers-08). Mount it after `authenticate()`: the id in an unverified token
+ * means nothing.
+ */
+export function clientRateLimit({
+  settings,
+  connectToRedis,
+  logger,
+  onLimited,
+}: {
   readonly settings: Pick<Settings, 'rateLimit' | 'audience'>;
   /** Connects to the Redis that counts for several processes together; called once, if there is a quota. */
   readonly connectToRedis: (() => RedisCommands) | undefined;
   readonly logger: Logger;
   /** Called for every request that is refused. */
   readonly onLimited: (req: Request) => void;
-}
-
-/** A limiter and what it holds open. */
-export interface ClientRateLimit {
-  readonly handler: RequestHandler;
-  close(): void;
-}
-
-/**
- * Limits the requests per client (issuer and client id), with `RateLimit` and `RateLimit-Policy` headers on every response
- * (draft-ietf-httpapi-ratelimit-headers-08). Mount it after `authenticate()`: the id in an unverified token
- * means nothing, and there are only as many verified ids as clients.
- */
-export function clientRateLimit(options: ClientRateLimitOptions): ClientRateLimit {
-  const { settings, connectToRedis, logger, onLimited } = options;
-  if (settings.rateLimit === undefined) return { handler: (_req, _res, next) => next(), close() {} };
+}): { readonly handler: RequestHandler; readonly close: () => void } {
+  if (settings.rateLimit === undefined) return { handler: (_req, _res, next) => next(), close: () => undefined };
   const { limit, windowMs } = settings.rateLimit;
   // APIs with the same audience are the same API: its processes share one quota.
   const prefix = `tillgate:rate-limit:${settings.audience} `;
-  const shared = connectToRedis && new SharedRateStore({ redis: connectToRedis(), prefix, windowMs, logger });
+  // Without a bound: there are only as many verified ids as clients.
+  const store = connectToRedis ? new SharedRateStore(connectToRedis(), prefix, logger) : new LocalRateStore();
   const handler = rateLimit({
     limit,
     windowMs,
-    store: shared ?? new MemoryRateStore({ windowMs }),
+    store,
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     identifier: 'client',
@@ -54,5 +48,5 @@ export function clientRateLimit(options: ClientRateLimitOptions): ClientRateLimi
       });
     },
   });
-  return { handler, close: () => shared?.shutdown() };
+  return { handler, close: () => store.shutdown() };
 }

@@ -1,14 +1,22 @@
 import type { RequestListener } from 'node:http';
+import express, { Router } from 'express';
+import type { Express, RequestHandler, Response } from 'express';
+import helmet from 'helmet';
+import { loggablePath } from '../core/logger';
 import type { GenerationSource } from '../generation/log';
-import { createApp } from './app';
-import { listClients, registerClient } from './clients/api';
-import type { ClientResource, ClientWithSecret } from './clients/client';
+import { adminGuard } from './admin-guard';
+import type { ClientResource, ClientWithSecret } from './client';
+import { clientsApi, listClients, registerClient } from './clients-api';
+import type { Context } from './context';
+import { keySet, metadata, oauthEndpoints } from './endpoints';
+import { allowOnly, refusals, RequestError, sendProblems } from './errors';
 import { openGenerations } from './generations';
+import { rateLimits } from './limits';
 import { readAuthServerOptions } from './options';
 import type { AuthServerOptions } from './options';
-import { writeDurably } from './storage/durable-file';
-import { newSigningKey, rotateKeys } from './storage/keys';
-import { Store } from './storage/store';
+import { Store } from './store';
+import type { OAuthResponse } from './token-request';
+import { newSigningKey, rotateKeys } from './tokens';
 
 /** What a client registers with: the body of `POST /clients`. */
 export interface ClientRegistration {
@@ -57,16 +65,17 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const settings = readAuthServerOptions(options);
   const { signingAlgorithm } = settings;
   const newKeys = async () => ({ signing: await newSigningKey(signingAlgorithm), retired: [] });
-  const store = await Store.open({ ...settings, write: writeDurably, newKeys });
+  const store = await Store.open({ ...settings, newKeys });
   try {
-    if (store.state.keys.signing.alg !== signingAlgorithm) await rotateKeys(store, settings);
+    if (store.state.keys.signing.alg !== signingAlgorithm) await rotateKeys({ store, settings });
   } catch (error) {
     await store.close();
     throw error;
   }
 
   const generations = await openGenerations(settings, store);
-  const context = { settings, store, generations, lastGranted: new Map<string, readonly string[]>() };
+  const limits = rateLimits(settings.rateLimit);
+  const context = { settings, store, generations, limits, lastGranted: new Map<string, readonly string[]>() };
 
   return {
     handler: createApp(context),
@@ -75,11 +84,126 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     register: async (client) => registerClient(context, client),
     list: () => listClients(store.state),
     async rotateKeys() {
-      await rotateKeys(store, settings);
+      await rotateKeys({ store, settings });
     },
     async close() {
+      limits.close();
       generations.close();
       await store.close();
     },
+  };
+}
+
+/** Makes the token server's app: what clients and resource servers call first, then what only operators call. */
+function createApp(context: Context): Express {
+  const { settings, generations } = context;
+  const issuerPath = new URL(settings.issuer).pathname.replace(/\/$/, '');
+  const readOnly = allowOnly('GET, HEAD');
+  const routes = Router();
+
+  routes.use('/connect/token', allowPagesOf(settings.browserOrigins));
+  routes.use('/connect', oauthEndpoints(context));
+  for (const name of ['oauth-authorization-server', 'openid-configuration']) {
+    // The path of an issuer follows the well-known URL (RFC 8414 section 3.1).
+    const urls = [`/.well-known/${name}`, `/.well-known/${name}${literal(issuerPath)}`];
+    routes.route(urls).get(metadata(context)).all(readOnly);
+  }
+  routes.route('/.well-known/openid-configuration/jwks').get(keySet(context)).all(readOnly);
+
+  routes.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(context));
+  routes.use('/clients', clientsApi(context));
+  routes.use('/generations', generations.handler);
+  routes
+    .route('/keys/rotate')
+    .post(async (_req, res) => void res.status(201).json({ kid: await rotateKeys(context) }))
+    .all(allowOnly('POST'));
+
+  const app = express();
+  // Entity tags are versions here, set explicitly.
+  app.disable('x-powered-by').disable('etag');
+  app.use(skipIfResponded, logRequests(context), helmet());
+  // A proxy may or may not remove the path of the issuer.
+  if (issuerPath !== '') app.use(literal(issuerPath), routes);
+  app.use(routes, refuseUnknownUrl, sendProblems(settings.logger));
+  return app;
+}
+
+/**
+ * Lets pages of these origins call an endpoint (Fetch standard, section 3.2). Nothing is gained by forging an origin: the
+ * endpoint asks for credentials that no browser adds by itself.
+ */
+function allowPagesOf(origins: readonly string[]): RequestHandler {
+  return function allowPages(req, res, next) {
+    const { origin } = req.headers;
+    if (origins.length > 0) res.vary('Origin');
+    if (origin === undefined || !origins.includes(origin)) return next();
+    res.set('Access-Control-Allow-Origin', origin);
+    if (req.method !== 'OPTIONS') return next();
+    res.set('Access-Control-Allow-Methods', 'POST');
+    res.set('Access-Control-Allow-Headers', 'authorization, content-type, x-requested-with');
+    res.status(204).end();
+  };
+}
+
+/** A path in which Express finds no parameters and wildcards. */
+function literal(path: string): string {
+  return path.replace(/[{}()[\]+?!:*\\]/g, '\\$&');
+}
+
+/** An app that mounts this one may have responded already, after a time limit for example. */
+const skipIfResponded: RequestHandler = (_req, res, next) => {
+  if (!res.headersSent) next();
+};
+
+/** Responses hold secrets and tokens. */
+const doNotStore: RequestHandler = (_req, res, next) => {
+  res.set('Cache-Control', 'no-store');
+  next();
+};
+
+const refuseUnknownUrl: RequestHandler = () => {
+  throw new RequestError(404, 'not_found', 'There is nothing at this URL.');
+};
+
+/** Resource servers read the metadata, the key set and the generations all the time. */
+const POLLED = /\/(generations(\/stream)?$|\.well-known\/)/;
+
+/** A secret has 43 characters: one that was sent as part of a path is not logged. */
+const LONG_SEGMENT = /[^/]{40,}/g;
+
+/**
+ * Logs every request when its response is complete: no query, no body, no secret and no token. Leaves out what
+ * resource servers read again and again, unless it fails.
+ */
+function logRequests({ settings: { logger, clock }, store }: Context): RequestHandler {
+  /** Only ids of registered clients are logged: another text may be a secret that was sent in the wrong place. */
+  function callerOf(res: Response): object {
+    const { credentials } = res.locals as Partial<OAuthResponse['locals']>;
+    const { code, detail } = refusals.get(res) ?? {};
+    const client = credentials && store.state.clients.get(credentials.clientId);
+    if (code !== 'invalid_client') return { client_id: client?.clientId, error: code, detail };
+    if (!client || client.deleted) {
+      return { error: code, detail: credentials ? 'no client has this id' : 'no client id and secret' };
+    }
+    return { client_id: client.clientId, error: code, detail: client.disabled ? 'disabled' : 'wrong secret' };
+  }
+
+  return function logRequest(req, res, next) {
+    const startedMs = clock();
+    res.once('close', () => {
+      const { statusCode: status } = res;
+      const path = loggablePath(req.originalUrl).replace(LONG_SEGMENT, ({ length }) => `[${length}]`);
+      if (status < 400 && POLLED.test(path)) return;
+      const fields = {
+        method: req.method,
+        path,
+        status,
+        duration_ms: Math.round(clock() - startedMs),
+        ...callerOf(res),
+        ...(!res.writableFinished && { aborted: true }),
+      };
+      logger.info(fields, 'token server request');
+    });
+    next();
   };
 }

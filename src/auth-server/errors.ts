@@ -32,19 +32,8 @@ export function allowOnly(methods: string): RequestHandler {
   };
 }
 
-/** A refusal as the log may show it. */
-interface LoggedRefusal {
-  readonly code: string;
-  /** Without text of the caller. */
-  readonly detail?: string;
-}
-
-const refusals = new WeakMap<Response, LoggedRefusal>();
-
-/** Why a response refuses its request, for the log. */
-export function refusalOf(res: Response): LoggedRefusal | undefined {
-  return refusals.get(res);
-}
+/** Why a response refuses its request, as the log may show it: `detail` has no text of the caller. */
+export const refusals = new WeakMap<Response, { readonly code: string; readonly detail?: string }>();
 
 /** Responds to errors of the OAuth endpoints with the body of RFC 6749 section 5.2. */
 export const sendOAuthError: ErrorRequestHandler = function sendOAuthError(error, _req, res, next) {

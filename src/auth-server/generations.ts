@@ -7,7 +7,7 @@ import { memoryGenerations } from '../generation/memory';
 import { startPublisher } from '../generation/publisher';
 import type { Publisher } from '../generation/publisher';
 import type { AuthServerSettings } from './options';
-import type { Store } from './storage/store';
+import type { Store } from './store';
 
 /** Where the changes of one token server go: into its own log, and into the generation source if there is one. */
 export interface Generations {

@@ -1,6 +1,10 @@
-import './required';
+import { AUTH_SERVER_PACKAGES, requirePackages } from '../core/required-packages';
+
+// Runs before the modules below are loaded: the compiler keeps the order in CommonJS.
+requirePackages('tillgate/auth-server', AUTH_SERVER_PACKAGES);
+
 export { createAuthServer } from './auth-server';
 export type { AuthServer, ClientRegistration } from './auth-server';
-export type { ChangedClient, ClientResource, ClientWithSecret } from './clients/client';
-export type { AuthServerOptions, RateLimit } from './options';
-export type { SigningAlgorithm } from './storage/state';
+export type { ChangedClient, ClientResource, ClientWithSecret } from './client';
+export type { AuthServerOptions, SigningAlgorithm } from './options';
+export type { RateLimit } from '../settings/variable-types';

@@ -5,8 +5,11 @@ import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import { isLoopbackHost } from '../core/urls';
 import type { GenerationSource } from '../generation/log';
+import type { RateLimit } from '../settings/variable-types';
 import { isScopeToken } from '../token/scopes';
-import type { SigningAlgorithm } from './storage/state';
+
+/** Algorithms that the token server signs with (RFC 7518 section 3.1). */
+export type SigningAlgorithm = 'RS256' | 'ES256';
 
 /** Options of `createAuthServer()`. */
 export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock' | 'schedule'> {
@@ -39,14 +42,6 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly browserOrigins?: readonly string[] | undefined;
   /** Whether this is production, where the server refuses to start. Default: whether `NODE_ENV` is `production`. */
   readonly production?: boolean | undefined;
-}
-
-/** A number of requests per window of time. */
-export interface RateLimit {
-  /** Requests per window, at least 1. */
-  readonly limit: number;
-  /** Length of the window, in ms. */
-  readonly windowMs: number;
 }
 
 /** The options, checked and with every default in place. */

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { prepareDataDirectory, tryLock } from '../auth-server/storage/data-directory';
-import { writeDurably } from '../auth-server/storage/durable-file';
+import { prepareDataDirectory, tryLock, writeDurably } from '../auth-server/data-directory';
 import type { Settings } from '../settings/settings';
 import { CliError, EXIT } from './command';
 import type { CliIo, CommandOptions } from './command';

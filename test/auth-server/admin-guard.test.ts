@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import express from 'express';
 import request from 'supertest';
 import { rawServer } from '../support/raw-request';
-import { closeAll, registerClient, startServer } from './fixtures';
+import { closeAll, countByTimeOf, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
 
@@ -212,6 +212,7 @@ describe('with an admin token', () => {
 
   it('takes 10 wrong ones per minute from an address, then refuses every one of that address, the right one too', async () => {
     const server = await startServer({ adminToken });
+    countByTimeOf(server);
     const get = (token: string) => server.get('/clients').auth(token, { type: 'bearer' });
     const statuses = async (tokens: readonly string[]): Promise<number[]> => {
       const found = [];

@@ -2,10 +2,9 @@ import type { WriteFileOptions } from 'node:fs';
 import { lstatSync, readFileSync, readdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import * as promises from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeDurably } from '../../src/auth-server/storage/durable-file';
-import type { FileSystem } from '../../src/auth-server/storage/durable-file';
-import { newSigningKey } from '../../src/auth-server/storage/keys';
-import { Store } from '../../src/auth-server/storage/store';
+import { writeDurably } from '../../src/auth-server/data-directory';
+import { newSigningKey } from '../../src/auth-server/tokens';
+import { Store } from '../../src/auth-server/store';
 import { recordingLogger } from '../support/log';
 import { expectPrivate } from '../support/private-file';
 import { closeAll, newDirectory, registerClient, startServer } from './fixtures';
@@ -14,6 +13,8 @@ afterEach(closeAll);
 
 /** A new file for the owner only, flushed before the call resolves. */
 const WRITE = 'write {"flag":"wx","mode":384,"flush":true}';
+type FileSystem = NonNullable<Parameters<typeof writeDurably>[2]>;
+
 const full = Object.assign(new Error('no space left'), { code: 'ENOSPC', syscall: 'write' });
 
 /** The real file system, whose calls are recorded in order. `refuse` makes one kind of call fail. */

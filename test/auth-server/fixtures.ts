@@ -116,6 +116,11 @@ export async function startServer(options: Partial<AuthServerOptions> = {}, time
   };
 }
 
+/** Lets `Date.now()`, which express-rate-limit counts by, follow the time of a server; `closeAll()` ends it. */
+export function countByTimeOf({ time }: TestServer): void {
+  jest.spyOn(Date, 'now').mockImplementation(time.clock);
+}
+
 /** Registers `pos-17` with read and write on orders. */
 export function registerClient(server: TestServer, client: object = {}): Promise<ClientWithSecret> {
   return server.auth.register({
@@ -140,6 +145,7 @@ export function changesOf(server: TestServer): (() => Test)[] {
 
 /** Ends every server that the tests of a file have started, and removes their directories. */
 export async function closeAll(): Promise<void> {
+  jest.restoreAllMocks();
   await Promise.all([...open].map((close) => close()));
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
   directories.clear();

@@ -1,10 +1,8 @@
-import { lockDirectory } from '../../src/auth-server/storage/data-directory';
+import { join } from 'node:path';
+import { tryLock } from '../../src/auth-server/data-directory';
 
-/** Takes the lock of each directory that the parent names, says whether it has it, and keeps it. */
+/** Takes the lock of each directory that the parent names, says who has it, and keeps it. */
 process.on('message', (directory: string) => {
-  lockDirectory(directory).then(
-    () => process.send?.('held'),
-    (error: Error) => process.send?.(error.message),
-  );
+  void tryLock(join(directory, 'lock')).then((lock) => process.send?.('holder' in lock ? lock.holder : 'held'));
 });
 process.send?.('started');

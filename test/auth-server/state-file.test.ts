@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseState, serializeState } from '../../src/auth-server/storage/state-file';
+import { parseState, serializeState } from '../../src/auth-server/store';
 import { closeAll, registerClient, startServer } from './fixtures';
 
 afterEach(closeAll);
@@ -66,7 +66,8 @@ it.each<[string, unknown]>([
 });
 
 it.each<[Path, unknown, string]>([
-  [['format'], 3, 'its "format" is not 1 or 2: another version has written it'],
+  [['format'], 1, 'its "format" is not 2: another version has written it'],
+  [['format'], 3, 'its "format" is not 2: another version has written it'],
   [['keys', 'signing', 'alg'], 'HS256', 'its "keys" are incomplete'],
   [['keys', 'retired', 0, 'kid'], 7, 'its "keys" are incomplete'],
   [['clients', 0, 'disabled'], 'no', 'an entry of its "clients" is incomplete'],
@@ -78,15 +79,6 @@ it.each<[Path, unknown, string]>([
 ])('%j as %j is refused', async (path, value, message) => {
   const text = await exampleText();
   expect(() => parseState(changed(text, path, value))).toThrow(new Error(message));
-});
-
-it('a state of the earlier format is read, and written in the current one', async () => {
-  const text = await exampleText();
-  const earlier = JSON.parse(text) as { clients: object[] };
-  const clients = earlier.clients.map((row) => ({ ...row, movedAt: 1 }));
-  const state = parseState(JSON.stringify({ ...earlier, clients, format: 1, revision: 1 }));
-  expect(state.clients.get('pos-17')).toMatchObject({ deleted: false, version: 2 });
-  expect(JSON.parse(serializeState(state))).toEqual({ ...earlier, clients, format: 2 });
 });
 
 it.each(['RS256', 'ES256'])('accepts keys of %s', async (alg) => {

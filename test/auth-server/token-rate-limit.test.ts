@@ -2,8 +2,8 @@ import express from 'express';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import request from 'supertest';
 import { createServer } from 'node:http';
-import { oauthLimits } from '../../src/auth-server/oauth/limits';
-import { basic, closeAll, registerClient, startServer } from './fixtures';
+import { rateLimits } from '../../src/auth-server/limits';
+import { basic, closeAll, countByTimeOf, registerClient, startServer } from './fixtures';
 import type { TestServer } from './fixtures';
 
 afterEach(closeAll);
@@ -58,7 +58,7 @@ it('counts ids by their first 128 characters', async () => {
 });
 
 it('past a number of ids, those of an address share a window, and other addresses do not', async () => {
-  const limits = oauthLimits({ rateLimit, clock: Date.now }, 2);
+  const limits = rateLimits(rateLimit, 2);
   const claim: RequestHandler = (req, res, next) => {
     res.locals['credentials'] = { clientId: req.query['id'], secret: 'x' };
     next();
@@ -131,6 +131,7 @@ it('an address cannot be impersonated by a client id', async () => {
 
 it('a window ends after its length, however many requests come; a clock that steps back does not stretch it', async () => {
   const server = await startServer({ rateLimit });
+  countByTimeOf(server);
   const client = await registerClient(server);
   const statuses = async (count: number): Promise<number[]> => {
     const all: number[] = [];
@@ -154,6 +155,7 @@ describe('introspection', () => {
 
   it('refuses a caller after too many wrong secrets, also with the right one, until the window is over', async () => {
     const server = await startServer({ rateLimit });
+    countByTimeOf(server);
     const client = await registerClient(server);
     const other = await registerClient(server, { client_id: 'kiosk' });
     expect((await introspect(server, 'wrong')).status).toBe(401);

@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { serializeState } from '../../src/auth-server/storage/state-file';
+import { serializeState } from '../../src/auth-server/store';
 import rsaKeys from '../support/rsa-keys.json';
 
 const [jwk] = rsaKeys;

@@ -1,79 +1,49 @@
-import { runInNewContext } from 'node:vm';
-import type { Clock } from '../../src/core/clock';
-import type { RedisCommands } from '../../src/rate-limit/shared-store';
+import type { RedisCommands } from '../../src/rate-limit/stores';
 
-interface Entry {
-  value: number;
-  endMs: number;
-}
-
-/** Runs the scripts on counts with an end; `fail` replaces the reply. */
+/** A Redis with the scripts of rate-limit-redis, by the time of `Date.now()`; `fail` replaces the reply. */
 export class FakeRedis implements RedisCommands {
-  readonly #clock: Clock;
-  readonly entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, { hits: number; readonly endMs: number }>();
+  readonly #scripts = new Set<string>();
   readonly sent: string[] = [];
   fail: (() => Promise<unknown>) | undefined;
   closed = false;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  send([command = '', script = '', keys = '', key = '', argument = '']: readonly string[]): Promise<unknown> {
-    this.sent.push(`${command} ${keys} ${key}`);
+  async send([command = '', ...args]: readonly string[]): Promise<unknown> {
+    this.sent.push(command);
     if (this.fail) return this.fail();
-    const call = (name: string, ...args: readonly [string, number?]) => this.#commands[name]?.(...args);
-    return Promise.resolve(runInNewContext(asJavaScript(script), { call, KEYS: key, ARGV: argument }));
+    if (command === 'SCRIPT') return this.#load(args[1] ?? '');
+    const [sha = '', , key = '', windowMs] = args;
+    if (!this.#scripts.has(sha)) throw new Error('NOSCRIPT No matching script. Please use EVAL.');
+    return this.#increment(key, Number(windowMs));
   }
 
   close(): void {
     this.closed = true;
   }
 
-  count(key: string): number | undefined {
-    return this.#entry(key)?.value;
+  /** As `SCRIPT FLUSH`, and a server that has started again. */
+  forgetScripts(): void {
+    this.#scripts.clear();
   }
 
-  #entry(key: string): Entry | undefined {
-    const entry = this.entries.get(key);
-    return entry && entry.endMs > this.#clock() ? entry : undefined;
+  set(key: string, hits: number): void {
+    this.#entries.set(key, { hits, endMs: Date.now() + 60_000 });
   }
 
-  #add(key: string, change: number): number {
-    const entry = this.#entry(key) ?? { value: 0, endMs: Infinity };
-    this.entries.set(key, entry);
-    return (entry.value += change);
+  hitsOf(key: string): number | undefined {
+    return this.#entries.get(key)?.hits;
   }
 
-  readonly #commands: Readonly<Record<string, (key: string, argument?: number) => number>> = {
-    INCR: (key) => this.#add(key, 1),
-    DECR: (key) => this.#add(key, -1),
-    DEL: (key) => Number(this.entries.delete(key)),
-    EXISTS: (key) => (this.#entry(key) ? 1 : 0),
-    PTTL: (key) => {
-      const { endMs } = this.#entry(key) ?? { endMs: NaN };
-      if (Number.isNaN(endMs)) return -2;
-      return endMs === Infinity ? -1 : endMs - this.#clock();
-    },
-    PEXPIRE: (key, ms = 0) => {
-      const entry = this.#entry(key);
-      if (entry) entry.endMs = this.#clock() + ms;
-      return entry ? 1 : 0;
-    },
-  };
-}
+  #load(text: string): string {
+    const sha = `sha of ${text}`;
+    this.#scripts.add(sha);
+    return sha;
+  }
 
-/** The Lua of these scripts is JavaScript in other words. */
-function asJavaScript(lua: string): string {
-  const words: readonly (readonly [RegExp, string])[] = [
-    [/\bif\b/g, 'if ('],
-    [/\bthen\b/g, ') {'],
-    [/\bend\b/g, '}'],
-    [/\blocal\b/g, 'let'],
-    [/\btonumber\b/g, 'Number'],
-    [/redis\.call/g, 'call'],
-    [/(KEYS|ARGV)\[1\]/g, '$1'],
-    [/return \{(.*)\}/g, 'return [$1]'],
-  ];
-  return `(() => { ${words.reduce((text, [word, replacement]) => text.replace(word, replacement), lua)} })()`;
+  #increment(key: string, windowMs: number): readonly [number, number] {
+    const known = this.#entries.get(key);
+    const entry = known && known.endMs > Date.now() ? known : { hits: 0, endMs: Date.now() + windowMs };
+    this.#entries.set(key, entry);
+    return [++entry.hits, entry.endMs - Date.now()];
+  }
 }

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { prepareDataDirectory } from '../../auth-server/storage/data-directory';
-import { writeDurably } from '../../auth-server/storage/durable-file';
+import { prepareDataDirectory, writeDurably } from '../../auth-server/data-directory';
 import { isSecureUrl } from '../../core/urls';
 import { generationsFromUrl } from '../../generation/from-url';
 import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';

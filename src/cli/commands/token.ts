@@ -1,8 +1,8 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { join } from 'node:path';
-import { privateKeyOf } from '../../auth-server/storage/keys';
-import { readState } from '../../auth-server/storage/state-file';
+import { readState } from '../../auth-server/store';
+import { privateKeyOf } from '../../auth-server/tokens';
 import { ConfigurationError } from '../../core/configuration-error';
 import type { Reason } from '../../index';
 import { readSettings } from '../../settings/settings';

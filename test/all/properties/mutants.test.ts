@@ -1,17 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type * as clientModule from '../../../src/auth-server/clients/client';
-import type { ClientRow } from '../../../src/auth-server/storage/state';
+import type * as clientModule from '../../../src/auth-server/client';
+import type { ClientRow } from '../../../src/auth-server/store';
 import type { Change, GenerationSource } from '../../../src/generation';
 import type * as commandsModule from '../../properties/commands';
 import type { Faults } from '../../properties/system';
 
-const actual = jest.requireActual<typeof clientModule>('../../../src/auth-server/clients/client');
+const actual = jest.requireActual<typeof clientModule>('../../../src/auth-server/client');
 
 /** The rules of client credentials, of which one at a time is replaced by a wrong one. */
 const rules = { ...actual };
-jest.doMock('../../../src/auth-server/clients/client', () => ({
+jest.doMock('../../../src/auth-server/client', () => ({
   ...actual,
   registered: (...args: Parameters<typeof actual.registered>) => rules.registered(...args),
   patched: (...args: Parameters<typeof actual.patched>) => rules.patched(...args),

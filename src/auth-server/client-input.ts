@@ -1,8 +1,8 @@
-import { isObject } from '../../core/objects';
-import { describe, didYouMean } from '../../core/options';
-import { ALL_CLIENTS } from '../../generation/log';
-import { isScopeToken } from '../../token/scopes';
-import { invalidRequest } from '../errors';
+import { isObject } from '../core/objects';
+import { describe, didYouMean } from '../core/options';
+import { ALL_CLIENTS } from '../generation/log';
+import { isScopeToken } from '../token/scopes';
+import { invalidRequest } from './errors';
 import type { ClientPatch, NewClient, RotationOptions } from './client';
 
 /** Scopes that may be registered; `undefined`: any. */

@@ -1,14 +1,22 @@
 import express, { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
-import { ALL_CLIENTS } from '../../generation/log';
-import type { Context } from '../context';
-import { allowOnly, RequestError } from '../errors';
-import { issueSuccessor } from '../oauth/tokens';
-import type { ClientRow, State } from '../storage/state';
-import { deleted, patched, registered, rotated, toResource, withNewGeneration, withOneGeneration } from './client';
+import { ALL_CLIENTS } from '../generation/log';
+import type { Context } from './context';
+import { allowOnly, RequestError } from './errors';
+import { issueSuccessor } from './tokens';
+import type { ClientRow, State } from './store';
+import {
+  deleted,
+  newSecret,
+  patched,
+  registered,
+  rotated,
+  toResource,
+  withNewGeneration,
+  withOneGeneration,
+} from './client';
 import type { ChangedClient, ClientResource, ClientWithSecret } from './client';
-import { readNewClient, readPatch, readRotation } from './input';
-import { newSecret } from './secrets';
+import { readNewClient, readPatch, readRotation } from './client-input';
 
 const MAX_BODY_BYTES = 16 * 1024;
 

@@ -1,22 +1,19 @@
 import { Router } from 'express';
-import type { Request } from 'express';
-import { parseScope } from '../clients/input';
-import type { Context } from '../context';
-import { invalidRequest, RequestError, sendOAuthError } from '../errors';
-import type { ClientRow } from '../storage/state';
-import { authenticateClient } from './client-authentication';
-import { oauthLimits } from './limits';
-import { readRequest } from './request';
-import type { Form, OAuthResponse } from './request';
-import { issueToken, readToken } from './tokens';
+import type { Request, RequestHandler } from 'express';
+import type { Context } from './context';
+import { invalidRequest, RequestError, sendOAuthError } from './errors';
+import { parseScope } from './client-input';
+import type { ClientRow } from './store';
+import { authenticateClient, readRequest } from './token-request';
+import type { Form, OAuthResponse } from './token-request';
+import { issueToken, publishedKeys, readToken } from './tokens';
 
 /**
  * Makes the endpoints under `/connect`: `/token`, for the client credentials grant (RFC 6749 section 4.4), and
  * `/introspect`, for every registered client (RFC 7662).
  */
 export function oauthEndpoints(context: Context): Router {
-  const { settings, store } = context;
-  const limits = oauthLimits(settings);
+  const { store, limits } = context;
   const router = Router();
   router.all('/token', ...readRequest, limits.tokens, grantToken);
   router.all('/introspect', ...readRequest, limits.wrongSecrets, introspect);
@@ -63,4 +60,36 @@ function requestedScopes(form: Form, client: ClientRow): readonly string[] {
 
 function invalidScope(message: string): RequestError {
   return new RequestError(400, 'invalid_scope', message);
+}
+
+const CLIENT_AUTHENTICATION = ['client_secret_basic', 'client_secret_post'];
+
+/** Makes the metadata document (RFC 8414 section 2); OpenID Connect Discovery requires the last two members. */
+export function metadata({ settings: { issuer, scopes }, store }: Context): RequestHandler {
+  const base = issuer.replace(/\/$/, '');
+  return function showMetadata(_req, res) {
+    const { clients, keys } = store.state;
+    const registered = new Set([...clients.values()].flatMap((client) => client.scopes));
+    res.set('Cache-Control', 'no-cache').json({
+      issuer,
+      token_endpoint: `${base}/connect/token`,
+      token_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION,
+      introspection_endpoint: `${base}/connect/introspect`,
+      introspection_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION,
+      jwks_uri: `${base}/.well-known/openid-configuration/jwks`,
+      grant_types_supported: ['client_credentials'],
+      scopes_supported: scopes ?? [...registered].sort(),
+      response_types_supported: [],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: [keys.signing.alg],
+    });
+  };
+}
+
+/** Makes the key set (RFC 7517 section 5). */
+export function keySet({ settings: { clock }, store }: Context): RequestHandler {
+  return function showKeySet(_req, res) {
+    // A rotated key signs immediately: a cached key set would lack it.
+    res.set('Cache-Control', 'no-cache').json({ keys: publishedKeys(store.state.keys, clock()) });
+  };
 }

@@ -1,7 +1,6 @@
-import { ALL_CLIENTS } from '../../generation/log';
-import { nextNumber } from '../storage/state';
-import type { ClientRow, State, StoredSecret } from '../storage/state';
-import { MAX_SECRETS } from './secrets';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { ALL_CLIENTS } from '../generation/log';
+import type { ClientRow, State, StoredSecret } from './store';
 
 /** What a client registers with. */
 export type NewClient = Pick<ClientRow, 'clientId' | 'description' | 'scopes'>;
@@ -15,6 +14,11 @@ export interface RotationOptions {
   readonly keepTokens: boolean;
   /** Every other secret ends now, not only the oldest. */
   readonly revokePrevious: boolean;
+}
+
+/** The next generation: above `previous`, and not before now. */
+function nextNumber(previous: number, nowMs: number): number {
+  return Math.max(previous + 1, nowMs);
 }
 
 /** The row of a new client. Its numbers are above those of a deleted client of the same id, and above a floor of all. */
@@ -160,4 +164,39 @@ export function toResource(row: ClientRow): ClientResource {
     updated_at: new Date(row.updatedMs).toISOString(),
     secrets: row.secrets.map(({ id, createdMs }) => ({ id, created_at: new Date(createdMs).toISOString() })),
   };
+}
+
+/** With two live secrets, a fleet can change over without a gap. */
+const MAX_SECRETS = 2;
+
+const NO_SECRET = Buffer.alloc(32);
+
+/** Makes a secret of 256 random bits, whose text is not kept. It cannot be guessed, so a fast hash is enough. */
+export function newSecret(nowMs: number): { readonly text: string; readonly stored: StoredSecret } {
+  const text = randomBytes(32).toString('base64url');
+  const id = randomBytes(6).toString('base64url');
+  return { text, stored: { id, hash: digest(text).toString('hex'), createdMs: nowMs } };
+}
+
+/** Whether `presented` is one of the secrets; takes as long for an unknown client, which has none. */
+export function matchesSecret(
+  secrets: readonly StoredSecret[],
+  presented: string,
+  compare: (a: Buffer, b: Buffer) => boolean = timingSafeEqual,
+): boolean {
+  const actual = digest(presented);
+  const matches = Array.from({ length: MAX_SECRETS }, (_, index) => {
+    const secret = secrets[index];
+    return compare(secret ? Buffer.from(secret.hash, 'hex') : NO_SECRET, actual) && secret !== undefined;
+  });
+  return matches.includes(true);
+}
+
+/** Whether two texts are equal, in constant time for any lengths. */
+export function equalTexts(a: string, b: string): boolean {
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
 }

@@ -1,0 +1,270 @@
+import type { JsonWebKey } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isObject } from '../core/objects';
+import { isGeneration } from '../generation/generation';
+import { describeDiskError, prepareDataDirectory, removeUnfinished, tryLock, writeDurably } from './data-directory';
+import { RequestError } from './errors';
+import type { AuthServerSettings, SigningAlgorithm } from './options';
+
+/** A client secret as it is kept; its text was shown once and is not kept. */
+export interface StoredSecret {
+  readonly id: string;
+  /** SHA-256 in hexadecimal. */
+  readonly hash: string;
+  readonly createdMs: number;
+}
+
+/** A client credential. Rows are immutable: every change makes a new one. */
+export interface ClientRow {
+  readonly clientId: string;
+  readonly description: string;
+  readonly scopes: readonly string[];
+  readonly disabled: boolean;
+  /** A deleted client keeps its row, disabled and empty, so that its id never gets an old generation again. */
+  readonly deleted: boolean;
+  /** Tokens that carry a lower number are discarded. Not before the time of its last change, in ms. */
+  readonly generation: number;
+  /** Increases with every change; the entity tag. */
+  readonly version: number;
+  /** Newest first. */
+  readonly secrets: readonly StoredSecret[];
+  readonly createdMs: number;
+  readonly updatedMs: number;
+}
+
+/** A key that signs, or has signed. */
+export interface StoredKey {
+  readonly kid: string;
+  readonly alg: SigningAlgorithm;
+  /** Without private members once the key is retired. */
+  readonly jwk: JsonWebKey;
+  /** When the last token of a retired key has expired. */
+  readonly publishedUntilMs: number;
+}
+
+/** All keys of the token server. */
+export interface KeyRing {
+  readonly signing: StoredKey;
+  readonly retired: readonly StoredKey[];
+}
+
+/** Everything that the token server keeps. Immutable: every change makes a new one. */
+export interface State {
+  /** By client id, deleted ones too. */
+  readonly clients: ReadonlyMap<string, ClientRow>;
+  readonly keys: KeyRing;
+}
+
+/** What a change does to the state. Without keys and with the rows as they were, nothing is written. */
+interface Change<Value> {
+  readonly put?: readonly ClientRow[];
+  readonly keys?: KeyRing;
+  /** Returned once the change is on disk. */
+  readonly value: Value;
+}
+
+interface Draft extends State {
+  /** Whether it differs from the state before. */
+  changed: boolean;
+  readonly clients: Map<string, ClientRow>;
+}
+
+interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'logger'> {
+  /** Makes the keys of a new state. */
+  readonly newKeys: () => Promise<KeyRing>;
+  readonly write?: typeof writeDurably;
+}
+
+/**
+ * The state of the token server, in memory and in one file. A change is visible, and reported, only once it is on disk;
+ * changes that arrive while one is being written go to disk together with the next write.
+ */
+export class Store {
+  #state: State;
+  #waiting: ((draft: Draft) => void)[] = [];
+  /** Will write the changes that wait; `undefined` when none do. */
+  #nextWrite: Promise<void> | undefined;
+  #lastWrite: Promise<void> = Promise.resolve();
+  #closed = false;
+  readonly #options: Required<StoreOptions>;
+  readonly #path: string;
+  readonly #release: () => Promise<void>;
+
+  /**
+   * Opens the state in a directory, or begins one.
+   *
+   * @throws Error when the directory is in use or not private, or the state, which is then left as it is, cannot be read.
+   */
+  static async open(given: StoreOptions): Promise<Store> {
+    const options = { write: writeDurably, ...given };
+    const { dataDir, write, newKeys } = options;
+    const path = join(dataDir, 'state.json');
+    let release: (() => Promise<void>) | undefined;
+    try {
+      await prepareDataDirectory(dataDir);
+      const lock = await tryLock(join(dataDir, 'lock'));
+      if ('holder' in lock) throw new Error(`the data directory ${dataDir} is in use by ${lock.holder}: stop it first`);
+      release = lock.release;
+      await removeUnfinished(path);
+      let state = await readState(path);
+      if (!state) {
+        state = { clients: new Map(), keys: await newKeys() };
+        await write(path, serializeState(state));
+      }
+      return new Store(options, path, release, state);
+    } catch (error) {
+      await release?.();
+      throw describeDiskError(dataDir, error);
+    }
+  }
+
+  private constructor(options: Required<StoreOptions>, path: string, release: () => Promise<void>, state: State) {
+    this.#options = options;
+    this.#path = path;
+    this.#release = release;
+    this.#state = state;
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /**
+   * Changes the state; resolves once the change is on disk and visible.
+   *
+   * @param edit - computes the change from the state before it, at a time in ms; throws to refuse, has no other effect
+   * @throws any error of `edit`
+   * @throws RequestError 503 when the change could not be written; the state is then as before.
+   */
+  async change<Value>(edit: (state: State, nowMs: number) => Change<Value>): Promise<Value> {
+    if (this.#closed) throw storageUnavailable('the token server is closed');
+    let outcome: () => Value = () => {
+      throw storageUnavailable(NOT_WRITTEN);
+    };
+    this.#waiting.push((draft) => {
+      try {
+        const { put = [], keys, value } = edit(draft, this.#options.clock());
+        for (const row of put) {
+          if (row === draft.clients.get(row.clientId)) continue;
+          draft.clients.set(row.clientId, row);
+          draft.changed = true;
+        }
+        if (keys) Object.assign(draft, { keys, changed: true });
+        outcome = () => value;
+      } catch (error) {
+        outcome = () => {
+          throw error;
+        };
+      }
+    });
+    // A refusal waits too: it may rest on a change of the same write.
+    await (this.#nextWrite ??= this.#lastWrite = this.#lastWrite.catch(() => {}).then(() => this.#writeWaiting()));
+    return outcome();
+  }
+
+  /** Finishes the pending changes and releases the directory. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#lastWrite.catch(() => {});
+    await this.#release();
+  }
+
+  async #writeWaiting(): Promise<void> {
+    this.#nextWrite = undefined;
+    const { write, logger } = this.#options;
+    const { keys, clients } = this.#state;
+    const draft: Draft = { changed: false, keys, clients: new Map(clients) };
+    for (const apply of this.#waiting.splice(0)) apply(draft);
+    if (!draft.changed) return;
+    try {
+      await write(this.#path, serializeState(draft));
+    } catch (error) {
+      logger.error({ path: this.#path, error: String(error) }, 'the state could not be written');
+      throw storageUnavailable(NOT_WRITTEN);
+    }
+    this.#state = { keys: draft.keys, clients: draft.clients };
+  }
+}
+
+const NOT_WRITTEN =
+  'The change could not be written to disk and has not taken place: try again once the disk of the token server has room.';
+
+/** The cause is in the log only: it names paths of this machine. */
+function storageUnavailable(message: string): RequestError {
+  return new RequestError(503, 'storage_unavailable', message, { 'Retry-After': '5' });
+}
+
+/** Format of the file; a later one that older code cannot read gets the next number. */
+const FORMAT = 2;
+
+/** Reads the state in a file, if there is one; throws an Error that names the file when it cannot be used. */
+export async function readState(path: string): Promise<State | undefined> {
+  try {
+    return parseState(await readFile(path, 'utf8'));
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new Error(
+      `the state of the token server in ${path} cannot be used: ${message}; restore it, or delete it to begin anew`,
+      { cause },
+    );
+  }
+}
+
+/** The text of the file. */
+export function serializeState({ keys, clients }: State): string {
+  return `${JSON.stringify({ format: FORMAT, keys, clients: [...clients.values()] })}\n`;
+}
+
+/** Reads the text of a file; throws an Error that says what is wrong but never quotes the text: it holds the private key. */
+export function parseState(text: string): State {
+  const document = parseJson(text);
+  if (!isObject(document)) throw new Error('it does not hold a JSON object');
+  const { format, keys, clients } = document;
+  if (format !== FORMAT) throw new Error(`its "format" is not ${FORMAT}: another version has written it`);
+  if (!isKeyRing(keys)) throw new Error('its "keys" are incomplete');
+  if (!isClients(clients)) throw new Error('an entry of its "clients" is incomplete');
+  return { keys, clients: new Map(clients.map((row) => [row.clientId, row])) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('it is not valid JSON');
+  }
+}
+
+type Check<Type> = (value: unknown) => value is Type;
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
+const isDigest = (value: unknown): value is string => isText(value) && /^[0-9a-f]{64}$/.test(value);
+const isAlgorithm = (value: unknown): value is SigningAlgorithm => value === 'RS256' || value === 'ES256';
+
+function objectOf<Type>(members: { readonly [Name in keyof Type]: Check<Type[Name]> }): Check<Type> {
+  const checks = Object.entries<(value: unknown) => boolean>(members);
+  return (value): value is Type => isObject(value) && checks.every(([name, check]) => check(value[name]));
+}
+
+function listOf<Type>(check: Check<Type>): Check<readonly Type[]> {
+  return (value): value is readonly Type[] => Array.isArray(value) && value.every(check);
+}
+
+const isKey = objectOf<StoredKey>({ kid: isText, alg: isAlgorithm, jwk: isObject, publishedUntilMs: isGeneration });
+const isKeyRing = objectOf<KeyRing>({ signing: isKey, retired: listOf(isKey) });
+const isClients = listOf(
+  objectOf<ClientRow>({
+    clientId: isText,
+    description: isText,
+    scopes: listOf(isText),
+    disabled: isFlag,
+    deleted: isFlag,
+    generation: isGeneration,
+    version: isGeneration,
+    secrets: listOf(objectOf<StoredSecret>({ id: isText, hash: isDigest, createdMs: isGeneration })),
+    createdMs: isGeneration,
+    updatedMs: isGeneration,
+  }),
+);
