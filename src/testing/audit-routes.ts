@@ -1,8 +1,13 @@
 import { basename } from 'node:path';
-import { readOptions } from '../core/options';
+import { boolean, isList, option, readOptions, string } from '../core/options';
+import type { TableOf } from '../core/options';
+import { withoutSlash } from '../core/urls';
 import { auditApp } from '../openapi/audit';
-import { allOperations, basePathOf, ignoredPaths, loadDocument } from '../openapi/document';
 import type { RouteFinding } from '../openapi/audit';
+import { allOperations, basePathOf, ignoredPaths, loadDocument } from '../openapi/document';
+
+/** A list of paths. */
+export const PATHS = option('an array of paths', (given) => (isList(given) ? (given as string[]) : undefined), []);
 
 /** Options of {@link auditRoutes}. */
 export interface AuditRoutesOptions {
@@ -47,18 +52,20 @@ export function auditRoutes(
   openapi: string | object,
   options: AuditRoutesOptions = {},
 ): readonly RouteFinding[] {
-  const read = readOptions('auditRoutes', options, ['basePath', 'mountedAt', 'behindGate', 'ignore']);
-  const { ignore = [] } = options;
-  if (!Array.isArray(ignore)) read.refuse('ignore', 'an array of paths');
+  const { basePath, mountedAt, behindGate, ignore } = readOptions('auditRoutes', options, {
+    basePath: string(),
+    mountedAt: string(),
+    behindGate: boolean(false),
+    ignore: PATHS,
+  } satisfies TableOf<AuditRoutesOptions>);
   const document = loadDocument(openapi);
-  const pathOf = (key: 'basePath' | 'mountedAt'): string | undefined => read.string(key)?.replace(/\/+$/, '');
-  const operations = allOperations(document, pathOf('basePath') ?? basePathOf(document));
+  const operations = allOperations(document, basePath === undefined ? basePathOf(document) : withoutSlash(basePath));
   const findings = auditApp(app, {
     document,
     names: { source: 'the app', document: typeof openapi === 'string' ? basename(openapi) : 'the document' },
     operations,
-    mountedAt: pathOf('mountedAt'),
-    behindGate: read.boolean('behindGate', false),
+    mountedAt: mountedAt === undefined ? undefined : withoutSlash(mountedAt),
+    behindGate,
   });
   const isIgnored = ignoredPaths(ignore);
   return findings.filter(({ path }) => !isIgnored(path));

@@ -1,7 +1,7 @@
-import { matchers } from './matchers/matchers';
+import { matchers } from './matchers';
 
 // Keeps the module with the types of the matchers in the declarations of this one.
-export type { ResponseMatchers } from './matchers/matchers';
+export type { ResponseMatchers } from './matchers';
 
 const { expect } = globalThis as { expect?: { extend?: (more: typeof matchers) => void } };
 if (typeof expect?.extend !== 'function') {

@@ -1,1 +1,1 @@
-export { matchers } from './matchers/matchers';
+export { matchers } from './matchers';

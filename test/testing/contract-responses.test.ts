@@ -1,9 +1,9 @@
 import type { LocatedOperation } from '../../src/openapi/document';
-import { documentedResponses } from '../../src/testing/contract-cases/documented-responses';
-import type { ApiResponse } from '../../src/testing/contract-cases/http-client';
-import { isJson, mediaTypeOf } from '../../src/testing/contract-cases/http-client';
-import { refusalRules } from '../../src/testing/contract-cases/refusals';
-import { contractReport } from '../../src/testing/contract-cases/report';
+import { documentedResponses } from '../../src/testing/contract-cases/responses';
+import type { ApiResponse } from '../../src/testing/contract-cases/responses';
+import { isJson, mediaTypeOf } from '../../src/testing/contract-cases/responses';
+import { refusalRules } from '../../src/testing/contract-cases/responses';
+import { contractReport } from '../../src/testing/contract-cases/contract-cases';
 
 const operation = { method: 'GET', path: '/orders' } as LocatedOperation;
 

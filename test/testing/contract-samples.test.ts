@@ -1,10 +1,10 @@
 import type { LocatedOperation } from '../../src/openapi/document';
-import { schemaValidators } from '../../src/testing/contract-cases/documented-responses';
-import { bearerChallenge } from '../../src/testing/matchers/expectations';
-import { prepareRequest } from '../../src/testing/contract-cases/sample-request';
-import type { SampleRequest } from '../../src/testing/contract-cases/sample-request';
-import { sampleOf } from '../../src/testing/contract-cases/sample-value';
-import { insufficientSets, sufficientSets } from '../../src/testing/contract-cases/scope-sets';
+import { schemaValidators } from '../../src/testing/contract-cases/responses';
+import { bearerChallenge } from '../../src/testing/matchers';
+import { prepareRequest } from '../../src/testing/contract-cases/samples';
+import type { SampleRequest } from '../../src/testing/contract-cases/samples';
+import { sampleOf } from '../../src/testing/contract-cases/samples';
+import { insufficientSets, sufficientSets } from '../../src/testing/contract-cases/credentials';
 
 const document = {
   openapi: '3.1.0',

@@ -7,16 +7,12 @@ import type { LocatedOperation } from '../../openapi/document';
 import { describeFinding } from '../../openapi/audit';
 import type { RouteFindingKind } from '../../openapi/audit';
 import { auditRoutes } from '../audit-routes';
-import { documentedResponses } from './documented-responses';
-import { assertNoMismatch } from './mismatch';
 import { acceptanceCase, operationCases } from './operation-cases';
 import type { CaseContext, ContractCase, Refused } from './operation-cases';
 import { readContractOptions } from './options';
 import type { ContractCasesOptions, ContractSettings } from './options';
-import { refusalRules } from './refusals';
-import { contractReport } from './report';
-import type { ContractReport } from './report';
-import { prepareRequest } from './sample-request';
+import { assertNoMismatch, documentedResponses, refusalRules } from './responses';
+import { prepareRequest } from './samples';
 import { appTarget, urlTarget } from './target';
 import type { Target } from './target';
 
@@ -24,6 +20,20 @@ import type { Target } from './target';
 export interface ContractCases extends ReadonlyArray<ContractCase> {
   /** Says what the cases that have run so far did not reach. */
   report(this: void): ContractReport;
+}
+
+/** What the cases that have run so far did not reach. Every list is in the order of the cases. */
+export interface ContractReport {
+  /** Operations that no case has called. */
+  readonly notCalled: readonly string[];
+  /** Operations whose gate accepted good tokens, but none of them got a 2xx: `POST /orders responded 409`. */
+  readonly withoutSuccess: readonly string[];
+  /** Documented responses that no case has received: `GET /orders 404`. */
+  readonly responsesNotSeen: readonly string[];
+  /** Operations without cases, because they are protected by something else than bearer tokens. */
+  readonly notTested: readonly string[];
+  /** All of it as text. */
+  toString(): string;
 }
 
 /** Reads first, removals last, so that no case removes what a later one needs. */
@@ -136,6 +146,29 @@ function lateHandlerCase(target: Target, refused: readonly Refused[]): ContractC
       assertNoMismatch(name, [{ what: 'handlers reached later', got, expected: 'none' }]);
     },
   };
+}
+
+/** Sums up what the cases have reached. */
+export function contractReport(
+  operations: readonly Pick<CaseContext, 'name' | 'documented' | 'seen' | 'accepted'>[],
+  notTested: readonly string[],
+): ContractReport {
+  const notCalled = operations.filter(({ seen }) => seen.size === 0).map(({ name }) => name);
+  const withoutSuccess = operations
+    .filter(({ accepted }) => accepted.size > 0 && Math.min(...accepted) >= 300)
+    .map(({ name, accepted }) => `${name} responded ${[...accepted].join(', ')}`);
+  const responsesNotSeen = operations.flatMap(({ name, documented, seen }) => {
+    return documented.statuses.filter((status) => !seen.has(status)).map((status) => `${name} ${status}`);
+  });
+  const sections: readonly (readonly [title: string, lines: readonly string[]])[] = [
+    ['Operations that no case has called', notCalled],
+    ['Operations without a 2xx', withoutSuccess],
+    ['Documented responses that no case has received', responsesNotSeen],
+    ['Operations protected by something else than bearer tokens', notTested],
+  ];
+  const toString = (): string =>
+    sections.map(([title, lines]) => [`${title}: ${lines.length}`, ...lines].join('\n  ')).join('\n');
+  return { notCalled, withoutSuccess, responsesNotSeen, notTested, toString };
 }
 
 function once<Value extends object>(make: () => Value): () => Value {

@@ -2,16 +2,19 @@ import { fail } from 'node:assert';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isObject } from '../../core/objects';
 import type { LocatedOperation } from '../../openapi/document';
-import { ATTACKS, bearer } from './attacks';
-import type { TokenTransport } from './attacks';
-import type { ApiRequest, ApiResponse } from './http-client';
-import { assertNoMismatch } from './mismatch';
-import type { Mismatch } from './mismatch';
+import { ATTACKS, bearer, insufficientSets, sufficientSets } from './credentials';
+import type { TokenTransport } from './credentials';
 import type { ContractSettings } from './options';
-import type { CompareRefusal, ExpectedRefusal } from './refusals';
-import type { Reached } from './report';
-import { insufficientSets, sufficientSets } from './scope-sets';
-import type { CallResult } from './target';
+import { assertNoMismatch } from './responses';
+import type {
+  ApiRequest,
+  ApiResponse,
+  DocumentedResponses,
+  ExpectedRefusal,
+  Mismatch,
+  refusalRules,
+} from './responses';
+import type { Target } from './target';
 
 /** One requirement, with its test. */
 export interface ContractCase {
@@ -30,16 +33,23 @@ export interface Refused {
 }
 
 /** What the cases of one operation are made from. */
-export interface CaseContext extends Reached {
+export interface CaseContext {
+  /** `GET /orders/{id}` */
+  readonly name: string;
   readonly operation: LocatedOperation;
   readonly settings: ContractSettings;
-  readonly call: (request: ApiRequest) => Promise<CallResult>;
+  readonly call: Target['call'];
   /** Collects what was refused. */
   readonly refused: Refused[];
-  readonly compareRefusal: CompareRefusal;
+  readonly compareRefusal: ReturnType<typeof refusalRules>;
   readonly declaredScopes: readonly string[];
   /** Makes the request, good except for its missing token. */
   readonly prepare: () => ApiRequest;
+  readonly documented: DocumentedResponses;
+  /** Documented entries to which a response belonged so far, and statuses that are not documented. */
+  readonly seen: Set<string>;
+  /** Statuses of valid responses to tokens that are good enough. */
+  readonly accepted: Set<number>;
 }
 
 const RETRY_MS = 50;
@@ -94,10 +104,12 @@ export function operationCases(context: CaseContext): readonly ContractCase[] {
     scopes: [[...new Set(alternatives.flat())], ...alternatives],
   };
   return [
-    ...ATTACKS.filter(({ isChange = false }) => settings.generations || !isChange).map((attack) =>
+    ...ATTACKS.filter(({ token }) => settings.generations || !token?.superseded).map((attack) =>
       toCase(`refuses ${attack.name}`, (name) => {
-        const transport = attack.build(settings.issuer, (alternatives[0] ?? []).join(' '));
-        return refuse(context, name, transport, attack.accepted, attack.isChange ? settings.propagationMs : 0);
+        const token = settings.issuer.token({ scope: (alternatives[0] ?? []).join(' '), ...attack.token });
+        // The API may learn late of the change that supersedes a token.
+        const retryForMs = attack.token?.superseded ? settings.propagationMs : 0;
+        return refuse(context, name, attack.send(token), attack.accepted, retryForMs);
       }),
     ),
     ...insufficientSets(alternatives, context.declaredScopes).map(({ name: set, scopes }) =>
@@ -141,7 +153,7 @@ async function accept(context: CaseContext, name: string, transport: TokenTransp
 async function send(
   { call, documented, seen, prepare }: CaseContext,
   { headers, query }: TokenTransport,
-): Promise<CallResult> {
+): ReturnType<Target['call']> {
   const prepared = prepare();
   const separator = prepared.target.includes('?') ? '&' : '?';
   const target = query === undefined ? prepared.target : prepared.target + separator + query;
@@ -152,8 +164,7 @@ async function send(
 }
 
 function tokenWith({ settings }: CaseContext, scopes: readonly string[] = []): TokenTransport {
-  const scope = scopes.length === 0 ? undefined : scopes.join(' ');
-  return { headers: { authorization: bearer(settings.issuer.token({ scope })) } };
+  return bearer(settings.issuer.token({ scope: scopes.length === 0 ? undefined : scopes.join(' ') }));
 }
 
 function compareReached(reached: readonly string[]): readonly Mismatch[] {

@@ -1,10 +1,21 @@
 import type { RequestListener } from 'node:http';
-import { readOptions } from '../../core/options';
-import type { OptionReader } from '../../core/options';
+import {
+  boolean,
+  callable,
+  isList,
+  number,
+  option,
+  readOptions,
+  required,
+  string,
+  withMethods,
+} from '../../core/options';
+import type { TableOf, ValuesOf } from '../../core/options';
 import { nameOf } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
-import type { TokenSource } from './attacks';
-import type { SampleRequest } from './sample-request';
+import { PATHS } from '../audit-routes';
+import type { TokenSource } from './credentials';
+import type { SampleRequest } from './samples';
 
 /** Options of `contractCases()`: an app in this process, or a server in any language. */
 export type ContractCasesOptions = {
@@ -52,36 +63,38 @@ export type ContractCasesOptions = {
 /** Middleware that may run before a guard. */
 export type BeforeGuard = NonNullable<ContractCasesOptions['beforeGuard']>;
 
+const CONTRACT_OPTIONS = {
+  app: callable<RequestListener | undefined>(),
+  url: option('an http: or https: URL', readUrl),
+  openapi: required(
+    option('a file or a parsed document', (given) =>
+      typeof given === 'string' || (typeof given === 'object' && given !== null) ? given : undefined,
+    ),
+  ),
+  issuer: required(withMethods<TokenSource>(['token'], 'a test issuer, as createTestIssuer() makes it')),
+  requests: option('an object or a function', (given) =>
+    typeof given === 'function' || (typeof given === 'object' && given !== null)
+      ? (given as NonNullable<ContractCasesOptions['requests']>)
+      : undefined,
+  ),
+  basePath: string(),
+  ignore: PATHS,
+  exposeReasons: boolean(),
+  problems: boolean(true),
+  generations: boolean(true),
+  propagationMs: number({ unit: 'ms', min: 0, max: 600_000 }),
+  beforeGuard: option(
+    'an array of functions or their names',
+    (given) => (isList(given) ? (given as BeforeGuard) : undefined),
+    [],
+  ),
+} satisfies TableOf<ContractCasesOptions>;
+
 /** Checked options. */
-export interface ContractSettings {
-  readonly app: RequestListener | undefined;
-  readonly url: URL | undefined;
-  readonly openapi: string | object;
-  readonly issuer: TokenSource;
-  readonly basePath: string | undefined;
-  readonly exposeReasons: boolean | undefined;
-  readonly problems: boolean;
-  readonly generations: boolean;
+export interface ContractSettings extends ValuesOf<typeof CONTRACT_OPTIONS> {
   readonly propagationMs: number;
-  readonly beforeGuard: BeforeGuard;
-  readonly ignore: readonly string[];
   readonly requestOf: (operation: LocatedOperation) => SampleRequest;
 }
-
-const KEYS = [
-  'app',
-  'url',
-  'openapi',
-  'issuer',
-  'requests',
-  'basePath',
-  'ignore',
-  'exposeReasons',
-  'problems',
-  'generations',
-  'propagationMs',
-  'beforeGuard',
-] as const satisfies readonly (keyof ContractCasesOptions)[];
 
 /**
  * Reads the options of `contractCases()`.
@@ -89,50 +102,28 @@ const KEYS = [
  * @throws TypeError when one is wrong
  */
 export function readContractOptions(options: ContractCasesOptions): ContractSettings {
-  const read = readOptions('contractCases', options, KEYS);
-  const { app, openapi, issuer, ignore = [], beforeGuard = [] } = options;
-  const url = readUrl(read);
-  if (read.has('app') === read.has('url')) throw new TypeError('contractCases(): give either app or url');
-  if (app !== undefined) read.callable('app', app);
-  const isDocument = typeof openapi === 'string' || (typeof openapi === 'object' && openapi !== null);
-  if (!isDocument) read.refuse('openapi', 'a file or a parsed document');
-  if (typeof (issuer as Partial<TokenSource> | undefined)?.token !== 'function') {
-    read.refuse('issuer', 'a test issuer, as createTestIssuer() makes it');
-  }
-  if (!Array.isArray(ignore)) read.refuse('ignore', 'an array of paths');
-  if (!Array.isArray(beforeGuard)) read.refuse('beforeGuard', 'an array of functions or their names');
-  const ownPath = url?.pathname.replace(/\/+$/, '');
+  const given = readOptions('contractCases', options, CONTRACT_OPTIONS);
+  const { app, url, basePath = url?.pathname, propagationMs = url ? 2_000 : 0 } = given;
+  if ((app === undefined) === (url === undefined)) throw new TypeError('contractCases(): give either app or url');
+  // A URL without a path says nothing about the paths of the document.
+  const prefix = basePath?.replace(/\/+$/, '');
   return {
-    app,
-    url,
-    openapi,
-    issuer,
-    ignore,
-    beforeGuard,
-    basePath: read.string('basePath')?.replace(/\/+$/, '') ?? (ownPath === '' ? undefined : ownPath),
-    exposeReasons: read.has('exposeReasons') ? read.boolean('exposeReasons', true) : undefined,
-    problems: read.boolean('problems', true),
-    generations: read.boolean('generations', true),
-    propagationMs: read.number('propagationMs', url ? 2_000 : 0, { unit: 'ms', min: 0, max: 600_000 }),
-    requestOf: readRequests(read, options.requests),
+    ...given,
+    basePath: prefix === '' && given.basePath === undefined ? undefined : prefix,
+    propagationMs,
+    requestOf: readRequests(given.requests),
   };
 }
 
-function readUrl(read: OptionReader<(typeof KEYS)[number]>): URL | undefined {
-  const text = read.string('url');
-  if (text === undefined) return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url && /^https?:$/.test(url.protocol) ? url : read.refuse('url', 'an http: or https: URL');
+function readUrl(given: unknown): URL | undefined {
+  const url = typeof given === 'string' && URL.canParse(given) ? new URL(given) : undefined;
+  return url && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 
-function readRequests(
-  read: OptionReader<(typeof KEYS)[number]>,
-  requests: ContractCasesOptions['requests'] = {},
-): ContractSettings['requestOf'] {
+function readRequests(requests: ContractCasesOptions['requests'] = {}): ContractSettings['requestOf'] {
   if (typeof requests === 'function') {
     return ({ operation: { operationId }, method, path }) => requests({ operationId, method, path }) ?? {};
   }
-  if (typeof requests !== 'object' || requests === null) read.refuse('requests', 'an object or a function');
   const known = new Map(Object.entries(requests));
   return (at) => known.get(at.operation.operationId ?? '') ?? known.get(nameOf(at)) ?? {};
 }

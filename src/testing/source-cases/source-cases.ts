@@ -1,8 +1,10 @@
-import { readOptions } from '../../core/options';
-import type { Change } from '../../generation/log';
+import { deepStrictEqual, equal, ok, rejects } from 'node:assert';
+import { callable, number, readOptions, required } from '../../core/options';
+import type { TableOf } from '../../core/options';
+import type { Change, Mark, Unit } from '../../generation/log';
 import type { ContractCase } from '../contract-cases/operation-cases';
-import { CASES } from './cases';
-import type { GenerationSourceFixture } from './harness';
+import { inTime, markOf, nextChanges, numbered, readAll, readToEnd, readUntil, retried, TIME } from './harness';
+import type { GenerationSourceFixture, SourceContext } from './harness';
 
 /** Options of `generationSourceCases()`. */
 export interface GenerationSourceCasesOptions {
@@ -34,10 +36,12 @@ export interface GenerationSourceCasesOptions {
  * ```
  */
 export function generationSourceCases(options: GenerationSourceCasesOptions): ContractCase[] {
-  const given = readOptions('generationSourceCases', options, ['create', 'changes', 'timeoutMs']);
-  const create = given.callable('create', options.create);
-  const count = given.number('changes', 10_000, { unit: 'changes', min: 1, integer: true });
-  const timeoutMs = given.number('timeoutMs', 2_000, { unit: 'ms', min: 1, max: 600_000 });
+  const given = readOptions('generationSourceCases', options, {
+    create: required(callable<GenerationSourceCasesOptions['create']>()),
+    changes: number({ unit: 'changes', min: 1, integer: true }, 10_000),
+    timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
+  } satisfies TableOf<GenerationSourceCasesOptions>);
+  const { create, changes: count, timeoutMs } = given;
   return Object.entries(CASES).map(([name, test]) => ({
     name,
     async run() {
@@ -58,3 +62,297 @@ export function generationSourceCases(options: GenerationSourceCasesOptions): Co
     },
   }));
 }
+
+const ODD_CLIENT_IDS = [
+  '*',
+  '__proto__',
+  'constructor',
+  ' ',
+  ' leading and trailing ',
+  'a:b::c',
+  `it's "quoted", \\ and %41`,
+  '{tag}*?[a-z]',
+  'Ünïcödé-日本語-🧾',
+  'e\u0301',
+  '\u00e9',
+  '\u0001\u007f\u200b\u2028',
+  '\u0001horizon',
+  '-1',
+  '0',
+  'null',
+  'mark',
+  'x'.repeat(2_048),
+];
+
+/** Requirements on sources, each with its test. */
+const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>> = {
+  async 'a reader starts at the oldest change and gets each one in its order'({ source, append }) {
+    const changes = numbered(20);
+    await append(...changes.slice(0, 10));
+    for (const change of changes.slice(10)) await append(change);
+    deepStrictEqual(await readAll(source), changes);
+  },
+
+  async 'a change whose append has resolved is in every later read'({ source, append }) {
+    const reader = source.reader();
+    for (const change of numbered(5)) {
+      await append(change);
+      deepStrictEqual((await readToEnd(reader)).changes, [change]);
+    }
+    reader.close();
+  },
+
+  async 'a reader continues at its position, another one starts at the oldest change'({ source, append }) {
+    const [first, second] = [source.reader(), source.reader()];
+    await append(['pos', TIME]);
+    deepStrictEqual((await readToEnd(first)).changes, [['pos', TIME]]);
+    await append(['pos', TIME + 1]);
+    deepStrictEqual((await readToEnd(first)).changes, [['pos', TIME + 1]]);
+    deepStrictEqual((await readToEnd(first)).changes, []);
+    deepStrictEqual((await readToEnd(second)).changes, [
+      ['pos', TIME],
+      ['pos', TIME + 1],
+    ]);
+    first.close();
+    second.close();
+  },
+
+  async 'an empty log is at its end, and has no mark'({ source }) {
+    const reader = source.reader();
+    const { changes, mark, end } = await reader.next(0);
+    deepStrictEqual({ changes: [...changes], mark, end }, { changes: [], mark: undefined, end: true });
+    reader.close();
+  },
+
+  async 'next() waits for a change, and returns as soon as one is appended'(context) {
+    const reader = context.source.reader();
+    await readToEnd(reader);
+    for (const change of numbered(5)) {
+      const waiting = inTime(
+        nextChanges(reader, context.timeoutMs),
+        context.timeoutMs,
+        'next() did not return the change',
+      );
+      // The append may fail before this is awaited.
+      waiting.catch(() => undefined);
+      await context.append(change);
+      deepStrictEqual(await waiting, [change]);
+    }
+    reader.close();
+  },
+
+  async 'next() returns after its time without a change'({ source, timeoutMs }) {
+    const reader = source.reader();
+    await readToEnd(reader);
+    const { changes, end } = await inTime(reader.next(50), timeoutMs, 'next(50) did not return');
+    deepStrictEqual({ changes: [...changes], end }, { changes: [], end: true });
+    reader.close();
+  },
+
+  async 'old numbers, counters and the largest times are kept as they are'({ source, append }) {
+    const numbers = [0, 1, 41, 1e12 - 1, 1e12, 1e12 + 1, TIME];
+    const changes = numbers.map((number): Change => [`client-${number}`, number]);
+    await append(...changes);
+    deepStrictEqual(await readAll(source), changes);
+  },
+
+  async 'odd client ids are kept as they are'({ source, append }) {
+    const changes = ODD_CLIENT_IDS.map((clientId, index): Change => [clientId, TIME + index]);
+    await append(...changes);
+    deepStrictEqual(await readAll(source), changes);
+  },
+
+  async 'many changes arrive complete, in batches'({ source, append, count }) {
+    const changes = numbered(count);
+    for (let at = 0; at < count; at += 1_000) await append(...changes.slice(at, at + 1_000));
+    const reader = source.reader();
+    const read: Change[] = [];
+    for (let end = false; !end;) {
+      const batch = await reader.next(0);
+      ok(batch.changes.length <= 5_000, `a batch has ${batch.changes.length} changes`);
+      read.push(...batch.changes);
+      ({ end } = batch);
+    }
+    reader.close();
+    deepStrictEqual(read, changes);
+  },
+
+  async 'appends at the same time all arrive'({ source, append }) {
+    const changes = numbered(200);
+    await Promise.all(changes.map((change) => append(change)));
+    deepStrictEqual(new Map(await readAll(source)), new Map(changes));
+  },
+
+  async 'append refuses anything but a change with a TypeError, and appends nothing'({ source }) {
+    if (!source.append) return;
+    const wrong: [unknown, unknown][] = [
+      ...['', undefined, null, 7, {}, 'a\0b', '\ud800', 'x'.repeat(2_049)].map((id): [unknown, unknown] => [id, TIME]),
+      ...[undefined, null, '5', NaN, Infinity, -1, 1.5, 2 ** 53, TIME * 1000].map((n): [unknown, unknown] => [
+        'pos',
+        n,
+      ]),
+    ];
+    for (const change of wrong) {
+      const appended = async (): Promise<unknown> => source.append?.([['good', TIME], change as unknown as Change]);
+      await rejects(appended, TypeError, `append([[${change.map(String).join(', ')}]]) did not reject`);
+    }
+    deepStrictEqual(await readAll(source), []);
+  },
+
+  async 'a unit takes place if the log has the expected mark, and replaces it'(context) {
+    const { source } = context;
+    if (!source.append) return;
+    const [first, second] = [markOf('epoch', 1), markOf('epoch', 2)];
+    deepStrictEqual(await source.append([['pos', TIME]], { expected: undefined, mark: first }), first);
+    deepStrictEqual(await source.append([['kiosk', TIME]], { expected: first, mark: second }), second);
+    const reader = source.reader();
+    const { changes, mark } = await readToEnd(reader);
+    deepStrictEqual(changes, [
+      ['pos', TIME],
+      ['kiosk', TIME],
+    ]);
+    deepStrictEqual(mark, second);
+    reader.close();
+  },
+
+  async 'a unit that expects another mark appends nothing, and returns the mark of the log'({ source }) {
+    if (!source.append) return;
+    const mark = markOf('epoch', 3);
+    const refused: Unit = { expected: markOf('epoch', 2), mark };
+    equal(await source.append([['pos', TIME]], refused), undefined);
+    const first = markOf('epoch', 1);
+    await source.append([], { expected: undefined, mark: first });
+    for (const expected of [undefined, markOf('epoch', 2), markOf('other', 1)]) {
+      deepStrictEqual(await source.append([['pos', TIME]], { expected, mark }), first);
+    }
+    deepStrictEqual(await readAll(source), []);
+  },
+
+  async 'of units that expect the same mark, one takes place'({ source }) {
+    if (!source.append) return;
+    const first = markOf('epoch', 1);
+    await source.append([], { expected: undefined, mark: first });
+    const marks = Array.from({ length: 20 }, (_, index) => markOf('epoch', index + 2));
+    const attempt = async (mark: Mark): Promise<Mark | undefined> =>
+      source.append?.([[`client-${mark.unit}`, TIME]], { expected: first, mark });
+    const found = await Promise.all(marks.map(attempt));
+    const winner = found[0];
+    for (const mark of found) deepStrictEqual(mark, winner);
+    deepStrictEqual(await readAll(source), [[`client-${winner?.unit}`, TIME]]);
+  },
+
+  async 'a mark is read with or after what was appended before it'({ source, append }) {
+    if (!source.append) return;
+    const reader = source.reader();
+    const known = new Set<string>();
+    let mark: Mark | undefined;
+    for (let unit = 1; unit <= 20; unit++) {
+      await append([`plain-${unit}`, TIME]);
+      const next = markOf('epoch', unit);
+      await source.append([[`client-${unit}`, TIME]], { expected: mark, mark: next });
+      mark = next;
+      const batch = await reader.next(0);
+      for (const [clientId] of batch.changes) known.add(clientId);
+      if (batch.mark)
+        for (let n = 1; n <= batch.mark.unit; n++) ok(known.has(`client-${n}`) && known.has(`plain-${n}`));
+    }
+    reader.close();
+  },
+
+  async 'a reader misses nothing when the epoch is another one'({ source }) {
+    if (!source.append) return;
+    const [first, second] = [markOf('one', 1), markOf('two', 1)];
+    await source.append(numbered(3), { expected: undefined, mark: first });
+    const reader = source.reader();
+    const before = (await readToEnd(reader)).changes;
+    await source.append([['kiosk', TIME]], { expected: first, mark: second });
+    // Where it starts again at the oldest change, it repeats them.
+    const known = new Map([...before, ...(await readUntil(reader, second)).changes]);
+    deepStrictEqual(known, new Map([...numbered(3), ['kiosk', TIME]]));
+    reader.close();
+  },
+
+  async 'a wiped log has no mark, and its readers get what is written after it'({ fixture, source }) {
+    if (!source.append || !fixture.wipe) return;
+    const [first, second] = [markOf('one', 1), markOf('two', 1)];
+    await source.append(numbered(3), { expected: undefined, mark: first });
+    const reader = source.reader();
+    await readToEnd(reader);
+    await fixture.wipe();
+    equal(await retried(() => source.append?.([], { expected: first, mark: second })), undefined);
+    await source.append([['pos', TIME]], { expected: undefined, mark: second });
+    ok((await readUntil(reader, second)).changes.some(([clientId]) => clientId === 'pos'));
+    reader.close();
+  },
+
+  async 'a log that went back has its older mark, and a unit that expects the newer one fails'({ fixture, source }) {
+    if (!source.append || !fixture.snapshot) return;
+    const [first, second, third] = [markOf('one', 1), markOf('one', 2), markOf('two', 1)];
+    await source.append(numbered(3), { expected: undefined, mark: first });
+    const restore = await fixture.snapshot();
+    await source.append([['lost', TIME]], { expected: first, mark: second });
+    const reader = source.reader();
+    ok((await readToEnd(reader)).changes.some(([clientId]) => clientId === 'lost'));
+    await restore();
+    deepStrictEqual(await retried(() => source.append?.([], { expected: second, mark: third })), first);
+    await source.append([['lost', TIME + 1]], { expected: first, mark: third });
+    ok((await readUntil(reader, third)).changes.some(([, generation]) => generation === TIME + 1));
+    reader.close();
+  },
+
+  async 'two sources on one log see what is appended through either'({ fixture, append, timeoutMs }) {
+    const other = await fixture.another?.();
+    if (!other) return;
+    try {
+      const reader = other.reader();
+      await readToEnd(reader);
+      const waiting = inTime(nextChanges(reader, timeoutMs), timeoutMs, 'the change did not arrive');
+      waiting.catch(() => undefined);
+      await append(['pos', TIME]);
+      deepStrictEqual(await waiting, [['pos', TIME]]);
+      reader.close();
+    } finally {
+      await other.close?.();
+    }
+  },
+
+  async 'a reader whose connection is cut continues where it was'({ fixture, source, append, timeoutMs }) {
+    if (!fixture.disconnect) return;
+    const reader = source.reader();
+    await append(...numbered(100));
+    await readToEnd(reader);
+    for (let n = 0; n < 3; n++) {
+      const waiting = reader.next(timeoutMs).catch(() => undefined);
+      await fixture.disconnect();
+      await waiting;
+      const change: Change = ['pos', TIME + n];
+      await retried(() => append(change));
+      const read: Change[] = [];
+      await retried(async () => {
+        read.push(...(await readToEnd(reader)).changes);
+        ok(
+          read.some(([, generation]) => generation === TIME + n),
+          'the change did not arrive',
+        );
+      });
+      ok(read.length < 50, `${read.length} changes were read again after a cut`);
+    }
+    reader.close();
+  },
+
+  async 'close() ends what waits, and what comes after it rejects'({ source, timeoutMs }) {
+    const reader = source.reader();
+    await readToEnd(reader);
+    const waiting = reader.next(timeoutMs * 10).catch(() => undefined);
+    reader.close();
+    await inTime(waiting, timeoutMs, 'next() did not end with its reader');
+    const second = source.reader();
+    await readToEnd(second);
+    const other = second.next(timeoutMs * 10).catch(() => undefined);
+    await source.close?.();
+    if (source.close) await inTime(other, timeoutMs, 'next() did not end with its source');
+    if (source.close) await rejects(async () => second.next(0));
+    if (source.append && source.close) await rejects(async () => source.append?.([['pos', TIME]]));
+    await source.close?.();
+  },
+};

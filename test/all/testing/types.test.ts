@@ -32,7 +32,7 @@ function errorsOf(source: string): readonly string[] {
 
 it('a user sees the types of the matchers, and which option is missing', () => {
   // A test file does not import what setupFilesAfterEnv loads: every entry of the kit exports a type of this module.
-  const errors = errorsOf(`import type {} from '../../../src/testing/matchers/matchers';
+  const errors = errorsOf(`import type {} from '../../../src/testing/matchers';
     import { authenticate } from '../../../src';
     declare const response: { status: number; headers: object };
     expect(response).toHaveChallenge({ error: 'invalid_token' });

@@ -1,6 +1,6 @@
 import type { Response } from 'supertest';
 import { NOW_MS } from '../../support/issuer';
-import { schemaValidators } from '../../../src/testing/contract-cases/documented-responses';
+import { schemaValidators } from '../../../src/testing/contract-cases/responses';
 import { commerceApp, contract } from './commerce-app';
 
 const NOW_TEXT = new Date(NOW_MS).toISOString();
