@@ -2,37 +2,20 @@
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 
-const {
-  url,
-  file,
-  seconds,
-  from = 0,
-  lines = 'authorization',
-  connections = 32,
-  pipelining = 1,
-} = JSON.parse(process.argv[2]);
+const { url, file, seconds, from = 0, connections = 32, pipelining = 1 } = JSON.parse(process.argv[2]);
 const values = readFileSync(file, 'utf8').trimEnd().split('\n');
 let at = from;
 
-const SETUP = {
-  authorization: (request, value) => ({
-    ...request,
-    headers: { ...request.headers, authorization: value },
-  }),
-  form: (request, value) => ({
-    ...request,
-    method: 'POST',
-    headers: { ...request.headers, 'content-type': 'application/x-www-form-urlencoded' },
-    body: value,
-  }),
-};
+function setupRequest(request) {
+  return { ...request, headers: { ...request.headers, authorization: values[at++ % values.length] } };
+}
 
 const result = await autocannon({
   url,
   connections,
   pipelining,
   duration: seconds,
-  requests: [{ setupRequest: (request) => SETUP[lines](request, values[at++ % values.length]) }],
+  requests: [{ setupRequest }],
 });
 console.log(
   JSON.stringify({

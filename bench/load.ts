@@ -5,14 +5,11 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The requests that are sent over keep-alive connections: one for each line of a file, over and over. */
+/** The GETs that are sent over keep-alive connections: one for each line of a file, over and over. */
 export interface Load {
   readonly url: string;
+  /** Each line is an Authorization header. */
   readonly file: string;
-  /**
-   * What a line holds: the Authorization header of a GET, or the body of a POST. Default `authorization`.
-   */
-  readonly lines?: 'authorization' | 'form';
   /** The first line to send, so that a new token is not sent twice. Default 0. */
   readonly from?: number;
   readonly seconds: number;

@@ -6,7 +6,6 @@ import type { Issuer } from './tokens';
 export interface Usage {
   readonly cpuUs: number;
   readonly delayP99Ms: number;
-  readonly rssBytes: number;
 }
 
 /** A contender that runs in its own process, pinned to the server core. */

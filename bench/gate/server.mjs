@@ -1,6 +1,6 @@
 /**
  * One contender in its own process, controlled over IPC: the parent sends `{ contender, ... }` and gets `{ port }`; it sends
- * `'usage'` and gets CPU time, memory and event loop delay since the previous `'usage'`.
+ * `'usage'` and gets CPU time and event loop delay since the previous `'usage'`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createPublicKey } from 'node:crypto';
@@ -32,5 +32,5 @@ function usage() {
   before = process.cpuUsage();
   const delayP99Ms = delay.percentile(99) / 1e6;
   delay.reset();
-  return { cpuUs: user + system, delayP99Ms, rssBytes: process.memoryUsage.rss() };
+  return { cpuUs: user + system, delayP99Ms };
 }

@@ -7,7 +7,7 @@ import { authenticate } from '../../src/index';
 import type { AuthenticateOptions } from '../../src/index';
 import type { GenerationSource } from '../../src/generation';
 import { generationsFromUrl } from '../../src/generation/from-url';
-import { ask } from '../ask';
+import { ask } from './ask';
 import { subscribeBare } from './bare';
 import { preciseNow } from './messages';
 import type { FromServer, ToServer } from './messages';
