@@ -3,7 +3,7 @@ export { ConfigurationError } from './core/configuration-error';
 export type { Dependencies } from './core/dependencies';
 export type { GateStatus } from './core/gate-status';
 export type { Logger } from './core/logger';
-export type { PresetName } from './core/preset-names';
+export type { PresetName } from './token/presets';
 export { REASONS } from './core/reasons';
 export type { Reason } from './core/reasons';
 export { authenticate } from './express/authenticate';

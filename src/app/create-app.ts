@@ -3,7 +3,7 @@ import type { Express, Router } from 'express';
 import helmet from 'helmet';
 import { readOptions } from '../core/options';
 import { authenticate, problemHandler, protectedResourceMetadata } from '../index';
-import { authenticateOptions } from '../settings/authenticate-options';
+import { authenticateOptions } from '../settings/settings';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
 import type { Settings } from '../settings/settings';
 import { assertAgreement } from '../openapi/agreement';

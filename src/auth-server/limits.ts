@@ -2,7 +2,7 @@ import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
 import type { Options, RateLimitRequestHandler } from 'express-rate-limit';
 import type { Request, RequestHandler, Response } from 'express';
 import { LocalRateStore } from '../rate-limit/stores';
-import type { RateLimit } from '../settings/variable-types';
+import type { RateLimit } from '../settings/variables';
 import { RequestError } from './errors';
 
 /** The limits of one token server. */

@@ -5,7 +5,7 @@ import { isList, readOptions } from '../core/options';
 import type { OptionReader } from '../core/options';
 import { isLoopbackHost } from '../core/urls';
 import type { GenerationSource } from '../generation/log';
-import type { RateLimit } from '../settings/variable-types';
+import type { RateLimit } from '../settings/variables';
 import { isScopeToken } from '../token/scopes';
 
 /** Algorithms that the token server signs with (RFC 7518 section 3.1). */

@@ -9,7 +9,7 @@ import { generationsFromUrl } from '../generation/from-url';
 import type { GenerationSource } from '../generation/index';
 import { ConfigurationError } from '../index';
 import type { Logger } from '../index';
-import { authenticateOptions } from '../settings/authenticate-options';
+import { authenticateOptions } from '../settings/settings';
 import type { Settings } from '../settings/settings';
 import { adviceOn } from './commands/explain';
 import { apiSettings, embeddedAddress } from './settings';

@@ -1,7 +1,7 @@
 import { systemClock, systemSchedule } from './clock';
 import type { Clock, Schedule } from './clock';
 import type { Logger } from './logger';
-import { callable, logger } from './options';
+import { option } from './options';
 import type { TableOf } from './options';
 
 /** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
@@ -23,9 +23,9 @@ export interface Dependencies {
 
 /** The rows of {@link Dependencies}. */
 export const DEPENDENCIES = {
-  logger: logger(),
-  clock: callable<Clock>(systemClock),
-  schedule: callable<Schedule>(systemSchedule),
-  fetch: callable<NonNullable<Dependencies['fetch']>>((url, init) => fetch(url, init)),
-  random: callable<() => number>(Math.random),
+  logger: option.logger(),
+  clock: option.callable<Clock>(systemClock),
+  schedule: option.callable<Schedule>(systemSchedule),
+  fetch: option.callable<NonNullable<Dependencies['fetch']>>((url, init) => fetch(url, init)),
+  random: option.callable<() => number>(Math.random),
 } satisfies TableOf<Dependencies>;

@@ -57,8 +57,7 @@ export function readOptions(
   table: OptionTable | readonly string[],
   context: string | { readonly parent?: string; readonly alsoKnown?: readonly string[] } = {},
 ): unknown {
-  if (isList(table))
-    return openOptions(factory, given, table, typeof context === 'string' ? context : '');
+  if (isList(table)) return openOptions(factory, given, table, typeof context === 'string' ? context : '');
   const { parent = '', alsoKnown = [] } = context as {
     readonly parent?: string;
     readonly alsoKnown?: readonly string[];
@@ -87,25 +86,21 @@ export function refuseOption({ factory, name }: OptionPlace, expected: string, g
   throw new TypeError(`${factory}(): option "${name}" must be ${expected}, got ${describe(given)}`);
 }
 
-type Accept<Value> = (given: unknown, at: OptionPlace) => Value | undefined;
-
 /**
  * An option of any kind.
  *
  * @param accept - returns the value to use, or `undefined` for one that does not fit
  */
-export function option<Value>(expected: string, accept: Accept<Value>): Option<Value | undefined>;
-export function option<Value>(
+function anyOption<Value, Fallback extends Value | undefined = undefined>(
   expected: string,
-  accept: Accept<Value>,
-  fallback: NoInfer<Value> | undefined,
-): Option<Value>;
-export function option<Value>(expected: string, accept: Accept<Value>, fallback?: Value): Option<Value | undefined> {
+  accept: (given: unknown, at: OptionPlace) => Value | undefined,
+  fallback?: Fallback,
+): Option<Value | Fallback> {
   return {
     expected,
     fallback,
     read(given, at) {
-      if (given === undefined) return fallback;
+      if (given === undefined) return fallback as Fallback;
       const value = accept(given, at);
       return value === undefined ? refuseOption(at, expected, given) : value;
     },
@@ -113,7 +108,7 @@ export function option<Value>(expected: string, accept: Accept<Value>, fallback?
 }
 
 /** The same option, which cannot be left out. */
-export function required<Value>(
+function required<Value>(
   { read, ...optional }: Option<Value>,
   expected = optional.expected,
 ): Option<Exclude<Value, undefined>> {
@@ -127,88 +122,96 @@ export function required<Value>(
   };
 }
 
-export function string(): Option<string | undefined>;
-export function string(fallback: string): Option<string>;
-export function string(fallback?: string): Option<string | undefined> {
+function string<Fallback extends string | undefined = undefined>(fallback?: Fallback): Option<string | Fallback> {
   const accept = (given: unknown) => (typeof given === 'string' && given !== '' ? given : undefined);
-  return option('a non-empty string', accept, fallback);
+  return anyOption('a non-empty string', accept, fallback);
 }
 
 /** A string that no message shows. */
-export function secret(minLength: number): Option<string | undefined> {
+function secret(minLength: number): Option<string | undefined> {
   const expected = minLength === 1 ? 'a non-empty string' : `a string of at least ${minLength} characters`;
-  return option(expected, (given, { factory, name }) => {
+  return anyOption(expected, (given, { factory, name }) => {
     if (typeof given === 'string' && given.length >= minLength) return given;
     throw new TypeError(`${factory}(): option "${name}" must be ${expected}`);
   });
 }
 
-export function boolean(): Option<boolean | undefined>;
-export function boolean(fallback: boolean): Option<boolean>;
-export function boolean(fallback?: boolean): Option<boolean | undefined> {
-  return option('true or false', (given) => (typeof given === 'boolean' ? given : undefined), fallback);
+function boolean<Fallback extends boolean | undefined = undefined>(fallback?: Fallback): Option<boolean | Fallback> {
+  return anyOption('true or false', (given) => (typeof given === 'boolean' ? given : undefined), fallback);
 }
 
-/** Bounds of a number, both inclusive; `unit` is for the message. */
-interface NumberRange {
-  readonly unit: string;
-  readonly min: number;
-  readonly max?: number;
-  readonly integer?: boolean;
-}
-
-export function number(range: NumberRange): Option<number | undefined>;
-export function number(range: NumberRange, fallback: number): Option<number>;
-export function number(range: NumberRange, fallback?: number): Option<number | undefined> {
-  const { unit, min, max = Number.MAX_SAFE_INTEGER, integer = false } = range;
+/** A number within bounds, both inclusive; `unit` is for the message. */
+function number<Fallback extends number | undefined = undefined>(
+  bounds: { readonly unit: string; readonly min: number; readonly max?: number; readonly integer?: boolean },
+  fallback?: Fallback,
+): Option<number | Fallback> {
+  const { unit, min, max = Number.MAX_SAFE_INTEGER, integer = false } = bounds;
   const expected = `${integer ? 'a whole number' : 'a number'} of ${unit} from ${min} to ${max}`;
   const accept = (given: unknown) => {
     const fits = typeof given === 'number' && given >= min && given <= max && (!integer || Number.isInteger(given));
     return fits ? given : undefined;
   };
-  return option(expected, accept, fallback);
+  return anyOption(expected, accept, fallback);
 }
 
-export function oneOf<const Choice extends string>(choices: readonly Choice[]): Option<Choice | undefined>;
-export function oneOf<const Choice extends string>(
+function oneOf<const Choice extends string, Fallback extends Choice | undefined = undefined>(
   choices: readonly Choice[],
-  fallback: NoInfer<Choice>,
-): Option<Choice>;
-export function oneOf(choices: readonly string[], fallback?: string): Option<string | undefined> {
-  const accept = (given: unknown) => choices.find((choice) => choice === given);
-  return option(`one of ${choices.join(', ')}`, accept, fallback);
+  fallback?: Fallback,
+): Option<Choice | Fallback> {
+  return anyOption(`one of ${choices.join(', ')}`, (given) => choices.find((choice) => choice === given), fallback);
 }
 
 /** A function, whose parameters nothing can check. */
-export function callable<Value>(fallback?: Value): Option<Value> {
+function callable<Value>(fallback?: Value): Option<Value> {
   const accept = (given: unknown) => (typeof given === 'function' ? (given as Value) : undefined);
-  return option('a function', accept, fallback);
+  return { ...anyOption('a function', accept, fallback as Value & undefined) };
 }
 
 /** An object with methods, such as a store. */
-export function withMethods<Value extends object>(
+function withMethods<Value extends object>(
   methods: readonly (keyof Value & string)[],
   expected: string,
 ): Option<Value | undefined> {
-  return option(expected, (given) => {
+  return anyOption(expected, (given) => {
     const value = given as Value | null;
     return methods.every((method) => typeof value?.[method] === 'function') ? (value as Value) : undefined;
   });
 }
 
 /** Where a factory reports to. Default: the console. */
-export function logger(): Option<Logger> {
+function logger(): Option<Logger> {
   const { expected, read } = withMethods<Logger>(LOGGER_METHODS, 'an object with the methods info, warn and error');
   return { expected, fallback: undefined, read: (given, at) => read(given, at) ?? consoleLogger };
 }
 
 /** Options in an option; `finish` checks and completes them together. */
-export function nested<Table extends OptionTable, Value = ValuesOf<Table>>(
+function nested<Table extends OptionTable, Value = ValuesOf<Table>>(
   table: Table,
   finish: (values: ValuesOf<Table>, at: OptionPlace) => Value = (values) => values as Value,
 ): Option<Value | undefined> {
-  return option('an object', (given, at) => finish(readOptions(at.factory, given, table, { parent: at.name }), at));
+  return anyOption('an object', (given, at) => {
+    return finish(readOptions(at.factory, given, table, { parent: at.name }), at);
+  });
 }
+
+/**
+ * The kinds of options: `option.number({ unit: 'ms', min: 1 }, 5_000)`. The last argument is the default. A kind of its own:
+ * `option(expected, accept)`.
+ */
+export const option = Object.assign(anyOption, {
+  boolean,
+  callable,
+  logger,
+  nested,
+  number,
+  oneOf,
+  required,
+  secret,
+  string,
+  withMethods,
+});
+
+export { boolean, callable, logger, nested, number, oneOf, required, secret, string, withMethods };
 
 /** `, did you mean "x"?` when a known name is close, else the list of what is known. */
 export function didYouMean(name: string, known: readonly string[]): string {

@@ -5,7 +5,7 @@ import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { AuthError } from '../core/auth-error';
 import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
-import { number, readOptions } from '../core/options';
+import { option, readOptions } from '../core/options';
 import { withAdvice } from '../gate/advice';
 import type { Auth } from '../gate/decision';
 import { openGate, rememberGate } from '../gate/gate';
@@ -134,7 +134,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const gate: Gate = Object.assign(authenticate as Middleware, {
     optional,
     async ready(options: { readonly timeoutMs?: number | undefined } = {}) {
-      const { timeoutMs } = readOptions('ready', options, { timeoutMs: number({ unit: 'ms', min: 1 }) });
+      const { timeoutMs } = readOptions('ready', options, { timeoutMs: option.number({ unit: 'ms', min: 1 }) });
       await verifier.ready(timeoutMs);
     },
     status: () => verifier.status(),

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { isObject } from '../core/objects';
-import { boolean, isList, option, readOptions, refuseOption, string } from '../core/options';
+import { isList, option, readOptions, refuseOption } from '../core/options';
 import type { TableOf } from '../core/options';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
 import { gateOf } from '../gate/gate';
@@ -131,10 +131,10 @@ const METADATA_OPTIONS = {
     const fits = isList(given) && given.every((scope) => typeof scope === 'string' && isScopeToken(scope));
     return fits ? given : undefined;
   }),
-  resourceName: string(),
+  resourceName: option.string(),
   members: option('an object', (given) => (isObject(given) ? given : undefined), {}),
   // The default is that of the gate; the two after it are checked with it.
-  allowHttp: boolean(),
+  allowHttp: option.boolean(),
   resource: option(RESOURCE, (given) => given),
   authorizationServers: option(ISSUER, (given) => given),
   dpop: DPOP_OPTION,

@@ -1,7 +1,6 @@
 import { possessionVerifier } from '../token/possession/possession';
 import type { PossessionVerifier } from '../token/possession/possession';
-import { authenticateOptions } from '../settings/authenticate-options';
-import { readSettings } from '../settings/settings';
+import { authenticateOptions, readSettings } from '../settings/settings';
 import type { AuthenticateOptions } from './options';
 import { readGateOptions } from './read-options';
 import type { GateSettings } from './read-options';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Dependencies } from '../core/dependencies';
-import type { PresetName } from '../core/preset-names';
+import type { PresetName } from '../token/presets';
 import type { GenerationSource } from '../generation/log';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';
 import type { MtlsOptions } from '../token/possession/client-certificate';

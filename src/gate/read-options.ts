@@ -1,8 +1,6 @@
 import { DEPENDENCIES } from '../core/dependencies';
-import { boolean, callable, isList, number, oneOf, option } from '../core/options';
-import { readOptions, refuseOption, required, string } from '../core/options';
+import { isList, option, readOptions, refuseOption } from '../core/options';
 import type { TableOf, ValuesOf } from '../core/options';
-import { PRESET_NAMES } from '../core/preset-names';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
 import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, readAlgorithms } from '../token/algorithms';
@@ -11,7 +9,7 @@ import { INTROSPECTION_OPTION } from '../token/introspection/endpoint';
 import type { Jwks } from '../token/keys/key-set';
 import { MTLS_OPTION } from '../token/possession/client-certificate';
 import { DPOP_OPTION, withBaseUrl } from '../token/possession/dpop-options';
-import { PRESETS } from '../token/presets';
+import { PRESET_NAMES, PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
 import { SCOPES_OPTION } from '../token/scope-options';
 import type { AuthenticateOptions, GateOptions, IssuerOptions } from './options';
@@ -51,14 +49,14 @@ const unit = 'milliseconds';
 
 /** The options of one issuer. */
 export const ISSUER_OPTIONS = {
-  issuer: required(ISSUER_URL, "the issuer's URL, exactly as in the token's iss"),
+  issuer: option.required(ISSUER_URL, "the issuer's URL, exactly as in the token's iss"),
   // Whether it can be `false` is up to the preset.
   audience: option(AUDIENCE, (given) => given),
   clientIds: option('an array of client ids', readStrings),
   authUrl: ISSUER_URL,
-  jwksUri: string(),
+  jwksUri: option.string(),
   keys: KEY_SET,
-  preset: oneOf(PRESET_NAMES, 'rfc9068'),
+  preset: option.oneOf(PRESET_NAMES, 'rfc9068'),
   algorithms: option(`an array with some of ${ALGORITHMS.join(', ')}`, readAlgorithms, ALGORITHMS),
   scopes: SCOPES_OPTION,
   generationClaim: option('the name of a claim, or false to switch the check off', (given) => {
@@ -68,25 +66,25 @@ export const ISSUER_OPTIONS = {
     const fits = typeof given === 'string' || typeof (given as GenerationSource | null)?.reader === 'function';
     return fits ? (given as GenerationSource | string) : undefined;
   }),
-  maxStalenessMs: number({ unit, min: 1 }, 60_000),
-  maxSilenceMs: number({ unit, min: 1 }, 900_000),
-  onStale: oneOf(['reject', 'accept'], 'reject'),
-  pollMs: number({ unit, min: 10 }, 5_000),
-  readTimeoutMs: number({ unit, min: 1, max: 600_000 }, 5_000),
+  maxStalenessMs: option.number({ unit, min: 1 }, 60_000),
+  maxSilenceMs: option.number({ unit, min: 1 }, 900_000),
+  onStale: option.oneOf(['reject', 'accept'], 'reject'),
+  pollMs: option.number({ unit, min: 10 }, 5_000),
+  readTimeoutMs: option.number({ unit, min: 1, max: 600_000 }, 5_000),
   introspection: INTROSPECTION_OPTION,
-  keysMaxAgeMs: number({ unit, min: 1_000 }, 600_000),
-  keysStaleMs: number({ unit, min: 0 }, 3_600_000),
-  clockToleranceSeconds: number({ unit: 'seconds', min: 0, max: 300 }, 10),
-  maxTokenAgeSeconds: number({ unit: 'seconds', min: 1 }, 86_400),
+  keysMaxAgeMs: option.number({ unit, min: 1_000 }, 600_000),
+  keysStaleMs: option.number({ unit, min: 0 }, 3_600_000),
+  clockToleranceSeconds: option.number({ unit: 'seconds', min: 0, max: 300 }, 10),
+  maxTokenAgeSeconds: option.number({ unit: 'seconds', min: 1 }, 86_400),
 } satisfies TableOf<IssuerOptions>;
 
 /** The options of a gate, without those of its issuers. */
 export const GATE_OPTIONS = {
   // The default depends on `optional`.
-  unguarded: oneOf(['allow', 'warn', 'refuse']),
-  optional: boolean(false),
-  refusals: oneOf(['respond', 'next'], 'respond'),
-  realm: string('api'),
+  unguarded: option.oneOf(['allow', 'warn', 'refuse']),
+  optional: option.boolean(false),
+  refusals: option.oneOf(['respond', 'next'], 'respond'),
+  realm: option.string('api'),
   resource: option('a non-empty string', (given, at) => {
     if (typeof given !== 'string' || given === '') return undefined;
     urlCheck(at.factory, true)(given, at.name);
@@ -98,13 +96,13 @@ export const GATE_OPTIONS = {
   }),
   problemTypes: PROBLEM_TYPES,
   // The default depends on NODE_ENV.
-  exposeReasons: boolean(),
+  exposeReasons: option.boolean(),
   dpop: DPOP_OPTION,
   mtls: MTLS_OPTION,
-  binding: oneOf(['any']),
-  allowHttp: boolean(false),
-  verifiedTokens: number({ unit: 'tokens', min: 0, integer: true }, 5_000),
-  onDecision: callable<GateOptions['onDecision']>(),
+  binding: option.oneOf(['any']),
+  allowHttp: option.boolean(false),
+  verifiedTokens: option.number({ unit: 'tokens', min: 0, integer: true }, 5_000),
+  onDecision: option.callable<GateOptions['onDecision']>(),
   ...DEPENDENCIES,
 } satisfies TableOf<GateOptions>;
 

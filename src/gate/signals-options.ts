@@ -1,6 +1,6 @@
 import type { Logger } from '../core/logger';
 import { DEPENDENCIES } from '../core/dependencies';
-import { boolean, option, readOptions, required, string } from '../core/options';
+import { option, readOptions } from '../core/options';
 import type { TableOf } from '../core/options';
 import type { GenerationSource } from '../generation/log';
 import { isInMemory } from '../generation/memory';
@@ -40,19 +40,19 @@ export interface SignalsSettings extends SecurityEventOptions {
 }
 
 const SIGNALS_OPTIONS = {
-  transmitter: required(ISSUER_URL, 'the iss of the security event tokens'),
-  audience: required(option('a non-empty string, or an array of them', readStrings)),
-  generationSource: required(
+  transmitter: option.required(ISSUER_URL, 'the iss of the security event tokens'),
+  audience: option.required(option('a non-empty string, or an array of them', readStrings)),
+  generationSource: option.required(
     option('a generation source with append()', (given) => {
       const source = given as Required<GenerationSource> | null;
       return typeof source?.append === 'function' ? source : undefined;
     }),
   ),
-  issuer: string(),
-  generationClaim: string(),
-  jwksUri: string(),
+  issuer: option.string(),
+  generationClaim: option.string(),
+  jwksUri: option.string(),
   keys: KEY_SET,
-  allowHttp: boolean(false),
+  allowHttp: option.boolean(false),
   ...DEPENDENCIES,
 } satisfies TableOf<SignalsReceiverOptions>;
 

@@ -1,24 +1,17 @@
 import { ConfigurationError } from '../core/configuration-error';
 import { describe, didYouMean } from '../core/options';
-import type { PresetName } from '../core/preset-names';
 import { isSecureUrl } from '../core/urls';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';
 import type { ScopeOptions } from '../token/scope-options';
-import type { RateLimit } from './variable-types';
-import { TABLE, VARIABLES } from './variables';
-import type { Variable } from './variables';
+import { OF_GATE, TABLE, VARIABLES } from './variables';
+import type { RateLimit, Variable } from './variables';
 
 /** The environment of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The values of the variables; `undefined` if not set or wrong. */
-type Values = { readonly [Key in keyof typeof TABLE]: ReturnType<(typeof TABLE)[Key]['type']['parse']> };
-
-/** The values when there are no problems: those with a default are present. */
-type CompleteValues = {
-  readonly [Key in keyof Values]: (typeof TABLE)[Key]['fallback'] extends { readonly text: string }
-    ? Exclude<Values[Key], undefined>
-    : Values[Key];
+/** The values of the variables when there are no problems. */
+type Values = {
+  readonly [Key in keyof typeof TABLE]: (typeof TABLE)[Key] extends Variable<infer Value> ? Value : never;
 };
 
 type Key = keyof typeof TABLE;
@@ -30,45 +23,33 @@ export const MISSING_ISSUER =
 const PREFIX = 'TILLGATE_';
 const NAMES: readonly string[] = VARIABLES.map(({ name }) => name);
 
-/** The checked values of the `TILLGATE_*` variables, with every default. Frozen. */
-export interface Settings {
-  readonly host: string;
-  readonly port: number;
+/** Variables whose settings are something else than their values. */
+type Completed = 'scopeClaims' | 'scopeMap' | `introspection${'Url' | 'ClientId' | 'ClientSecret'}` | keyof Computed;
+
+/** Settings that depend on more than one variable, or have no value for `off`. */
+interface Computed {
   readonly baseUrl: string;
-  readonly authUrl: string | undefined;
   /** `TILLGATE_ISSUER`, else `TILLGATE_AUTH_URL`, byte for byte. */
   readonly issuer: string | undefined;
   readonly audience: string;
-  readonly jwksUri: string | undefined;
-  readonly preset: PresetName;
+  readonly logLevel: string;
   /** `TILLGATE_SCOPE_CLAIMS` and `TILLGATE_SCOPE_MAP`; `undefined` if neither is set. */
   readonly scopes: ScopeOptions | undefined;
   /** `TILLGATE_INTROSPECTION_*`, with the secret; `undefined`: opaque tokens are refused. */
   readonly introspection: IntrospectionOptions | undefined;
-  /** Name of the claim, `iat`, `false` for off, or `undefined` for that of the preset. */
-  readonly generationClaim: string | false | undefined;
   /** URL of the source; `undefined`: generations are learned from tokens only. */
   readonly generationSource: string | undefined;
-  readonly maxStalenessMs: number;
-  readonly maxSilenceMs: number;
-  readonly onStale: 'reject' | 'accept';
-  readonly keysMaxAgeMs: number;
-  readonly keysStaleMs: number;
-  readonly clockToleranceSeconds: number;
-  readonly maxTokenAgeSeconds: number;
-  readonly authPort: number;
-  readonly dataDir: string;
   readonly adminPort: number | undefined;
-  readonly adminToken: string | undefined;
   /** `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   /** `undefined`: no limit. */
   readonly tokenRateLimit: RateLimit | undefined;
-  readonly allowHttp: boolean;
-  readonly logLevel: string;
   /** Whether `NODE_ENV` is `production`. */
   readonly production: boolean;
 }
+
+/** The checked values of the `TILLGATE_*` variables, with every default. Frozen. */
+export interface Settings extends Omit<Values, Completed>, Computed {}
 
 /**
  * Reads the settings from the environment.
@@ -79,11 +60,11 @@ export function readSettings(env: Environment = process.env): Settings {
   const { values, problems } = readValues(env);
   const all = [...unknownNames(env), ...problems, ...contradictions(values, env)];
   if (all.length > 0) throw new ConfigurationError(all);
-  return withDefaults(values as CompleteValues, env['NODE_ENV'] === 'production');
+  return withDefaults(values as Values, env['NODE_ENV'] === 'production');
 }
 
 /** Fills in the defaults that depend on other settings. */
-function withDefaults(complete: CompleteValues, production: boolean): Settings {
+function withDefaults(complete: Values, production: boolean): Settings {
   const { scopeClaims, scopeMap, introspectionUrl, introspectionClientId, introspectionClientSecret, ...values } =
     complete;
   const baseUrl = values.baseUrl ?? defaultBaseUrl(values.host, values.port);
@@ -121,7 +102,7 @@ function unknownNames(env: Environment): string[] {
 }
 
 /** Reads every variable of the table, with one problem for each wrong value. */
-function readValues(env: Environment): { values: Values; problems: string[] } {
+function readValues(env: Environment): { values: Partial<Values>; problems: string[] } {
   const values: Partial<Record<Key, unknown>> = {};
   const problems: string[] = [];
   for (const [key, variable] of Object.entries(TABLE) as [Key, Variable][]) {
@@ -131,11 +112,11 @@ function readValues(env: Environment): { values: Values; problems: string[] } {
     if (value === undefined) problems.push(problemOf(variable, given));
     values[key] = value;
   }
-  return { values: values as Values, problems };
+  return { values: values as Partial<Values>, problems };
 }
 
 /** Problems of values that contradict each other. */
-function contradictions(values: Values, env: Environment): string[] {
+function contradictions(values: Partial<Values>, env: Environment): string[] {
   const isSet = (key: Key) => env[TABLE[key].name] !== undefined;
   const external = isSet('issuer') || isSet('authUrl');
   const problems = [...insecureUrls(values), ...incompleteIntrospection(isSet)];
@@ -161,7 +142,7 @@ function problemOf({ name, type }: Variable, given: string): string {
   return `${name}: got ${(type.show ?? describe)(given)}, expected ${type.expected}; ${fix}`;
 }
 
-function insecureUrls(values: Values): string[] {
+function insecureUrls(values: Partial<Values>): string[] {
   if (values.allowHttp) return [];
   return (['authUrl', 'issuer', 'jwksUri', 'introspectionUrl', 'generationSource'] as const)
     .filter((key) => values[key] && !isSecureUrl(values[key]))
@@ -183,7 +164,7 @@ function incompleteIntrospection(isSet: (key: Key) => boolean): string[] {
 }
 
 /** Port 0 takes any free port, so it may be used twice. */
-function sharedPorts({ port, authPort, adminPort }: Values, external: boolean): string[] {
+function sharedPorts({ port, authPort, adminPort }: Partial<Values>, external: boolean): string[] {
   const taken = new Map<number, string>();
   const problems: string[] = [];
   const claims = [
@@ -198,4 +179,33 @@ function sharedPorts({ port, authPort, adminPort }: Values, external: boolean): 
     taken.set(number, name);
   }
   return problems;
+}
+
+/** The options of `authenticate()` that the `TILLGATE_*` variables set. */
+export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | 'scopes' | 'introspection'> {
+  readonly issuer: string;
+  readonly authUrl: string;
+  readonly resource: string;
+  readonly exposeReasons: boolean;
+}
+
+/**
+ * Makes the options of `authenticate()` from the settings.
+ *
+ * @throws ConfigurationError when no variable names the issuer.
+ *
+ * @example
+ * ```ts
+ * import { authenticate } from 'tillgate';
+ * import { authenticateOptions, readSettings } from 'tillgate/app';
+ *
+ * const gate = authenticate({ ...authenticateOptions(readSettings()), realm: 'shop' });
+ * ```
+ */
+export function authenticateOptions(settings: Settings): SettingsOptions {
+  const { issuer, authUrl = issuer, scopes, introspection, baseUrl: resource, production } = settings;
+  if (issuer === undefined || authUrl === undefined) throw new ConfigurationError([MISSING_ISSUER]);
+  const names = Object.keys(OF_GATE) as (keyof typeof OF_GATE)[];
+  const plain = Object.fromEntries(names.map((name) => [name, settings[name]])) as Pick<Settings, keyof typeof OF_GATE>;
+  return { ...plain, issuer, authUrl, scopes, introspection, resource, exposeReasons: !production };
 }

@@ -1,5 +1,3 @@
-import type { PresetName } from '../core/preset-names';
-
 /** How one family shapes its client-credentials access tokens. */
 export interface Preset {
   /** Accepted `typ`, lower case and without `application/`; `undefined` accepts a token without one. */
@@ -71,4 +69,9 @@ export const PRESETS = {
     requiredClaims: ['aud', 'client_id'],
     generationClaim: 'iat',
   },
-} as const satisfies Record<PresetName, Preset>;
+} as const satisfies Record<string, Preset>;
+
+/** Name of an issuer preset. */
+export type PresetName = keyof typeof PRESETS;
+
+export const PRESET_NAMES = Object.keys(PRESETS) as readonly PresetName[];

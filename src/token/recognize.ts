@@ -1,5 +1,5 @@
 import { ownValue } from '../core/objects';
-import type { PresetName } from '../core/preset-names';
+import type { PresetName } from './presets';
 import type { UnverifiedToken } from './jws';
 
 /** A family of authorization servers that a token or an issuer looks like. Advice only: it decides nothing. */

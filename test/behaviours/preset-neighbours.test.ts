@@ -1,5 +1,5 @@
 import type { PresetName, Reason } from '../../src';
-import { PRESET_NAMES } from '../../src/core/preset-names';
+import { PRESET_NAMES } from '../../src/token/presets';
 import { PRESETS } from '../../src/token/presets';
 import type { Preset } from '../../src/token/presets';
 import { gateApp } from '../support/gate-app';

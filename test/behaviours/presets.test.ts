@@ -1,7 +1,7 @@
 import type { Express, RequestHandler } from 'express';
 import { requireScope } from '../../src';
 import type { PresetName, Reason } from '../../src';
-import { PRESET_NAMES } from '../../src/core/preset-names';
+import { PRESET_NAMES } from '../../src/token/presets';
 import { gateApp } from '../support/gate-app';
 import type { GateApp, GateAppOptions } from '../support/gate-app';
 import { memoryGenerations } from '../../src/generation';

@@ -1,8 +1,8 @@
-import { describe as describeValue, didYouMean, nested, number, readOptions, string } from '../../src/core/options';
+import { describe as describeValue, didYouMean, option, readOptions } from '../../src/core/options';
 import type { Option } from '../../src/core/options';
 
 const size = { unit: 'pieces', min: 1, max: 10 };
-const TABLE = { name: string(), size: number(size, 7) };
+const TABLE = { name: option.string(), size: option.number(size, 7) };
 const read = (options: unknown, table: Readonly<Record<string, Option<unknown>>> = TABLE) =>
   readOptions('make', options, table);
 
@@ -39,7 +39,7 @@ describe('readOptions', () => {
   });
 
   it('requires a whole number when it says so', () => {
-    expect(() => read({ size: 2.5 }, { ...TABLE, size: number({ ...size, integer: true }) })).toThrow(
+    expect(() => read({ size: 2.5 }, { ...TABLE, size: option.number({ ...size, integer: true }) })).toThrow(
       new TypeError('make(): option "size" must be a whole number of pieces from 1 to 10, got 2.5'),
     );
   });
@@ -49,7 +49,7 @@ describe('readOptions', () => {
   });
 
   it('names the factory and the whole path of an option in an option', () => {
-    const table = { box: nested(TABLE) };
+    const table = { box: option.nested(TABLE) };
     expect(readOptions('make', { box: { size: 3 } }, table)).toEqual({ box: { size: 3, name: undefined } });
     expect(() => readOptions('make', { box: { size: 0 } }, table)).toThrow(
       new TypeError('make(): option "box.size" must be a number of pieces from 1 to 10, got 0'),

@@ -1,5 +1,4 @@
-import { authenticateOptions } from '../../src/settings/authenticate-options';
-import { MISSING_ISSUER, readSettings } from '../../src/settings/settings';
+import { authenticateOptions, MISSING_ISSUER, readSettings } from '../../src/settings/settings';
 import type { Settings } from '../../src/settings/settings';
 import { TABLE } from '../../src/settings/variables';
 

@@ -1,4 +1,4 @@
-import type { PresetName } from '../../src/core/preset-names';
+import type { PresetName } from '../../src/token/presets';
 import { recognizeIssuer, recognizeToken } from '../../src/token/recognize';
 
 type Members = Readonly<Record<string, unknown>>;

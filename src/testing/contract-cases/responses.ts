@@ -4,7 +4,7 @@ import type * as AjvFormats from 'ajv-formats';
 import type * as Ajv from 'ajv/dist/2020';
 import type { ValidateFunction } from 'ajv/dist/2020';
 import { isObject } from '../../core/objects';
-import type { ChallengeError, Reason } from '../../core/reasons';
+import type { Reason, ReasonRow } from '../../core/reasons';
 import { requirePackages } from '../../core/required-packages';
 import { nodeAt, toFragment } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
@@ -72,7 +72,7 @@ function show(value: unknown): string {
 /** One way in which a request may be refused (RFC 6750 section 3). */
 export interface ExpectedRefusal {
   readonly status: number;
-  readonly error?: ChallengeError;
+  readonly error?: ReasonRow['error'];
   /** Accepted reasons. */
   readonly codes: readonly Reason[];
   /** Sets of scopes; the challenge names one of them. */

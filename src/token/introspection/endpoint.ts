@@ -57,6 +57,8 @@ const OPTIONAL_MEMBERS = ['aud', 'exp', 'iat'] as const;
 
 type OptionalMember = (typeof OPTIONAL_MEMBERS)[number];
 
+const NONE: readonly OptionalMember[] = [];
+
 const SIGNING_KEY = 'a private JWK for RS, PS, ES or EdDSA signatures';
 
 function readOptionalMembers(given: unknown): readonly OptionalMember[] | undefined {
@@ -77,7 +79,7 @@ export const INTROSPECTION_OPTION = nested(
     }),
     fetch: callable<Fetch | undefined>(),
     tokens: oneOf(['opaque', 'all'], 'opaque'),
-    acceptWithout: option(`an array with some of ${OPTIONAL_MEMBERS.join(', ')}`, readOptionalMembers, []),
+    acceptWithout: option(`an array with some of ${OPTIONAL_MEMBERS.join(', ')}`, readOptionalMembers, NONE),
     cacheMs: number({ unit: 'milliseconds', min: 0, max: 300_000 }, 30_000),
   } satisfies TableOf<IntrospectionOptions>,
   ({ privateKey, fetch, ...introspection }, { factory }) => {
