@@ -3,21 +3,16 @@ import type { Config } from 'jest';
 import { availableParallelism } from 'node:os';
 import base from './jest.config';
 
-/** Suites of `npm test` that run again at full size. */
+/** Suites of `npm test` that run again at full size: see test/support/amount.ts. */
 const FULL_SIZE = [
   'behaviours/key-rotation',
   'contract/contract',
-  'generation/floors-million',
   'generation/memory',
   'generation/model',
-  'generation/redis/comparison.property',
-  'generation/source-sync',
-  'hostile/fuzz',
   'hostile/prototype-pollution',
-  'hostile/unknown-kids',
-  'properties/credentials.property',
 ];
 
+/** `npm run test:all`: suites that need child processes, real servers, a browser or a package registry. */
 const config: Config = {
   ...base,
   globalSetup: '<rootDir>/test/all/setup/run-folder.cjs',
@@ -25,7 +20,6 @@ const config: Config = {
   // Projects that install the package run their tests themselves.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/package/consumers/'],
   testMatch: ['<rootDir>/test/all/**/*.test.ts', ...FULL_SIZE.map((suite) => `<rootDir>/test/${suite}.test.ts`)],
-  // See test/support/amount.ts.
   globals: { isFullRun: true },
   // Most suites wait for servers and child processes half of their time. Jest knows no percentage above 100.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),

@@ -1,11 +1,4 @@
-import { peerDependencies } from '../../package.json';
-import {
-  APP_PACKAGES,
-  AUTH_SERVER_PACKAGES,
-  installedVersion,
-  requirePackages,
-} from '../../src/core/required-packages';
-import { loadedPackages } from '../support/loaded-packages';
+import { installedVersion, requirePackages } from '../../src/core/required-packages';
 
 describe('requirePackages', () => {
   it('names the command that installs what is missing, in the newest major version that works', () => {
@@ -25,17 +18,5 @@ describe('requirePackages', () => {
     requirePackages('tillgate/app', ['pino', 'express', 'helmet', 'ajv-formats']);
     requirePackages('tillgate/app', ['pino'], () => 'unknown');
     expect(installedVersion('no-such-package')).toBeUndefined();
-  });
-});
-
-describe('the peers of an entry', () => {
-  it.each([
-    ['app', APP_PACKAGES],
-    ['auth-server', AUTH_SERVER_PACKAGES],
-  ])('%s are those that loading it loads, and those it loads later', (entry, listed) => {
-    const peers = Object.keys(peerDependencies);
-    const loaded = loadedPackages(`require('./src/${entry}/index')`).filter((name) => peers.includes(name));
-    expect(listed).toEqual(expect.arrayContaining(loaded));
-    expect(peers).toEqual(expect.arrayContaining([...listed]));
   });
 });

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import type * as clientModule from '../../../src/auth-server/client';
 import type { ClientRow } from '../../../src/auth-server/store';
 import type { Change, GenerationSource } from '../../../src/generation';
-import type * as commandsModule from '../../properties/commands';
-import type { Faults } from '../../properties/system';
+import type * as commandsModule from './commands';
+import type { Faults } from './system';
 
 const actual = jest.requireActual<typeof clientModule>('../../../src/auth-server/client');
 

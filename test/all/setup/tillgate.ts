@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { COMPILED } from '../../support/compiled';
+import { COMPILED } from '../support/compiled';
 import { collect, started, stop } from './process';
 
 const ROOT = join(__dirname, '../../..');

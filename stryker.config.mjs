@@ -1,0 +1,19 @@
+// `npm run mutation`: see docs/mutation.md.
+/** @type {import('@stryker-mutator/core').PartialStrykerOptions} */
+export default {
+  testRunner: 'jest',
+  mutate: ['src/{token,gate,express,generation,auth-server,rate-limit,dpop}/**/*.ts'],
+  coverageAnalysis: 'perTest',
+  // A mutant of code that runs while a module loads needs all tests again.
+  ignoreStatic: true,
+  reporters: ['clear-text', 'progress-append-only', 'html'],
+  htmlReporter: { fileName: 'coverage/mutation.html' },
+  clearTextReporter: { allowColor: false, allowEmojis: false, reportTests: false, logTests: false },
+  thresholds: { high: 95, low: 92, break: 90 },
+  // Of one mutant, beyond the time that its tests take without it.
+  timeoutMS: 10_000,
+  // Not hidden: Express serves no file below a directory whose name begins with a dot.
+  tempDirName: 'coverage/mutation',
+  // Hidden directories can change during a run.
+  ignorePatterns: ['.*', 'api', 'bench', 'coverage', 'dist', 'docs-api'],
+};

@@ -1,0 +1,32 @@
+import { httpGenerations } from '../../../src/generation/http/log';
+import { memoryGenerations } from '../../../src/generation/memory';
+import { generationSourceCases } from '../../../src/testing/source-cases/source-cases';
+import type { GenerationSourceFixture } from '../../../src/testing/source-cases/harness';
+import { amount } from '../../support/amount';
+import { recordingLogger } from '../../support/log';
+import { serveLog } from '../../generation/http/scene';
+
+/** The client, with what only the server can do: appending. */
+async function create(): Promise<GenerationSourceFixture> {
+  const server = await serveLog(memoryGenerations());
+  const open = () => httpGenerations({ url: server.url, logger: recordingLogger() });
+  const source = open();
+  return {
+    source: { ...source, append: (changes, unit) => server.log.append(changes, unit), close: closeBoth },
+    another: () => Promise.resolve(open()),
+    disconnect: () => Promise.resolve(server.cut()),
+    async close() {
+      await source.close?.();
+      await server.close();
+    },
+  };
+
+  async function closeBoth(): Promise<void> {
+    await source.close?.();
+    await server.log.close();
+  }
+}
+
+describe('a log over HTTP', () => {
+  for (const { name, run } of generationSourceCases({ create, changes: amount(10_000, 100_000) })) it(name, run);
+});

@@ -1,0 +1,84 @@
+import { rmSync } from 'node:fs';
+import { dependencies, peerDependencies } from '../../package.json';
+import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/core/required-packages';
+import { newDataDir } from '../cli/data-dir';
+import { loadedPackages } from './support/loaded-packages';
+
+/** Dependencies of passport, which every request needs. */
+const BROUGHT_ALONG = ['passport-strategy', 'pause', 'utils-merge'];
+
+/** Runs the scaffold until it is ready. */
+const scaffold = (dataDir: string): string => `
+  const { run } = require('./src/cli/run');
+  const listening = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'error' };
+  const env = { ...listening, TILLGATE_DATA_DIR: ${JSON.stringify(dataDir)} };
+  const silent = { write() {} };
+  await new Promise((ready) => {
+    const untilStopped = () => new Promise(ready);
+    void run(['dev'], { env, stdout: silent, stderr: process.stderr, fetch, untilStopped, programName: 'tillgate' });
+  });`;
+
+describe('a process that loads', () => {
+  it('tillgate loads passport, and neither express nor what only some requests need', () => {
+    const own = ['fastest-levenshtein', 'lru-cache', 'passport', 'passport-http-bearer'];
+    expect(loadedPackages(`require('./src/index')`)).toEqual([...own, ...BROUGHT_ALONG].sort());
+  });
+
+  it('tillgate/generations loads almost nothing: no client of a store', () => {
+    expect(loadedPackages(`require('./src/generation/index')`)).toEqual(['fastest-levenshtein']);
+  });
+
+  it('tillgate/dpop loads almost nothing: no client of Redis', () => {
+    expect(loadedPackages(`require('./src/dpop/index')`)).toEqual(['fastest-levenshtein']);
+  });
+
+  it('tillgate/testing loads almost nothing: no test framework, no YAML parser', () => {
+    expect(loadedPackages(`require('./src/testing/index')`)).toEqual(['fastest-levenshtein']);
+  });
+
+  it('the command line loads only commander to show its help', () => {
+    const help = `require('./src/cli/run').run(['--help'], { stdout: { write() {} }, stderr: process.stderr })`;
+    expect(loadedPackages(`await ${help}`)).toEqual(['commander']);
+  });
+
+  it('the scaffold loads what it declares, once it is ready, and no client of a store', () => {
+    const dataDir = newDataDir();
+    const loaded = loadedPackages(scaffold(dataDir));
+    rmSync(dataDir, { recursive: true, force: true });
+    const known = Object.keys({ ...dependencies, ...peerDependencies });
+    const needed = new Set([...Object.keys(dependencies), ...APP_PACKAGES, ...AUTH_SERVER_PACKAGES]);
+    expect(loaded.filter((name) => known.includes(name))).toEqual([...needed].sort());
+  });
+});
+
+describe('the peers of an entry', () => {
+  it.each([
+    ['app', APP_PACKAGES],
+    ['auth-server', AUTH_SERVER_PACKAGES],
+  ])('%s are those that loading it loads, and those it loads later', (entry, listed) => {
+    const peers = Object.keys(peerDependencies);
+    const loaded = loadedPackages(`require('./src/${entry}/index')`).filter((name) => peers.includes(name));
+    expect(listed).toEqual(expect.arrayContaining(loaded));
+    expect(peers).toEqual(expect.arrayContaining([...listed]));
+  });
+});
+
+/** A user's test without a test framework. */
+const TEST = `
+  const { authenticate, explain } = require('./src/index');
+  const { createTestIssuer, expectChallenge, startTestIssuer } = require('./src/testing/index');
+  const issuer = createTestIssuer();
+  const gate = authenticate(issuer.options);
+  const { accepted } = await explain(issuer.token(), { gate });
+  if (!accepted) throw new Error('the token was refused');
+  expectChallenge({ status: 401, headers: { 'www-authenticate': 'Bearer realm="api"' } }, {});
+  await (await startTestIssuer()).close();`;
+
+describe('a test of a gate whose keys are given', () => {
+  it('loads no test framework, and nothing of jwks-rsa: jose cannot be loaded in an untouched Jest', () => {
+    const loaded = loadedPackages(TEST);
+    expect(loaded).toContain('passport');
+    const unwanted = /^(jwks-rsa|jose|jest.*|@jest.*|expect|vitest|@vitest.*|supertest|superagent|express)$/;
+    expect(loaded.filter((name) => unwanted.test(name))).toEqual([]);
+  });
+});

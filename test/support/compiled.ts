@@ -1,4 +1,0 @@
-import { join } from 'node:path';
-
-/** Where `test/compile-sources.cjs` puts `src` and the scripts of child processes: `src/index.js`. */
-export const COMPILED = join(__dirname, '../../.test-build');

@@ -1,3 +1,0 @@
-import { runTogether } from './suites';
-
-runTogether('auth-server');

@@ -1,3 +1,0 @@
-import { otherFolders, runTogether } from './suites';
-
-runTogether(...otherFolders());
