@@ -11,14 +11,14 @@ import { describeFailure, noResponse } from './log';
 import type { Batch, Change, GenerationSource, LogReader, Mark } from './log';
 
 /** How the floors are kept up to date with one log. */
-interface FollowerOptions {
+export interface FollowerOptions {
+  /** In every log line, to tell the sources apart. */
+  readonly issuer: string;
   readonly source: GenerationSource;
   readonly floors: Floors;
-  /** Fields of every log line, to tell the sources apart. */
-  readonly fields: object;
-  /** Longest time since the log was read to its end, in ms. */
+  /** Longest time since the log was read to its end, in ms; past it the floors are stale. */
   readonly maxStalenessMs: number;
-  /** Longest time since the publisher was heard from, in ms. */
+  /** Longest time since the publisher was heard from, in ms; past it the floors are stale too. */
   readonly maxSilenceMs: number;
   /** Longest pause between reads, in ms. */
   readonly pollMs: number;
@@ -189,14 +189,14 @@ export class Follower {
   }
 
   #apply([clientId, generation]: Change, nowMs: number): void {
-    const { floors, logger, fields, skewMs } = this.#options;
+    const { floors, logger, issuer, skewMs } = this.#options;
     if (typeof clientId !== 'string' || !isGeneration(generation)) {
       // The position is behind it already: failing here would leave out the changes after it.
-      return logger.error(fields, 'an entry of the log is not a change, it is skipped');
+      return logger.error({ issuer }, 'an entry of the log is not a change, it is skipped');
     }
     if (!isInFuture(generation, nowMs, skewMs)) return floors.apply(clientId, generation);
     // A wrong number must not lock the client out; one that our own clock makes early counts when its time has come.
-    const given = { ...fields, clientId, generation, aheadMs: generation - nowMs };
+    const given = { issuer, clientId, generation, aheadMs: generation - nowMs };
     logger.error(given, 'a generation in the future is refused');
     const heldBack = this.#heldBack.get(clientId);
     if (heldBack === undefined && this.#heldBack.size >= MAX_HELD_BACK) return;
@@ -224,12 +224,12 @@ export class Follower {
   }
 
   #reachedEnd(startedMs: number, nowMs: number): void {
-    const { source, maxStalenessMs, logger, fields } = this.#options;
+    const { source, maxStalenessMs, logger, issuer } = this.#options;
     // Also where this read began before the limit: requests have been refused since.
     const isOutageOver = this.#readMs === undefined || nowMs - this.#readMs > maxStalenessMs;
     this.#readMs = startedMs;
     this.reads++;
-    this.#outage.end((outage) => logger.info({ ...fields, ...outage }, 'generations can be read again'));
+    this.#outage.end((outage) => logger.info({ issuer, ...outage }, 'generations can be read again'));
     this.#problem = source.mark ? this.#findProblem() : undefined;
     // What changed meanwhile may be pending at the publisher: it appends that before its next mark.
     if (source.mark && isOutageOver) this.#waitUntilMs = nowMs + MARK_WAIT_MS;
@@ -249,22 +249,22 @@ export class Follower {
   }
 
   async #failed(error: unknown): Promise<void> {
-    const { logger, fields, schedule } = this.#options;
+    const { logger, issuer, schedule } = this.#options;
     this.failures++;
     this.#resolveSettled();
     const pauseMs = this.#outage.fail(describeFailure(error), (failure) => {
-      logger.warn({ ...fields, ...failure, ageMs: this.ageMs }, 'generations cannot be read');
+      logger.warn({ issuer, ...failure, ageMs: this.ageMs }, 'generations cannot be read');
     });
     await new Promise<void>((resolve) => (this.#timer = schedule(resolve, pauseMs)));
   }
 
   #reportSilence(): void {
-    const { logger, fields } = this.#options;
+    const { logger, issuer } = this.#options;
     const silentMs = this.silentMs ?? 0;
     if (silentMs < REPORTED_SILENCE_MS === !this.#silenceReported) return;
     this.#silenceReported = !this.#silenceReported;
-    if (this.#silenceReported) logger.warn({ ...fields, silentMs }, 'the publisher of generations is not heard from');
-    else logger.info(fields, 'the publisher of generations is heard from again');
+    if (this.#silenceReported) logger.warn({ issuer, silentMs }, 'the publisher of generations is not heard from');
+    else logger.info({ issuer }, 'the publisher of generations is heard from again');
   }
 }
 

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock, systemSchedule } from '../core/clock';
+import { DEPENDENCIES } from '../core/dependencies';
 import type { Dependencies } from '../core/dependencies';
 import { readOptions } from '../core/options';
-import { keptMsOf, TOKEN_AGE } from './floors';
+import type { TableOf } from '../core/options';
+import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
 import { SourceError, isSameMark } from './log';
 import type { Batch, Change, GenerationLog, GenerationSource, Mark } from './log';
@@ -12,6 +13,12 @@ export interface MemoryGenerationsOptions extends Pick<Dependencies, 'clock' | '
   /** `maxTokenAgeSeconds` of the gates that read; changes are kept an hour longer. Default 86400. */
   readonly maxTokenAgeSeconds?: number | undefined;
 }
+
+const MEMORY_OPTIONS = {
+  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
+  clock: DEPENDENCIES.clock,
+  schedule: DEPENDENCIES.schedule,
+} satisfies TableOf<MemoryGenerationsOptions>;
 
 /** A log that can be served to other processes: whoever reads it keeps the position. */
 export interface ServedLog {
@@ -50,10 +57,8 @@ const BATCH = 2_000;
  * ```
  */
 export function memoryGenerations(options: MemoryGenerationsOptions = {}): MemoryLog {
-  const given = readOptions('memoryGenerations', options, ['maxTokenAgeSeconds', 'clock', 'schedule']);
-  const clock = given.callable('clock', systemClock);
-  const schedule = given.callable('schedule', systemSchedule);
-  const keptMs = keptMsOf(given.number('maxTokenAgeSeconds', 86_400, TOKEN_AGE));
+  const { maxTokenAgeSeconds, clock, schedule } = readOptions('memoryGenerations', options, MEMORY_OPTIONS);
+  const keptMs = keptMsOf(maxTokenAgeSeconds);
   /** Positions of another process, and those before the publisher began an epoch, are none of this log. */
   let epoch = randomUUID();
   const listeners = new Set<() => void>();

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock, systemSchedule, withTimeLimit } from '../core/clock';
+import { withTimeLimit } from '../core/clock';
 import type { Timer } from '../core/clock';
+import { DEPENDENCIES } from '../core/dependencies';
 import type { Dependencies } from '../core/dependencies';
 import { ownMembers } from '../core/objects';
-import { describe, readOptions } from '../core/options';
+import { callable, number, readOptions, required, withMethods } from '../core/options';
+import type { TableOf } from '../core/options';
 import { Outage } from '../core/outage';
-import { keptMsOf, TOKEN_AGE } from './floors';
+import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
 import { SourceError, describeFailure, isSameMark, noResponse } from './log';
 import type { Change, GenerationSource, Mark } from './log';
@@ -52,6 +54,23 @@ export interface PublisherStatus {
   readonly lastError?: string;
 }
 
+/** A row for a log that can be appended to. */
+export const APPENDABLE_SOURCE = required(
+  withMethods<GenerationSource & Required<Pick<GenerationSource, 'append'>>>(
+    ['append'],
+    'a generation source with append()',
+  ),
+);
+
+const { clock, schedule, logger, random } = DEPENDENCIES;
+const PUBLISHER_OPTIONS = {
+  source: APPENDABLE_SOURCE,
+  changes: required(callable<PublisherOptions['changes']>()),
+  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
+  timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
+  ...{ clock, schedule, logger, random },
+} satisfies TableOf<PublisherOptions>;
+
 const MARK_EVERY_MS = 1_000;
 const PAUSES = { firstMs: 250, longestMs: 1_000 };
 /** Changes per unit: some 10 ms of work for an engine. */
@@ -80,32 +99,9 @@ const UNIT_SIZE = 500;
  * ```
  */
 export function startPublisher(options: PublisherOptions): Publisher {
-  const names = [
-    'source',
-    'changes',
-    'maxTokenAgeSeconds',
-    'timeoutMs',
-    'clock',
-    'schedule',
-    'logger',
-    'random',
-  ] as const;
-  const given = readOptions('startPublisher', options, names);
-  const { source } = options;
-  if (typeof source?.append !== 'function') {
-    throw new TypeError(
-      `startPublisher(): option "source" must have append(), got ${describe(source)}, which can only be read`,
-    );
-  }
-  const append = source.append.bind(source);
-  const readChanges = given.callable('changes', options.changes);
-  const keptMs = keptMsOf(given.number('maxTokenAgeSeconds', 86_400, TOKEN_AGE));
-  const timeoutMs = given.number('timeoutMs', 2_000, { unit: 'ms', min: 1, max: 600_000 });
-  const clock = given.callable('clock', systemClock);
-  const schedule = given.callable('schedule', systemSchedule);
-  const random = given.callable('random', Math.random);
-  const logger = given.logger('logger');
-
+  const given = readOptions('startPublisher', options, PUBLISHER_OPTIONS);
+  const { source, changes: readChanges, maxTokenAgeSeconds, timeoutMs, clock, schedule, random, logger } = given;
+  const keptMs = keptMsOf(maxTokenAgeSeconds);
   const pending = new Map<string, number>();
   /** The mark that the log has, as far as is known; `undefined` until an epoch has begun. */
   let last: Mark | undefined;
@@ -139,7 +135,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
     // Without a response it may have taken place, or may still: another unit in its place could lie before a position
     // that was read. So the epoch ends with it.
     last = undefined;
-    const found = await limited(append(changes, { expected, mark }));
+    const found = await limited(source.append(changes, { expected, mark }));
     if (!isSameMark(found, mark)) return lost(found);
     last = mark;
     for (const [clientId, generation] of changes) {
@@ -165,9 +161,9 @@ export function startPublisher(options: PublisherOptions): Publisher {
    */
   async function beginEpoch(): Promise<void> {
     const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs };
-    const before = await limited(append([], { expected: undefined, mark: first }));
+    const before = await limited(source.append([], { expected: undefined, mark: first }));
     if (!isSameMark(before, first)) {
-      const found = await limited(append([], { expected: before, mark: first }));
+      const found = await limited(source.append([], { expected: before, mark: first }));
       if (!isSameMark(found, first)) throw new SourceError('the log has changed meanwhile');
       // Marks must move, also if the clock of the publisher before this one was ahead.
       completeMs = Math.max(completeMs, before?.completeMs ?? 0);

@@ -1,42 +1,26 @@
 import { AuthError } from '../core/auth-error';
-import type { Clock, Schedule } from '../core/clock';
 import type { GenerationStatus } from '../core/gate-status';
-import type { Logger } from '../core/logger';
 import { retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';
 import { Follower } from './follower';
+import type { FollowerOptions } from './follower';
 import { readGeneration } from './generation';
 import type { GenerationRule } from './generation';
 import type { GenerationSource } from './log';
 
 /** How the generations of one issuer's tokens are verified. */
-export interface GenerationVerifierOptions {
-  readonly issuer: string;
+export interface GenerationVerifierOptions extends Omit<FollowerOptions, 'source' | 'floors'> {
   readonly rule: GenerationRule;
   /** Whether tokens raise floors; `false` where the claim is `iat`, which says nothing about changes. */
   readonly learn: boolean;
   /** Where floors come from; without one they are learned from tokens only. */
-  readonly source?: GenerationSource | undefined;
-  /** Whether `close()` closes the source too: for a source that was made for this verifier. Default `false`. */
-  readonly ownsSource?: boolean | undefined;
+  readonly source: GenerationSource | undefined;
+  /** Whether `close()` closes the source too: for a source that was made for this verifier. */
+  readonly ownsSource: boolean;
   /** Longest `exp - iat` that verification accepts, in ms: older floors are dropped. */
   readonly maxTokenAgeMs: number;
-  /** Tolerance between clocks, in ms. */
-  readonly skewMs: number;
-  /** Longest time since the log was read to its end, in ms; past it `onStale` decides. */
-  readonly maxStalenessMs: number;
-  /** Longest time since the publisher was heard from, in ms; past it `onStale` decides. */
-  readonly maxSilenceMs: number;
   /** While the floors may be out of date: refuses with 503, or accepts with a warning in the log. */
   readonly onStale: 'reject' | 'accept';
-  /** Longest pause between reads, in ms. Default 5000. */
-  readonly pollMs?: number | undefined;
-  /** Longest time for one read, in ms. Default 5000. */
-  readonly readTimeoutMs?: number | undefined;
-  readonly clock: Clock;
-  readonly schedule: Schedule;
-  readonly logger: Logger;
-  readonly random?: (() => number) | undefined;
 }
 
 /** The floors of one issuer, and whether they can be relied on. */
@@ -63,13 +47,9 @@ export interface GenerationVerifier {
 
 /** Makes the verifier of one issuer's generations, and starts to keep its floors up to date with the source. */
 export function generationVerifier(options: GenerationVerifierOptions): GenerationVerifier {
-  const { issuer, rule, learn, source, onStale, clock, logger } = options;
-  // Own properties only: a polluted prototype must not change how a source is read.
-  const own = { __proto__: null, ...options } as GenerationVerifierOptions;
-  const { pollMs = 5_000, readTimeoutMs = 5_000, random = Math.random, ownsSource } = own;
-  const fields = { issuer };
+  const { issuer, rule, learn, source, ownsSource, onStale, pollMs, clock, logger } = options;
   const floors = new Floors(options);
-  const follower = source && new Follower({ ...options, pollMs, readTimeoutMs, random, source, floors, fields });
+  const follower = source && new Follower({ ...options, source, floors });
   follower?.start();
   let starting = follower?.settled.finally(() => (starting = undefined));
   let warned = false;
@@ -97,7 +77,7 @@ export function generationVerifier(options: GenerationVerifierOptions): Generati
     if (warned) return;
     warned = true;
     const ages = { ageMs: follower?.ageMs, silentMs: follower?.silentMs };
-    logger.warn({ ...fields, detail, ...ages }, 'generations are out of date, requests are accepted');
+    logger.warn({ issuer, detail, ...ages }, 'generations are out of date, requests are accepted');
   }
 
   return {

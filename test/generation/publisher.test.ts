@@ -234,7 +234,7 @@ describe('startPublisher', () => {
       'unknown option "sources"',
     );
     expect(() => startPublisher({ source: { mark: true, reader: () => source.reader() }, changes: () => [] })).toThrow(
-      'option "source" must have append()',
+      'option "source" must be a generation source with append()',
     );
   });
 

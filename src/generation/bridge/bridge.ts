@@ -1,13 +1,15 @@
-import { systemClock, systemSchedule } from '../../core/clock';
 import type { Timer } from '../../core/clock';
+import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
-import { readOptions } from '../../core/options';
+import { number, readOptions, required, withMethods } from '../../core/options';
+import type { TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
-import { keptMsOf, TOKEN_AGE } from '../floors';
+import { keptMsOf, TOKEN_AGE_OPTION } from '../floors';
 import { requireChange } from '../generation';
 import { describeFailure } from '../log';
 import type { Change, GenerationSource } from '../log';
-import { startPublisher } from '../publisher';
+import { APPENDABLE_SOURCE, startPublisher } from '../publisher';
+import type { Publisher } from '../publisher';
 
 /** A change of a client credential that discards the tokens issued before. */
 export interface CredentialChange {
@@ -69,36 +71,31 @@ export interface Bridge {
   close(): void;
 }
 
-const NAMES = [
-  ...['reports', 'source', 'state', 'pollMs', 'maxTokenAgeSeconds'],
-  'logger',
-  'clock',
-  'schedule',
-  'random',
-] as const;
+const { clock, schedule, logger, random } = DEPENDENCIES;
+const BRIDGE_OPTIONS = {
+  reports: required(withMethods<ChangeReports<unknown>>(['read'], 'reports of changes, such as keycloakChanges()')),
+  source: APPENDABLE_SOURCE,
+  state: required(withMethods<BridgeOptions<unknown>['state']>(['load', 'save'], '{ load, save }')),
+  pollMs: number({ unit: 'ms', min: 1 }, 1_000),
+  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
+  ...{ clock, schedule, logger, random },
+} satisfies TableOf<BridgeOptions<unknown>>;
+
 const PAUSES = { firstMs: 1_000, longestMs: 30_000 };
 
 /**
- * Publishes each change that an authorization server reports: tokens issued up to the change are refused, `iat` included. A change is saved
- * before it is published, so no restart and no wiped log loses one, also of a client that was deleted since.
+ * Publishes each change that an authorization server reports: tokens issued up to the change are refused, `iat` included.
+ * A change is saved before it is published, so no restart and no wiped log loses one, also of a client that was deleted
+ * since.
  *
  * @throws TypeError when an option is wrong
  */
 export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
-  const given = readOptions('startBridge', options, NAMES);
-  const { reports, source, state } = options;
-  if (typeof reports?.read !== 'function') given.refuse('reports', 'reports of changes, such as keycloakChanges()');
-  if (typeof state?.load !== 'function' || typeof state.save !== 'function') given.refuse('state', '{ load, save }');
-  if (typeof source?.append !== 'function') given.refuse('source', 'a generation source with append()');
-  const pollMs = given.number('pollMs', 1_000, { unit: 'ms', min: 1 });
-  const maxTokenAgeSeconds = given.number('maxTokenAgeSeconds', 86_400, TOKEN_AGE);
-  const logger = given.logger('logger');
-  const clock = given.callable('clock', systemClock);
-  const schedule = given.callable('schedule', systemSchedule);
-  const random = given.callable('random', Math.random);
+  const given = readOptions('startBridge', options, BRIDGE_OPTIONS);
+  const { reports, source, state, pollMs, maxTokenAgeSeconds, clock, schedule, logger, random } = given;
   let record: ReadonlyMap<string, number> = new Map();
-  let cursor: Cursor | undefined;
-  let publisher: ReturnType<typeof startPublisher> | undefined;
+  let cursor: unknown;
+  let publisher: Publisher | undefined;
   let published = 0;
   const outage = new Outage(PAUSES, clock, random);
   let lastReadMs: number | undefined;
@@ -108,7 +105,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
   const ready = new Promise<void>((resolve) => (markReady = resolve));
 
   /** The record comes first: the publisher begins with it. */
-  async function open(): Promise<ReturnType<typeof startPublisher>> {
+  async function open(): Promise<Publisher> {
     const saved = await state.load();
     cursor = saved?.cursor;
     record = new Map(saved?.changes);

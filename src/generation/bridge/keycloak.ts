@@ -1,10 +1,11 @@
+import { DEPENDENCIES } from '../../core/dependencies';
+import type { Dependencies } from '../../core/dependencies';
 import { ownValue } from '../../core/objects';
-import { readOptions } from '../../core/options';
+import { boolean, option, readOptions, refuseOption, required, string } from '../../core/options';
+import type { TableOf } from '../../core/options';
 import { readBody } from '../../core/read-body';
 import { isSecureUrl } from '../../core/urls';
-import { systemClock } from '../../core/clock';
-import type { Dependencies } from '../../core/dependencies';
-import { TOKEN_AGE } from '../floors';
+import { TOKEN_AGE_OPTION } from '../floors';
 import { SourceError } from '../log';
 import type { ChangeReports, CredentialChange } from './bridge';
 
@@ -31,6 +32,16 @@ export interface KeycloakCursor {
   readonly seen: readonly string[];
 }
 
+const KEYCLOAK_OPTIONS = {
+  url: required(option('the URL of a realm, such as https://login.example.com/realms/shop', readRealm)),
+  clientId: required(string(), 'the id of a client'),
+  clientSecret: required(string(), 'its secret'),
+  allowHttp: boolean(false),
+  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
+  fetch: DEPENDENCIES.fetch,
+  clock: DEPENDENCIES.clock,
+} satisfies TableOf<KeycloakChangesOptions>;
+
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 10_485_760;
 const PAGE = 100;
@@ -48,18 +59,12 @@ type Row = Readonly<Record<string, unknown>>;
  * @throws TypeError when an option is wrong
  */
 export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<KeycloakCursor> {
-  const names = ['url', 'clientId', 'clientSecret', 'allowHttp', 'maxTokenAgeSeconds', 'fetch', 'clock'] as const;
-  const read = readOptions('keycloakChanges', options, names);
-  const url = (read.string('url') ?? '').replace(/\/$/, '');
-  const [, server, name] =
-    /^(.+)\/realms\/([^/]+)$/.exec(url) ??
-    read.refuse('url', 'the URL of a realm, such as https://login.example.com/realms/shop');
-  if (!options.allowHttp && !isSecureUrl(url)) read.refuse('url', 'an https: URL');
-  const clientId = read.string('clientId') ?? read.refuse('clientId', 'the id of a client');
-  const clientSecret = read.string('clientSecret') ?? read.refuse('clientSecret', 'its secret');
-  const { fetch = globalThis.fetch, clock = systemClock } = options;
-  const maxTokenAgeSeconds = read.number('maxTokenAgeSeconds', 86_400, TOKEN_AGE);
-  const admin = `${server}/admin/realms/${name}`;
+  const given = readOptions('keycloakChanges', options, KEYCLOAK_OPTIONS);
+  const { clientId, clientSecret, maxTokenAgeSeconds, fetch, clock } = given;
+  const { url, admin } = given.url;
+  if (!given.allowHttp && !isSecureUrl(url)) {
+    refuseOption({ factory: 'keycloakChanges', name: 'url' }, 'an https: URL', url);
+  }
   let token = { value: '', expiresAtMs: 0 };
 
   const send = (target: string, init: RequestInit): Promise<Response> =>
@@ -146,6 +151,12 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
       return { changes, problems, cursor: { sinceMs, clients, seen: repeated } };
     },
   };
+}
+
+function readRealm(given: unknown): { readonly url: string; readonly admin: string } | undefined {
+  const [, server, name] = /^(.+)\/realms\/([^/]+)\/?$/.exec(String(given)) ?? [];
+  if (server === undefined) return undefined;
+  return { url: `${server}/realms/${name}`, admin: `${server}/admin/realms/${name}` };
 }
 
 /** What a client may do after the event is less than before, or it has another secret or description. */

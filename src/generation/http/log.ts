@@ -1,9 +1,11 @@
-import { systemSchedule, withProgressLimit } from '../../core/clock';
+import { withProgressLimit } from '../../core/clock';
 import type { Schedule, Timer } from '../../core/clock';
+import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
 import type { Logger } from '../../core/logger';
 import { isObject, ownValue } from '../../core/objects';
-import { describe, readOptions } from '../../core/options';
+import { boolean, describe, number, option, readOptions, string } from '../../core/options';
+import type { TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
 import { readBody } from '../../core/read-body';
 import { hasUserInfo, isSecureUrl, loggableUrl, withoutSlash } from '../../core/urls';
@@ -30,7 +32,14 @@ export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'sc
   readonly timeoutMs?: number | undefined;
 }
 
-const OPTIONS = ['url', 'headers', 'allowHttp', 'timeoutMs', 'fetch', 'schedule', 'logger'] as const;
+const { fetch, schedule, logger } = DEPENDENCIES;
+const HTTP_OPTIONS = {
+  url: string(''),
+  headers: option('an object of strings', readHeaders),
+  allowHttp: boolean(false),
+  timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
+  ...{ fetch, schedule, logger },
+} satisfies TableOf<HttpGenerationsOptions>;
 
 /**
  * The log of a token server over HTTP, read only: `GET /generations?after=`, and its event stream, which
@@ -45,15 +54,8 @@ const OPTIONS = ['url', 'headers', 'allowHttp', 'timeoutMs', 'fetch', 'schedule'
  * ```
  */
 export function httpGenerations(options: HttpGenerationsOptions): GenerationSource {
-  const given = readOptions('httpGenerations', options, OPTIONS);
-  const connection: Connection = {
-    ...readTarget(given.string('url') ?? '', ownValue(options, 'headers'), given.boolean('allowHttp', false)),
-    // Looked up at each call, so that an instrumented global is used.
-    fetch: given.callable<Fetch>('fetch', (url, init) => fetch(url, init)),
-    schedule: given.callable('schedule', systemSchedule),
-    timeoutMs: given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 }),
-    logger: given.logger('logger'),
-  };
+  const given = readOptions('httpGenerations', options, HTTP_OPTIONS);
+  const connection = { ...given, ...readTarget(given.url, given.headers, given.allowHttp) };
   const readers = new Set<LogReader>();
   return {
     mark: true,
@@ -261,16 +263,20 @@ function requireOk({ status, headers }: Response, contentType: string): void {
  *
  * @throws TypeError when the URL or a header is wrong; the message holds neither credentials nor header values.
  */
-function readTarget(option: string, extraHeaders: unknown, allowHttp: boolean): Pick<Connection, 'base' | 'headers'> {
+function readTarget(
+  given: string,
+  givenHeaders: Headers | undefined,
+  allowHttp: boolean,
+): Pick<Connection, 'base' | 'headers'> {
   // Node's error repeats its input, and with it the password.
-  const url = URL.canParse(option) ? new URL(option) : undefined;
+  const url = URL.canParse(given) ? new URL(given) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.hash !== '') {
     refuse('option "url" must be an absolute http: or https: URL without a fragment');
   }
   if (!allowHttp && !isSecureUrl(url.href)) {
     refuse('option "url" must be https: (http: is accepted on loopback only, or with allowHttp: true)');
   }
-  const headers = readHeaders(extraHeaders);
+  const headers = new Headers(givenHeaders);
   if (hasUserInfo(url.href)) {
     if (headers.has('authorization')) refuse('credentials in "url" and an Authorization header exclude each other');
     const credentials = attempt(() => decodeURIComponent(`${url.username}:${url.password}`));
@@ -282,8 +288,8 @@ function readTarget(option: string, extraHeaders: unknown, allowHttp: boolean): 
   return { base: url, headers: Object.fromEntries(headers) };
 }
 
-function readHeaders(given: unknown = {}): Headers {
-  if (!isObject(given)) refuse(`option "headers" must be an object of strings, got ${describe(given)}`);
+function readHeaders(given: unknown): Headers | undefined {
+  if (!isObject(given)) return undefined;
   const headers = new Headers();
   for (const [name, value] of Object.entries(given)) {
     // Node's error repeats the value, and that may be a secret.

@@ -1,10 +1,10 @@
 import type * as Pg from 'pg';
-import { systemClock, systemSchedule } from '../../core/clock';
 import type { Schedule } from '../../core/clock';
+import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
 import type { Logger } from '../../core/logger';
-import { readOptions } from '../../core/options';
-import type { OptionReader } from '../../core/options';
+import { boolean, number, option, readOptions, refuseOption, required } from '../../core/options';
+import type { OptionPlace, TableOf } from '../../core/options';
 import { requireChange } from '../generation';
 import { SourceError, describeFailure } from '../log';
 import type { Batch, GenerationLog, LogReader, Mark } from '../log';
@@ -34,7 +34,15 @@ export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' |
   readonly timeoutMs?: number | undefined;
 }
 
-const OPTIONS = ['pool', 'table', 'createTable', 'mark', 'timeoutMs', 'clock', 'schedule', 'logger'] as const;
+const { clock, schedule, logger } = DEPENDENCIES;
+const POSTGRES_OPTIONS = {
+  pool: required(option('a pool of connections, such as Pool of pg 8', readPool)),
+  table: option('the name of a table', postgresTable, postgresTable('tillgate_generations')),
+  createTable: boolean(false),
+  mark: boolean(true),
+  timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
+  ...{ clock, schedule, logger },
+} satisfies TableOf<PostgresGenerationsOptions>;
 
 /**
  * A log in a table of PostgreSQL (13 or later), for reading and for appending; LISTEN is the hint. A standby can be read
@@ -51,16 +59,10 @@ const OPTIONS = ['pool', 'table', 'createTable', 'mark', 'timeoutMs', 'clock', '
  * ```
  */
 export function postgresGenerations(options: PostgresGenerationsOptions): GenerationLog {
-  const given = readOptions('postgresGenerations', options, OPTIONS);
-  const pool = requirePool(given, options.pool);
-  const table = postgresTable(options.table ?? 'tillgate_generations');
-  const create = given.boolean('createTable', false);
-  const clock = given.callable('clock', systemClock);
-  const schedule = given.callable('schedule', systemSchedule);
-  const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
-  const logger = given.logger('logger');
+  const given = readOptions('postgresGenerations', options, POSTGRES_OPTIONS);
+  const { pool, table, createTable, timeoutMs, clock, schedule, logger } = given;
   const sessions = new PostgresSessions(pool, timeoutMs, schedule);
-  const prepare = (query: PostgresQuery): Promise<void> => prepareTable(query, table.name, create, logger);
+  const prepare = (query: PostgresQuery): Promise<void> => prepareTable(query, table.name, createTable, logger);
 
   if (pool.options && !pool.options.connectionTimeoutMillis) {
     const detail = 'a connection attempt that hangs blocks its place in the pool; set it to 5000, for example';
@@ -78,7 +80,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
   opening.on?.('connect', (client) => client.on('error', () => undefined));
 
   return {
-    mark: given.boolean('mark', true),
+    mark: given.mark,
     reader: (): LogReader => postgresReader({ sessions, prepare, table, schedule, logger }),
     async append(changes, unit) {
       for (const change of changes) requireChange(change, clock());
@@ -105,9 +107,10 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
   };
 }
 
-function requirePool(given: OptionReader<'pool'>, pool: PostgresPool | undefined): PostgresPool {
-  if (typeof pool?.connect !== 'function') given.refuse('pool', 'a pool of connections, such as Pool of pg 8');
-  if (pool.options?.max === 1) given.refuse('pool', 'a pool of at least two connections: one reads, one appends');
+function readPool(given: unknown, at: OptionPlace): PostgresPool | undefined {
+  const pool = given as PostgresPool | null;
+  if (typeof pool?.connect !== 'function') return undefined;
+  if (pool.options?.max === 1) refuseOption(at, 'a pool of at least two connections: one reads, one appends', pool);
   return pool;
 }
 

@@ -1,6 +1,7 @@
-import { systemClock, systemSchedule } from '../../core/clock';
+import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
-import { readOptions } from '../../core/options';
+import { boolean, nested, number, readOptions, required, string } from '../../core/options';
+import type { TableOf } from '../../core/options';
 import { parseGeneration, requireChange } from '../generation';
 import { SourceError } from '../log';
 import type { Batch, Change, GenerationLog, LogReader, Mark, Unit } from '../log';
@@ -29,7 +30,18 @@ export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 's
   readonly waitReplicas?: { readonly count: number; readonly timeoutMs: number } | undefined;
 }
 
-const OPTIONS = ['client', 'key', 'timeoutMs', 'mark', 'waitReplicas', 'clock', 'schedule', 'logger'] as const;
+const WAIT_REPLICAS = nested({
+  count: required(number({ unit: 'replicas', min: 1, max: 100, integer: true })),
+  timeoutMs: required(number({ unit: 'ms', min: 1, max: 60_000, integer: true })),
+});
+const { clock, schedule, logger } = DEPENDENCIES;
+const REDIS_OPTIONS = {
+  key: string('tillgate:generations'),
+  timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
+  mark: boolean(true),
+  waitReplicas: WAIT_REPLICAS,
+  ...{ clock, schedule, logger },
+} satisfies TableOf<Omit<RedisGenerationsOptions, 'client'>>;
 
 /**
  * A log in one stream of Redis (6.2 or later). Any program appends a change with one command:
@@ -66,15 +78,13 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
 }
 
 function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () => RedisConnection): GenerationLog {
-  const given = readOptions('redisGenerations', options, OPTIONS);
+  const given = readOptions('redisGenerations', options, REDIS_OPTIONS, { alsoKnown: ['client'] });
+  const { key, timeoutMs, mark, waitReplicas: wait, clock, schedule, logger } = given;
   const connection = connect();
-  const key = given.string('key') ?? 'tillgate:generations';
-  const timeoutMs = given.number('timeoutMs', 5_000, { unit: 'ms', min: 1, max: 600_000 });
-  const mark = given.boolean('mark', true);
-  const clock = given.callable('clock', systemClock);
-  const schedule = given.callable('schedule', systemSchedule);
-  const logger = given.logger('logger');
-  const wait = readWait(options.waitReplicas, connection);
+  if (wait && connection.isCluster) {
+    // Without a key it reaches another server than the changes did.
+    throw new TypeError('redisGenerations(): option "waitReplicas" is not for a cluster: WAIT names no key');
+  }
   const limits = { key, timeoutMs, schedule };
   const readers = new Set<LogReader>();
   // WAIT blocks its connection, and counts what that connection has written.
@@ -129,22 +139,6 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
       writer.close();
       return Promise.resolve();
     },
-  };
-}
-
-function readWait(
-  waitReplicas: RedisGenerationsOptions['waitReplicas'],
-  { isCluster }: RedisConnection,
-): RedisGenerationsOptions['waitReplicas'] {
-  if (waitReplicas === undefined) return undefined;
-  if (isCluster) {
-    // Without a key it reaches another server than the changes did.
-    throw new TypeError('redisGenerations(): option "waitReplicas" is not for a cluster: WAIT names no key');
-  }
-  const given = readOptions('redisGenerations', waitReplicas, ['count', 'timeoutMs'], 'waitReplicas');
-  return {
-    count: given.number('count', NaN, { unit: 'replicas', min: 1, max: 100, integer: true }),
-    timeoutMs: given.number('timeoutMs', NaN, { unit: 'ms', min: 1, max: 60_000, integer: true }),
   };
 }
 
