@@ -14,5 +14,14 @@ export function ownMembers<Value extends object>(value: Value): Value {
   return Object.assign(Object.create(null) as Value, value);
 }
 
+/** What `work` returns; `undefined` when it throws, for errors whose message repeats what was read. */
+export function attempt<Value>(work: () => Value): Value | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
 /** Options for each call of lru-cache, which reads inherited members of them too. Not frozen: it assigns `status`. */
 export const NO_OPTIONS: object = Object.create(null) as object;

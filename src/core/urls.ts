@@ -31,3 +31,12 @@ export function hasUserInfo(url: string): boolean {
   const { username, password } = new URL(url);
   return username !== '' || password !== '';
 }
+
+/**
+ * The Authorization header with which a client authenticates (RFC 6749 section 2.3.1): id and secret are form-encoded
+ * before they are joined.
+ */
+export function clientAuthorization(clientId: string, clientSecret: string): string {
+  const credentials = [clientId, clientSecret].map((text) => new URLSearchParams({ '': text }).toString().slice(1));
+  return `Basic ${Buffer.from(credentials.join(':')).toString('base64')}`;
+}

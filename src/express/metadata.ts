@@ -6,10 +6,10 @@ import { hasUserInfo, isSecureUrl } from '../core/urls';
 import { gateOf } from '../gate/gate';
 import { sendProblem } from './respond';
 import type { GateRequest, Middleware, Next } from './request';
-import { MTLS_OPTION } from '../token/possession/client-certificate';
-import type { MtlsOptions } from '../token/possession/client-certificate';
-import { DPOP_OPTION } from '../token/possession/dpop-options';
-import type { DpopOptions } from '../token/possession/dpop-options';
+import { MTLS_OPTION } from '../token/possession/possession';
+import type { MtlsOptions } from '../token/possession/possession';
+import { DPOP_OPTION } from '../token/possession/dpop';
+import type { DpopOptions } from '../token/possession/dpop';
 import { isScopeToken } from '../token/scopes';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';

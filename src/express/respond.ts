@@ -13,7 +13,7 @@ import {
 import type { Presentation, Problem } from '../core/problem';
 import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
-import { usesDpop } from '../token/possession/request';
+import { usesDpop } from '../token/bearer';
 import { requestIdOf, stateOf } from './request';
 import type { GateRequest, Next } from './request';
 

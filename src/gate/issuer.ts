@@ -15,9 +15,9 @@ import {
 } from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
 import type { Introspector } from '../token/introspection/introspector';
-import type { SignatureQueue } from '../token/signature-queue';
-import { tokenVerifier } from '../token/verify';
-import type { ClaimsVerifier, TokenVerifier } from '../token/verify';
+import type { SignatureQueue } from '../token/signature';
+import { claimsVerifier, TokenVerifier } from '../token/verify';
+import type { ClaimsVerifier } from '../token/verify';
 import type { GateDependencies, IssuerSettings } from './read-options';
 
 /** How the claims of one kind of token are read. */
@@ -36,8 +36,9 @@ interface Confirmation {
 export interface IssuerContext {
   readonly issuer: string;
   readonly keys: KeySource;
+  readonly verifier: TokenVerifier;
   /** For signed tokens. */
-  readonly verifier: TokenVerifier & ClaimsReader;
+  readonly reader: ClaimsReader;
   /** For opaque tokens; absent where they are refused. */
   readonly introspection: (Introspector & ClaimsReader & Confirmation) | undefined;
   /** Absent where the generation check is switched off. */
@@ -60,10 +61,13 @@ export function openIssuer(
   const generations = openGenerations(settings, dependencies);
   const rulesOfLightweight = settings.introspection?.tokens === 'all' ? withoutAdditions(settings) : settings;
   const { clock } = dependencies;
-  const verifier = tokenVerifier({ rules: settings, rulesOfLightweight, algorithms, keys, signatures, clock });
-  const readScopes = scopeReader(preset.scopeClaims, scopes);
-  const introspection = openIntrospection(settings, dependencies, verifier.verifyClaims);
-  return { issuer, keys, verifier: { ...verifier, readScopes }, introspection, generations };
+  const verifier = new TokenVerifier({ rules: settings, rulesOfLightweight, algorithms, keys, signatures, clock });
+  const reader = {
+    verifyClaims: claimsVerifier(settings, clock),
+    readScopes: scopeReader(preset.scopeClaims, scopes),
+  };
+  const introspection = openIntrospection(settings, dependencies, reader.verifyClaims);
+  return { issuer, keys, verifier, reader, introspection, generations };
 }
 
 /** The rules for what the issuer does not add to a lightweight token in its response. */
@@ -112,7 +116,7 @@ function openIntrospection(
   const askAbout = introspectionEndpoint({ ...dependencies, ...document, ...introspection, ...connection });
   return {
     ...introspector({ ...dependencies, issuer, askAbout, cacheMs }),
-    verifyClaims: introspectedClaimsVerifier({ rules: settings, acceptWithout, clock }),
+    verifyClaims: introspectedClaimsVerifier(settings, acceptWithout, clock),
     confirms: introspection.tokens === 'all' ? confirmedClaimsVerifier(verifyClaims) : undefined,
     // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
     readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),

@@ -3,9 +3,9 @@ import type { Dependencies } from '../core/dependencies';
 import type { PresetName } from '../token/presets';
 import type { GenerationSource } from '../generation/log';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';
-import type { MtlsOptions } from '../token/possession/client-certificate';
-import type { DpopOptions } from '../token/possession/dpop-options';
-import type { ScopeOptions } from '../token/scope-options';
+import type { MtlsOptions } from '../token/possession/possession';
+import type { DpopOptions } from '../token/possession/dpop';
+import type { ScopeOptions } from '../token/scopes';
 import type { Decision } from './decision';
 
 /** How tokens of one issuer are verified. */

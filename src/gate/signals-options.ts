@@ -8,7 +8,7 @@ import type { SecurityEventOptions } from '../token/security-event';
 import type { GateOptions, IssuerOptions } from './options';
 import { ISSUER_URL, KEY_SET, readStrings, urlCheck } from './read-options';
 import { openKeys } from './issuer';
-import { ALGORITHMS } from '../token/algorithms';
+import { ALGORITHMS } from '../token/signature';
 
 /** Options of `signalsReceiver()`. */
 export interface SignalsReceiverOptions

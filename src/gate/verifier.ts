@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
-import { NO_OPTIONS, ownValue } from '../core/objects';
+import { NO_OPTIONS, ownMembers } from '../core/objects';
 import { isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
-import { signatureQueue } from '../token/signature-queue';
+import { SignatureQueue } from '../token/signature';
 import type { VerifiedToken } from '../token/verify';
-import type { VerificationKey } from '../token/keys/jwk';
+import type { VerificationKey } from '../token/keys/key-set';
 import type { Auth } from './decision';
 import { openIssuer, statusOf } from './issuer';
 import type { ClaimsReader, IssuerContext } from './issuer';
@@ -62,7 +62,7 @@ interface OpaqueIssuer {
 /** Opens the issuers of a gate. */
 export function openVerifier(settings: GateSettings): Verifier {
   const { clock, verifiedTokens } = settings;
-  const signatures = signatureQueue();
+  const signatures = new SignatureQueue();
   const contexts = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
   const byIssuer = new Map(contexts.map((context) => [context.issuer as unknown, context]));
   const cache = verifiedTokens > 0 ? tokenCache<CachedJws>(verifiedTokens) : undefined;
@@ -74,7 +74,7 @@ export function openVerifier(settings: GateSettings): Verifier {
 
   /** With one issuer its keys decide, so that the signature is checked before any claim; with several, `iss` selects. */
   function contextFor({ claims }: UnverifiedToken): IssuerContext {
-    const context = contexts.length === 1 ? contexts[0] : byIssuer.get(ownValue(claims, 'iss'));
+    const context = contexts.length === 1 ? contexts[0] : byIssuer.get(claims['iss']);
     if (!context) throw new AuthError('wrong_issuer');
     return context;
   }
@@ -91,8 +91,9 @@ export function openVerifier(settings: GateSettings): Verifier {
 
   async function verifyJws(unverified: UnverifiedToken, address: string | undefined): Promise<CachedToken> {
     const context = contextFor(unverified);
-    const { verifier: reader, introspection } = context;
-    const verified = { context, reader, ...(await reader.verifySignature(unverified)) };
+    const { verifier, reader, introspection } = context;
+    const key = await verifier.verifySignature(unverified);
+    const verified = { context, reader, claims: unverified.claims, key };
     if (introspection?.confirms)
       return confirmedToken(verified, await introspection.introspect(unverified.raw, address));
     // Refused claims are cached too: repeating an expired token costs no signature check each time.
@@ -125,10 +126,12 @@ export function openVerifier(settings: GateSettings): Verifier {
   function confirmedToken(signed: CachedJws, response: CachedToken['claims']): CachedToken {
     const { readScopes, confirms } = signed.context.introspection ?? {};
     if (!readScopes || !confirms) return signed;
-    const reader = { readScopes, verifyClaims: confirms };
-    const known = confirmed.get(response) ?? { ...signed, reader, claims: { ...response, ...signed.claims } };
-    confirmed.set(response, known);
-    return known;
+    const known = confirmed.get(response);
+    if (known) return known;
+    const claims = Object.freeze(ownMembers({ ...response, ...signed.claims }));
+    const token = { ...signed, reader: { readScopes, verifyClaims: confirms }, claims };
+    confirmed.set(response, token);
+    return token;
   }
 
   function cachedToken(token: string): CachedToken | undefined {
@@ -188,7 +191,7 @@ export function openVerifier(settings: GateSettings): Verifier {
 /** Checks the claims, then the generation: only a token that passed every other check may raise a floor. Then reads the scopes. */
 function accept(cached: CachedToken): Auth {
   const { context, reader } = cached;
-  const verified = reader.verifyClaims(cached);
+  const verified = reader.verifyClaims(cached.claims);
   const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
   const generation = context.generations?.verify(clientId, claims);
   const scopes = Object.freeze(reader.readScopes(claims));

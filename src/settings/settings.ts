@@ -2,7 +2,7 @@ import { ConfigurationError } from '../core/configuration-error';
 import { describe, didYouMean } from '../core/options';
 import { isSecureUrl } from '../core/urls';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';
-import type { ScopeOptions } from '../token/scope-options';
+import type { ScopeOptions } from '../token/scopes';
 import { OF_GATE, TABLE, VARIABLES } from './variables';
 import type { RateLimit, Variable } from './variables';
 

@@ -1,7 +1,7 @@
 import { PRESET_NAMES } from '../token/presets';
-import { SCOPES_OPTION } from '../token/scope-options';
-import type { ScopeOptions } from '../token/scope-options';
-import { freezeDeep, parseJsonObject } from '../token/strict-json';
+import { SCOPES_OPTION } from '../token/scopes';
+import type { ScopeOptions } from '../token/scopes';
+import { parseJson, parseJsonObject } from '../token/strict-json';
 
 /** A number of requests per window. */
 export interface RateLimit {
@@ -52,9 +52,9 @@ const scopeClaims = checked<NonNullable<ScopeOptions['from']>>(
   'claims between commas or blanks, such as permissions or realm_access.roles; if a name contains dots itself, JSON: ["scope",["https://example.com/roles"]]',
   'scope,realm_access.roles',
   (given) => {
-    const from = given.startsWith('[') ? (JSON.parse(given) as string[]) : given.split(/[\s,]+/).filter(Boolean);
+    const from = given.startsWith('[') ? parseJson(Buffer.from(given)) : given.split(/[\s,]+/).filter(Boolean);
     SCOPES_OPTION.read({ from }, AT);
-    return from;
+    return from as string[];
   },
 );
 const scopeMap = checked<Readonly<Record<string, string | readonly string[]>>>(
@@ -348,7 +348,7 @@ function checked<Value extends object>(
     example,
     parse(given) {
       try {
-        return freezeDeep(read(given));
+        return Object.freeze(read(given));
       } catch {
         return undefined;
       }

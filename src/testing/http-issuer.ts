@@ -7,7 +7,7 @@ import { describe, number, readOptions } from '../core/options';
 import type { TableOf } from '../core/options';
 import { readBody } from '../core/read-body';
 import { logHandler } from '../generation/http/handler';
-import { wellKnownUrls } from '../token/keys/discovery';
+import { wellKnownUrls } from '../token/keys/fetch-keys';
 import { publishingIssuer, TEST_ISSUER_OPTIONS } from './test-issuer';
 import type { TestIssuer, TestIssuerOptions } from './test-issuer';
 

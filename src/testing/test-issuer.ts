@@ -8,8 +8,8 @@ import { FIRST_TIME_MS } from '../generation/generation';
 import { memoryGenerations } from '../generation/memory';
 import type { MemoryLog } from '../generation/memory';
 import type { GateOptions, IssuerOptions } from '../index';
-import { ALGORITHMS } from '../token/algorithms';
-import type { Algorithm } from '../token/algorithms';
+import { ALGORITHMS } from '../token/signature';
+import type { Algorithm } from '../token/signature';
 import { DEFAULT_CLIENT, signTestToken, testKey } from './test-token';
 import type { TestKey, TestToken } from './test-token';
 

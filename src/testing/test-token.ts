@@ -2,7 +2,7 @@ import { constants, createHmac, generateKeyPairSync, randomUUID, sign } from 'no
 import type { KeyObject, SigningOptions } from 'node:crypto';
 import { boolean, option, readOptions, string } from '../core/options';
 import type { Option, TableOf } from '../core/options';
-import type { Algorithm } from '../token/algorithms';
+import type { Algorithm } from '../token/signature';
 
 /** The claims and the signature of one token; every default passes. */
 export interface TestToken {

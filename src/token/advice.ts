@@ -1,15 +1,14 @@
-import { isObject, ownValue } from '../core/objects';
+import { isObject } from '../core/objects';
 import { describe } from '../core/options';
+
 import type { Reason } from '../core/reasons';
 import { isJwsShaped, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
 import { isScopeToken, namesAt } from './scopes';
 import type { ScopeRule } from './scopes';
 import { PRESETS } from './presets';
-import type { Preset } from './presets';
-import { recognizeToken } from './recognize';
-
-type Claims = Readonly<Record<string, unknown>>;
+import type { Preset, PresetName } from './presets';
+import type { JsonObject } from './strict-json';
 
 /** Where scopes are read. */
 interface ScopeSettings {
@@ -43,12 +42,12 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
   }
   switch (reason) {
     case 'wrong_issuer': {
-      const issuer = ownValue(token.claims, 'iss');
+      const issuer = token.claims['iss'];
       const change = typeof issuer === 'string' ? `: ${set('issuer', issuer)}` : '';
       return `iss is ${describe(issuer)}, expected ${describe(context.issuer)}${difference(issuer, context.issuer)}${change}`;
     }
     case 'wrong_audience': {
-      const audience: unknown = ownValue(token.claims, 'aud');
+      const audience: unknown = token.claims['aud'];
       const first: unknown = Array.isArray(audience) ? audience[0] : audience;
       if (typeof first !== 'string') return 'the token has no aud: let the authorization server add that of this API';
       return `aud is ${JSON.stringify(audience).slice(0, 200)}: ${set('audience', first)}, or let the authorization server add the aud of this API`;
@@ -56,13 +55,13 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
     case 'generation_missing':
       return `the issuer stamps no generation: ${set('generationClaim', 'iat')}, or let the authorization server add the claim`;
     case 'lifetime_too_long': {
-      const [from, until] = [Number(ownValue(token.claims, 'iat')), Number(ownValue(token.claims, 'exp'))];
+      const [from, until] = [Number(token.claims['iat']), Number(token.claims['exp'])];
       return `tokens live for ${until - from} s: let the issuer shorten that, or ${set('maxTokenAgeSeconds', String(until - from))}`;
     }
     case 'algorithm_not_allowed':
-      return `alg is ${describe(ownValue(token.header, 'alg'))}: let the issuer sign with an accepted one, such as RS256`;
+      return `alg is ${describe(token.header['alg'])}: let the issuer sign with an accepted one, such as RS256`;
     case 'wrong_type':
-      return `typ is ${describe(ownValue(token.header, 'typ'))}: let the issuer make access tokens of RFC 9068, or select the preset of its vendor`;
+      return `typ is ${describe(token.header['typ'])}: let the issuer make access tokens of RFC 9068, or select the preset of its vendor`;
     case 'insufficient_scope':
       return scopeAdvice(token.claims, context);
     default:
@@ -78,14 +77,14 @@ const MAX_NAMES = 10;
 type Path = readonly string[];
 
 /** Which claims of a token are read as scopes. */
-export function scopePaths(claims: Claims, { preset, scopes }: ScopeSettings): readonly Path[] {
+export function scopePaths(claims: JsonObject, { preset, scopes }: ScopeSettings): readonly Path[] {
   if (scopes?.from) return scopes.from;
   const [name] = preset.scopeClaims.filter((claim) => Object.hasOwn(claims, claim));
   return name === undefined ? [] : [[name]];
 }
 
 /** What to change where a token has too few scopes: names that grant none, or claims that are not read; `undefined`: nothing. */
-export function scopeAdvice(claims: Claims, settings: ScopeSettings): string | undefined {
+export function scopeAdvice(claims: JsonObject, settings: ScopeSettings): string | undefined {
   const read = scopePaths(claims, settings);
   const useless = read.flatMap((path) => namesAt(claims, path)).filter((name) => !grantsScope(name, settings.scopes));
   if (useless.length > 0) {
@@ -107,8 +106,8 @@ function grantsScope(name: string, rule: ScopeRule | undefined): boolean {
   return !rule || rule.map !== undefined || isScopeToken(name);
 }
 
-function claimsWithNames(claims: Claims): readonly Path[] {
-  const access = ownValue(claims, 'resource_access');
+function claimsWithNames(claims: JsonObject): readonly Path[] {
+  const access = claims['resource_access'];
   // Every token of Keycloak has roles of this client, for its own pages.
   const clients = isObject(access) ? Object.keys(access).filter((client) => client !== 'account') : [];
   const ofClients = clients.slice(0, MAX_CLIENTS).map((client) => ['resource_access', client, 'roles'] as const);
@@ -156,4 +155,77 @@ function difference(got: unknown, expected: string): string {
   if (got.replace(/^https?/, '') === expected.replace(/^https?/, '')) return ' (http and https)';
   if (got.toLowerCase() === expected.toLowerCase()) return ' (upper and lower case)';
   return '';
+}
+
+/** A family of authorization servers that a token or an issuer looks like. Advice only: it decides nothing. */
+interface Recognition {
+  readonly preset: PresetName;
+  /** What it was recognized by, for people. */
+  readonly signs: readonly string[];
+}
+
+type Sign = readonly [text: string, applies: (claims: JsonObject, header: JsonObject) => boolean];
+
+const has = (name: string): Sign => [name, (claims) => claims[name] !== undefined];
+const isArray = (name: string): Sign => [`${name} is an array`, (claims) => Array.isArray(claims[name])];
+const equals = (name: string, value: string): Sign => [`${name} is ${value}`, (claims) => claims[name] === value];
+const typIs = (type: string): Sign => [
+  `typ is ${type}`,
+  (_claims, { typ }) => typeof typ === 'string' && typ.toLowerCase() === type.toLowerCase(),
+];
+
+/** What only the tokens of one family have; all signs of a row must apply. The first row that fits counts. */
+const SIGNS: readonly (readonly [PresetName, readonly Sign[]])[] = [
+  ['keycloak', [typIs('JWT'), equals('typ', 'Bearer'), has('azp')]],
+  ['keycloak', [typIs('at+jwt'), equals('typ', 'Bearer'), has('azp')]],
+  ['keycloak', [equals('typ', 'DPoP'), has('azp')]],
+  ['cognito', [equals('token_use', 'access'), has('client_id')]],
+  ['auth0', [equals('gty', 'client-credentials')]],
+  ['okta', [has('cid'), isArray('scp')]],
+  ['entra', [has('tid'), has('azp')]],
+  ['entra', [has('tid'), has('appid')]],
+  ['openiddict', [has('oi_prst')]],
+  ['openiddict', [has('oi_tkn_id')]],
+  ['identityserver', [typIs('at+jwt'), isArray('scope')]],
+  ['identityserver', [typIs('at+jwt'), has('client_generation')]],
+  ['hydra', [typIs('JWT'), has('client_id'), isArray('scp')]],
+];
+
+/** Hosts and paths of issuers that only one family has. */
+const ISSUERS: readonly (readonly [PresetName, RegExp])[] = [
+  ['keycloak', /\/realms\/[^/]+$/],
+  ['auth0', /^https:\/\/[^/]+\.auth0\.com\//],
+  ['okta', /^https:\/\/[^/]+\.okta(?:preview)?\.com(?:\/|$)/],
+  ['entra', /^https:\/\/(?:login\.microsoftonline\.com|sts\.windows\.net)\//],
+  ['cognito', /^https:\/\/cognito-idp\.[^/]+\.amazonaws\.com\//],
+  ['ping', /^https:\/\/auth\.pingone\.[^/]+\//],
+];
+
+/** Paths of key sets that only one family has; the embedded token server, on http:, has the one of IdentityServer too. */
+const KEY_SETS: readonly (readonly [PresetName, RegExp])[] = [
+  ['keycloak', /\/protocol\/openid-connect\/certs$/],
+  ['okta', /\/oauth2\/[^/]+\/v1\/keys$/],
+  ['entra', /\/discovery\/(?:v2\.0\/)?keys$/],
+  ['identityserver', /^https:.*\/\.well-known\/openid-configuration\/jwks$/],
+  ['openiddict', /\/\.well-known\/jwks$/],
+  ['ping', /\/pf\/JWKS$/],
+];
+
+/** The preset whose authorization servers make such tokens, if their shape shows it. */
+export function recognizeToken({
+  header,
+  claims,
+}: Pick<UnverifiedToken, 'header' | 'claims'>): Recognition | undefined {
+  const row = SIGNS.find(([, signs]) => signs.every(([, applies]) => applies(claims, header)));
+  if (row) return { preset: row[0], signs: row[1].map(([text]) => text) };
+  const issuer = claims['iss'];
+  return typeof issuer === 'string' ? recognizeIssuer(issuer) : undefined;
+}
+
+/** The preset of an issuer whose URL shows it, or that of its key set. */
+export function recognizeIssuer(issuer: string, jwksUri = ''): Recognition | undefined {
+  const row = ISSUERS.find(([, pattern]) => pattern.test(issuer));
+  if (row) return { preset: row[0], signs: ['iss is a URL of that vendor'] };
+  const keySet = KEY_SETS.find(([, pattern]) => pattern.test(jwksUri));
+  return keySet && { preset: keySet[0], signs: ['the key set has a path of that vendor'] };
 }

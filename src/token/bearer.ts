@@ -1,16 +1,37 @@
+import type { X509Certificate } from 'node:crypto';
 import { AuthError } from '../core/auth-error';
 
-/** The parts of a request that can contain a token, as any Node framework has them. */
-export interface TokenLocations {
-  /** Request target as received; only its query is looked at. */
+/** The parts of a request that can contain a token, or prove possession of its key, as any Node framework has them. */
+export interface TokenRequest {
+  readonly method?: string | undefined;
+  /** Request target as received by the app. */
   readonly url?: string | undefined;
+  /** The same, where a router has removed a prefix from `url`. */
+  readonly originalUrl?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Header names and values in turn, as node:http keeps them; shows repeated headers that `headers` hides. */
   readonly rawHeaders?: readonly string[] | undefined;
   /** The connection; its server says how many headers Node keeps. */
-  readonly socket?: object | undefined;
+  readonly socket?:
+    | {
+        readonly remoteAddress?: string | undefined;
+        readonly server?: { readonly maxHeadersCount?: unknown };
+        getPeerX509Certificate?(): X509Certificate | undefined;
+      }
+    | undefined;
   /** Parsed body, if a parser ran before the gate. */
   readonly body?: unknown;
+}
+
+/** A header, by its name in lower case. node:http gives its headers a prototype, which a polluted one adds to. */
+export function headerOf({ headers }: Pick<TokenRequest, 'headers'>, name: string): TokenRequest['headers'][string] {
+  return Object.hasOwn(headers, name) ? headers[name] : undefined;
+}
+
+/** Whether a request presents its token with the DPoP scheme (RFC 9449 section 7.1). */
+export function usesDpop(request: Pick<TokenRequest, 'headers'>): boolean {
+  const authorization = headerOf(request, 'authorization');
+  return typeof authorization === 'string' && /^dpop /i.test(authorization);
 }
 
 /** The schemes that present an access token. */
@@ -37,7 +58,7 @@ const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
  * @param dpop - whether the DPoP scheme is accepted too (RFC 9449 section 7.1)
  * @throws AuthError `missing_token`, `malformed_authorization`, `token_in_query` or `token_in_body`.
  */
-export function bearerToken(request: TokenLocations, dpop = false): string {
+export function bearerToken(request: TokenRequest, dpop = false): string {
   const token = fromHeader(request, dpop ? BEARER_AND_DPOP : BEARER);
   const query = request.url?.indexOf('?') ?? -1;
   if (query >= 0 && namesAccessToken(request.url!.slice(query + 1))) throw new AuthError('token_in_query');
@@ -46,8 +67,9 @@ export function bearerToken(request: TokenLocations, dpop = false): string {
   return token;
 }
 
-function fromHeader({ headers, rawHeaders, socket }: TokenLocations, schemes: readonly string[]): string | undefined {
-  const header = Object.hasOwn(headers, 'authorization') ? headers['authorization'] : undefined;
+function fromHeader(request: TokenRequest, schemes: readonly string[]): string | undefined {
+  const { rawHeaders, socket } = request;
+  const header = headerOf(request, 'authorization');
   // node:http keeps the first of two Authorization headers: which one counts must not be guessed.
   if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformed('more than one Authorization header');
   if (rawHeaders && rawHeaders.length >= maxRawHeaders(socket)) throw malformed('Node may have dropped headers');
@@ -69,9 +91,8 @@ function malformed(privateDetail: string): AuthError {
 }
 
 /** From this length of `rawHeaders` on Node drops further headers silently. */
-function maxRawHeaders(socket: TokenLocations['socket']): number {
-  const server = (socket as { server?: { maxHeadersCount?: unknown } } | undefined)?.server;
-  const count = server?.maxHeadersCount;
+function maxRawHeaders(socket: TokenRequest['socket']): number {
+  const count = socket?.server?.maxHeadersCount;
   if (typeof count !== 'number') return DEFAULT_MAX_RAW_HEADERS;
   return count > 0 ? 2 * count : Infinity;
 }
@@ -85,9 +106,9 @@ function countAuthorization(rawHeaders: readonly string[]): number {
   return count;
 }
 
-function hasFormToken(request: TokenLocations): boolean {
+function hasFormToken(request: TokenRequest): boolean {
   // A member of that name in a JSON document is data of the API, not a token.
-  const type = request.headers['content-type'];
+  const type = headerOf(request, 'content-type');
   if (typeof type !== 'string' || !FORM.test(type)) return false;
   const { body } = request;
   if (body === null) return false;

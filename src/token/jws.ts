@@ -1,15 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
-import { isObject, NO_OPTIONS, ownValue } from '../core/objects';
-import type { Algorithm } from './algorithms';
-import { freezeDeep, parseJsonObject } from './strict-json';
+import { isObject, NO_OPTIONS } from '../core/objects';
+import type { Algorithm } from './signature';
+import { parseJsonObject } from './strict-json';
+import type { JsonObject } from './strict-json';
 
 /** A compact JWS (RFC 7515 section 7.1), taken apart but not verified. */
 export interface UnverifiedToken {
   /** The whole token. */
   readonly raw: string;
-  readonly header: Readonly<Record<string, unknown>>;
-  readonly claims: Readonly<Record<string, unknown>>;
+  readonly header: JsonObject;
+  readonly claims: JsonObject;
   /** What the signature is over: header and payload as they came. */
   readonly signingInput: string;
   readonly signature: Buffer;
@@ -76,20 +77,18 @@ export function parseToken(raw: string): UnverifiedToken {
  * @throws AuthError `malformed_token`, `algorithm_not_allowed`, `unsupported_critical_header` or `wrong_type`
  */
 export function checkHeader(
-  header: Readonly<Record<string, unknown>>,
+  header: JsonObject,
   accepted: {
     readonly algorithms: ReadonlySet<Algorithm>;
     readonly types: Pick<ReadonlySet<string | undefined>, 'has'>;
   },
 ): UnverifiedHeader {
-  const alg = ownValue(header, 'alg');
-  const typ = ownValue(header, 'typ');
-  const kid = ownValue(header, 'kid');
+  const { alg, typ, kid } = header;
   if (typeof alg !== 'string') throw malformed('alg is not a string');
   if (!accepted.algorithms.has(alg as Algorithm)) throw new AuthError('algorithm_not_allowed');
   // RFC 7515 section 4.1.11: an extension that is not understood must be refused, and none is understood here.
   // `b64` (RFC 7797) changes what is signed, so it is refused even where `crit` fails to name it.
-  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw new AuthError('unsupported_critical_header');
+  if ('crit' in header || 'b64' in header) throw new AuthError('unsupported_critical_header');
   if (typ !== undefined && typeof typ !== 'string') throw malformed('typ is not a string');
   if (!accepted.types.has(mediaType(typ))) throw new AuthError('wrong_type');
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KEY_ID_LENGTH)) {
@@ -104,21 +103,21 @@ function mediaType(typ: string | undefined): string | undefined {
 }
 
 /** All tokens that are signed with one key begin with the same header: it is read once. */
-const headers = new LRUCache<string, Readonly<Record<string, unknown>>>({ max: 100 });
+const headers = new LRUCache<string, JsonObject>({ max: 100 });
 /** Longer ones are not kept: 100 of these hold 50 KB. */
 const MAX_KEPT_HEADER_LENGTH = 512;
 
-function parseHeader(part: string): Readonly<Record<string, unknown>> {
+function parseHeader(part: string): JsonObject {
   const known = headers.get(part, NO_OPTIONS);
   if (known) return known;
-  const header = freezeDeep(parsePart(part, 'header'));
+  const header = parsePart(part, 'header');
   // A copy of the text: a piece of the token would keep the whole token in memory.
   if (part.length <= MAX_KEPT_HEADER_LENGTH)
     headers.set(Buffer.from(part, 'latin1').toString('latin1'), header, NO_OPTIONS);
   return header;
 }
 
-function parsePart(part: string, name: string): Record<string, unknown> {
+function parsePart(part: string, name: string): JsonObject {
   const bytes = decodePart(part, name);
   try {
     return parseJsonObject(bytes);

@@ -8,10 +8,11 @@ export interface Preset {
   readonly scopeClaims: readonly string[];
   /** Claims that must be there beyond `iss`, `exp` and `iat`, which every token needs. */
   readonly requiredClaims: readonly string[];
-  /** Claims that must have exactly this value: what tells an access token from an ID token where `typ` does not. */
-  readonly fixedClaims: Readonly<Record<string, string>>;
-  /** Values that `fixedClaims` may have instead in a token that is bound to a key by DPoP (`cnf.jkt`). */
-  readonly dpopClaims: Readonly<Record<string, string>>;
+  /**
+   * Claims that must have exactly this value, or the other one in a token that is bound to a key by DPoP (`cnf.jkt`): what
+   * tells an access token from an ID token where `typ` does not.
+   */
+  readonly fixedClaims: readonly (readonly [name: string, value: string, ofDpop?: string])[];
   /** Whether `audience: false` may be asked for, because these issuers can leave `aud` out. */
   readonly audienceCanBeAbsent: boolean;
   /** Claim that is compared with the floors: one that these issuers stamp by themselves, else `iat`. */
@@ -25,8 +26,7 @@ const RFC9068: Preset = {
   clientIdClaims: ['client_id'],
   scopeClaims: ['scope'],
   requiredClaims: ['aud', 'sub', 'client_id', 'jti'],
-  fixedClaims: {},
-  dpopClaims: {},
+  fixedClaims: [],
   audienceCanBeAbsent: false,
   generationClaim: 'generation',
   generationAsString: false,
@@ -49,8 +49,7 @@ export const PRESETS = {
     ...PLAIN,
     types: ['jwt', 'at+jwt'],
     clientIdClaims: ['azp', 'client_id'],
-    fixedClaims: { typ: 'Bearer' },
-    dpopClaims: { typ: 'DPoP' },
+    fixedClaims: [['typ', 'Bearer', 'DPoP']],
   },
   auth0: {
     ...PLAIN,
@@ -60,7 +59,7 @@ export const PRESETS = {
   },
   okta: { ...PLAIN, types: [undefined, 'jwt'], clientIdClaims: ['cid'], scopeClaims: ['scp'] },
   entra: { ...PLAIN, clientIdClaims: ['azp', 'appid'], scopeClaims: ['roles'] },
-  cognito: { ...PLAIN, types: [undefined, 'jwt'], fixedClaims: { token_use: 'access' }, audienceCanBeAbsent: true },
+  cognito: { ...PLAIN, types: [undefined, 'jwt'], fixedClaims: [['token_use', 'access']], audienceCanBeAbsent: true },
   hydra: { ...PLAIN, scopeClaims: ['scp', 'scope'] },
   openiddict: { ...RFC9068, requiredClaims: ['aud', 'sub', 'client_id'], generationClaim: 'iat' },
   ping: {

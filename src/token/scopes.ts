@@ -1,11 +1,31 @@
 import { AuthError } from '../core/auth-error';
-import { isObject, ownValue } from '../core/objects';
-import { isList } from '../core/options';
+import { isObject } from '../core/objects';
+import { isList, nested, option, refuseOption } from '../core/options';
+import type { OptionPlace, TableOf } from '../core/options';
+import type { JsonObject } from './strict-json';
 
-type Claims = Readonly<Record<string, unknown>>;
+/** Where scopes come from, and what the names of the authorization server are called here. */
+export interface ScopeOptions {
+  /**
+   * Claims whose names count together: strings of space-separated names, or arrays. `'realm_access.roles'` is a claim in
+   * another one; a claim whose own name contains dots is written as a path: `['https://example.com/roles']`. Default: the
+   * first present claim of the preset.
+   */
+  readonly from?: readonly (string | readonly string[])[] | undefined;
+  /**
+   * The scopes that each name grants; a name that is not in it grants nothing. Or a function that returns the scopes: if
+   * it throws, or returns anything but an array of scopes, the token is refused with 403. Default: each name is a scope.
+   */
+  readonly map?:
+    | Readonly<Record<string, string | readonly string[]>>
+    | ((names: readonly string[], claims: Readonly<Record<string, unknown>>) => readonly string[])
+    | undefined;
+}
+
+type ScopeFunction = Exclude<NonNullable<ScopeOptions['map']>, Readonly<Record<string, unknown>>>;
 
 /** Reads the scopes of a token from its claims. */
-export type ScopeReader = (claims: Claims) => readonly string[];
+export type ScopeReader = (claims: JsonObject) => readonly string[];
 
 /** Where the server's names of permissions are, and which scopes they grant here. */
 export interface ScopeRule {
@@ -14,9 +34,6 @@ export interface ScopeRule {
   /** Names that are not in the map grant nothing; `undefined`: each name is a scope. */
   readonly map: ReadonlyMap<string, readonly string[]> | ScopeFunction | undefined;
 }
-
-/** Returns the scopes that the server's names grant. */
-export type ScopeFunction = (names: readonly string[], claims: Claims) => readonly string[];
 
 /**
  * Makes the function that reads the scopes of a token. What it returns under a rule are scope-tokens only (RFC 6749
@@ -38,8 +55,8 @@ export function scopeReader(presetClaims: readonly string[], rule?: ScopeRule): 
  * Reads scopes from the first of the named claims that the token has: a space-separated string (RFC 6749 section 3.3)
  * or an array of strings. Anything else grants nothing: the token stays valid, and each guard responds with 403.
  */
-export function readScopes(claims: Claims, names: readonly string[]): readonly string[] {
-  const name = names.find((candidate) => Object.hasOwn(claims, candidate));
+export function readScopes(claims: JsonObject, names: readonly string[]): readonly string[] {
+  const name = names.find((candidate) => claims[candidate] !== undefined);
   return name === undefined ? [] : unique(namesIn(claims[name]));
 }
 
@@ -49,8 +66,8 @@ export function isScopeToken(text: string): boolean {
 }
 
 /** The names at a path of own members, where arrays have none. */
-export function namesAt(claims: Claims, path: readonly string[]): readonly string[] {
-  const value = path.reduce<unknown>((at, name) => (isObject(at) ? ownValue(at, name) : undefined), claims);
+export function namesAt(claims: JsonObject, path: readonly string[]): readonly string[] {
+  const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), claims);
   return namesIn(value).filter((name) => name !== '');
 }
 
@@ -59,7 +76,7 @@ function namesIn(value: unknown): readonly string[] {
   return isListOfStrings(value) ? value : [];
 }
 
-function mapByFunction(map: ScopeFunction, names: readonly string[], claims: Claims): readonly string[] {
+function mapByFunction(map: ScopeFunction, names: readonly string[], claims: JsonObject): readonly string[] {
   let scopes: unknown;
   try {
     scopes = map(Object.freeze([...names]), claims);
@@ -80,4 +97,51 @@ function isListOfStrings(value: unknown): value is readonly string[] {
 
 function unique(scopes: readonly string[]): readonly string[] {
   return [...new Set(scopes.filter((scope) => scope !== ''))];
+}
+
+/** The option `scopes` of `authenticate()`. */
+export const SCOPES_OPTION = nested(
+  {
+    from: option('a non-empty array of claims', (given, at) => {
+      return isList(given) && given.length > 0 ? given.map((claim) => readPath(claim, at)) : undefined;
+    }),
+    map: option('a function, or an object with the scopes of each name', readMap),
+  } satisfies TableOf<ScopeOptions>,
+  (scopes, at): ScopeRule => {
+    if (scopes.from || scopes.map) return scopes;
+    return refuseOption(at, 'an object with from, map or both', {});
+  },
+);
+
+function readPath(claim: unknown, at: OptionPlace): readonly string[] {
+  const path: unknown = typeof claim === 'string' ? claim.split('.') : claim;
+  if (!isList(path) || path.length === 0 || !path.every((name) => typeof name === 'string' && name !== '')) {
+    return refuseOption(at, 'an array of claims: names, or paths such as "realm_access.roles"', claim);
+  }
+  // A name that is a URL: its dots separate nothing.
+  if (typeof claim === 'string' && path.length > 1 && /[/:]/.test(claim)) {
+    const asPath = JSON.stringify([claim]);
+    refuseOption(at, `an array of claims; write ${asPath} for one whose own name contains dots`, claim);
+  }
+  return [...(path as string[])];
+}
+
+/** A `Map` has no members: it would grant nothing, silently. */
+function readMap(map: unknown, { factory, name: option }: OptionPlace): ScopeRule['map'] {
+  if (typeof map === 'function') return map as ScopeRule['map'];
+  const entries = isObject(map) ? Object.entries(map) : [];
+  if (entries.length === 0) return undefined;
+  return new Map(
+    entries.map(([name, scopes]) => [
+      name,
+      readMapped({ factory, name: `${option}[${JSON.stringify(name)}]` }, scopes),
+    ]),
+  );
+}
+
+function readMapped(at: OptionPlace, scopes: unknown): readonly string[] {
+  const list: unknown = typeof scopes === 'string' ? [scopes] : scopes;
+  const fits = isList(list) && [...list].every((scope) => typeof scope === 'string' && isScopeToken(scope));
+  if (!fits) refuseOption(at, 'a scope without blanks, or an array of them', scopes);
+  return Object.freeze([...(list as string[])]);
 }

@@ -1,35 +1,31 @@
 import { isUtf8 } from 'node:buffer';
+import { isObject } from '../core/objects';
+
+/** A JSON object as the parsers of this file return it: deeply frozen, and without a prototype. */
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Parses a JSON object from bytes, more strictly than `JSON.parse`: valid UTF-8 without a byte order mark, an object
- * at the top, and no member name twice in one object (RFC 7515 section 4, RFC 7519 section 4: names must be unique,
- * because two parsers may disagree about which one counts).
+ * Parses JSON from bytes, more strictly than `JSON.parse`: valid UTF-8 without a byte order mark, and no member name
+ * twice in one object (RFC 7515 section 4, RFC 7519 section 4: names must be unique, because two parsers may disagree
+ * about which one counts). The value is deeply frozen, and its objects have no prototype: members can be read without
+ * looking whether a polluted one has added them.
  *
  * @throws SyntaxError when the bytes are anything else; the message is for operators only.
  */
-export function parseJsonObject(bytes: Buffer): Record<string, unknown> {
+export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new SyntaxError('expected UTF-8');
   // A byte order mark stays in the text, where JSON.parse refuses it.
   const text = bytes.toString('utf8');
   const value: unknown = JSON.parse(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new SyntaxError('expected a JSON object');
-  }
   // Of two members with one name JSON.parse keeps the last: then the text has more members than the value.
-  if (membersIn(text) !== membersOf(value)) throw new SyntaxError('a member name occurs twice');
-  return value as Record<string, unknown>;
+  if (membersIn(text) !== seal(value)) throw new SyntaxError('a member name occurs twice');
+  return value;
 }
 
-/** Freezes a JSON value deeply. Iterates instead of recursing, because a payload may be nested deeper than the stack. */
-export function freezeDeep<Value>(value: Value): Value {
-  const open: unknown[] = [value];
-  while (open.length > 0) {
-    const next = open.pop();
-    if (typeof next !== 'object' || next === null) continue;
-    for (const member of Object.values(Object.freeze(next)) as unknown[]) {
-      if (typeof member === 'object') open.push(member);
-    }
-  }
+/** As `parseJson()`, for an object. */
+export function parseJsonObject(bytes: Buffer): JsonObject {
+  const value = parseJson(bytes);
+  if (!isObject(value)) throw new SyntaxError('expected a JSON object');
   return value;
 }
 
@@ -59,14 +55,23 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** Counts the members of a value, nested ones included. */
-function membersOf(value: object): number {
-  const open: object[] = [value];
+/**
+ * Freezes a value deeply, takes the prototypes of its objects away, and counts its members. Iterates instead of
+ * recursing, because a payload may be nested deeper than the stack.
+ */
+function seal(value: unknown): number {
+  const open: unknown[] = [value];
   let count = 0;
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next !== 'object' || next === null) continue;
     const members: readonly unknown[] = Object.values(next);
-    if (!Array.isArray(next)) count += members.length;
-    for (const member of members) if (typeof member === 'object' && member !== null) open.push(member);
+    if (!Array.isArray(next)) {
+      Object.setPrototypeOf(next, null);
+      count += members.length;
+    }
+    Object.freeze(next);
+    for (const member of members) if (typeof member === 'object') open.push(member);
   }
   return count;
 }

@@ -1,17 +1,96 @@
 import { AuthError } from '../core/auth-error';
 import type { Clock } from '../core/clock';
-import type { Algorithm } from './algorithms';
-import { checkClaims } from './claims';
-import type { CheckedClaims, ClaimRules } from './claims';
-import { freezeDeep } from './strict-json';
-import type { VerificationKey } from './keys/jwk';
+import { isObject } from '../core/objects';
 import { checkHeader } from './jws';
-import type { UnverifiedHeader, UnverifiedToken } from './jws';
+import type { UnverifiedToken } from './jws';
+import type { VerificationKey } from './keys/key-set';
 import type { KeySource } from './keys/key-set';
-import type { SignatureQueue } from './signature-queue';
+import type { Preset } from './presets';
+import type { Algorithm, SignatureQueue } from './signature';
+import type { JsonObject } from './strict-json';
 
-/** What the tokens of one issuer are verified against. */
-export interface VerifierOptions {
+/** What the claims of one issuer's tokens are checked against. */
+export interface ClaimRules {
+  readonly preset: Preset;
+  /** Exactly the token's `iss`. */
+  readonly issuer: string;
+  /** One of these must be in `aud`; `false` accepts a token without `aud`, or with any. */
+  readonly audiences: readonly string[] | false;
+  /** Accepted client ids; `undefined`: any. In place of an audience, for issuers that have none (Cognito). */
+  readonly clientIds: readonly string[] | undefined;
+  readonly clockToleranceMs: number;
+  /** Longest accepted `exp - iat`. */
+  readonly maxTokenAgeMs: number;
+  /** Members of `cnf` whose proof of possession is checked after the claims; a token with another one is refused. */
+  readonly confirmations: readonly Confirmation[];
+}
+
+/** A confirmation method (RFC 7800 section 3.1): `jkt` of DPoP (RFC 9449), `x5t#S256` of mutual TLS (RFC 8705). */
+export type Confirmation = 'jkt' | 'x5t#S256';
+
+/** A token that passed every check but its generation. */
+export interface VerifiedToken {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly subject: string | undefined;
+  readonly tokenId: string | undefined;
+  readonly expiresAtMs: number;
+  /** First moment at which `nbf` allows the token (RFC 7519 section 4.1.5), clock tolerance included. */
+  readonly acceptedFromMs: number;
+  /** First moment at which `exp` forbids it, clock tolerance included. */
+  readonly acceptedUntilMs: number;
+  readonly claims: JsonObject;
+}
+
+/** Checks the claims of a token, whether they were signed or returned by an introspection endpoint. */
+export type ClaimsVerifier = (claims: JsonObject) => VerifiedToken;
+
+/** Makes the check of the claims of one issuer's tokens: that of `checkClaims()`. */
+export function claimsVerifier(rules: ClaimRules, clock: Clock): ClaimsVerifier {
+  return (claims) => checkClaims(claims, rules, clock());
+}
+
+/** Verifies the tokens of one issuer, in two steps: only the result of the first may be cached. */
+export class TokenVerifier {
+  readonly #options: TokenVerifierOptions;
+  readonly #accepted: Parameters<typeof checkHeader>[1];
+
+  constructor(options: TokenVerifierOptions) {
+    this.#options = options;
+    this.#accepted = { algorithms: new Set(options.algorithms), types: new Set(options.rules.preset.types) };
+  }
+
+  /**
+   * Checks header, key and signature (RFC 7515 section 5.2). Rejects with the AuthError of the first check that fails. The
+   * claims of a token with an unknown key are checked first: what no key can change is worth no fetch.
+   *
+   * @returns the key that has signed the token
+   */
+  async verifySignature(token: UnverifiedToken): Promise<VerificationKey> {
+    const { rules, rulesOfLightweight = rules, keys, signatures, clock } = this.#options;
+    const header = checkHeader(token.header, this.#accepted);
+    const key = await keys.find(header, () =>
+      checkBeforeAsking(() => checkClaims(token.claims, rulesOfLightweight, clock())),
+    );
+    await signatures.verify(token, key.key, header.algorithm);
+    return key;
+  }
+
+  /** Whether a known key has signed a token, of whatever type. For advice: it decides nothing, and asks no issuer for a key. */
+  async isSigned(token: UnverifiedToken): Promise<boolean> {
+    const { keys, signatures } = this.#options;
+    try {
+      const header = checkHeader(token.header, { ...this.#accepted, types: ANY_TYPE });
+      const { key } = await keys.find(header, refuseUnknown);
+      await signatures.verify(token, key, header.algorithm);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+interface TokenVerifierOptions {
   readonly rules: ClaimRules;
   /** What a token has to have before its issuer has added the rest; by default all. */
   readonly rulesOfLightweight?: ClaimRules | undefined;
@@ -21,60 +100,14 @@ export interface VerifierOptions {
   readonly clock: Clock;
 }
 
-/** A token with a good signature, whose claims are not checked. */
-export interface SignedToken {
-  readonly claims: Readonly<Record<string, unknown>>;
-  readonly key: VerificationKey;
-}
-
-/** A token that passed every check but its generation. */
-export interface VerifiedToken extends CheckedClaims {
-  readonly issuer: string;
-  readonly claims: Readonly<Record<string, unknown>>;
-}
-
-/** Verifies the tokens of one issuer, in two steps: only the result of the first may be cached. */
-export interface TokenVerifier {
-  /**
-   * Checks header, key and signature (RFC 7515 section 5.2). Rejects with the AuthError of the first check that fails. The
-   * claims of a token with an unknown key are checked first: what no key can change is worth no fetch.
-   */
-  verifySignature(token: UnverifiedToken): Promise<SignedToken>;
-  /** Whether a known key has signed a token, of whatever type. For advice: it decides nothing, and asks no issuer for a key. */
-  isSigned(token: UnverifiedToken): Promise<boolean>;
-  /**
-   * Checks the claims.
-   *
-   * @throws AuthError `invalid_claims`, `wrong_issuer`, `wrong_audience`, `expired`, `not_yet_valid`,
-   * `lifetime_too_long` or `sender_constrained`
-   */
-  readonly verifyClaims: ClaimsVerifier;
-}
-
-/** Checks the claims of a token, whether they were signed or returned by an introspection endpoint. */
-export type ClaimsVerifier = (token: Pick<SignedToken, 'claims'>) => VerifiedToken;
-
-/** Makes the check of the claims of one issuer's tokens. */
-export function claimsVerifier(rules: ClaimRules, clock: Clock): ClaimsVerifier {
-  const { issuer } = rules;
-  return function verifyClaims({ claims }) {
-    // Member by member: a spread takes as long as all checks of the claims together.
-    const checked = checkClaims(claims, rules, clock());
-    return {
-      issuer,
-      clientId: checked.clientId,
-      subject: checked.subject,
-      tokenId: checked.tokenId,
-      expiresAtMs: checked.expiresAtMs,
-      acceptedFromMs: checked.acceptedFromMs,
-      acceptedUntilMs: checked.acceptedUntilMs,
-      claims: freezeDeep(claims),
-    };
-  };
-}
+const ANY_TYPE = { has: () => true };
 
 /** The cause of a refusal that no signature vouches for. */
 const KEY_UNKNOWN = new AuthError('unknown_key');
+
+function refuseUnknown(): never {
+  throw KEY_UNKNOWN;
+}
 
 /** Marks what `check` throws: `isUnverified()` is true for it. */
 function checkBeforeAsking(check: () => unknown): void {
@@ -96,44 +129,113 @@ export function isUnverified({ cause }: AuthError): boolean {
   return cause === KEY_UNKNOWN;
 }
 
-const ANY_TYPE = { has: () => true };
+/**
+ * Checks the claims of a token whose signature has been verified (RFC 7519 section 4.1, RFC 9068 section 4): types of
+ * all of them, then issuer, audience, times, lifetime.
+ *
+ * @throws AuthError `invalid_claims`, `wrong_issuer`, `wrong_audience`, `expired`, `not_yet_valid`,
+ * `lifetime_too_long` or `sender_constrained`
+ */
+function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): VerifiedToken {
+  const { preset, clockToleranceMs } = rules;
+  const issuer = text(claims, 'iss') ?? missing('iss');
+  const audience = audiences(claims);
+  const expiresAtMs = time(claims, 'exp') ?? missing('exp');
+  const notBeforeMs = time(claims, 'nbf');
+  // Without `iat` the age of a token is unknown, and a dropped floor could let it back in.
+  const issuedAtMs = time(claims, 'iat') ?? missing('iat');
+  const subject = text(claims, 'sub');
+  const tokenId = text(claims, 'jti');
+  const { cnf: confirmation } = claims;
+  if (confirmation !== undefined && !isObject(confirmation)) throw invalid('cnf is not an object');
+  requireClaims(claims, preset);
+  const clientId = readClientId(claims, preset);
 
-function refuseUnknown(): never {
-  throw KEY_UNKNOWN;
+  if (issuer !== rules.issuer) throw new AuthError('wrong_issuer');
+  checkAudience(audience, rules.audiences);
+  if (rules.clientIds && !rules.clientIds.includes(clientId)) {
+    throw new AuthError('wrong_audience', { privateDetail: 'the client is not one of the accepted ones' });
+  }
+  // RFC 7519 section 4.1.4: refused at `exp`, not after it.
+  const acceptedUntilMs = expiresAtMs + clockToleranceMs;
+  const acceptedFromMs = (notBeforeMs ?? -Infinity) - clockToleranceMs;
+  if (nowMs >= acceptedUntilMs) throw new AuthError('expired');
+  if (nowMs < acceptedFromMs) throw new AuthError('not_yet_valid');
+  if (issuedAtMs > nowMs + clockToleranceMs)
+    throw new AuthError('not_yet_valid', { privateDetail: 'iat is in the future' });
+  if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw new AuthError('lifetime_too_long');
+  // Without its proof such a token is a stolen one, and a confirmation method that is unknown here is not weaker.
+  if (confirmation) checkConfirmation(confirmation, rules.confirmations);
+  return { issuer, clientId, subject, tokenId, expiresAtMs, acceptedFromMs, acceptedUntilMs, claims };
 }
 
-/** Makes the verifier of one issuer. */
-export function tokenVerifier(options: VerifierOptions): TokenVerifier {
-  const { rules, rulesOfLightweight = rules, algorithms, keys, signatures, clock } = options;
-  const accepted = { algorithms: new Set(algorithms), types: new Set(rules.preset.types) };
+function checkAudience(got: readonly string[] | undefined, expected: readonly string[] | false): void {
+  if (expected === false) return;
+  if (!got?.some((audience) => expected.includes(audience))) throw new AuthError('wrong_audience');
+}
 
-  /** Verifies a signature whose header has been checked; `checkToken` as for `KeySource.find()`. */
-  async function verify(
-    token: UnverifiedToken,
-    header: UnverifiedHeader,
-    checkToken: () => void,
-  ): Promise<SignedToken> {
-    const key = await keys.find(header, checkToken);
-    await signatures.verify(token, key, header.algorithm);
-    return { claims: token.claims, key };
+/** Every method has to be proven, so every one must be known. */
+function checkConfirmation(confirmation: JsonObject, provable: readonly string[]): void {
+  const methods = Object.keys(confirmation);
+  if (methods.length === 0 || !methods.every((method) => provable.includes(method))) {
+    throw new AuthError('sender_constrained');
   }
+  for (const method of methods) if (!text(confirmation, method)) throw invalid(`cnf.${method} is empty`);
+}
 
-  return {
-    async verifySignature(token) {
-      const header = checkHeader(token.header, accepted);
-      return verify(token, header, () =>
-        checkBeforeAsking(() => checkClaims(token.claims, rulesOfLightweight, clock())),
-      );
-    },
-    async isSigned(token) {
-      try {
-        const header = checkHeader(token.header, { ...accepted, types: ANY_TYPE });
-        await verify(token, header, refuseUnknown);
-        return true;
-      } catch {
-        return false;
-      }
-    },
-    verifyClaims: claimsVerifier(rules, clock),
-  };
+function requireClaims(claims: JsonObject, { requiredClaims, fixedClaims }: Preset): void {
+  for (const name of requiredClaims) {
+    if (claims[name] === undefined) missing(name);
+  }
+  for (const [name, value, ofDpop] of fixedClaims) {
+    const got = claims[name];
+    // RFC 9449 section 6.
+    const isOfDpop = got !== undefined && got === ofDpop && bindingsOf(claims).key !== undefined;
+    if (got !== value && !isOfDpop) throw invalid(`${name} is not ${value}`);
+  }
+}
+
+/** What a token is bound to (RFC 9449 section 6.1, RFC 8705 section 3.1). */
+export function bindingsOf({ cnf }: JsonObject): { readonly key: unknown; readonly certificate: unknown } {
+  const confirmation = isObject(cnf) ? cnf : undefined;
+  return { key: confirmation?.['jkt'], certificate: confirmation?.['x5t#S256'] };
+}
+
+function readClientId(claims: JsonObject, { clientIdClaims }: Preset): string {
+  for (const name of clientIdClaims) {
+    const clientId = text(claims, name);
+    if (clientId === '') throw invalid('the client id is empty');
+    if (clientId !== undefined) return clientId;
+  }
+  return missing(clientIdClaims.join(' or '));
+}
+
+function text(claims: JsonObject, name: string): string | undefined {
+  const value = claims[name];
+  if (value !== undefined && typeof value !== 'string') throw invalid(`${name} is not a string`);
+  return value;
+}
+
+/** NumericDate (RFC 7519 section 2) in milliseconds. `JSON.parse` reads 1e400 as Infinity, which is not a date. */
+function time(claims: JsonObject, name: string): number | undefined {
+  const value = claims[name];
+  if (value === undefined) return undefined;
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw invalid(`${name} is not a number`);
+  return value * 1000;
+}
+
+function audiences(claims: JsonObject): readonly string[] | undefined {
+  const value = claims['aud'];
+  if (value === undefined) return undefined;
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value) && value.every((entry) => typeof entry === 'string')) return value;
+  throw invalid('aud is neither a string nor an array of strings');
+}
+
+function missing(name: string): never {
+  throw invalid(`${name} is missing`);
+}
+
+function invalid(privateDetail: string): AuthError {
+  return new AuthError('invalid_claims', { privateDetail });
 }

@@ -1,5 +1,5 @@
-import { keyRefresh } from '../../src/token/keys/key-refresh';
-import type { VerificationKey } from '../../src/token/keys/jwk';
+import { KeyRefresh } from '../../src/token/keys/remote-keys';
+import type { VerificationKey } from '../../src/token/keys/key-set';
 import { systemSchedule } from '../../src/core/clock';
 import { settle } from '../support/fake-time';
 import { testKey } from '../support/keys';
@@ -9,7 +9,7 @@ const KEY: VerificationKey = { keyId: 'a', algorithms: ['ES256'], key: testKey()
 
 it('a refresh of keys that is due later than the longest timer does not run in a loop', async () => {
   const fetches: number[] = [];
-  const keys = keyRefresh({
+  const keys = new KeyRefresh({
     issuer: 'https://login.test',
     fetchKeys: () => Promise.resolve({ keys: [KEY], unusable: new Map() }).finally(() => fetches.push(1)),
     timeoutMs: 5_000,
@@ -21,7 +21,7 @@ it('a refresh of keys that is due later than the longest timer does not run in a
     random: () => 0.5,
     logger: recordingLogger(),
   });
-  await keys.ready();
+  await keys.ready;
   // A timer of the shortest delay that was set later: an unclamped refresh would have fired before it.
   for (let turns = 0; turns < 5; turns++) await new Promise<void>((fired) => systemSchedule(fired, 1));
   await settle();

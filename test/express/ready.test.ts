@@ -1,5 +1,5 @@
 import type { GenerationSource } from '../../src/generation';
-import type { Fetch } from '../../src/token/keys/fetch-json';
+import type { Fetch } from '../../src/token/http';
 import { fakeTime, settle } from '../support/fake-time';
 import { gateApp } from '../support/gate-app';
 import { AUDIENCE, ISSUER, NOW_MS } from '../support/issuer';

@@ -1,4 +1,4 @@
-import type { Fetch } from '../../src/token/keys/fetch-json';
+import type { Fetch } from '../../src/token/http';
 import { fakeTime } from '../support/fake-time';
 import { memoryGenerations } from '../../src/generation/memory';
 import { NOW, event, jwk, setUp, sign } from './signals-scene';

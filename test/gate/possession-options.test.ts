@@ -1,5 +1,5 @@
 import { authenticate } from '../../src';
-import { ALGORITHMS as KNOWN } from '../../src/token/algorithms';
+import { ALGORITHMS as KNOWN } from '../../src/token/signature';
 import { describe as named } from '../../src/core/options';
 import { AUDIENCE, ISSUER } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';

@@ -1,5 +1,5 @@
 import { explain } from '../../src';
-import type { Fetch } from '../../src/token/keys/fetch-json';
+import type { Fetch } from '../../src/token/http';
 import { serveLog } from '../generation/http/scene';
 import { fakeTime } from '../support/fake-time';
 import { gateApp } from '../support/gate-app';

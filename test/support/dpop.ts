@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, randomUUID } from 'node:crypto';
 import request from 'supertest';
 import type { Test } from 'supertest';
-import type { DpopOptions } from '../../src/token/possession/dpop-options';
+import type { DpopOptions } from '../../src/token/possession/dpop';
 import { gateApp } from './gate-app';
 import type { GateApp, GateAppOptions } from './gate-app';
 import { base64url, NOW, signer, token } from './issuer';

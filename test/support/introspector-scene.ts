@@ -1,6 +1,6 @@
 import { introspector } from '../../src/token/introspection/introspector';
 import type { Introspector } from '../../src/token/introspection/introspector';
-import { FetchError } from '../../src/token/keys/fetch-json';
+import { FetchError } from '../../src/token/http';
 import { fakeTime } from './fake-time';
 import type { FakeTime } from './fake-time';
 import { recordingLogger } from './log';

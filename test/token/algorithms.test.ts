@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { ALGORITHMS, isCompatible } from '../../src/token/algorithms';
+import { ALGORITHMS, isCompatible } from '../../src/token/signature';
 import { testKey } from '../support/keys';
 
 function rsaPss(hash?: string): KeyObject {

@@ -1,6 +1,6 @@
 import { AuthError } from '../../src';
 import { bearerToken } from '../../src/token/bearer';
-import type { TokenLocations } from '../../src/token/bearer';
+import type { TokenRequest } from '../../src/token/bearer';
 import { parseToken } from '../../src/token/jws';
 import { token } from '../support/issuer';
 
@@ -15,7 +15,7 @@ function reasonOf(action: () => unknown): string {
 }
 
 describe('bearerToken: requests as other frameworks than node:http might hand them on', () => {
-  const header = (authorization: unknown): TokenLocations => ({ headers: { authorization } as never });
+  const header = (authorization: unknown): TokenRequest => ({ headers: { authorization } as never });
 
   it.each<[string, unknown]>([
     ['an array of one', ['Bearer x']],
@@ -62,7 +62,7 @@ describe('bearerToken: requests as other frameworks than node:http might hand th
 });
 
 describe('bearerToken: the header to the character (RFC 9110 section 11.4, RFC 6750 section 2.1)', () => {
-  const detailOf = (request: TokenLocations): unknown => {
+  const detailOf = (request: TokenRequest): unknown => {
     try {
       return bearerToken(request);
     } catch (error) {
@@ -70,7 +70,7 @@ describe('bearerToken: the header to the character (RFC 9110 section 11.4, RFC 6
       return [reason, privateDetail];
     }
   };
-  const withHeader = (authorization: unknown): TokenLocations => ({ headers: { authorization } as never });
+  const withHeader = (authorization: unknown): TokenRequest => ({ headers: { authorization } as never });
   const notOne = ['malformed_authorization', 'not one scheme with its credentials'];
   const noToken = ['malformed_authorization', 'no single b64token after "Bearer"'];
 

@@ -1,6 +1,6 @@
-import { discoverEndpoint } from '../../src/token/keys/discovery';
-import { FetchError, fetchJson } from '../../src/token/keys/fetch-json';
-import type { Fetch } from '../../src/token/keys/fetch-json';
+import { discoverEndpoint } from '../../src/token/keys/fetch-keys';
+import { FetchError, fetchObject } from '../../src/token/http';
+import type { Fetch } from '../../src/token/http';
 
 const URL_ = 'https://login.test/doc?key=secret';
 const respondWith =
@@ -18,10 +18,10 @@ async function failureOf(work: Promise<unknown>): Promise<FetchError> {
 }
 
 function get(fetch: Fetch, signal = new AbortController().signal): Promise<unknown> {
-  return fetchJson(URL_, { fetch, signal, maxBytes: 20 });
+  return fetchObject(URL_, { fetch, signal, maxBytes: 20 });
 }
 
-describe('fetchJson()', () => {
+describe('fetchObject()', () => {
   it('asks for JSON, follows no redirect, and returns the object', async () => {
     const asked: unknown[] = [];
     const { signal } = new AbortController();
@@ -47,7 +47,7 @@ describe('fetchJson()', () => {
     };
     await get(fetch);
     const { signal } = new AbortController();
-    await fetchJson(URL_, { fetch, signal, maxBytes: 20, form: { body: 'token=x', authorization: 'Basic eDp5' } });
+    await fetchObject(URL_, { fetch, signal, maxBytes: 20, form: new URLSearchParams({ token: 'x' }) });
     expect(read).toEqual(['cors', 'cors']);
   });
 
@@ -55,9 +55,28 @@ describe('fetchJson()', () => {
     expect((await failureOf(get(respondWith(null, 404)))).message).toBe('https://login.test/doc responded with 404');
   });
 
-  it.each([302, 404, 500, 201])('names status %i and keeps it', async (status) => {
+  it.each([404, 500, 201])('names status %i and keeps it', async (status) => {
     const { message, status: kept, name } = await failureOf(get(respondWith('{}', status)));
     expect([message, kept, name]).toEqual([`https://login.test/doc responded with ${status}`, status, 'FetchError']);
+  });
+
+  it('says that redirects are refused', async () => {
+    const { message, status } = await failureOf(get(respondWith('{}', 302)));
+    const advice = 'redirects are refused, configure the final URL';
+    expect([message, status]).toEqual([`https://login.test/doc responded with 302; ${advice}`, 302]);
+  });
+
+  it('sends a GET again, once, whose idle connection the server has just closed', async () => {
+    const closed = Object.assign(new TypeError('fetch failed'), { cause: { code: 'UND_ERR_SOCKET' } });
+    let sent = 0;
+    const fetch: Fetch = () => (++sent % 2 === 1 ? Promise.reject(closed) : Promise.resolve(new Response('{"a":1}')));
+    expect([await get(fetch), sent]).toEqual([{ a: 1 }, 2]);
+    const { message } = await failureOf(get(() => (sent++, Promise.reject(closed))));
+    expect([message, sent]).toEqual(['https://login.test/doc could not be fetched (UND_ERR_SOCKET)', 4]);
+    const form = new URLSearchParams({ token: 'x' });
+    const { signal } = new AbortController();
+    await failureOf(fetchObject(URL_, { fetch: () => (sent++, Promise.reject(closed)), signal, maxBytes: 20, form }));
+    expect(sent).toBe(5);
   });
 
   it.each([

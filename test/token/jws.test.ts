@@ -1,5 +1,5 @@
 import type { AuthError } from '../../src/core/auth-error';
-import { ALGORITHMS } from '../../src/token/algorithms';
+import { ALGORITHMS } from '../../src/token/signature';
 import { checkHeader, parseToken } from '../../src/token/jws';
 import { base64url, goodClaims, token } from '../support/issuer';
 import { testKey } from '../support/keys';

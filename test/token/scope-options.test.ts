@@ -1,4 +1,4 @@
-import { SCOPES_OPTION } from '../../src/token/scope-options';
+import { SCOPES_OPTION } from '../../src/token/scopes';
 
 const read = (options: unknown): ReturnType<typeof SCOPES_OPTION.read> =>
   SCOPES_OPTION.read(options, { factory: 'authenticate', name: 'scopes' });

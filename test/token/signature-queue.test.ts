@@ -1,9 +1,8 @@
 import { createPublicKey } from 'node:crypto';
 import type { AuthError } from '../../src/core/auth-error';
 import { parseToken } from '../../src/token/jws';
-import type { VerificationKey } from '../../src/token/keys/jwk';
-import { signatureQueue } from '../../src/token/signature-queue';
-import type { SignatureQueue } from '../../src/token/signature-queue';
+import type { VerificationKey } from '../../src/token/keys/key-set';
+import { SignatureQueue } from '../../src/token/signature';
 import { token } from '../support/issuer';
 import { newKey, testKey } from '../support/keys';
 import type { TestKey } from '../support/keys';
@@ -28,7 +27,7 @@ function testQueue(msEach = 0): { queue: SignatureQueue; turn: () => Promise<voi
   let nowMs = 0;
   const now = (): number => (nowMs += msEach) - msEach;
   return {
-    queue: signatureQueue({ defer: (task) => void deferred.push(task), now }),
+    queue: new SignatureQueue((task) => void deferred.push(task), now),
     turn() {
       deferred.shift()?.();
       return settle();
@@ -41,7 +40,7 @@ function testQueue(msEach = 0): { queue: SignatureQueue; turn: () => Promise<voi
 function decisions(queue: SignatureQueue, tokens: readonly string[], key = KEY): unknown[] {
   const decided: unknown[] = [];
   for (const [number, raw] of tokens.entries()) {
-    queue.verify(parseToken(raw), key, 'ES256').then(
+    queue.verify(parseToken(raw), key.key, 'ES256').then(
       () => decided.push(number),
       (error: unknown) => decided.push((error as AuthError).reason),
     );
@@ -101,7 +100,7 @@ describe('a token that waits already', () => {
   it('is verified once for all its requests, also when it is refused', async () => {
     const { queue, turn } = testQueue();
     const raw = good(0);
-    const results = [raw, raw, FORGED, FORGED].map((each) => queue.verify(parseToken(each), KEY, 'ES256'));
+    const results = [raw, raw, FORGED, FORGED].map((each) => queue.verify(parseToken(each), KEY.key, 'ES256'));
     expect(results[1]).toBe(results[0]);
     expect(results[3]).toBe(results[2]);
     const settled = Promise.allSettled(results);

@@ -90,6 +90,14 @@ describe('parseJsonObject', () => {
     expect(parse(text)).toEqual(JSON.parse(text));
   });
 
+  it('returns objects that inherit nothing, frozen to their depth', () => {
+    const value = parse('{"a":[{"b":{}}],"__proto__":{"c":1}}') as { readonly a: readonly [{ readonly b: object }] };
+    const [{ b }] = value.a;
+    for (const each of [value, value.a[0], b]) expect(Object.getPrototypeOf(each)).toBeNull();
+    for (const each of [value, value.a, value.a[0], b]) expect(Object.isFrozen(each)).toBe(true);
+    expect(Object.keys(value)).toEqual(['a', '__proto__']);
+  });
+
   it('copes with 100,000 members and long runs of backslashes', () => {
     const members = Array.from({ length: 100_000 }, (_, index) => `"m${index}":${index}`);
     expect(Object.keys(parseJsonObject(Buffer.from(`{${members.join()}}`)))).toHaveLength(100_000);

@@ -9,7 +9,7 @@ import type { AdviceContext, AdvisedOption } from '../../token/advice';
 import { isJwsShaped, parseToken } from '../../token/jws';
 import { PRESETS } from '../../token/presets';
 import type { Preset } from '../../token/presets';
-import { SCOPES_OPTION } from '../../token/scope-options';
+import { SCOPES_OPTION } from '../../token/scopes';
 import { EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';

@@ -1,6 +1,5 @@
-import { ownMembers, ownValue } from '../../core/objects';
+import { attempt, ownMembers, ownValue } from '../../core/objects';
 import { isList } from '../../core/options';
-import { attempt } from '../../token/keys/fetch-json';
 import { isGeneration } from '../generation';
 import { SourceError } from '../log';
 import type { Batch, Change, Mark } from '../log';

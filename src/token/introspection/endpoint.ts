@@ -1,20 +1,21 @@
-import type { Dependencies } from '../../core/dependencies';
-import type { Clock, Schedule } from '../../core/clock';
+import { constants, createPrivateKey, randomUUID, sign } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/auth-error';
-import { ownValue } from '../../core/objects';
+import type { Clock, Schedule } from '../../core/clock';
+import type { Dependencies } from '../../core/dependencies';
+import { isObject, ownMembers } from '../../core/objects';
 import { callable, isList, nested, number, oneOf, option, required, secret, string } from '../../core/options';
 import type { TableOf } from '../../core/options';
-import { loggableUrl } from '../../core/urls';
-import type { ClaimRules } from '../claims';
-import { discoverEndpoint } from '../keys/discovery';
-import type { DiscoveryOptions } from '../keys/discovery';
-import { fetchJson, FetchError, unlessAborted } from '../keys/fetch-json';
-import type { Fetch } from '../keys/fetch-json';
-import { freezeDeep, parseJsonObject } from '../strict-json';
-import { claimsVerifier } from '../verify';
-import type { ClaimsVerifier } from '../verify';
-import { clientAuthentication, readSigningKey } from './client-authentication';
-import type { ClientCredential } from './client-authentication';
+import { clientAuthorization, loggableUrl } from '../../core/urls';
+import { Exchanges, FetchError, fetchObject, unlessAborted } from '../http';
+import type { Fetch } from '../http';
+import { discoverEndpoint } from '../keys/fetch-keys';
+import type { DiscoveryOptions } from '../keys/fetch-keys';
+import { ALGORITHMS, isCompatible } from '../signature';
+import type { Algorithm } from '../signature';
+import type { JsonObject } from '../strict-json';
+import { bindingsOf, claimsVerifier } from '../verify';
+import type { ClaimRules, ClaimsVerifier } from '../verify';
 
 /** How the authorization server is asked about tokens (RFC 7662). */
 export type IntrospectionOptions = {
@@ -99,24 +100,107 @@ export const INTROSPECTION_OPTION = nested(
 /** Checked options. */
 export type IntrospectionSettings = NonNullable<ReturnType<typeof INTROSPECTION_OPTION.read>>;
 
-/** The members of a response about an active token. */
-export type Claims = Readonly<Record<string, unknown>>;
-
-/** Asks about one token: its claims, or `undefined` when it is not active. Rejects with a FetchError. */
-export type AskAbout = (token: string, signal: AbortSignal) => Promise<Claims | undefined>;
-
-/** Where and as whom the endpoint is asked. */
-export interface EndpointOptions extends Omit<DiscoveryOptions, 'signal'>, ClientCredential {
-  /** URL of the endpoint. Default: from the issuer's metadata. */
-  readonly url: string | undefined;
-  readonly clock: Clock;
-  readonly schedule: Schedule;
+/** The private key of this API at the authorization server. */
+interface SigningKey {
+  readonly key: KeyObject;
+  readonly algorithm: Algorithm;
+  readonly keyId: string | undefined;
 }
+
+/** As whom the endpoint is asked. Without a secret and a key, the client certificate of the connection says it. */
+interface ClientCredential {
+  readonly clientId: string;
+  readonly clientSecret?: string | undefined;
+  readonly signingKey?: SigningKey | undefined;
+}
+
+/** How long an assertion is valid; each one is sent once. */
+const ASSERTION_SECONDS = 60;
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+/** Without `alg` in the key the first one that fits is used. */
+const PREFERRED: readonly Algorithm[] = ['ES256', 'ES384', 'ES512', 'EdDSA', 'RS256', 'PS256'];
+
+/**
+ * Reads a private key (RFC 7517) for `private_key_jwt`.
+ *
+ * @returns `undefined` for anything else; no error of Node is passed on, because it could quote the key
+ */
+export function readSigningKey(jwk: unknown): SigningKey | undefined {
+  if (!isObject(jwk)) return undefined;
+  const members = ownMembers(jwk);
+  const { alg, kid } = members;
+  if (kid !== undefined && typeof kid !== 'string') return undefined;
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(ownMembers({ key: members, format: 'jwk' as const }));
+  } catch {
+    return undefined;
+  }
+  const candidates = alg === undefined ? PREFERRED : ALGORITHMS.filter((known) => known === alg);
+  const algorithm = candidates.find((candidate) => isCompatible(key, candidate));
+  return algorithm && { key, algorithm, keyId: kid };
+}
+
+/**
+ * Makes the function that authenticates each request (RFC 6749 section 2.3.1, RFC 7523 section 2.2, RFC 8705 section 2): by
+ * a header, or by further members of the form.
+ */
+export function clientAuthentication(
+  { clientId, clientSecret, signingKey }: ClientCredential,
+  issuer: string,
+  clock: Clock,
+): () => Promise<{ readonly headers?: { readonly authorization: string }; readonly form?: Record<string, string> }> {
+  if (signingKey) {
+    return async () => {
+      const client_assertion = await signAssertion(signingKey, { clientId, issuer, nowMs: clock() });
+      return { form: { client_assertion_type: ASSERTION_TYPE, client_assertion } };
+    };
+  }
+  // RFC 8705 section 2: the id in the form says which client the certificate has to be of.
+  if (clientSecret === undefined) return () => Promise.resolve({ form: { client_id: clientId } });
+  const headers = { authorization: clientAuthorization(clientId, clientSecret) };
+  return () => Promise.resolve({ headers });
+}
+
+/** A JWT that only the issuer accepts, and only once (RFC 7523 section 3). */
+function signAssertion(
+  { key, algorithm, keyId }: SigningKey,
+  { clientId, issuer, nowMs }: { readonly clientId: string; readonly issuer: string; readonly nowMs: number },
+): Promise<string> {
+  const iat = Math.floor(nowMs / 1000);
+  const claims = { iss: clientId, sub: clientId, aud: issuer, jti: randomUUID(), iat, exp: iat + ASSERTION_SECONDS };
+  const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
+  const input = `${encode({ alg: algorithm, typ: 'JWT', kid: keyId })}.${encode(claims)}`;
+  const hash = algorithm.startsWith('Ed') ? null : `sha${algorithm.slice(2)}`;
+  const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+  const parameters = algorithm.startsWith('PS') ? pss : algorithm.startsWith('ES') ? ES : {};
+  return new Promise((resolve, reject) => {
+    // Off the main thread: a flood of opaque tokens must not hold it with RSA signatures.
+    sign(hash, Buffer.from(input), ownMembers({ key, ...parameters }), (error, signature) => {
+      if (error) reject(new Error('the client assertion could not be signed'));
+      else resolve(`${input}.${signature.toString('base64url')}`);
+    });
+  });
+}
+
+/** RFC 7518 section 3.4: r and s concatenated, not DER. */
+const ES = { dsaEncoding: 'ieee-p1363' } as const;
+
+/** Asks about one token: the response, or `undefined` when it is not active. Rejects with a FetchError. */
+export type AskAbout = (token: string, signal: AbortSignal) => Promise<JsonObject | undefined>;
 
 /** How long a URL from the metadata is used before it is looked up again. */
 const URL_MAX_AGE_MS = 600_000;
 /** For one look at the metadata. */
 const LOOKUP_TIMEOUT_MS = 5_000;
+
+/** Where and as whom the endpoint is asked. */
+interface EndpointOptions extends Omit<DiscoveryOptions, 'signal'>, ClientCredential {
+  /** URL of the endpoint. Default: from the issuer's metadata. */
+  readonly url: string | undefined;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+}
 
 /** Makes the function that asks the introspection endpoint (RFC 7662 section 2). */
 export function introspectionEndpoint(options: EndpointOptions): AskAbout {
@@ -126,24 +210,19 @@ export function introspectionEndpoint(options: EndpointOptions): AskAbout {
 
   return async function askAbout(token, signal) {
     const url = await find(signal);
-    const { authorization, form } = await authenticate();
-    const body = new URLSearchParams({ token, token_type_hint: 'access_token', ...form }).toString();
-    const response = await fetchJson(url, {
-      ...options,
-      signal,
-      parse: parseJsonObject,
-      form: { body, authorization },
-    });
-    const active = ownValue(response, 'active');
-    if (active === false) return undefined;
-    if (active === true) return response;
+    const { headers, form } = ownMembers(await authenticate());
+    const request = new URLSearchParams({ token, token_type_hint: 'access_token', ...form });
+    const response = await fetchObject(url, { ...options, signal, headers, form: request });
+    if (response['active'] === false) return undefined;
+    if (response['active'] === true) return response;
     throw new FetchError(`${loggableUrl(url)} did not say whether the token is active`, { status: 200 });
   };
 }
 
 /** Finds the endpoint in the metadata. Calls share one lookup, and do not wait for one while a URL is known. */
 function endpointFinder(options: EndpointOptions): (signal: AbortSignal) => Promise<string> {
-  const { clock, schedule, authUrl } = options;
+  const { clock, authUrl } = options;
+  const exchanges = new Exchanges(options.schedule);
   let known: string | undefined;
   let lookup: Promise<string> | undefined;
   let lookedUpMs = -Infinity;
@@ -154,15 +233,13 @@ function endpointFinder(options: EndpointOptions): (signal: AbortSignal) => Prom
   }
 
   async function lookUp(): Promise<string> {
-    // A time limit of its own: that of the first call which waits must not end the lookup for the others.
-    const exchange = new AbortController();
-    const giveUp = (): void => exchange.abort(`did not respond within ${LOOKUP_TIMEOUT_MS} ms`);
-    const deadline = schedule(giveUp, LOOKUP_TIMEOUT_MS);
     lookedUpMs = clock();
     try {
-      return (known = await discoverEndpoint('introspection_endpoint', { ...options, signal: exchange.signal }));
+      // A time limit of its own: that of the first call which waits must not end the lookup for the others.
+      return (known = await exchanges.run(LOOKUP_TIMEOUT_MS, (signal) =>
+        discoverEndpoint('introspection_endpoint', { ...options, signal }),
+      ));
     } finally {
-      deadline.cancel();
       lookup = undefined;
     }
   }
@@ -184,60 +261,57 @@ function endpointFinder(options: EndpointOptions): (signal: AbortSignal) => Prom
 const KIND_MEMBERS = ['token_type', 'token_use', 'typ'];
 const ACCESS_TOKEN_KINDS = ['bearer', 'access_token', 'access', 'at+jwt'];
 
-/** How responses are read. */
-export interface ResponseRules {
-  readonly rules: ClaimRules;
-  readonly acceptWithout: IntrospectionSettings['acceptWithout'];
-  readonly clock: Clock;
-}
-
 /**
  * Makes the check of introspection responses: that of the claims of a JWT, except that `iss` may be missing, because the
  * issuer itself responded, and that the members which only some servers return (`sub`, `jti`) may be.
  */
-export function introspectedClaimsVerifier({ rules, acceptWithout, clock }: ResponseRules): ClaimsVerifier {
+export function introspectedClaimsVerifier(
+  rules: ClaimRules,
+  acceptWithout: IntrospectionSettings['acceptWithout'],
+  clock: Clock,
+): ClaimsVerifier {
   const { preset, issuer, maxTokenAgeMs } = rules;
   const clientIdClaims = [...preset.clientIdClaims, 'client_id'];
-  const relaxed = { ...rules, preset: { ...preset, clientIdClaims, requiredClaims: [], fixedClaims: {} } };
+  const relaxed = { ...rules, preset: { ...preset, clientIdClaims, requiredClaims: [], fixedClaims: [] } };
   const verifyClaims = claimsVerifier(relaxed, clock);
   const verifyWithoutAudience = claimsVerifier({ ...relaxed, audiences: false }, clock);
 
   /** The claims with what stands for the times that may be missing; for the check only. */
-  function withTimes(claims: Claims): Claims {
-    const isMissing = (name: 'exp' | 'iat'): boolean => acceptWithout.includes(name) && !Object.hasOwn(claims, name);
-    const issued = isMissing('iat') ? { ...claims, iat: clock() / 1000 } : claims;
-    const { iat } = issued;
+  function withTimes(claims: JsonObject): JsonObject {
+    const isMissing = (name: 'exp' | 'iat'): boolean => acceptWithout.includes(name) && claims[name] === undefined;
+    if (!isMissing('iat') && !isMissing('exp')) return claims;
+    const { iat = isMissing('iat') ? clock() / 1000 : undefined } = claims;
     const canExpire = isMissing('exp') && typeof iat === 'number';
-    return canExpire ? { ...issued, exp: iat + maxTokenAgeMs / 1000 } : issued;
+    return ownMembers({ ...claims, iat, ...(canExpire && { exp: iat + maxTokenAgeMs / 1000 }) });
   }
 
-  return function verifyIntrospected({ claims: given }) {
+  return function verifyIntrospected(given) {
     checkKinds(given);
-    const claims = Object.hasOwn(given, 'iss') ? given : { iss: issuer, ...given };
-    const hasAudience = Object.hasOwn(claims, 'aud') || !acceptWithout.includes('aud');
-    const verified = (hasAudience ? verifyClaims : verifyWithoutAudience)({ claims: withTimes(claims) });
-    return { ...verified, claims: freezeDeep(claims) };
+    const claims = 'iss' in given ? given : Object.freeze(ownMembers({ iss: issuer, ...given }));
+    const hasAudience = 'aud' in claims || !acceptWithout.includes('aud');
+    const verified = (hasAudience ? verifyClaims : verifyWithoutAudience)(withTimes(claims));
+    return { ...verified, claims };
   };
 }
 
 /** Makes the check of a JWT that its issuer was asked about: its own claims, and those that only the response has. */
 export function confirmedClaimsVerifier(verifyClaims: ClaimsVerifier): ClaimsVerifier {
-  return function verifyConfirmed(token) {
-    checkKinds(token.claims);
-    return verifyClaims(token);
+  return function verifyConfirmed(claims) {
+    checkKinds(claims);
+    return verifyClaims(claims);
   };
 }
 
-function checkKinds(claims: Claims): void {
-  for (const member of KIND_MEMBERS) checkKind(ownValue(claims, member), claims);
+function checkKinds(claims: JsonObject): void {
+  for (const member of KIND_MEMBERS) checkKind(claims[member], claims);
 }
 
 /** RFC 9449 section 6.2: a token of type DPoP is bound to a key, which its `cnf` names. Without one no proof can be checked. */
-function checkKind(kind: unknown, claims: Claims): void {
+function checkKind(kind: unknown, claims: JsonObject): void {
   if (kind === undefined) return;
   const name = typeof kind === 'string' ? kind.toLowerCase() : undefined;
   if (name === 'dpop') {
-    if (ownValue(ownValue(claims, 'cnf'), 'jkt') !== undefined) return;
+    if (bindingsOf(claims).key !== undefined) return;
     throw new AuthError('sender_constrained', { privateDetail: 'the token is of type DPoP, and cnf.jkt is missing' });
   }
   if (name === undefined || !ACCESS_TOKEN_KINDS.includes(name)) {

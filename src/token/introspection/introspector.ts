@@ -1,38 +1,27 @@
 import { hash, randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { AuthError } from '../../core/auth-error';
-import { backOffMs } from '../../core/clock';
 import type { Clock, Schedule } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';
-import { FetchError } from '../keys/fetch-json';
+import { Outage, retryAfterSeconds } from '../../core/outage';
+import { Exchanges, FetchError } from '../http';
 import { MAX_TOKEN_LENGTH } from '../jws';
-import { freezeDeep } from '../strict-json';
-import type { AskAbout, Claims } from './endpoint';
+import type { JsonObject } from '../strict-json';
+import type { AskAbout } from './endpoint';
 
 /** Knows which opaque tokens are active, by asking their issuer. */
 export interface Introspector {
   /** The claims of a token that was active at most `cacheMs` ago, the same object each time; `undefined`: ask. */
-  readonly get: (token: string) => Claims | undefined;
+  readonly get: (token: string) => JsonObject | undefined;
   /**
    * Asks about a token. Rejects with an AuthError `malformed_token`, `inactive` or `introspection_unavailable`.
    *
    * @param address - of the caller: while many tokens wait, each address has the same share of the calls
    */
-  readonly introspect: (token: string, address?: string) => Promise<Claims>;
+  readonly introspect: (token: string, address?: string) => Promise<JsonObject>;
   /** Ends the calls under way; later ones reject. */
   readonly close: () => void;
-}
-
-/** Dependencies and limits. */
-export interface IntrospectorOptions {
-  readonly issuer: string;
-  readonly askAbout: AskAbout;
-  readonly cacheMs: number;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly schedule: Schedule;
-  readonly random: () => number;
 }
 
 /** For one token: its turn and the call. */
@@ -47,25 +36,34 @@ const PROBE_EVERY_MS = 125;
 /** Pause between two warnings about responses that only some tokens get. */
 const WARNING_EVERY_MS = 60_000;
 
-interface Entry {
-  readonly claims: Claims;
-  readonly askedMs: number;
-}
-
 /**
  * Makes an introspector. Tokens are remembered by their SHA-256. However many tokens callers make up, the issuer gets a
  * bounded number of calls at a time, one per token; tokens that were active before take precedence.
  */
-export function introspector(options: IntrospectorOptions): Introspector {
-  const { issuer, askAbout, cacheMs, logger, clock, schedule, random } = options;
-  const active = new LRUCache<string, Entry>({ max: MAX_ACTIVE });
+export function introspector({
+  issuer,
+  askAbout,
+  cacheMs,
+  logger,
+  clock,
+  schedule,
+  random,
+}: {
+  readonly issuer: string;
+  readonly askAbout: AskAbout;
+  readonly cacheMs: number;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+  readonly random: () => number;
+}): Introspector {
+  const active = new LRUCache<string, { readonly claims: JsonObject; readonly askedMs: number }>({ max: MAX_ACTIVE });
   const inactive = new LRUCache<string, number>({ max: MAX_INACTIVE });
-  const inFlight = new Map<string, Promise<Claims>>();
-  const calls = callQueue();
-  const exchanges = new Set<AbortController>();
+  const inFlight = new Map<string, Promise<JsonObject>>();
+  const calls = new CallQueue();
+  const exchanges = new Exchanges(schedule);
+  const outage = new Outage(BACK_OFF, clock, random);
   let closed = false;
-  let failures = 0;
-  let retryAtMs = -Infinity;
   let warnedMs = -Infinity;
   let probing = false;
   let probedMs = -Infinity;
@@ -76,45 +74,29 @@ export function introspector(options: IntrospectorOptions): Introspector {
     return ageMs >= 0 && ageMs < limitMs;
   }
 
-  function cached(id: string): Claims | undefined {
+  function cached(id: string): JsonObject | undefined {
     const entry = active.get(id, NO_OPTIONS);
     return entry && isRecent(entry.askedMs, cacheMs) ? entry.claims : undefined;
   }
 
-  async function ask(token: string, id: string, address: string): Promise<Claims> {
+  async function ask(token: string, id: string, address: string): Promise<JsonObject> {
     requireAvailable();
     const isKnown = active.has(id, NO_OPTIONS);
-    return withDeadline((signal) => calls.run(() => callFor(token, id, signal), { signal, isKnown, address }));
-  }
-
-  async function withDeadline<Value>(call: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
-    const exchange = new AbortController();
-    exchanges.add(exchange);
-    const deadline = schedule(() => exchange.abort(`did not respond within ${TIMEOUT_MS} ms`), TIMEOUT_MS);
-    try {
-      return await call(exchange.signal);
-    } finally {
-      deadline.cancel();
-      exchanges.delete(exchange);
-    }
-  }
-
-  /** A pause that seems longer than any is over: the clock has stepped back. */
-  function pauseMs(): number {
-    const restMs = retryAtMs - clock();
-    return restMs > 0 && restMs <= BACK_OFF.longestMs ? restMs : 0;
+    return exchanges.run(TIMEOUT_MS, (signal) =>
+      calls.run(() => callFor(token, id, signal), { signal, isKnown, address }),
+    );
   }
 
   function requireAvailable(): void {
-    const waitMs = pauseMs();
+    const { waitMs } = outage;
     if (closed || waitMs > 0) throw unavailable('the introspection endpoint is not asked for now', waitMs);
   }
 
-  async function callFor(token: string, id: string, signal: AbortSignal): Promise<Claims> {
+  async function callFor(token: string, id: string, signal: AbortSignal): Promise<JsonObject> {
     // The endpoint can have failed while this call waited.
     requireAvailable();
     const askedMs = clock();
-    let claims: Claims | undefined;
+    let claims: JsonObject | undefined;
     try {
       claims = await askAbout(token, signal);
     } catch (error) {
@@ -127,19 +109,17 @@ export function introspector(options: IntrospectorOptions): Introspector {
       throw new AuthError('inactive');
     }
     inactive.delete(id);
-    active.set(id, { claims: freezeDeep(claims), askedMs }, NO_OPTIONS);
+    active.set(id, { claims, askedMs }, NO_OPTIONS);
     return claims;
   }
 
   function recovered(): void {
-    if (failures > 0) logger.info({ issuer }, 'the introspection endpoint responds again');
-    failures = 0;
-    retryAtMs = -Infinity;
+    outage.end((fields) => logger.info({ issuer, ...fields }, 'the introspection endpoint responds again'));
   }
 
   function failed(error: unknown): AuthError {
     const { message } = failureOf(error);
-    const waitMs = pauseMs();
+    const { waitMs } = outage;
     // A logger that throws must not end the process.
     if (!closed && waitMs === 0) probe(message).catch(() => undefined);
     return unavailable(message, waitMs);
@@ -154,7 +134,7 @@ export function introspector(options: IntrospectorOptions): Introspector {
     probing = true;
     probedMs = clock();
     try {
-      await withDeadline((signal) => askAbout(`made-up-by-tillgate-${randomUUID()}`, signal));
+      await exchanges.run(TIMEOUT_MS, (signal) => askAbout(`made-up-by-tillgate-${randomUUID()}`, signal));
     } catch (error) {
       if (!closed) pause(failureOf(error));
       return;
@@ -171,13 +151,17 @@ export function introspector(options: IntrospectorOptions): Introspector {
     logger.warn({ issuer, detail }, 'a token could not be introspected');
   }
 
-  function pause({ message: detail, status }: Failure): void {
-    retryAtMs = clock() + backOffMs(++failures, BACK_OFF, random);
-    if (status === 401 || status === 403) {
-      logger.error({ issuer, detail }, 'the authorization server refuses clientId or clientSecret of introspection');
-    } else {
-      logger.warn({ issuer, detail, failures }, 'the introspection endpoint is not available');
-    }
+  function pause({ message, status }: Failure): void {
+    outage.fail(message, (fields) => {
+      if (status === 401 || status === 403) {
+        logger.error(
+          { issuer, ...fields },
+          'the authorization server refuses clientId or clientSecret of introspection',
+        );
+      } else {
+        logger.warn({ issuer, ...fields }, 'the introspection endpoint is not available');
+      }
+    });
   }
 
   return {
@@ -199,7 +183,7 @@ export function introspector(options: IntrospectorOptions): Introspector {
     },
     close() {
       closed = true;
-      for (const exchange of exchanges) exchange.abort('is not asked any more');
+      exchanges.close();
     },
   };
 }
@@ -216,18 +200,7 @@ function failureOf(error: unknown): Failure {
 }
 
 function unavailable(privateDetail: string, waitMs: number): AuthError {
-  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
-  return new AuthError('introspection_unavailable', { privateDetail, retryAfterSeconds });
-}
-
-/** Runs a bounded number of calls at a time; the others wait. */
-export interface CallQueue {
-  /**
-   * Runs a call when it is its turn.
-   *
-   * @throws AuthError `introspection_unavailable` when too many calls wait, or the signal aborts the wait
-   */
-  run<Value>(call: () => Promise<Value>, caller: QueuedCaller): Promise<Value>;
+  return new AuthError('introspection_unavailable', { privateDetail, retryAfterSeconds: retryAfterSeconds(waitMs) });
 }
 
 interface QueuedCaller {
@@ -246,87 +219,90 @@ interface Waiting {
 const MAX_CALLS = 16;
 const MAX_WAITING = 256;
 
-/** Makes an empty queue. */
-export function callQueue(): CallQueue {
-  const known = new Set<Waiting>();
+/** Runs a bounded number of calls at a time; the others wait. */
+export class CallQueue {
+  readonly #known = new Set<Waiting>();
   /** By address; the address whose turn is next comes first. None is empty. */
-  const shares = new Map<string, Set<Waiting>>();
-  let running = 0;
-  let strangers = 0;
+  readonly #shares = new Map<string, Set<Waiting>>();
+  #running = 0;
+  #strangers = 0;
 
-  function turn({ signal, isKnown, address }: QueuedCaller): Promise<void> | undefined {
-    if (running < MAX_CALLS) {
-      running++;
+  /**
+   * Runs a call when it is its turn.
+   *
+   * @throws AuthError `introspection_unavailable` when too many calls wait, or the signal aborts the wait
+   */
+  async run<Value>(call: () => Promise<Value>, caller: QueuedCaller): Promise<Value> {
+    await this.#turn(caller);
+    try {
+      return await call();
+    } finally {
+      this.#next();
+    }
+  }
+
+  #turn({ signal, isKnown, address }: QueuedCaller): Promise<void> | undefined {
+    if (this.#running < MAX_CALLS) {
+      this.#running++;
       return undefined;
     }
     const share = networkOf(address);
-    if (!isKnown && strangers >= MAX_WAITING) makeRoomFor(share);
+    if (!isKnown && this.#strangers >= MAX_WAITING) this.#makeRoomFor(share);
     return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        signal.removeEventListener('abort', waiting.turnAway);
+        if (isKnown) this.#known.delete(waiting);
+        else this.#remove(share, waiting);
+      };
       const waiting: Waiting = {
-        start() {
+        start: () => {
           leave();
-          running++;
+          this.#running++;
           resolve();
         },
-        turnAway() {
+        turnAway: () => {
           leave();
           reject(busy());
         },
       };
-      function leave(): void {
-        signal.removeEventListener('abort', waiting.turnAway);
-        if (isKnown) known.delete(waiting);
-        else remove(share, waiting);
-      }
-      if (isKnown) known.add(waiting);
-      else add(share, waiting);
+      if (isKnown) this.#known.add(waiting);
+      else this.#add(share, waiting);
       signal.addEventListener('abort', waiting.turnAway);
     });
   }
 
-  function add(share: string, waiting: Waiting): void {
-    shares.set(share, (shares.get(share) ?? new Set()).add(waiting));
-    strangers++;
+  #add(share: string, waiting: Waiting): void {
+    this.#shares.set(share, (this.#shares.get(share) ?? new Set()).add(waiting));
+    this.#strangers++;
   }
 
-  function remove(share: string, waiting: Waiting): void {
-    const ofShare = shares.get(share);
+  #remove(share: string, waiting: Waiting): void {
+    const ofShare = this.#shares.get(share);
     if (!ofShare?.delete(waiting)) return;
-    strangers--;
-    if (ofShare.size === 0) shares.delete(share);
+    this.#strangers--;
+    if (ofShare.size === 0) this.#shares.delete(share);
   }
 
   /** Turns away the last of the largest share, if that is larger than the one of the newcomer. */
-  function makeRoomFor(share: string): void {
-    const [largest] = [...shares.values()].sort((one, other) => other.size - one.size);
-    if (!largest || largest.size <= (shares.get(share)?.size ?? 0)) throw busy();
+  #makeRoomFor(share: string): void {
+    const [largest] = [...this.#shares.values()].sort((one, other) => other.size - one.size);
+    if (!largest || largest.size <= (this.#shares.get(share)?.size ?? 0)) throw busy();
     [...largest].at(-1)?.turnAway();
   }
 
-  function next(): void {
-    running--;
-    const [first] = known;
+  #next(): void {
+    this.#running--;
+    const [first] = this.#known;
     if (first) return first.start();
-    const [turnOf] = shares;
+    const [turnOf] = this.#shares;
     if (!turnOf) return;
     const [share, ofShare] = turnOf;
     // To the end of the round.
-    shares.delete(share);
-    shares.set(share, ofShare);
+    this.#shares.delete(share);
+    this.#shares.set(share, ofShare);
     const [stranger] = ofShare;
     stranger?.start();
   }
-
-  return {
-    async run(call, caller) {
-      await turn(caller);
-      try {
-        return await call();
-      } finally {
-        next();
-      }
-    },
-  };
 }
 
 /** An IPv6 address without its last 64 bits, which one host can choose (RFC 4291 section 2.5.4); any other one as it is. */

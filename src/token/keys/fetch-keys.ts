@@ -2,13 +2,74 @@ import { createPublicKey } from 'node:crypto';
 import type * as jwksRsa from 'jwks-rsa';
 import { errorLabel } from '../../core/logger';
 import type { Logger } from '../../core/logger';
+import { isObject, ownMembers } from '../../core/objects';
 import { loggableUrl } from '../../core/urls';
-import { discoverEndpoint } from './discovery';
-import type { DiscoveryOptions } from './discovery';
-import { fetchJson, FetchError } from './fetch-json';
-import type { FetchJsonOptions } from './fetch-json';
-import { toVerificationKey, unsuitable } from './jwk';
-import type { Jwk, VerificationKey } from './jwk';
+import { FetchError, fetchObject } from '../http';
+import type { DocumentExchange } from '../http';
+import type { JsonObject } from '../strict-json';
+import { toVerificationKey, unsuitable } from './key-set';
+import type { VerificationKey } from './key-set';
+
+/** Where the metadata of an issuer is fetched. */
+export interface DiscoveryOptions extends DocumentExchange {
+  /** The issuer that the metadata must name, exactly (RFC 8414 section 3.3). */
+  readonly issuer: string;
+  /** URL from which the well-known URLs are built; usually the issuer. */
+  readonly authUrl: string;
+  /** Whether connections present a client certificate: then the endpoints for these count (RFC 8705 section 5). */
+  readonly mutualTls?: boolean | undefined;
+  /** Throws when a URL must not be used, for example because it is not https. */
+  readonly checkUrl: (url: string, what: string) => void;
+}
+
+/** The URLs that are read from an issuer's metadata. */
+type MetadataMember = 'jwks_uri' | 'introspection_endpoint';
+
+/**
+ * Finds a URL in an issuer's metadata: OpenID Connect Discovery 1.0 section 4 first, then RFC 8414 section 3.
+ *
+ * @throws FetchError when neither document exists, or one exists and cannot be trusted.
+ */
+export async function discoverEndpoint(member: MetadataMember, options: DiscoveryOptions): Promise<string> {
+  const [oidc, oauth] = wellKnownUrls(options.authUrl);
+  try {
+    return await urlAt(oidc, member, options);
+  } catch (error) {
+    // Only a missing document leads to the other form: one that cannot be trusted must not.
+    if (!(error instanceof FetchError) || error.status === undefined || error.status < 400) throw error;
+  }
+  return urlAt(oauth, member, options);
+}
+
+/** Both well-known URLs of an issuer: OIDC appends to the path, RFC 8414 section 3.1 inserts before it. */
+export function wellKnownUrls(issuer: string): readonly [oidc: string, oauth: string] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  return [
+    `${origin}${path}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+  ];
+}
+
+async function urlAt(document: string, member: MetadataMember, options: DiscoveryOptions): Promise<string> {
+  const { issuer, mtls_endpoint_aliases: aliases, [member]: usual } = await fetchObject(document, options);
+  const url = (options.mutualTls && isObject(aliases) ? aliases[member] : undefined) ?? usual;
+  const name = loggableUrl(document);
+  if (issuer !== options.issuer) {
+    const named = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'none';
+    throw new FetchError(`${name} names another issuer: expected ${JSON.stringify(options.issuer)}, got ${named}`);
+  }
+  if (typeof url !== 'string' || !URL.canParse(url)) throw new FetchError(`${name} has no usable ${member}`);
+  try {
+    options.checkUrl(url, member);
+  } catch {
+    const article = member === 'jwks_uri' ? 'a' : 'an';
+    throw new FetchError(
+      `${name} names ${article} ${member} that is neither https: nor on loopback, or that has user info`,
+    );
+  }
+  return url;
+}
 
 /** Fetches the key set of an issuer once, until the signal aborts it. Rejects with `NoUsableKey` where no key is usable. */
 export type FetchKeys = (signal: AbortSignal) => Promise<FetchedKeys>;
@@ -16,27 +77,18 @@ export type FetchKeys = (signal: AbortSignal) => Promise<FetchedKeys>;
 /** A key set as it was fetched. */
 export interface FetchedKeys {
   readonly keys: readonly VerificationKey[];
-  readonly unusable: UnusableKeys;
+  /** Why keys must not verify anything, by their ids. */
+  readonly unusable: ReadonlyMap<string, string>;
 }
-
-/** Why keys must not verify anything, by their ids. */
-export type UnusableKeys = ReadonlyMap<string, string>;
 
 /** A key set in which no key can verify access tokens. */
 export class NoUsableKey extends FetchError {
-  readonly unusable: UnusableKeys;
+  readonly unusable: FetchedKeys['unusable'];
 
-  constructor(jwksUri: string, unusable: UnusableKeys, cause?: unknown) {
+  constructor(jwksUri: string, unusable: FetchedKeys['unusable'], cause?: unknown) {
     super(`${loggableUrl(jwksUri)} has no key that can verify access tokens`, { cause });
     this.unusable = unusable;
   }
-}
-
-/** How a key set is fetched. */
-export interface FetchKeysOptions extends Omit<DiscoveryOptions, 'signal'> {
-  /** URL of the key set. Default: discovered at every fetch, so that a changed `jwks_uri` is followed. */
-  readonly jwksUri: string | undefined;
-  readonly logger: Logger;
 }
 
 /** Importing a key blocks the process for half a millisecond; real issuers publish a dozen at most. */
@@ -47,7 +99,13 @@ const MAX_WARNINGS = 100;
  * Makes the function that fetches an issuer's keys. jwks-rsa fetches (through the bounded fetch) and parses; keys that
  * must not verify anything are left out, with one warning for each.
  */
-export function keyFetcher(options: FetchKeysOptions): FetchKeys {
+export function keyFetcher(
+  options: Omit<DiscoveryOptions, 'signal'> & {
+    /** URL of the key set. Default: discovered at every fetch, so that a changed `jwks_uri` is followed. */
+    readonly jwksUri: string | undefined;
+    readonly logger: Logger;
+  },
+): FetchKeys {
   const warned = new Set<string>();
   let known = new Map<string, VerificationKey>();
 
@@ -63,12 +121,12 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
     const ignored = new Map<string, string>();
 
     function ignore(jwk: unknown, why: string): void {
-      const { kid } = (jwk ?? {}) as Jwk;
+      const kid = isObject(jwk) ? jwk['kid'] : undefined;
       if (typeof kid === 'string') ignored.set(kid, why);
       warnIgnored(kid, why);
     }
 
-    function isSuitable(jwk: unknown): jwk is Jwk {
+    function isSuitable(jwk: unknown): jwk is JsonObject {
       const why = unsuitable(jwk);
       if (why !== undefined) ignore(jwk, why);
       return why === undefined;
@@ -83,7 +141,7 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
       if (!parsed.some(({ kid }) => kid === jwk['kid'])) ignore(jwk, 'it cannot be parsed');
     }
     const keys = new Map<string, VerificationKey>();
-    for (const { kid, alg, getPublicKey } of parsed) {
+    for (const { kid, alg, getPublicKey } of parsed.map(ownMembers)) {
       const key = toVerificationKey({ kid, alg }, createPublicKey(getPublicKey()));
       // The same key stays the same object, so that cached tokens that were verified with it stay valid.
       const identity = JSON.stringify([kid, alg, getPublicKey()]);
@@ -96,32 +154,27 @@ export function keyFetcher(options: FetchKeysOptions): FetchKeys {
   };
 }
 
-async function fetchJwks(jwksUri: string, options: FetchJsonOptions): Promise<readonly unknown[]> {
-  const { keys } = await fetchJson(jwksUri, options);
+async function fetchJwks(jwksUri: string, options: DocumentExchange): Promise<readonly unknown[]> {
+  const { keys } = await fetchObject(jwksUri, options);
   const url = loggableUrl(jwksUri);
   if (!Array.isArray(keys) || keys.length === 0) throw new FetchError(`${url} is not a key set with keys in it`);
   if (keys.length > MAX_KEYS) throw new FetchError(`${url} has more than ${MAX_KEYS} keys`);
   return keys as readonly unknown[];
 }
 
-interface ParsedKey {
-  readonly kid?: string;
-  readonly alg?: string;
-  readonly getPublicKey: () => string;
-}
-
-interface ParsedKeys {
-  readonly suitable: readonly Jwk[];
+async function parseKeys(
+  jwksUri: string,
+  fetchSuitable: () => Promise<readonly JsonObject[]>,
+): Promise<{
+  readonly suitable: readonly JsonObject[];
   /** jwks-rsa leaves out what it cannot parse. */
-  readonly parsed: readonly ParsedKey[];
+  readonly parsed: readonly { readonly kid?: string; readonly alg?: string; readonly getPublicKey: () => string }[];
   /** What jwks-rsa rejected with, because it could parse none. */
   readonly cause?: unknown;
-}
-
-async function parseKeys(jwksUri: string, fetchSuitable: () => Promise<readonly Jwk[]>): Promise<ParsedKeys> {
+}> {
   const { JwksClient } = loadJwksRsa();
-  let suitable: readonly Jwk[] = [];
-  const fetcher = async (): Promise<{ keys: readonly Jwk[] }> => ({ keys: (suitable = await fetchSuitable()) });
+  let suitable: readonly JsonObject[] = [];
+  const fetcher = async (): Promise<{ keys: readonly JsonObject[] }> => ({ keys: (suitable = await fetchSuitable()) });
   const client = new JwksClient({ jwksUri: loggableUrl(jwksUri), cache: false, rateLimit: false, fetcher });
   try {
     return { parsed: await client.getSigningKeys(), suitable };

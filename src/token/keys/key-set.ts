@@ -1,8 +1,83 @@
+import { createPublicKey } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/auth-error';
 import type { KeyStatus } from '../../core/gate-status';
+import { isObject, ownMembers } from '../../core/objects';
 import type { UnverifiedHeader } from '../jws';
-import { importJwk, toVerificationKey, unsuitable } from './jwk';
-import type { Jwk, VerificationKey } from './jwk';
+import { ALGORITHMS, isCompatible, namesOf } from '../signature';
+import type { Algorithm } from '../signature';
+import type { JsonObject } from '../strict-json';
+
+/** A key that may verify signatures. Its identity is stable: the same key is the same object after a refresh. */
+export interface VerificationKey {
+  readonly keyId: string | undefined;
+  /** Accepted algorithms: the JWK's `alg`, or all that its type and curve allow. */
+  readonly algorithms: readonly Algorithm[];
+  readonly key: KeyObject;
+}
+
+/**
+ * Says why a JWK must not verify signatures, judged by its members alone (RFC 7517 section 4, RFC 8725 section 3.5);
+ * `undefined` when it may.
+ */
+export function unsuitable(jwk: unknown): string | undefined {
+  if (!isObject(jwk)) return 'it is not an object';
+  const { kty, use, key_ops: operations, kid, alg } = jwk;
+  if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return 'its kty must be RSA, EC or OKP';
+  // A private key in a published set is known to the world: what it signs proves nothing.
+  if ('d' in jwk) return 'it is a private key';
+  if (use !== undefined && use !== 'sig') return 'its use is not sig';
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) {
+    return 'its key_ops lack verify';
+  }
+  if (kid !== undefined && (typeof kid !== 'string' || kid === '')) return 'its kid is not a non-empty string';
+  if (alg !== undefined && !ALGORITHMS.some((known) => known === alg))
+    return 'its alg is not a known signature algorithm';
+  return undefined;
+}
+
+/** Time of an RSA verification grows with the square of the modulus and with the length of the exponent: 10 ms are possible. */
+const MAX_EXPONENT = 2n ** 32n;
+const MAX_MODULUS_BITS = 8_192;
+
+/**
+ * Checks the key material itself.
+ *
+ * @param maxModulusBits - longest accepted RSA modulus; shorter for keys that callers choose
+ * @returns the key, or why it is ignored.
+ */
+export function toVerificationKey(
+  jwk: JsonObject,
+  key: KeyObject,
+  maxModulusBits = MAX_MODULUS_BITS,
+): VerificationKey | string {
+  const { modulusLength, publicExponent } = key.asymmetricKeyDetails ?? {};
+  // RFC 7518 section 3.3: 2048 bits or larger. With e = 1 a signature is its own message.
+  if (modulusLength !== undefined && modulusLength < 2048) return 'its modulus has less than 2048 bits';
+  if (publicExponent !== undefined && (publicExponent < 3n || publicExponent % 2n === 0n))
+    return 'its exponent is weak';
+  if (modulusLength !== undefined && modulusLength > maxModulusBits) {
+    return `its modulus has more than ${maxModulusBits} bits`;
+  }
+  if (publicExponent !== undefined && publicExponent > MAX_EXPONENT) return 'its exponent is larger than 2^32';
+  // `unsuitable()` has refused an `alg` that is not one of these.
+  const named = typeof jwk['alg'] === 'string' ? namesOf(jwk['alg'] as Algorithm) : ALGORITHMS;
+  const algorithms = named.filter((algorithm) => isCompatible(key, algorithm));
+  if (algorithms.length === 0) return 'its type or curve does not fit any accepted algorithm';
+  return { keyId: jwk['kid'] as string | undefined, algorithms, key };
+}
+
+/** Reads a JWK that may verify signatures (RFC 7518 section 6); says why where it must not, or is broken, for example a point off its curve. */
+export function importKey(jwk: unknown, maxModulusBits = MAX_MODULUS_BITS): VerificationKey | string {
+  const why = unsuitable(jwk);
+  if (why !== undefined || !isObject(jwk)) return why ?? '';
+  try {
+    const key = createPublicKey(ownMembers({ key: jwk, format: 'jwk' as const }));
+    return toVerificationKey(jwk, key, maxModulusBits);
+  } catch {
+    return 'its key material is broken';
+  }
+}
 
 /** Where the keys of one issuer come from. */
 export interface KeySource {
@@ -113,16 +188,11 @@ function readKeys(list: unknown, factory: string, canBeEmpty: boolean): KeySet {
   if (!Array.isArray(list) || (list.length === 0 && !canBeEmpty)) {
     throw new TypeError(`${factory}(): option "keys" must be a JSON Web Key Set with at least one key`);
   }
-  return new KeySet(list.map((jwk: Jwk, index) => readKey(jwk, index, factory)));
+  return new KeySet(list.map((jwk: unknown, index) => readKey(jwk, index, factory)));
 }
 
-function readKey(jwk: Jwk, index: number, factory: string): VerificationKey {
-  const refuse = (why: string): never => {
-    throw new TypeError(`${factory}(): option "keys": key ${index} cannot verify tokens: ${why}`);
-  };
-  const why = unsuitable(jwk);
-  if (why !== undefined) return refuse(why);
-  const key = importJwk(jwk);
-  const verificationKey = key ? toVerificationKey(jwk, key) : 'its key material is broken';
-  return typeof verificationKey === 'string' ? refuse(verificationKey) : verificationKey;
+function readKey(jwk: unknown, index: number, factory: string): VerificationKey {
+  const key = importKey(isObject(jwk) ? ownMembers(jwk) : jwk);
+  if (typeof key !== 'string') return key;
+  throw new TypeError(`${factory}(): option "keys": key ${index} cannot verify tokens: ${key}`);
 }

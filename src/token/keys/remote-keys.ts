@@ -1,13 +1,33 @@
+import { LRUCache } from 'lru-cache';
 import { AuthError } from '../../core/auth-error';
+import type { Clock, Schedule, Timer } from '../../core/clock';
+import type { KeyStatus } from '../../core/gate-status';
+import { errorLabel } from '../../core/logger';
+import type { Logger } from '../../core/logger';
+import { NO_OPTIONS } from '../../core/objects';
+import { Outage, retryAfterSeconds } from '../../core/outage';
+import { Exchanges, FetchError } from '../http';
 import type { UnverifiedHeader } from '../jws';
-import type { VerificationKey } from './jwk';
-import { keyRefresh } from './key-refresh';
-import type { KeyRefreshOptions } from './key-refresh';
-import type { KeySet, KeySource } from './key-set';
-import { unknownKeys } from './unknown-keys';
+import { NoUsableKey } from './fetch-keys';
+import type { FetchedKeys, FetchKeys } from './fetch-keys';
+import { KeySet } from './key-set';
+import type { KeySource, VerificationKey } from './key-set';
 
-/** Options of the key set that an issuer publishes. */
-export type RemoteKeysOptions = KeyRefreshOptions;
+/** The key set that an issuer publishes: how long its keys are used, and how gently it is asked. */
+export interface RemoteKeysOptions {
+  readonly issuer: string;
+  readonly fetchKeys: FetchKeys;
+  /** Longest time in ms for one fetch of the key set, discovery included. */
+  readonly timeoutMs: number;
+  /** Age in ms at which a key set is refreshed at the latest; so a removed key is refused within it. */
+  readonly maxAgeMs: number;
+  /** How much longer in ms the last good key set serves while the issuer is down. */
+  readonly staleMs: number;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+  readonly random: () => number;
+  readonly logger: Logger;
+}
 
 /**
  * Finds keys in the key set that an issuer publishes. A token whose key is cached does not wait. The first token with a
@@ -15,14 +35,14 @@ export type RemoteKeysOptions = KeyRefreshOptions;
  * one per 5 s; while none is allowed, the response is 429, because the id may be that of a new key.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
-  const published = keyRefresh(options);
-  const unknown = unknownKeys(options.clock);
+  const published = new KeyRefresh(options);
+  const unknown = new UnknownKeys(options.clock);
 
   /** Waits for a fetch if one is due; returns the keys that may be used then. */
   async function usableKeys(): Promise<KeySet | undefined> {
-    const due = !published.isBackingOff;
+    const due = published.outage.waitMs === 0;
     // Once a refresh has failed, the last good keys serve immediately and the next attempt runs in the background.
-    if (published.state() === 'stale' && published.isFailing) void (due && published.refresh());
+    if (published.state() === 'stale' && published.outage.failures > 0) void (due && published.refresh());
     else if (published.inFlight || due) await published.refresh();
     const state = published.state();
     return state === 'fresh' || state === 'stale' ? published.keys : undefined;
@@ -50,12 +70,12 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     let found = findNow(header);
     if (!found && published.keysFetch <= startedBefore) {
       if (unknown.has(id)) throw new AuthError('unknown_key');
-      if (published.isBackingOff) throw published.unavailable();
+      if (published.outage.waitMs > 0) throw published.unavailable();
       // A fetch in flight here was started after the token came, on behalf of another one.
       if (!published.inFlight && !unknown.takeFetch()) {
         // The issuer has withdrawn the key: that is known without another fetch.
         if (published.previous?.find(header)) throw new AuthError('unknown_key');
-        throw new AuthError('too_many_unknown_keys', { retryAfterSeconds: Math.ceil(unknown.waitMs() / 1000) });
+        throw new AuthError('too_many_unknown_keys', { retryAfterSeconds: retryAfterSeconds(unknown.waitMs()) });
       }
       await published.refresh();
       found = findNow(header);
@@ -90,10 +110,10 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     has(key) {
       const state = published.state();
       // Too old and no refresh has been tried, as after a pause of the process: the key may have been removed.
-      if (state === 'stale' && !published.isFailing) return false;
+      if (state === 'stale' && published.outage.failures === 0) return false;
       return (state === 'fresh' || state === 'stale') && published.keys?.has(key) === true;
     },
-    ready: () => published.ready(),
+    ready: () => published.ready,
     status: () => published.status(),
     close: () => published.close(),
   };
@@ -101,4 +121,191 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
 function idOf({ keyId }: UnverifiedHeader): string {
   return keyId ?? '';
+}
+
+const BACK_OFF = { firstMs: 1_000, longestMs: 30_000 };
+
+/**
+ * The key set of one issuer as it was last fetched. Keeps it fresh in the background, ahead of its age limit, with one
+ * fetch in flight. A failed or empty response never replaces a good set.
+ */
+export class KeyRefresh {
+  readonly outage: Outage;
+  /** The last good set, however old. */
+  keys: KeySet | undefined;
+  /** The last good set that had a key which its successor lacks. */
+  previous: KeySet | undefined;
+  /** Number of fetches started so far. */
+  started = 0;
+  /** Number of the fetch that returned `keys`; 0 before the first. */
+  keysFetch = 0;
+  /** The fetch in progress. Resolves also when it fails. */
+  inFlight: Promise<void> | undefined;
+  readonly ready: Promise<void>;
+  readonly #options: RemoteKeysOptions;
+  readonly #exchanges: Exchanges;
+  #fetchedAt = -Infinity;
+  #unusable: FetchedKeys['unusable'] = new Map();
+  #unusableAt = -Infinity;
+  #timer: Timer | undefined;
+  #closed = false;
+  #announceReady!: () => void;
+
+  constructor(options: RemoteKeysOptions) {
+    this.#options = options;
+    this.outage = new Outage(BACK_OFF, options.clock, options.random);
+    this.#exchanges = new Exchanges(options.schedule);
+    this.ready = new Promise((resolve) => (this.#announceReady = resolve));
+    void this.refresh();
+  }
+
+  /** Starts a fetch, or joins the one in flight. */
+  async refresh(): Promise<void> {
+    if (this.#closed) return;
+    this.inFlight ??= this.#fetch().finally(() => (this.inFlight = undefined));
+    await this.inFlight;
+  }
+
+  async #fetch(): Promise<void> {
+    const startedAt = this.#options.clock();
+    const number = ++this.started;
+    try {
+      const fetched = await this.#exchanges.run(this.#timeLimitMs(), this.#options.fetchKeys);
+      if (!this.#closed) this.#accept(fetched, number, startedAt);
+    } catch (error) {
+      if (this.#closed) return;
+      if (error instanceof NoUsableKey) [this.#unusable, this.#unusableAt] = [error.unusable, startedAt];
+      this.#fail(error);
+    }
+  }
+
+  /** The outcome is known before fresh keys reach their age limit: from a failure on, the last good keys serve without waiting. */
+  #timeLimitMs(): number {
+    const { timeoutMs, maxAgeMs, clock } = this.#options;
+    if (this.outage.failures > 0 || this.state() !== 'fresh') return timeoutMs;
+    return Math.min(timeoutMs, Math.floor(0.8 * (this.#fetchedAt + maxAgeMs - clock())));
+  }
+
+  #accept(fetched: FetchedKeys, number: number, startedAt: number): void {
+    const { issuer, timeoutMs, maxAgeMs, random, logger } = this.#options;
+    const fresh = new KeySet(fetched.keys);
+    [this.#unusable, this.#unusableAt] = [fetched.unusable, startedAt];
+    if (this.keys && !this.keys.isWithin(fresh)) this.previous = this.keys;
+    this.keys = fresh;
+    this.keysFetch = number;
+    // The keys were good when the request was sent: the time of the response is part of their age.
+    this.#fetchedAt = startedAt;
+    this.#announceReady();
+    // With a short age limit the refresh starts early, to leave the issuer time to respond.
+    const refreshFrom = maxAgeMs < 10 * timeoutMs ? 0.5 : 0.7;
+    // Spread out, so that the processes of a fleet do not ask at the same time.
+    this.#refreshIn(maxAgeMs * (refreshFrom + 0.2 * random()));
+    this.outage.end((fields) => logger.info({ issuer, ...fields }, 'the key set of the issuer is available again'));
+  }
+
+  #fail(error: unknown): void {
+    const { issuer, clock, logger } = this.#options;
+    const detail = error instanceof FetchError ? error.message : `the key set could not be read: ${errorLabel(error)}`;
+    const [message, ageMs] = this.keys
+      ? ['the key set cannot be refreshed, the last good one serves', clock() - this.#fetchedAt]
+      : ['the key set cannot be fetched', undefined];
+    this.#refreshIn(this.outage.fail(detail, () => logger.warn({ issuer, detail, ageMs }, message)));
+  }
+
+  #refreshIn(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.schedule(() => void this.refresh(), delayMs);
+  }
+
+  /** Whether the keys may still be used. */
+  state(): KeyStatus['state'] {
+    return this.keys ? this.#stateAt(this.#fetchedAt) : 'starting';
+  }
+
+  /** A clock that stepped back makes the age of a response unknown, which counts as too old. */
+  #stateAt(askedAt: number): 'fresh' | 'stale' | 'unavailable' {
+    const { clock, maxAgeMs, staleMs } = this.#options;
+    const ageMs = clock() - askedAt;
+    if (ageMs >= 0 && ageMs < maxAgeMs) return 'fresh';
+    return ageMs >= 0 && ageMs < maxAgeMs + staleMs ? 'stale' : 'unavailable';
+  }
+
+  /** Why the key of an id must not be used, by the key set that the issuer responded with last; `undefined`: nothing is against it. */
+  unusable(keyId: string): string | undefined {
+    return this.#stateAt(this.#unusableAt) === 'unavailable' ? undefined : this.#unusable.get(keyId);
+  }
+
+  status(): KeyStatus {
+    const { lastError } = this.outage;
+    return {
+      state: this.state(),
+      keys: this.keys?.size ?? 0,
+      fetches: this.started,
+      ...(this.keys && { ageMs: this.#options.clock() - this.#fetchedAt }),
+      ...(lastError !== undefined && { lastError }),
+    };
+  }
+
+  /** The refusal while it cannot be told whether a key is good: 503 until the pause after a failure is over. */
+  unavailable(): AuthError {
+    const { lastError, waitMs } = this.outage;
+    return new AuthError('keys_unavailable', {
+      privateDetail: lastError,
+      retryAfterSeconds: retryAfterSeconds(waitMs),
+    });
+  }
+
+  /** Aborts the fetch in flight and starts no other. */
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#exchanges.close();
+  }
+}
+
+/** Fetches that are allowed immediately: enough for two rotations, too few for a flood. */
+const BURST = 2;
+/** A further fetch is allowed each time this has passed, so a rotation is seen within it also during a flood. */
+const REFILL_MS = 5_000;
+/** How long an id stays unknown: an issuer may sign with a new key moments before all its servers publish it. */
+const REMEMBERED_MS = 30_000;
+/** An id has 1,024 characters at most, so this is 2 MB at most. */
+const MAX_REMEMBERED = 1_000;
+
+/** Bounds what tokens with unknown key ids can cost: fetches and memory. */
+export class UnknownKeys {
+  readonly #clock: Clock;
+  readonly #askedAt = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  /** When all fetches of the burst are available again. */
+  #fullAt = -Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether the issuer was asked about this id within the last 30 s and did not have it. */
+  has(keyId: string): boolean {
+    const ageMs = this.#clock() - (this.#askedAt.get(keyId, NO_OPTIONS) ?? -Infinity);
+    // Negative after the clock has stepped back.
+    return ageMs >= 0 && ageMs < REMEMBERED_MS;
+  }
+
+  /** Remembers that the issuer has no key of this id. */
+  add(keyId: string): void {
+    this.#askedAt.set(keyId, this.#clock(), NO_OPTIONS);
+  }
+
+  /** Whether the issuer may be asked on behalf of an unknown id now; `true` counts as one fetch. */
+  takeFetch(): boolean {
+    if (this.waitMs() > 0) return false;
+    this.#fullAt = Math.max(this.#fullAt, this.#clock()) + REFILL_MS;
+    return true;
+  }
+
+  /** Time in ms until `takeFetch()` allows one; 0: now. */
+  waitMs(): number {
+    // Bounded because the clock may have stepped back.
+    this.#fullAt = Math.min(this.#fullAt, this.#clock() + BURST * REFILL_MS);
+    return Math.max(0, this.#fullAt - this.#clock() - (BURST - 1) * REFILL_MS);
+  }
 }

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { AuthError } from '../../core/auth-error';
-import { isObject, ownValue } from '../../core/objects';
+import { attempt } from '../../core/objects';
 import type { Reason } from '../../core/reasons';
-import type { Algorithm } from '../algorithms';
 import { checkHeader, parseToken } from '../jws';
-import { importJwk, toVerificationKey, unsuitable } from '../keys/jwk';
-import type { VerificationKey } from '../keys/jwk';
+import { importKey } from '../keys/key-set';
+import type { VerificationKey } from '../keys/key-set';
 import { verifySignature } from '../signature';
+import type { Algorithm } from '../signature';
+import type { JsonObject } from '../strict-json';
 
 /** A proof whose signature and form are good; its claims are not compared with the request yet. */
 export interface DpopProof {
@@ -23,11 +24,6 @@ export interface DpopProof {
   readonly nonce: string | undefined;
 }
 
-interface ProofKey {
-  readonly key: VerificationKey;
-  readonly thumbprint: string;
-}
-
 const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
 /** Refusals that are passed on as they are; all others become `invalid_dpop_proof`. */
 const OWN_REASONS: readonly Reason[] = ['invalid_dpop_proof', 'wrong_binding'];
@@ -42,6 +38,8 @@ const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Keys by the header that contains them: all proofs of a client have the same one. */
 const keys = new WeakMap<object, ProofKey>();
+
+type ProofKey = Pick<DpopProof, 'thumbprint'> & { readonly key: VerificationKey };
 
 /**
  * Reads a DPoP proof and verifies its signature with the key that it contains (RFC 9449 section 4.3, checks 2 to 7). The
@@ -77,12 +75,8 @@ export function invalidProof(privateDetail: string): AuthError {
   return new AuthError('invalid_dpop_proof', { privateDetail });
 }
 
-function readKey(header: Readonly<Record<string, unknown>>): ProofKey {
-  const jwk = ownValue(header, 'jwk');
-  const fault = unsuitable(jwk);
-  if (fault !== undefined || !isObject(jwk)) throw invalidProof(`jwk: ${fault}`);
-  const imported = importJwk(jwk);
-  const key = imported ? toVerificationKey(jwk, imported, MAX_MODULUS_BITS) : 'it is not a key';
+function readKey(header: JsonObject): ProofKey {
+  const key = importKey(header['jwk'], MAX_MODULUS_BITS);
   if (typeof key === 'string') throw invalidProof(`jwk: ${key}`);
   const known = { key, thumbprint: thumbprintOf(key) };
   keys.set(header, known);
@@ -98,7 +92,7 @@ function thumbprintOf({ key }: VerificationKey): string {
     .digest('base64url');
 }
 
-function readClaims(claims: Readonly<Record<string, unknown>>): Omit<DpopProof, 'thumbprint'> {
+function readClaims(claims: JsonObject): Omit<DpopProof, 'thumbprint'> {
   const id = text(claims, 'jti');
   if (id.length > MAX_ID_LENGTH) throw invalidProof(`jti is longer than ${MAX_ID_LENGTH} characters`);
   return {
@@ -109,19 +103,54 @@ function readClaims(claims: Readonly<Record<string, unknown>>): Omit<DpopProof, 
     notBeforeMs: timeMs(claims, 'nbf', -Infinity),
     expiresAtMs: timeMs(claims, 'exp', Infinity),
     tokenHash: text(claims, 'ath'),
-    nonce: Object.hasOwn(claims, 'nonce') ? text(claims, 'nonce') : undefined,
+    nonce: 'nonce' in claims ? text(claims, 'nonce') : undefined,
   };
 }
 
-function timeMs(claims: Readonly<Record<string, unknown>>, name: string, absentMs?: number): number {
-  const value = ownValue(claims, name);
+function timeMs(claims: JsonObject, name: string, absentMs?: number): number {
+  const value = claims[name];
   if (value === undefined && absentMs !== undefined) return absentMs;
   if (typeof value !== 'number' || !Number.isFinite(value)) throw invalidProof(`${name} is not a number`);
   return value * 1000;
 }
 
-function text(claims: Readonly<Record<string, unknown>>, name: string): string {
-  const value = ownValue(claims, name);
+function text(claims: JsonObject, name: string): string {
+  const value = claims[name];
   if (typeof value === 'string' && value !== '') return value;
   throw invalidProof(`${name} is missing or not a string`);
+}
+
+/** Segments that a URL parser removes, but a router may not. */
+const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+/** What a URL parser drops, or reads as another character: `\` as `/`, for a router another path. */
+const AMBIGUOUS = /[^\x21-\x7e]|[\\#]/;
+const UNRESERVED = /^[A-Za-z0-9\-._~]$/;
+
+/**
+ * Whether `htu` of a proof is the URL of a request below the public URL of its app, without query and fragment (RFC 9449
+ * section 4.3, check 9). The proof may have any spelling of that URL (RFC 3986 sections 6.2.2 and 6.2.3), but routers
+ * match the characters that were sent: where the request encodes some without need, the proof has to do the same.
+ */
+export function isUrlOf(htu: string, baseUrl: string, target: string): boolean {
+  const [path = ''] = target.split('?', 1);
+  if (!path.startsWith('/') || DOT_SEGMENT.test(path) || AMBIGUOUS.test(path)) return false;
+  const [named, requested] = [parse(htu), parse(baseUrl + path)];
+  if (!named || !requested || named.origin !== requested.origin) return false;
+  return named.path === requested.path || decodeUnreserved(named.path) === requested.path;
+}
+
+/** `undefined` for anything but an http(s) URL. */
+function parse(url: string): { readonly origin: string; readonly path: string } | undefined {
+  // Not canParse(): in Node 20 it refuses hosts with Latin-1 letters, once it has been optimized.
+  const parsed = /^https?:\/\//i.test(url) ? attempt(() => new URL(url)) : undefined;
+  if (!parsed) return undefined;
+  const { origin, pathname } = parsed;
+  return { origin, path: pathname.replace(/%[0-9a-f]{2}/gi, (encoded) => encoded.toUpperCase()) };
+}
+
+function decodeUnreserved(path: string): string {
+  return path.replace(/%[0-9A-F]{2}/g, (encoded) => {
+    const character = String.fromCharCode(parseInt(encoded.slice(1), 16));
+    return UNRESERVED.test(character) ? character : encoded;
+  });
 }

@@ -1,18 +1,18 @@
-import { createHash } from 'node:crypto';
+import { X509Certificate, createHash } from 'node:crypto';
+import { BlockList, isIP } from 'node:net';
+import { LRUCache } from 'lru-cache';
 import { AuthError } from '../../core/auth-error';
 import type { Clock } from '../../core/clock';
-import { escapeUnsafe, loggablePath } from '../../core/logger';
 import type { Logger } from '../../core/logger';
-import { ownValue } from '../../core/objects';
-import { certificateReader } from './client-certificate';
-import type { MtlsSettings } from './client-certificate';
-import { dpopNonces } from './dpop-nonce';
-import type { DpopSettings } from './dpop-options';
-import { accessTokenHash, invalidProof, verifyProof } from './dpop-proof';
-import type { DpopProof } from './dpop-proof';
-import { isInMemory, memoryReplayStore } from './replay-store';
-import { isUrlOf, usesDpop } from './request';
-import type { PossessionRequest } from './request';
+import { NO_OPTIONS } from '../../core/objects';
+import { boolean, isList, nested, option } from '../../core/options';
+import type { TableOf } from '../../core/options';
+import { headerOf, usesDpop } from '../bearer';
+import type { TokenRequest } from '../bearer';
+import type { JsonObject } from '../strict-json';
+import { bindingsOf } from '../verify';
+import { DpopVerifier } from './dpop';
+import type { DpopSettings } from './dpop';
 
 /** What proofs of possession are checked against. */
 export interface PossessionSettings {
@@ -33,7 +33,7 @@ export interface PossessionVerifier {
    *
    * @throws AuthError `binding_required`
    */
-  requireBinding(claims: Readonly<Record<string, unknown>>): void;
+  requireBinding(claims: JsonObject): void;
   /**
    * Checks the proofs of a request whose token is good (RFC 9449 section 7, RFC 8705 section 3). Rejects with an AuthError
    * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required`,
@@ -41,11 +41,7 @@ export interface PossessionVerifier {
    *
    * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
    */
-  verify(
-    request: PossessionRequest,
-    token: string,
-    claims: Readonly<Record<string, unknown>>,
-  ): Promise<string | undefined>;
+  verify(request: TokenRequest, token: string, claims: JsonObject): Promise<string | undefined>;
   /** The nonce for a response with `dpop_nonce_required`. */
   nonce(): string | undefined;
 }
@@ -54,10 +50,11 @@ export interface PossessionVerifier {
 export function possessionVerifier(settings: PossessionSettings): PossessionVerifier | undefined {
   const { dpop, mtls, binding } = settings;
   if (!dpop && !mtls) return undefined;
-  const proofs = dpop && dpopVerifier(dpop, settings);
+  const clockToleranceMs = Math.max(...settings.issuers.map((issuer) => issuer.clockToleranceMs));
+  const proofs = dpop && new DpopVerifier(dpop, settings.clock, clockToleranceMs, settings.logger);
   const readCertificate = mtls && certificateReader(mtls);
 
-  function requireBinding(claims: Readonly<Record<string, unknown>>): void {
+  function requireBinding(claims: JsonObject): void {
     const { key, certificate } = bindingsOf(claims);
     const isMissing =
       (dpop?.required && key === undefined) ||
@@ -86,12 +83,6 @@ export function possessionVerifier(settings: PossessionSettings): PossessionVeri
   };
 }
 
-/** What a token is bound to (RFC 9449 section 6.1, RFC 8705 section 3.1). */
-function bindingsOf(claims: Readonly<Record<string, unknown>>): { key: unknown; certificate: unknown } {
-  const confirmation = ownValue(claims, 'cnf');
-  return { key: ownValue(confirmation, 'jkt'), certificate: ownValue(confirmation, 'x5t#S256') };
-}
-
 function checkBinding(bound: unknown, proven: string | undefined): void {
   if (proven === undefined) {
     throw new AuthError('sender_constrained', { privateDetail: 'the request has no client certificate' });
@@ -99,76 +90,167 @@ function checkBinding(bound: unknown, proven: string | undefined): void {
   if (bound !== proven) throw new AuthError('wrong_binding');
 }
 
-/** How far the clocks of two processes of an API may differ at least, where a tolerance is small or 0. */
-const MIN_CLOCK_DIFFERENCE_MS = 20_000;
-
-function dpopVerifier(settings: DpopSettings, { clock, issuers, logger }: PossessionSettings) {
-  const clockToleranceMs = Math.max(...issuers.map((issuer) => issuer.clockToleranceMs));
-  // One clock may be ahead and another behind. The process that is ahead must not forget what the other still accepts.
-  const clockDifferenceMs = Math.max(2 * clockToleranceMs, MIN_CLOCK_DIFFERENCE_MS);
-  const { baseUrl, nonce } = settings;
-  const proofMaxAgeMs = 1000 * settings.proofMaxAgeSeconds;
-  const algorithms = new Set(settings.algorithms);
-  const replays = settings.replayStore ?? memoryReplayStore({ clock });
-  const nonces = nonce === false ? undefined : dpopNonces(clock, nonce === true ? undefined : nonce.secret);
-  if (typeof nonce === 'object' && isInMemory(replays)) {
-    logger.warn(
-      {},
-      'dpop.nonce.secret is for several processes, but dpop.replayStore is in memory: ' +
-        'each process accepts a proof once; use redisReplayStore() of tillgate/dpop',
-    );
-  }
-
-  async function verify(request: PossessionRequest, token: string, bound: unknown): Promise<string | undefined> {
-    const proof = verifyProof(proofOf(request), algorithms, bound);
-    if (proof.method !== request.method) throw invalidProof('htm is not the method of the request');
-    const target = request.originalUrl ?? request.url ?? '';
-    if (!isUrlOf(proof.url, baseUrl, target)) throw invalidProof(`htu is not ${baseUrl}${loggable(target)}`);
-    if (proof.tokenHash !== accessTokenHash(token)) throw invalidProof('ath is not the hash of the access token');
-    const nowMs = clock();
-    if (nowMs >= proof.expiresAtMs + clockToleranceMs) throw invalidProof('exp has passed');
-    if (nowMs < proof.notBeforeMs - clockToleranceMs) throw invalidProof('nbf is in the future');
-    const untilMs = acceptedUntilMs(proof, nowMs);
-    await rememberProof(proof, untilMs);
-    return nonces?.isAging(untilMs) ? nonces.make() : undefined;
-  }
-
-  /** First moment at which a proof would be refused without being remembered. */
-  function acceptedUntilMs({ issuedAtMs, nonce }: DpopProof, nowMs: number): number {
-    if (nonces) {
-      const untilMs = nonce === undefined ? undefined : nonces.acceptedUntilMs(nonce);
-      if (untilMs === undefined) throw new AuthError('dpop_nonce_required');
-      return untilMs;
-    }
-    const untilMs = issuedAtMs + proofMaxAgeMs + clockToleranceMs;
-    if (issuedAtMs > nowMs + clockToleranceMs) throw invalidProof('iat is in the future');
-    if (nowMs >= untilMs) throw invalidProof('iat is too old');
-    return untilMs;
-  }
-
-  async function rememberProof({ thumbprint, id }: DpopProof, untilMs: number): Promise<void> {
-    const name = createHash('sha256').update(`${thumbprint}\n${id}`).digest().subarray(0, 16).toString('base64url');
-    let isNew: boolean;
-    try {
-      isNew = await replays.remember(name, untilMs + clockDifferenceMs, thumbprint);
-    } catch (cause) {
-      if (cause instanceof AuthError && cause.reason === 'too_many_proofs') throw cause;
-      throw new AuthError('replay_store_unavailable', { cause });
-    }
-    if (isNew !== true) throw invalidProof('the proof was used before');
-  }
-
-  return { verify, nonce: () => nonces?.make() };
+/** How tokens are accepted that are bound to a client certificate (RFC 8705). */
+export interface MtlsOptions {
+  /** Refuses tokens that are not bound to a certificate. Default `false`: bearer tokens are accepted as well. */
+  readonly required?: boolean | undefined;
+  /**
+   * Header in which a proxy forwards the certificate of the client: `client-cert` (RFC 9440), `x-forwarded-client-cert`
+   * (Envoy), or one with PEM, percent-encoded or on one line (nginx, Apache, AWS), or base64 of DER. In
+   * `x-amzn-mtls-clientcert` and `x-forwarded-tls-client-cert` (Traefik) a chain may follow. The proxy must remove it from
+   * the requests of clients. Default: the certificate of the TLS connection, which the server requests with
+   * `requestCert: true`.
+   */
+  readonly header?: string | undefined;
+  /** Addresses of these proxies, such as `10.0.0.0/8`; from any other one the header is not read. Required with `header`. */
+  readonly trustedProxies?: readonly string[] | undefined;
 }
 
-/** Without query, without tokens, and without characters that could forge a line of a log. */
-function loggable(target: string): string {
-  return escapeUnsafe(loggablePath(target));
+const ENVOY_HEADER = 'x-forwarded-client-cert';
+/** With the whole chain, the certificate of the client first: AWS in passthrough mode, and Traefik. */
+const CHAIN_HEADERS: readonly string[] = ['x-amzn-mtls-clientcert', 'x-forwarded-tls-client-cert'];
+/** Node's default limit for all headers of a request together. */
+const MAX_HEADER_LENGTH = 16_384;
+
+const HEADER = option('the name of a header', (given) => {
+  return typeof given === 'string' && /^[a-z0-9!#$%&'*+.^_`|~-]+$/i.test(given) ? given.toLowerCase() : undefined;
+});
+
+const TRUSTED_PROXIES = option('an array of IP addresses and ranges such as 10.0.0.0/8', (given) => {
+  const ranges = new BlockList();
+  return isList(given) && given.every((range) => addRange(ranges, range)) ? ranges : undefined;
+});
+
+/** The option `mtls` of a factory. */
+export const MTLS_OPTION = nested(
+  { required: boolean(false), header: HEADER, trustedProxies: TRUSTED_PROXIES } satisfies TableOf<MtlsOptions>,
+  (mtls, { factory }) => {
+    const trustsAny = mtls.trustedProxies !== undefined && mtls.trustedProxies.rules.length > 0;
+    if (trustsAny === (mtls.header !== undefined)) return mtls;
+    throw new TypeError(`${factory}(): options "mtls.header" and "mtls.trustedProxies" must be given together`);
+  },
+);
+
+/** Checked options. */
+export type MtlsSettings = NonNullable<ReturnType<typeof MTLS_OPTION.read>>;
+
+/**
+ * Makes the reader of client certificates: it returns the SHA-256 thumbprint of the one of a request, as `x5t#S256` has it;
+ * `undefined` without a certificate.
+ */
+export function certificateReader({
+  header,
+  trustedProxies,
+}: MtlsSettings): (request: TokenRequest) => string | undefined {
+  if (header === undefined || !trustedProxies) return thumbprintOfConnection;
+  const thumbprints = new LRUCache<string, string>({ max: 1_000 });
+
+  return function thumbprintFromProxy(request) {
+    const value = headerOf(request, header);
+    if (typeof value !== 'string' || value.length > MAX_HEADER_LENGTH) return undefined;
+    if (!isTrusted(trustedProxies, request.socket?.remoteAddress)) return undefined;
+    const known = thumbprints.get(value, NO_OPTIONS);
+    if (known !== undefined) return known;
+    const thumbprint = thumbprintOf(header, value);
+    if (thumbprint !== undefined) thumbprints.set(value, thumbprint, NO_OPTIONS);
+    return thumbprint;
+  };
 }
 
-function proofOf({ headers }: PossessionRequest): string {
-  const proof = ownValue(headers, 'dpop');
-  // node:http joins repeated headers with a comma, which no proof contains.
-  if (typeof proof === 'string' && proof !== '') return proof;
-  throw invalidProof('the DPoP header is missing');
+/** A connection keeps its certificate. */
+const ofConnections = new WeakMap<object, string>();
+
+function thumbprintOfConnection({ socket }: TokenRequest): string | undefined {
+  if (typeof socket?.getPeerX509Certificate !== 'function') return undefined;
+  const known = ofConnections.get(socket);
+  if (known !== undefined) return known;
+  const certificate = socket.getPeerX509Certificate();
+  if (!certificate) return undefined;
+  const thumbprint = hash(certificate);
+  ofConnections.set(socket, thumbprint);
+  return thumbprint;
+}
+
+function thumbprintOf(header: string, value: string): string | undefined {
+  try {
+    return header === ENVOY_HEADER
+      ? thumbprintFromEnvoy(value)
+      : thumbprintOfLeaf(value, CHAIN_HEADERS.includes(header));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Of the only certificate, or of the first one of a chain. Elsewhere a second one is refused: a proxy that appends its
+ * header to one of the client would let the client choose.
+ */
+function thumbprintOfLeaf(value: string, isChain = false): string {
+  const [leaf = '', ...others] = splitCertificates(decodeURIComponent(value));
+  if ((others.length > 0 && !isChain) || ![leaf, ...others].every((base64) => BASE64.test(base64))) {
+    throw new TypeError('not one certificate');
+  }
+  return hash(new X509Certificate(Buffer.from(leaf, 'base64')));
+}
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const [PEM_BEGIN, PEM_END] = ['-----BEGIN CERTIFICATE-----', /-----END CERTIFICATE-----\s*/];
+
+/** The certificates in base64, however they are written; anything else becomes text that is not base64. */
+function splitCertificates(text: string): readonly string[] {
+  // RFC 9440 section 2.1: a byte sequence of RFC 8941, base64 between colons.
+  if (text.startsWith(':') && text.endsWith(':')) return [text.slice(1, -1)];
+  if (!text.startsWith(PEM_BEGIN)) return text.split(',');
+  const blocks = text.split(PEM_END);
+  if (blocks.pop() !== '') return [];
+  // Line breaks become blanks (Apache) or tabs (nginx before 1.13.5) in a header.
+  return blocks.map((block) => (block.startsWith(PEM_BEGIN) ? block.slice(PEM_BEGIN.length).replace(/\s+/g, '') : ''));
+}
+
+const ENVOY_PAIR = /([A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^",;]*))(?:;|$)/gy;
+
+/**
+ * Envoy writes pairs between semicolons, some values in quotes, and puts a comma before its own where it keeps those of
+ * another proxy: then the first may be of the client. Names in the certificate are not quoted, so one can look like a
+ * second `Hash`.
+ */
+function thumbprintFromEnvoy(value: string): string | undefined {
+  const thumbprints: Record<string, string> = {};
+  let length = 0;
+  for (const [pair, name = '', quoted, plain = ''] of value.matchAll(ENVOY_PAIR)) {
+    length += pair.length;
+    const member = name.toLowerCase();
+    if (member !== 'hash' && member !== 'cert') continue;
+    if (Object.hasOwn(thumbprints, member)) return undefined;
+    thumbprints[member] = member === 'hash' ? thumbprintOfHex(plain) : thumbprintOfLeaf(quoted ?? plain);
+  }
+  const [thumbprint, other = thumbprint] = Object.values(thumbprints);
+  return length === value.length && thumbprint === other ? thumbprint : undefined;
+}
+
+function thumbprintOfHex(hex: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(hex)) throw new TypeError('not a SHA-256 hash');
+  return Buffer.from(hex, 'hex').toString('base64url');
+}
+
+/** RFC 8705 section 3.1: base64url of the SHA-256 hash of the DER encoding. */
+function hash({ raw }: X509Certificate): string {
+  return createHash('sha256').update(raw).digest('base64url');
+}
+
+function addRange(ranges: BlockList, range: unknown): boolean {
+  const [address = '', prefix, ...rest] = String(range).split('/');
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+  const bits = family === 'ipv6' ? 128 : 32;
+  if (typeof range !== 'string' || isIP(address) === 0 || rest.length > 0) return false;
+  if (prefix === undefined) ranges.addAddress(address, family);
+  else if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) return false;
+  else ranges.addSubnet(address, Number(prefix), family);
+  return true;
+}
+
+/** A server on `::` sees an IPv4 client as `::ffff:10.0.0.1`, which counts as `10.0.0.1`. */
+function isTrusted(ranges: BlockList, address = ''): boolean {
+  const version = isIP(address);
+  return version !== 0 && ranges.check(address, version === 6 ? 'ipv6' : 'ipv4');
 }

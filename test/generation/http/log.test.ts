@@ -2,7 +2,7 @@ import { httpGenerations } from '../../../src/generation/http/log';
 import type { HttpGenerationsOptions } from '../../../src/generation/http/log';
 import type { LogReader } from '../../../src/generation/log';
 import { SourceError } from '../../../src/generation/log';
-import type { Fetch } from '../../../src/token/keys/fetch-json';
+import type { Fetch } from '../../../src/token/http';
 import { fakeTime, settle } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';
 import { recordingLogger } from '../../support/log';

@@ -1,5 +1,4 @@
 import { introspectionEndpoint } from '../../../src/token/introspection/endpoint';
-import type { EndpointOptions } from '../../../src/token/introspection/endpoint';
 import { fakeTime } from '../../support/fake-time';
 import { ENDPOINT, SECRET } from '../../support/introspection';
 
@@ -7,7 +6,10 @@ const ISSUER = 'https://login.test';
 const METADATA = `${ISSUER}/.well-known/openid-configuration`;
 
 /** An endpoint whose server responds by URL. */
-function endpointAt(respond: (url: string) => Response | Promise<Response>, options: Partial<EndpointOptions> = {}) {
+function endpointAt(
+  respond: (url: string) => Response | Promise<Response>,
+  options: Partial<Parameters<typeof introspectionEndpoint>[0]> = {},
+) {
   const sent: { readonly url: string; readonly init: RequestInit }[] = [];
   const time = fakeTime();
   const askAbout = introspectionEndpoint({
@@ -91,7 +93,7 @@ describe('introspectionEndpoint(): the response (RFC 7662 section 2.2)', () => {
     [
       'a redirect',
       () => new Response(null, { status: 302, headers: { location: 'https://x.test' } }),
-      `${ENDPOINT} responded with 302`,
+      `${ENDPOINT} responded with 302; redirects are refused, configure the final URL`,
     ],
     ['another success', () => Response.json({ active: true }, { status: 201 }), `${ENDPOINT} responded with 201`],
     ['401', () => new Response('', { status: 401 }), `${ENDPOINT} responded with 401`],

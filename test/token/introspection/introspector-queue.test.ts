@@ -1,12 +1,12 @@
 import { AuthError } from '../../../src';
-import { callQueue } from '../../../src/token/introspection/introspector';
+import { CallQueue } from '../../../src/token/introspection/introspector';
 import { settle } from '../../support/fake-time';
 
 const never = (): AbortSignal => new AbortController().signal;
 
 /** A queue whose places are all taken, and what ends the calls that take them. */
 function fullQueue() {
-  const queue = callQueue();
+  const queue = new CallQueue();
   const started: string[] = [];
   const ends = new Map<string, () => void>();
   function run(name: string, { signal = never(), isKnown = false, address = '192.0.2.1' } = {}): Promise<void> {
@@ -20,7 +20,7 @@ function fullQueue() {
   return { started, run, end: (name: string) => ends.get(name)?.() };
 }
 
-describe('callQueue()', () => {
+describe('CallQueue', () => {
   it('forgets a call whose wait was aborted, and loses no place', async () => {
     const { started, run, end } = fullQueue();
     const waiting = new AbortController();
@@ -51,7 +51,7 @@ describe('callQueue()', () => {
   });
 
   it('gives a place back when a call fails', async () => {
-    const queue = callQueue();
+    const queue = new CallQueue();
     const caller = () => ({ signal: never(), isKnown: false, address: '' });
     const failing = Array.from({ length: 40 }, () => queue.run(() => Promise.reject(new Error('x')), caller()));
     await Promise.allSettled(failing);

@@ -14,7 +14,6 @@ describe('introspector(): an active token', () => {
     expect(await result('t')).toBe(claims);
     await time.advance(29_999);
     expect([get('t'), await result('t')]).toEqual([claims, claims]);
-    expect(Object.isFrozen(claims)).toBe(true);
     expect(asked).toEqual(['t']);
     await time.advance(1);
     expect(get('t')).toBeUndefined();

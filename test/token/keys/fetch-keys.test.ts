@@ -1,7 +1,7 @@
-import type { Fetch } from '../../../src/token/keys/fetch-json';
+import type { Fetch } from '../../../src/token/http';
 import { keyFetcher } from '../../../src/token/keys/fetch-keys';
 import type { FetchedKeys, FetchKeys } from '../../../src/token/keys/fetch-keys';
-import type { VerificationKey } from '../../../src/token/keys/jwk';
+import type { VerificationKey } from '../../../src/token/keys/key-set';
 import { gateApp } from '../../support/gate-app';
 import { fakeTime, settle } from '../../support/fake-time';
 import { ISSUER, NOW_MS, token } from '../../support/issuer';

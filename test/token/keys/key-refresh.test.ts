@@ -1,7 +1,7 @@
-import { FetchError } from '../../../src/token/keys/fetch-json';
-import type { VerificationKey } from '../../../src/token/keys/jwk';
-import { keyRefresh } from '../../../src/token/keys/key-refresh';
-import type { KeyRefreshOptions } from '../../../src/token/keys/key-refresh';
+import { FetchError } from '../../../src/token/http';
+import type { VerificationKey } from '../../../src/token/keys/key-set';
+import { KeyRefresh } from '../../../src/token/keys/remote-keys';
+import type { RemoteKeysOptions } from '../../../src/token/keys/remote-keys';
 import { fakeTime, settle } from '../../support/fake-time';
 import { testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
@@ -11,7 +11,7 @@ const ISSUER = 'https://login.test';
 const KEY: VerificationKey = { keyId: 'a', algorithms: ['ES256'], key: testKey().privateKey };
 
 /** The refresh of a key set whose fetches return what `outcome` holds: keys, or a failure. */
-function refreshing(options: Partial<KeyRefreshOptions> = {}) {
+function refreshing(options: Partial<RemoteKeysOptions> = {}) {
   const time = fakeTime();
   const log = recordingLogger();
   const asked: AbortSignal[] = [];
@@ -23,7 +23,7 @@ function refreshing(options: Partial<KeyRefreshOptions> = {}) {
     /** The pauses after which something was put off until, in ms. */
     delays: [] as number[],
   };
-  const keys = keyRefresh({
+  const keys = new KeyRefresh({
     issuer: ISSUER,
     fetchKeys: async (signal) => {
       asked.push(signal);
@@ -49,8 +49,8 @@ describe('the age of a key set', () => {
   it('is unknown before the first response: there are no keys, and no failure', async () => {
     const { keys } = refreshing();
     expect(keys.status()).toEqual({ state: 'starting', keys: 0, fetches: 1 });
-    expect([keys.started, keys.keysFetch, keys.isFailing, keys.isBackingOff]).toEqual([1, 0, false, false]);
-    await keys.ready();
+    expect([keys.started, keys.keysFetch, keys.outage.failures, keys.outage.waitMs]).toEqual([1, 0, 0, 0]);
+    await keys.ready;
     await settle();
     expect(keys.status()).toEqual({ state: 'fresh', keys: 1, fetches: 1, ageMs: 0 });
     expect(keys.status()).not.toHaveProperty('lastError');
@@ -66,7 +66,7 @@ describe('the age of a key set', () => {
     [-1, 'unavailable'],
   ])('of %i ms makes it %s', async (ageMs, state) => {
     const { keys, time } = refreshing();
-    await keys.ready();
+    await keys.ready;
     time.step(ageMs);
     expect(keys.state()).toBe(state);
   });
@@ -74,7 +74,7 @@ describe('the age of a key set', () => {
 
 it('keys that are never fresh are stale from the first moment', async () => {
   const { keys } = refreshing({ maxAgeMs: 0 });
-  await keys.ready();
+  await keys.ready;
   expect(keys.state()).toBe('stale');
 });
 
@@ -85,7 +85,7 @@ describe('when keys are fetched', () => {
     [1, 540_000],
   ])('with random %d, they are fetched again after %i ms', async (random, delayMs) => {
     const { keys, delays } = refreshing({ random: () => random });
-    await keys.ready();
+    await keys.ready;
     await settle();
     expect(delays.map(Math.round)).toEqual([delayMs]);
   });
@@ -103,9 +103,9 @@ describe('when keys are fetched', () => {
     for (const [failures, pauseMs] of pauses.entries()) {
       expect(through.delays).toEqual(pauses.slice(0, failures + 1));
       await through.time.advance(pauseMs - 1);
-      expect(through.keys.isBackingOff).toBe(true);
+      expect(through.keys.outage.waitMs).toBe(1);
       through.time.step(1);
-      expect(through.keys.isBackingOff).toBe(false);
+      expect(through.keys.outage.waitMs).toBe(0);
       through.time.step(-1);
       await through.time.advance(1);
     }
@@ -113,7 +113,7 @@ describe('when keys are fetched', () => {
 
   it('a refresh that was asked for puts the next one off: one timer waits, not two', async () => {
     const { keys, time } = refreshing();
-    await keys.ready();
+    await keys.ready;
     await settle();
     await keys.refresh();
     await settle();
@@ -138,7 +138,7 @@ describe('a fetch that fails', () => {
     expect(through.log.entries).toEqual([
       {
         level: 'warn',
-        fields: { issuer: ISSUER, detail: 'it responded with 500', failures: 1, ageMs: undefined },
+        fields: { issuer: ISSUER, detail: 'it responded with 500', ageMs: undefined },
         message: 'the key set cannot be fetched',
       },
     ]);
@@ -148,7 +148,7 @@ describe('a fetch that fails', () => {
       fetches: 1,
       lastError: 'it responded with 500',
     });
-    expect(through.keys.isFailing).toBe(true);
+    expect(through.keys.outage.failures).toBe(1);
   });
 
   it.each<[unknown, string]>([
@@ -166,33 +166,37 @@ describe('a fetch that fails', () => {
   it('leaves the good keys in use, and counts until one succeeds', async () => {
     const through = refreshing();
     const { keys, time, log } = through;
-    await keys.ready();
+    await keys.ready;
     const good = keys.keys;
     through.outcome = new FetchError('it is down');
     await time.advance(480_000 + 750);
     expect(keys.keys).toBe(good);
-    expect(log.entries.map(({ fields, message }) => [fields['failures'], fields['ageMs'], message])).toEqual([
-      [1, 480_000, 'the key set cannot be refreshed, the last good one serves'],
-      [2, 480_750, 'the key set cannot be refreshed, the last good one serves'],
+    expect(log.entries.map(({ fields, message }) => [fields['ageMs'], message])).toEqual([
+      [480_000, 'the key set cannot be refreshed, the last good one serves'],
     ]);
+    expect(keys.outage.failures).toBe(2);
     expect([keys.started, keys.keysFetch]).toEqual([3, 1]);
 
     through.outcome = [KEY];
     await time.advance(1_500);
-    expect(log.entries.slice(2)).toEqual([
-      { level: 'info', fields: { issuer: ISSUER }, message: 'the key set of the issuer is available again' },
+    expect(log.entries.slice(1)).toEqual([
+      {
+        level: 'info',
+        fields: { issuer: ISSUER, failures: 2, outageMs: 2_250 },
+        message: 'the key set of the issuer is available again',
+      },
     ]);
     expect(keys.status()).toEqual({ state: 'fresh', keys: 1, fetches: 4, ageMs: 0 });
-    expect([keys.keysFetch, keys.isFailing, keys.isBackingOff]).toEqual([4, false, false]);
+    expect([keys.keysFetch, keys.outage.failures, keys.outage.waitMs]).toEqual([4, 0, 0]);
 
     through.outcome = new FetchError('it is down');
     await time.advance(480_000);
-    expect([log.entries.at(-1)?.fields['failures'], through.delays.at(-1)]).toEqual([1, 750]);
+    expect([log.entries.at(-1)?.level, keys.outage.failures, through.delays.at(-1)]).toEqual(['warn', 1, 750]);
   });
 
   it('a key set that is good from the start recovers from nothing', async () => {
     const { keys, log } = refreshing();
-    await keys.ready();
+    await keys.ready;
     expect(log.entries).toEqual([]);
   });
 });
@@ -230,7 +234,7 @@ describe('the refusal while it cannot be told whether a key is good', () => {
 describe('how a fetch ends', () => {
   it('one that has a response leaves no deadline', async () => {
     const { keys, asked, time } = refreshing();
-    await keys.ready();
+    await keys.ready;
     await settle();
     await time.advance(5_000);
     expect(asked[0]?.aborted).toBe(false);
@@ -239,7 +243,7 @@ describe('how a fetch ends', () => {
   it('close() cuts the one under way with a reason, and leaves no timer', async () => {
     let respond: (keys: readonly VerificationKey[]) => void = () => undefined;
     const through = refreshing();
-    await through.keys.ready();
+    await through.keys.ready;
     await settle();
     through.outcome = new Promise((resolve) => (respond = resolve));
     void through.keys.refresh();

@@ -1,6 +1,6 @@
 import { AuthError } from '../../../src/core/auth-error';
-import type { Algorithm } from '../../../src/token/algorithms';
-import type { VerificationKey } from '../../../src/token/keys/jwk';
+import type { Algorithm } from '../../../src/token/signature';
+import type { VerificationKey } from '../../../src/token/keys/key-set';
 import { KeySet } from '../../../src/token/keys/key-set';
 import { testKey } from '../../support/keys';
 

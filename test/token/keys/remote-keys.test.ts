@@ -200,13 +200,14 @@ describe('a key that must not be used', () => {
 });
 
 describe('the pause after a failure', () => {
-  it('is never announced as longer than 30 s, also when the clock has stepped back', async () => {
-    const { keys, time, fail } = await sourceWith(A);
+  it('is over when the clock has stepped back: the issuer is asked, once for all that wait', async () => {
+    const { find, time, fail, respond, fetches } = await sourceWith(A);
     await time.advance(REFRESH_MS);
     await fail();
     time.step(-86_400_000);
-    const refusal = await Promise.resolve(keys.find(header('a'), noFault)).catch((error: AuthError) => error);
-    expect(refusal).toMatchObject({ reason: 'keys_unavailable', headers: { 'Retry-After': '30' } });
+    const found = Promise.all([find('a'), find('a')]);
+    await respond(A);
+    expect([await found, fetches.length]).toEqual([['a', 'a'], 3]);
   });
 
   it('ends by itself although the clock has stepped back', async () => {

@@ -1,6 +1,6 @@
 import type { AuthError } from '../../../src';
 import type { UnverifiedHeader } from '../../../src/token/jws';
-import type { VerificationKey } from '../../../src/token/keys/jwk';
+import type { VerificationKey } from '../../../src/token/keys/key-set';
 import type { KeySource } from '../../../src/token/keys/key-set';
 import type { FetchedKeys } from '../../../src/token/keys/fetch-keys';
 import { remoteKeys } from '../../../src/token/keys/remote-keys';

@@ -1,5 +1,5 @@
 import { AuthError } from '../../../src/core/auth-error';
-import type { VerificationKey } from '../../../src/token/keys/jwk';
+import type { VerificationKey } from '../../../src/token/keys/key-set';
 import { staticKeys } from '../../../src/token/keys/key-set';
 import type { Jwks } from '../../../src/token/keys/key-set';
 import { jwks, newKey, testKey } from '../../support/keys';

@@ -1,9 +1,9 @@
-import { unknownKeys } from '../../../src/token/keys/unknown-keys';
+import { UnknownKeys } from '../../../src/token/keys/remote-keys';
 import { fakeTime } from '../../support/fake-time';
 
 it('allows two fetches immediately and then one per 5 s', () => {
   const time = fakeTime();
-  const unknown = unknownKeys(time.clock);
+  const unknown = new UnknownKeys(time.clock);
   expect(unknown.waitMs()).toBe(0);
   expect([unknown.takeFetch(), unknown.takeFetch(), unknown.takeFetch()]).toEqual([true, true, false]);
   expect(unknown.waitMs()).toBe(5_000);
@@ -15,7 +15,7 @@ it('allows two fetches immediately and then one per 5 s', () => {
 
 it('saves up two fetches, and not more', () => {
   const time = fakeTime();
-  const unknown = unknownKeys(time.clock);
+  const unknown = new UnknownKeys(time.clock);
   expect([unknown.takeFetch(), unknown.takeFetch()]).toEqual([true, true]);
   time.step(86_400_000);
   expect([unknown.takeFetch(), unknown.takeFetch(), unknown.takeFetch()]).toEqual([true, true, false]);
@@ -23,7 +23,7 @@ it('saves up two fetches, and not more', () => {
 
 it('allows at most 14 fetches in any minute', () => {
   const time = fakeTime();
-  const unknown = unknownKeys(time.clock);
+  const unknown = new UnknownKeys(time.clock);
   const taken: number[] = [];
   for (let ms = 0; ms < 600_000; ms += 250, time.step(250)) if (unknown.takeFetch()) taken.push(ms);
   const inMinuteFrom = (start: number): number => taken.filter((ms) => ms >= start && ms < start + 60_000).length;
@@ -33,7 +33,7 @@ it('allows at most 14 fetches in any minute', () => {
 
 it('remembers for 30 s that the issuer does not have an id', () => {
   const time = fakeTime();
-  const unknown = unknownKeys(time.clock);
+  const unknown = new UnknownKeys(time.clock);
   unknown.add('x');
   expect([unknown.has('x'), unknown.has('y')]).toEqual([true, false]);
   time.step(29_999);
@@ -44,7 +44,7 @@ it('remembers for 30 s that the issuer does not have an id', () => {
 
 it('forgets ids when the clock steps back, and allows the next fetch within 5 s', () => {
   const time = fakeTime();
-  const unknown = unknownKeys(time.clock);
+  const unknown = new UnknownKeys(time.clock);
   unknown.add('x');
   unknown.takeFetch();
   unknown.takeFetch();
@@ -56,7 +56,7 @@ it('forgets ids when the clock steps back, and allows the next fetch within 5 s'
 });
 
 it('remembers the thousand ids that came last', () => {
-  const unknown = unknownKeys(() => 0);
+  const unknown = new UnknownKeys(() => 0);
   for (let index = 0; index < 5_000; index++) unknown.add(`${index}`.padEnd(1_024, 'x'));
   expect(unknown.has('3999'.padEnd(1_024, 'x'))).toBe(false);
   expect(unknown.has('4000'.padEnd(1_024, 'x'))).toBe(true);

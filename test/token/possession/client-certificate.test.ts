@@ -1,6 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import { certificateReader, MTLS_OPTION } from '../../../src/token/possession/client-certificate';
-import type { PossessionRequest } from '../../../src/token/possession/request';
+import { certificateReader, MTLS_OPTION } from '../../../src/token/possession/possession';
+import type { TokenRequest } from '../../../src/token/bearer';
 import certificates from '../../support/certificates.json';
 
 const DER = new X509Certificate(certificates['till-1'].certificate).raw;
@@ -9,7 +9,7 @@ const HEADER = 'client-cert';
 const readMtls = (options: object) => MTLS_OPTION.read(options, { factory: 'authenticate', name: 'mtls' })!;
 const FORWARDED = { [HEADER]: `:${DER.toString('base64')}:` };
 
-const from = (remoteAddress: string | undefined, headers: PossessionRequest['headers'] = FORWARDED) => ({
+const from = (remoteAddress: string | undefined, headers: TokenRequest['headers'] = FORWARDED) => ({
   headers,
   socket: { remoteAddress },
 });
@@ -37,10 +37,10 @@ describe('a forwarded certificate', () => {
     expect(read({ headers: FORWARDED })).toBeUndefined();
   });
 
-  it.each<[string, PossessionRequest['headers']]>([
+  it.each<[string, TokenRequest['headers']]>([
     ['no header', {}],
     ['a list', { [HEADER]: [FORWARDED[HEADER] ?? ''] }],
-    ['a header of another object', Object.create(FORWARDED) as PossessionRequest['headers']],
+    ['a header of another object', Object.create(FORWARDED) as TokenRequest['headers']],
     ['DER and something else', { [HEADER]: `${DER.toString('base64')} x` }],
     ['PEM and something else', { [HEADER]: encodeURIComponent(`${certificates['till-1'].certificate}x`) }],
     ['more characters than Node accepts', { [HEADER]: `:${'A'.repeat(16_384)}:` }],
@@ -132,7 +132,7 @@ describe('how proxies write a certificate', () => {
 describe('the certificate of the connection', () => {
   const read = certificateReader(readMtls({}));
 
-  it.each<[string, PossessionRequest]>([
+  it.each<[string, TokenRequest]>([
     ['no connection', { headers: FORWARDED }],
     ['one without TLS', from('10.1.2.3')],
     ['TLS without a certificate', { headers: {}, socket: { getPeerX509Certificate: () => undefined } }],

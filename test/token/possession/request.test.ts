@@ -1,4 +1,4 @@
-import { isUrlOf } from '../../../src/token/possession/request';
+import { isUrlOf } from '../../../src/token/possession/dpop-proof';
 
 const BASE = 'https://api.test';
 
