@@ -25,5 +25,5 @@ export { signalsReceiver } from './express/signals-receiver';
 export type { IntrospectionOptions } from './token/introspection/endpoint';
 export type { MtlsOptions } from './token/possession/possession';
 export type { DpopOptions } from './token/possession/dpop';
-export type { ReplayStore } from './token/possession/dpop';
+export type { ReplayStore } from './token/possession/replay-store';
 export type { ScopeOptions } from './token/scopes';

@@ -1,3 +1,3 @@
-export { memoryReplayStore } from '../token/possession/dpop';
-export type { ReplayStore } from '../token/possession/dpop';
+export { memoryReplayStore } from '../token/possession/replay-store';
+export type { ReplayStore } from '../token/possession/replay-store';
 export { redisReplayStore } from './redis-replay-store';

@@ -4,7 +4,7 @@ import type { Dependencies } from '../core/dependencies';
 import { describe, readOptions } from '../core/options';
 import { redisConnection } from '../generation/redis/connection';
 import type { RedisClient } from '../generation/redis/connection';
-import type { ReplayStore } from '../token/possession/dpop';
+import type { ReplayStore } from '../token/possession/replay-store';
 
 /** How much longer than needed Redis keeps the proofs of a key: the command itself takes some of the time. */
 const MARGIN_MS = 1_000;
