@@ -7,15 +7,13 @@ import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
 import { option, readOptions } from '../core/options';
 import { withAdvice } from '../gate/advice';
-import type { Auth } from '../gate/decision';
 import { openGate, rememberGate } from '../gate/gate';
-import type { AuthenticateOptions } from '../gate/options';
+import type { Auth, AuthenticateOptions, Decision } from '../gate/options';
 import type { Verifier } from '../gate/verifier';
 import { bearerToken } from '../token/bearer';
-import { decisionReporter } from './decision';
 import { resourceMetadataUrl } from './metadata';
-import { addressOf, openState, stateOf } from './request';
-import type { GateRequest, Middleware, Next, RequestGate } from './request';
+import { addressOf, openState, pathOf, requestIdOf, stateOf } from './request-state';
+import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
 import { enforceGuards, warnUnguarded } from './unguarded';
 
@@ -59,17 +57,16 @@ export interface Gate extends Middleware {
 export function authenticate(options?: AuthenticateOptions): Gate {
   const opened = openGate(options);
   const { settings, verifier, possession } = opened;
-  const { logger, unguarded, optional, refusals, resource, dpop } = settings;
+  const { logger, unguarded, optional, refusals, resource, dpop, onDecision } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {
     ...{ realm, exposeReasons, problemTypes, challengeScopes },
     resourceMetadata: resource === undefined ? undefined : resourceMetadataUrl(resource),
     dpop: dpop && { algorithms: dpop.algorithms.join(' '), used: dpop.required },
   };
-  const report = decisionReporter(settings);
   const sendRefusal = refusalSender(presentation);
   const verify = withAdvice(throughPassport(verifier.verify), verifier.isSigned, settings);
-  const requestGate: RequestGate = { logger, unguarded, problemTypes, refuse };
+  const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, refuse };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     let token: string;
@@ -112,7 +109,9 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     const state = openState(req, requestGate, auth);
     req.auth = auth;
     enforceGuards(res, state, before);
-    report.accepted?.(req, auth);
+    if (onDecision) {
+      observe(req, { ...(auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }), ...factsOf(req) });
+    }
     next();
     warnUnguarded(res, state);
   }
@@ -124,11 +123,34 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       return refusals === 'next' ? next(error) : sendInternalError(req, res);
     }
     // A guard refuses a caller whose token was good: then the caller is known.
-    report.refused(req, error, stateOf(req)?.auth);
+    report(req, error, stateOf(req)?.auth);
     const nonce = error.reason === 'dpop_nonce_required' ? possession?.nonce() : undefined;
     if (refusals === 'next') return next(presentError(error, presentation, req, nonce));
     setNonce(res, nonce);
     sendRefusal(req, res, error);
+  }
+
+  function report(req: GateRequest, error: AuthError, auth: Auth | undefined): void {
+    const { reason, status, privateDetail: detail } = error;
+    const { issuer, clientId } = auth ?? {};
+    const facts = factsOf(req);
+    const { method, path, requestId } = facts;
+    logger.info({ reason, status, method, path, issuer, clientId, requestId, detail }, 'request refused');
+    observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }), ...facts });
+  }
+
+  /** An observer decides nothing: whether it throws or rejects, the response stays the same. */
+  function observe(req: GateRequest, decision: Decision): void {
+    try {
+      const result = onDecision?.(decision, req);
+      if (result instanceof Promise) result.catch(logFailure);
+    } catch (error) {
+      logFailure(error);
+    }
+  }
+
+  function logFailure(error: unknown): void {
+    logger.error({ error: error instanceof Error ? error.message : 'not an Error' }, 'onDecision failed');
   }
 
   const gate: Gate = Object.assign(authenticate as Middleware, {
@@ -142,6 +164,11 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   });
   rememberGate(gate, opened);
   return gate;
+}
+
+function factsOf(req: GateRequest): Pick<Decision, 'method' | 'path' | 'requestId'> {
+  const requestId = requestIdOf(req);
+  return { method: req.method ?? '', path: pathOf(req), ...(requestId !== undefined && { requestId }) };
 }
 
 /** RFC 9449 section 8: the client uses it in its next proof. */

@@ -5,7 +5,7 @@ import type { TableOf } from '../core/options';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
 import { gateOf } from '../gate/gate';
 import { sendProblem } from './respond';
-import type { GateRequest, Middleware, Next } from './request';
+import type { GateRequest, Middleware, Next } from './request-state';
 import { MTLS_OPTION } from '../token/possession/possession';
 import type { MtlsOptions } from '../token/possession/possession';
 import { DPOP_OPTION } from '../token/possession/dpop';

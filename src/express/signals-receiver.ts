@@ -8,7 +8,7 @@ import type { Reason } from '../core/reasons';
 import { FIRST_TIME_MS, requireChange } from '../generation/generation';
 import { securityEventVerifier } from '../token/security-event';
 import type { SecurityEvent } from '../token/security-event';
-import type { GateRequest, Middleware } from './request';
+import type { GateRequest, Middleware } from './request-state';
 import { readSignalsOptions } from '../gate/signals-options';
 import type { SignalsReceiverOptions } from '../gate/signals-options';
 

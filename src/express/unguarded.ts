@@ -1,16 +1,25 @@
 import { ServerResponse } from 'node:http';
-import { routeOf, stateOf } from './request';
-import type { GateRequest, RequestState, Unguarded, Writers } from './request';
+import { routeOf, stateOf } from './request-state';
+import type { GateRequest, RequestState } from './request-state';
 import { sendInternalError } from './respond';
 
 /** Headers that describe the response that is replaced. */
 const REPRESENTATION =
   /^(content-|etag$|last-modified$|location$|set-cookie$|transfer-encoding$|cache-control$|expires$)/;
 const MAX_WARNED_ROUTES = 1_000;
+const STRICTNESS: readonly RequestState['unguarded'][] = ['allow', 'warn', 'refuse'];
+
+type Writers = Pick<ServerResponse, 'writeHead' | 'write' | 'end'>;
+
+/** Most responses have the methods of their class: those need no copy. */
+const PLAIN: Writers = pick(ServerResponse.prototype);
+/** The methods that a response had before it was watched, where they are not those of its class. */
+const originals = new WeakMap<ServerResponse, Writers>();
 /** The request states of the responses that are watched. */
 const watched = new WeakMap<ServerResponse, RequestState>();
+/** The responses inside their first `write` or `end`, and those that a 500 has replaced. */
+const phases = new WeakMap<ServerResponse, 'writing' | 'replaced'>();
 const warned = new WeakMap<object, Set<string>>();
-const STRICTNESS: readonly Unguarded[] = ['allow', 'warn', 'refuse'];
 
 /**
  * Watches for a 2xx response to a request that no guard allowed, because a route lacks its guard, and replaces it by a
@@ -20,14 +29,14 @@ const STRICTNESS: readonly Unguarded[] = ['allow', 'warn', 'refuse'];
  * the two gates decides
  */
 export function enforceGuards(res: ServerResponse, state: RequestState, before: RequestState | undefined): void {
-  if (before && isStricter(before.unguarded, state.unguarded)) state.unguarded = before.unguarded;
+  const isStricter = before && STRICTNESS.indexOf(before.unguarded) > STRICTNESS.indexOf(state.unguarded);
+  if (isStricter) state.unguarded = before.unguarded;
   if (state.unguarded !== 'refuse') return;
+  const isWatched = watched.has(res);
   watched.set(res, state);
-  if (before?.writers) {
-    state.writers = before.writers;
-    return;
-  }
-  state.writers = writersOf(res);
+  if (isWatched) return;
+  const isPlain = res.writeHead === PLAIN.writeHead && res.write === PLAIN.write && res.end === PLAIN.end;
+  if (!isPlain) originals.set(res, pick(res));
   res.writeHead = watchedWriteHead;
   res.write = watchedWrite;
   res.end = watchedEnd;
@@ -47,10 +56,6 @@ function warnFinished(this: ServerResponse): void {
   if (!state.allowed && isSuccess(req, this, this.statusCode)) warnOnce(req, state);
 }
 
-function isStricter(one: Unguarded, other: Unguarded): boolean {
-  return STRICTNESS.indexOf(one) > STRICTNESS.indexOf(other);
-}
-
 /** Whether a response gives the caller what was requested. */
 function isSuccess(req: GateRequest, res: ServerResponse, status: number): boolean {
   // Express itself responds to OPTIONS with the methods of the route and nothing else: its Allow header tells.
@@ -58,87 +63,76 @@ function isSuccess(req: GateRequest, res: ServerResponse, status: number): boole
   return status >= 200 && status < 300;
 }
 
-/** Most responses have the methods of their class: those need no copy. */
-const PLAIN: Writers = pick(ServerResponse.prototype);
-
-function writersOf(res: ServerResponse): Writers {
-  const isPlain = res.writeHead === PLAIN.writeHead && res.write === PLAIN.write && res.end === PLAIN.end;
-  return isPlain ? PLAIN : pick(res);
-}
-
 function pick({ writeHead, write, end }: Writers): Writers {
   return { writeHead, write, end };
 }
 
 // One function each for all responses, with the state in a WeakMap, so that a request allocates little.
-const watchedWriteHead = watch('writeHead');
-const watchedWrite = watch('write');
-const watchedEnd = watch('end');
+const watchedWriteHead = watch('writeHead', writeHead);
+const watchedWrite = watch('write', writeBody);
+const watchedEnd = watch('end', writeBody);
 
-/** Responses that are inside `write` or `end`, which call `writeHead` themselves. */
-const writing = new WeakSet<ServerResponse>();
-/** Leaves `write` or `end` from `writeHead`: they cannot be called again before they have returned. */
-const UNGUARDED = new Error('no guard allowed this response');
+type Write = (res: ServerResponse, name: keyof Writers, args: unknown[]) => unknown;
 
-function watch<Name extends keyof Writers>(name: Name): ServerResponse[Name] {
+function watch<Name extends keyof Writers>(name: Name, write: Write): ServerResponse[Name] {
   return function watchedWriter(this: ServerResponse, ...args: unknown[]): unknown {
-    // Set together with this function.
-    const state = watched.get(this) as RequestState;
-    if (state.allowed || state.replaced) return send(this, state, name, args);
-    const status = name === 'writeHead' ? (args[0] as number) : this.statusCode;
-    if (isUnguarded(this, status)) {
-      if (writing.has(this)) throw UNGUARDED;
-      replaceResponse(this, state);
-    }
-    if (name === 'writeHead') return sendHead(this, state, args);
-    if (this.headersSent) return send(this, state, name, args);
-    return sendFirst(this, state, name, args);
+    const isAllowed = watched.get(this)?.allowed === true;
+    return isAllowed || phases.get(this) === 'replaced' ? pass(this, name, args) : write(this, name, args);
   } as ServerResponse[Name];
 }
 
-/**
- * Middleware before the gate may set another status while the head is written. A 500 cannot replace a written head, but
- * Node has not sent it yet: the connection is closed instead.
- */
-function sendHead(res: ServerResponse, state: RequestState, args: unknown[]): unknown {
-  const result = send(res, state, 'writeHead', args);
-  if (state.replaced || !isSuccess(res.req, res, res.statusCode)) return result;
-  if (writing.has(res)) throw UNGUARDED;
-  replaceResponse(res, state);
-  return result;
-}
-
-/** The first `write` or `end`: middleware such as on-headers may change the status while it writes the head. */
-function sendFirst(res: ServerResponse, state: RequestState, name: keyof Writers, args: unknown[]): unknown {
-  const isOutermost = !writing.has(res);
-  writing.add(res);
-  try {
-    return send(res, state, name, args);
-  } catch (error) {
-    if (error !== UNGUARDED || !isOutermost) throw error;
-    replaceResponse(res, state);
-    return send(res, state, name, args);
-  } finally {
-    if (isOutermost) writing.delete(res);
-  }
-}
-
-function send(res: ServerResponse, state: RequestState, name: keyof Writers, args: unknown[]): unknown {
-  const writers = state.replaced ? res : (state.writers as Writers);
+/** Calls the method that a response had before, or that of its replacement. */
+function pass(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
+  const writers = phases.get(res) === 'replaced' ? res : (originals.get(res) ?? PLAIN);
   return Reflect.apply(writers[name], res, args);
 }
 
-function isUnguarded(res: ServerResponse, status: number): boolean {
-  return !res.headersSent && isSuccess(res.req, res, status);
+/**
+ * Checks the status before the head is written, and after: middleware before the gate may have set another one meanwhile.
+ * A 500 cannot replace a written head, but Node has not sent it yet: the connection is closed instead.
+ */
+function writeHead(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
+  if (!res.headersSent && isSuccess(res.req, res, args[0] as number)) return refuse(res, name, args);
+  const result = pass(res, name, args);
+  const isReplaced = phases.get(res) === 'replaced';
+  return !isReplaced && isSuccess(res.req, res, res.statusCode) ? refuse(res, name, args) : result;
 }
 
-function replaceResponse(res: ServerResponse, state: RequestState): void {
+/**
+ * The first `write` or `end` writes the head too, by `writeHead`, where middleware may set the status: only then is it known
+ * whether the response is a 2xx. `write` and `end` cannot be called again before they have returned, so `writeHead` leaves
+ * them by an exception.
+ */
+function writeBody(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
+  if (res.headersSent || phases.get(res) === 'writing') return pass(res, name, args);
+  if (isSuccess(res.req, res, res.statusCode)) return refuse(res, name, args);
+  phases.set(res, 'writing');
+  try {
+    return pass(res, name, args);
+  } catch (error) {
+    if (error !== UNGUARDED) throw error;
+    phases.delete(res);
+    return refuse(res, name, args);
+  } finally {
+    if (phases.get(res) === 'writing') phases.delete(res);
+  }
+}
+
+const UNGUARDED = new Error('no guard allowed this response');
+
+function refuse(res: ServerResponse, name: keyof Writers, args: unknown[]): unknown {
+  if (phases.get(res) === 'writing') throw UNGUARDED;
+  replaceResponse(res);
+  return pass(res, name, args);
+}
+
+function replaceResponse(res: ServerResponse): void {
   const req = res.req as GateRequest;
-  state.replaced = true;
+  phases.set(res, 'replaced');
   // The methods of its class: those that middleware put over them may change this response, or send it too late.
   Object.assign(res, pick(Object.getPrototypeOf(res) as Writers));
   const message = 'a response was replaced by 500: no guard (requireScope() and the like) allowed this request';
-  state.gate.logger.error({ route: routeOf(req) }, message);
+  watched.get(res)?.gate.logger.error({ route: routeOf(req) }, message);
   const headers = res.headersSent ? [] : res.getHeaderNames();
   for (const name of headers) if (REPRESENTATION.test(name)) res.removeHeader(name);
   sendInternalError(req, res);

@@ -1,9 +1,9 @@
 import { AuthError } from '../core/auth-error';
 import type { GateStatus } from '../core/gate-status';
 import type { Reason } from '../core/reasons';
-import { ownMembers } from '../core/objects';
-import { describe, readOptions } from '../core/options';
-import type { Auth } from './decision';
+import { ownValue } from '../core/objects';
+import { describe, option, readOptions } from '../core/options';
+import type { Auth } from './options';
 import { gateOf, openGate } from './gate';
 import { isUnverified } from '../token/verify';
 import { readRequirement, satisfies } from './scope-requirement';
@@ -32,7 +32,10 @@ export interface Explanation {
     readonly outcome: 'passed' | 'failed' | 'not reached';
     /** Present when failed. */
     readonly reason?: Reason;
-    /** What is wrong, for operators; present when failed. */
+    /**
+     * For operators: what is wrong, when failed; of `possession`, when passed, what each request has to prove: that cannot be
+     * checked without one.
+     */
     readonly detail?: string;
   }[];
   /** Present when the token itself is good. */
@@ -97,6 +100,11 @@ const FAILED_CHECK = {
   claim_refused: 'scope',
 } as const satisfies Record<Reason, Check>;
 
+const EXPLAIN_OPTIONS = {
+  gate: option('what authenticate() returned', (given) => gateOf(given as object)),
+  scopes: option('scopes', (given, { factory }) => readRequirement([given], factory)),
+};
+
 /**
  * Explains how a gate decides about a token: every check in order, and the first that failed. For developers and
  * operators, never for a response to a caller.
@@ -121,14 +129,11 @@ export async function explain(
     readonly scopes?: readonly string[] | { readonly anyOf: readonly string[] } | undefined;
   } = {},
 ): Promise<Explanation> {
-  readOptions('explain', need, ['gate', 'scopes']);
+  const given = readOptions('explain', need, EXPLAIN_OPTIONS);
   if (typeof token !== 'string' || token === '') {
     throw new TypeError(`explain(): expected a token, got ${describe(token)}`);
   }
-  const given = ownMembers(need);
-  const requirement = given.scopes && readRequirement([given.scopes], 'explain');
-  const gate = given.gate === undefined ? openGate() : gateOf(given.gate);
-  if (!gate) throw new TypeError('explain(): option "gate" must be what authenticate() returned');
+  const { scopes: requirement, gate = openGate() } = given;
   const { verifier, possession } = gate;
   const isOpaque = verifier.isIntrospected(token);
   const all = checksOf({ isOpaque, confirms: verifier.confirms, hasPossession: possession !== undefined });
@@ -137,7 +142,7 @@ export async function explain(
     auth = await verifier.verify(token);
     possession?.requireBinding(auth.claims);
     if (requirement && !satisfies(auth.scopes, requirement)) throw new AuthError('insufficient_scope');
-    return { accepted: true, checks: passed(all), auth };
+    return { accepted: true, checks: passed(all, auth), auth };
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     const checks = checksUntil(error, gate.settings.issuers.length, all);
@@ -147,8 +152,22 @@ export async function explain(
   }
 }
 
-function passed(checks: readonly Check[]): Explanation['checks'] {
-  return checks.map((check) => ({ check, outcome: 'passed' }));
+function passed(checks: readonly Check[], auth?: Auth): Explanation['checks'] {
+  return checks.map((check) => {
+    const isBinding = check === 'possession' && auth !== undefined;
+    return { check, outcome: 'passed', ...(isBinding && { detail: proofsOf(auth.claims) }) };
+  });
+}
+
+/** What each request with a token has to prove. */
+function proofsOf(claims: Auth['claims']): string {
+  const cnf = ownValue(claims, 'cnf');
+  const proofs = [
+    ...(ownValue(cnf, 'jkt') === undefined ? [] : ['a DPoP proof of the key that the token is bound to']),
+    ...(ownValue(cnf, 'x5t#S256') === undefined ? [] : ['the client certificate that the token is bound to']),
+  ];
+  if (proofs.length === 0) return 'not bound to a key: accepted as a plain bearer token';
+  return `each request needs ${proofs.join(' and ')}, which cannot be checked without the request`;
 }
 
 /** The checks of a gate with this many issuers, up to the one that failed with this error. */

@@ -8,7 +8,7 @@ import type { UnverifiedToken } from '../token/jws';
 import { SignatureQueue } from '../token/signature';
 import type { VerifiedToken } from '../token/verify';
 import type { VerificationKey } from '../token/keys/key-set';
-import type { Auth } from './decision';
+import type { Auth } from './options';
 import { openIssuer, statusOf } from './issuer';
 import type { ClaimsReader, IssuerContext } from './issuer';
 import type { GateSettings } from './read-options';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import request from 'supertest';
 import { AuthError, requireScope } from '../../src';
-import type { GateRequest } from '../../src/express/request';
+import type { GateRequest } from '../../src/express/request-state';
 import { presentError, refusalSender, sendRefusal } from '../../src/express/respond';
 import { gateApp } from '../support/gate-app';
 import { token } from '../support/issuer';

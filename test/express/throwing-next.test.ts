@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import request from 'supertest';
 import { authenticate, requireClaim } from '../../src';
-import type { GateRequest } from '../../src/express/request';
+import type { GateRequest } from '../../src/express/request-state';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';

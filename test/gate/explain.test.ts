@@ -134,19 +134,24 @@ describe('explain()', () => {
     const mtls = {};
     const strict = { required: true };
 
-    it.each<[string, string, object]>([
-      ['any token', token(), { dpop }],
-      ['any token', token(), { mtls }],
-      ['one that is bound by DPoP', boundToken(), { dpop: { ...dpop, ...strict } }],
-      ['one that is bound to a certificate', byCertificate, { mtls: strict }],
-      ['one that is bound by DPoP', boundToken(), { dpop, mtls, binding: 'any' }],
-      ['one that is bound to a certificate', byCertificate, { dpop, mtls, binding: 'any' }],
-    ])('accepts %s (%#)', async (_what, raw, options) => {
+    const PLAIN = 'not bound to a key: accepted as a plain bearer token';
+    const NEEDS = (what: string) =>
+      `each request needs ${what} that the token is bound to, which cannot be checked without the request`;
+    const PROOF = NEEDS('a DPoP proof of the key');
+    const CERTIFICATE = NEEDS('the client certificate');
+    it.each<[string, string, string, object]>([
+      ['any token', PLAIN, token(), { dpop }],
+      ['any token', PLAIN, token(), { mtls }],
+      ['one that is bound by DPoP', PROOF, boundToken(), { dpop: { ...dpop, ...strict } }],
+      ['one that is bound to a certificate', CERTIFICATE, byCertificate, { mtls: strict }],
+      ['one that is bound by DPoP', PROOF, boundToken(), { dpop, mtls, binding: 'any' }],
+      ['one that is bound to a certificate', CERTIFICATE, byCertificate, { dpop, mtls, binding: 'any' }],
+    ])('accepts %s, and says what a request has to prove: %s (%#)', async (_what, detail, raw, options) => {
       const { gate } = gateApp(options);
       const { accepted, checks } = await explain(raw, { gate, scopes: ['orders:read'] });
       expect({ accepted, checks }).toEqual({
         accepted: true,
-        checks: KNOWN.map((check) => ({ check, outcome: 'passed' })),
+        checks: KNOWN.map((check) => ({ check, outcome: 'passed', ...(check === 'possession' && { detail }) })),
       });
     });
 
@@ -200,7 +205,7 @@ describe('explain()', () => {
       'something else as gate',
       'x',
       { gate: (() => {}) as unknown as Gate },
-      'explain(): option "gate" must be what authenticate() returned',
+      'explain(): option "gate" must be what authenticate() returned, got a function',
     ],
   ])('refuses %s', async (_what, raw, need, message) => {
     await expect(explain(raw as string, need as object)).rejects.toThrow(new TypeError(message));

@@ -47,7 +47,7 @@ function unverifiedClaims(token: string): Auth['claims'] | undefined {
 function asText(result: Explanation & ReturnType<typeof details>): string {
   const { accepted, status, checks, auth, fix, claims, missingScopes } = result;
   const rows = checks.map(({ check, outcome, reason, detail }) => {
-    return [check, outcome, reason ? `${reason}: ${detail}` : ''];
+    return [check, outcome, reason ? `${reason}: ${detail}` : (detail ?? '')];
   });
   const lines = [
     ...(claims ? [`${auth ? 'claims' : 'claims, not verified'}: ${JSON.stringify(claims)}`] : []),

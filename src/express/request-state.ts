@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { loggablePath } from '../core/logger';
-import type { Logger } from '../core/logger';
-import type { Auth } from '../gate/decision';
+import type { Auth } from '../gate/options';
+import type { GateSettings } from '../gate/read-options';
 
 interface WithAuth {
   /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
@@ -52,43 +52,27 @@ export interface GateRequest extends IncomingMessage {
   auth?: Auth | undefined;
 }
 
-/** What happens to a 2xx response that no guard allowed. */
-export type Unguarded = 'allow' | 'warn' | 'refuse';
-
-/** What guards need to know about the gate before them. */
-export interface RequestGate {
-  readonly logger: Logger;
-  readonly unguarded: Unguarded;
-  readonly problemTypes: string | undefined;
-  /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
-  readonly refuse: (req: GateRequest, res: ServerResponse, error: unknown, next: Next) => void;
-}
-
-/** The methods that send a response. */
-export type Writers = Pick<ServerResponse, 'writeHead' | 'write' | 'end'>;
-
 /** State of a request that a gate has accepted. Guards trust this, not `req.auth`, which any middleware can assign. */
 export interface RequestState {
-  readonly gate: RequestGate;
+  /** What guards need to know about the gate before them. */
+  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes'> & {
+    /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
+    readonly refuse: (req: GateRequest, res: ServerResponse, error: unknown, next: Next) => void;
+  };
   /** `undefined` for a request without a token that an optional gate accepted. */
   readonly auth: Auth | undefined;
   /** Whether a guard has allowed the request. */
   allowed: boolean;
   /** The strictest setting of all gates before this point. */
-  unguarded: Unguarded;
-  /** The response's methods before `enforceGuards` replaced them; `undefined` where it did not. */
-  writers: Writers | undefined;
-  /** Whether a 500 has replaced the response because no guard had allowed it. */
-  replaced: boolean;
+  unguarded: GateSettings['unguarded'];
 }
 
 /** A WeakMap, because no other middleware can forge or copy its entries. */
 const states = new WeakMap<object, RequestState>();
 
 /** Starts the state of a request that a gate accepted. A second gate starts anew: a guard of the first one does not count. */
-export function openState(req: GateRequest, gate: RequestGate, auth: Auth | undefined): RequestState {
-  const { unguarded } = gate;
-  const state = { gate, auth, allowed: false, unguarded, writers: undefined, replaced: false };
+export function openState(req: GateRequest, gate: RequestState['gate'], auth: Auth | undefined): RequestState {
+  const state = { gate, auth, allowed: false, unguarded: gate.unguarded };
   states.set(req, state);
   return state;
 }
