@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OTHER_ADVICE } from '../src/app/problem-pages';
+import { OTHER_ADVICE } from '../src/app/pages';
 import { RESOURCES } from '../src/app/commerce/resources';
 import { COMMANDS } from '../src/cli/command-table';
 import type { CommandEntry } from '../src/cli/command';

@@ -1,22 +1,57 @@
-import express from 'express';
+import express, { Router } from 'express';
 import type { Express } from 'express';
+import type * as Prometheus from 'prom-client';
 import { problemHandler, sendProblem } from '../index';
-import { healthRoutes } from './health';
-import type { Readiness } from './health';
-import type { Metrics } from './metrics';
-import { notFound } from './problem-pages';
+import type { GateStatus } from '../index';
+import type { RequestEvent } from './log';
+import { notFound } from './pages';
 
-/** Options of {@link createAdminApp}. */
-export interface AdminOptions {
-  readonly readiness: () => Readiness;
-  /** `undefined`: prom-client is not installed; `/metrics` responds with 503. */
-  readonly metrics: Metrics | undefined;
-  /** Base URL of the problem pages. */
-  readonly problemTypes: string;
+/** State of each component that the API needs, in one word: the response is public. */
+export type ComponentStates = Readonly<Record<string, string>>;
+
+/** What `/readyz` responds with. */
+export interface Readiness {
+  /** Whether requests should be sent here: every component is available, and the server is not stopping. */
+  readonly ready: boolean;
+  readonly draining: boolean;
+  readonly components: ComponentStates;
 }
 
-/** The app of the admin port: `/livez`, `/readyz` and `/metrics`, without tokens; keep the port off the public network. */
-export function createAdminApp({ readiness, metrics, problemTypes }: AdminOptions): Express {
+/** `/livez` (the process runs) and `/readyz` (it accepts requests), for load balancers; both without a token. */
+export function healthRoutes(readiness: () => Readiness, problemTypes: string): Router {
+  const router = Router();
+  router.get('/livez', function livez(_req, res) {
+    res.set('Cache-Control', 'no-store').json({ status: 'alive' });
+  });
+  router.get('/readyz', function readyz(req, res) {
+    const { ready, draining, components } = readiness();
+    if (ready) {
+      res.set('Cache-Control', 'no-store').json({ status: 'ready', components });
+      return;
+    }
+    const code = draining ? 'draining' : 'not_ready';
+    sendProblem(req, res, {
+      status: 503,
+      type: problemTypes + code,
+      code,
+      title: 'Not ready',
+      detail: draining ? 'The server is stopping.' : 'Something that the API needs is not available yet.',
+      headers: { 'Retry-After': '1' },
+      members: { components },
+    });
+  });
+  return router;
+}
+
+/**
+ * The app of the admin port: `/livez`, `/readyz` and `/metrics`, without tokens; keep the port off the public network.
+ * Without `metrics`, `/metrics` responds with 503.
+ */
+export function createAdminApp(
+  readiness: () => Readiness,
+  metrics: Metrics | undefined,
+  problemTypes: string,
+): Express {
   const app = express();
   app.disable('x-powered-by');
   app.use(healthRoutes(readiness, problemTypes));
@@ -37,4 +72,83 @@ export function createAdminApp({ readiness, metrics, problemTypes }: AdminOption
   app.use(notFound(problemTypes));
   app.use(problemHandler({ problemTypes }));
   return app;
+}
+
+/** Counts requests; exposes the counters in Prometheus' text format. */
+interface Metrics {
+  readonly contentType: string;
+  observe(event: RequestEvent): void;
+  text(): Promise<string>;
+}
+
+/**
+ * Metrics by prom-client, an optional peer dependency: `undefined` if it is not installed. The number of label values is
+ * bounded: no path and no client id.
+ */
+export function createMetrics(isReady: () => boolean, status: () => GateStatus): Metrics | undefined {
+  const prometheus = loadPrometheus();
+  if (!prometheus) return undefined;
+  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = prometheus;
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'tillgate_requests_total',
+    help: 'Responses by method, status and reason of the refusal (empty: not refused).',
+    labelNames: ['method', 'status', 'reason'],
+    registers: [registry],
+  });
+  const durations = new Histogram({
+    name: 'tillgate_request_duration_seconds',
+    help: 'Time from the head of the request to the end of the response.',
+    registers: [registry],
+  });
+  new Gauge({
+    name: 'tillgate_ready',
+    help: '1 while /readyz responds with 200.',
+    registers: [registry],
+    collect() {
+      this.set(isReady() ? 1 : 0);
+    },
+  });
+  const ages = {
+    ageMs: ['tillgate_generations_staleness_seconds', 'Time since the log of generations was read to its end.'],
+    silentMs: [
+      'tillgate_generations_silence_seconds',
+      'Time since the publisher of the log of generations was heard from.',
+    ],
+  } as const;
+  for (const age of ['ageMs', 'silentMs'] as const) {
+    const [name, help] = ages[age];
+    new Gauge({
+      name,
+      help,
+      labelNames: ['issuer'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const { issuer, generations } of status().issuers) {
+          const ms = generations?.[age];
+          if (ms !== undefined) this.set({ issuer }, ms / 1000);
+        }
+      },
+    });
+  }
+  return {
+    contentType: registry.contentType,
+    observe({ method, status, reason = '', durationMs }) {
+      requests.inc({ method, status, reason });
+      durations.observe(durationMs / 1000);
+    },
+    text: () => registry.metrics(),
+  };
+}
+
+function loadPrometheus(): typeof Prometheus | undefined {
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would make it a required peer
+    return require('prom-client') as typeof Prometheus;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
 }

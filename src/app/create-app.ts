@@ -8,20 +8,18 @@ import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
 import type { Settings } from '../settings/settings';
 import { assertAgreement } from '../openapi/agreement';
 import { loadContract } from '../openapi/document';
+import { healthRoutes } from './admin';
+import type { Readiness } from './admin';
 import { commerceRouter } from './commerce/router';
+import { routes, SCOPES } from './commerce/resources';
 import type { ResourceName } from './commerce/resources';
-import { routes, SCOPES } from './commerce/routes';
 import { docsPage } from './docs/docs-page';
 import type { DocsOptions } from './docs/docs-page';
-import { frontPage, titleOf } from './front-page';
-import { healthRoutes } from './health';
-import type { Readiness } from './health';
-import { createLog, logRequest, warningsOf } from './log';
-import { notFound, problemPages, problemTypesOf } from './problem-pages';
+import { createLog, logRequest, requestId, requestObserver, warningsOf } from './log';
+import type { RequestEvent } from './log';
+import { frontPage, notFound, problemPages, problemTypesOf, titleOf } from './pages';
 import { clientRateLimit } from './rate-limit';
-import { requestId, requestObserver } from './request-observer';
-import type { RequestEvent } from './request-observer';
-import { requestValidation } from './validation/request-validation';
+import { requestValidation } from './request-validation';
 import type { RedisCommands } from '../rate-limit/stores';
 
 /** Options of {@link createApp}. */
@@ -82,7 +80,7 @@ export function createApp(options: AppOptions): App {
   const { settings, replace = {}, onRequest, clock = Date.now, docs = !settings.production } = options;
   const logger = read.has('logger') ? read.logger('logger') : createLog({ level: settings.logLevel });
   const contract = loadContract();
-  const router = commerceRouter({ replace, clock });
+  const router = commerceRouter(replace, clock);
   const problemTypes = problemTypesOf(settings.baseUrl);
   assertAgreement(contract, routes(), SCOPES, router);
 
@@ -129,7 +127,7 @@ export function createApp(options: AppOptions): App {
   app.use(frontPage({ contract, baseUrl: settings.baseUrl, issuer, docs: docs !== false }));
   if (docs !== false) {
     const { baseUrl, authUrl = issuer } = settings;
-    app.use(docsPage({ ...(docs !== true && docs), contract, title: titleOf(contract), baseUrl, authUrl }));
+    app.use(docsPage({ ...(docs !== true && docs), contract, baseUrl, authUrl }));
   }
   app.use(problemPages());
   app.use(

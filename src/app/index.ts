@@ -1,12 +1,15 @@
-import './required';
+import { APP_PACKAGES, requirePackages } from '../core/required-packages';
+
+// Runs before the modules below are loaded: the compiler keeps the order in CommonJS.
+requirePackages('tillgate/app', APP_PACKAGES);
+
 export type { ResourceName } from './commerce/resources';
 export { createApp } from './create-app';
 export type { App, AppOptions } from './create-app';
-export type { ComponentStates, Readiness } from './health';
+export type { ComponentStates, Readiness } from './admin';
 export type { DocsClient, DocsOptions } from './docs/docs-page';
 export { createLog } from './log';
-export type { LogOptions } from './log';
-export type { RequestEvent } from './request-observer';
+export type { LogOptions, RequestEvent } from './log';
 export type { RedisCommands } from '../rate-limit/stores';
 export { startApi } from './start-api';
 export type { RunningApi } from './start-api';

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Request, RequestHandler, Response } from 'express';
 import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
-import { escapeNonAscii } from '../core/logger';
-import type { Logger } from '../index';
-import type { RequestEvent } from './request-observer';
-import type { UnreadableRequest } from './unreadable-requests';
+import { escapeNonAscii, loggablePath } from '../core/logger';
+import type { Decision, Logger } from '../index';
+import type { UnreadableRequest } from './serve';
 
 /** Options of {@link createLog}. */
 export interface LogOptions {
@@ -49,5 +51,119 @@ export function warningsOf(logger: Logger): Logger {
     info() {},
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
+  };
+}
+
+declare global {
+  // eslint-disable-next-line @typescript-eslint/no-namespace -- the one way to type a member of Express's request
+  namespace Express {
+    interface Request {
+      /** Set by `requestId()`; goes into the log, `X-Request-Id` and problem bodies. */
+      id?: string;
+    }
+  }
+}
+
+/** Accepted ids of callers: they go into logs and problem bodies, so nothing that starts like a token. */
+const SANE_ID = /^(?!eyJ)[A-Za-z0-9._-]{1,64}$/;
+
+/** Gives every request and its response an id: the caller's `X-Request-Id` if it is sane, else a new one. */
+export function requestId(generate: () => string = randomUUID): RequestHandler {
+  return function requestId(req, res, next) {
+    const given = req.get('x-request-id');
+    req.id = given !== undefined && SANE_ID.test(given) ? given : generate();
+    res.setHeader('X-Request-Id', req.id);
+    next();
+  };
+}
+
+/** One completed or aborted request, without query, body, headers and token. */
+export interface RequestEvent {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestId: string | undefined;
+  /** Issuer of the verified token: two issuers may have a client of the same id. */
+  readonly issuer: string | undefined;
+  /** Client id of the verified token. */
+  readonly clientId: string | undefined;
+  /** Why the request was refused. */
+  readonly reason: string | undefined;
+  /** Details of a refusal, for operators. */
+  readonly detail: string | undefined;
+  /** Whether the caller closed the connection before the response was complete. */
+  readonly aborted: boolean;
+}
+
+/** Reports every request as one event. */
+export interface RequestObserver {
+  /** Mounted first, right after `requestId()`. */
+  readonly handler: RequestHandler;
+  /** Records why a request is refused. */
+  refused(request: IncomingMessage, refusal: Refusal): void;
+  /** Records what the gate decided. */
+  decided(decision: Decision, request: IncomingMessage): void;
+}
+
+/** Why a request is refused. */
+interface Refusal {
+  readonly reason: string;
+  readonly detail?: string | undefined;
+}
+
+/** Calls `onRequest` once for every request, when its response is complete. */
+export function requestObserver(onRequest: (event: RequestEvent) => void, clock: () => number): RequestObserver {
+  // Not by request id: two callers may choose the same.
+  const refusals = new WeakMap<IncomingMessage, Refusal>();
+
+  return {
+    handler: function observeRequest(req, res, next) {
+      const startedMs = clock();
+      res.once('close', () => onRequest(eventOf(req, res, clock() - startedMs, refusals.get(req))));
+      next();
+    },
+    refused: (request, refusal) => void refusals.set(request, refusal),
+    decided(decision, request) {
+      const { reason, error } = decision;
+      if (reason) refusals.set(request, { reason, detail: error?.privateDetail ?? describeScopes(decision) });
+    },
+  };
+}
+
+const MAX_SCOPES = 4;
+
+/** `needs orders:write, has orders:read and 3 more`; of the token's scopes those of the same resource come first. */
+function describeScopes({ error, auth }: Decision): string | undefined {
+  const needed = error?.requiredScopes;
+  if (!needed || !auth) return undefined;
+  const resources = needed.map(resourceOf);
+  const near = auth.scopes.filter((scope) => resources.includes(resourceOf(scope)));
+  return `needs ${listed(needed)}, has ${listed(near.length > 0 ? near : auth.scopes, auth.scopes.length)}`;
+}
+
+/** `orders` of `orders:write`. */
+function resourceOf(scope: string): string {
+  return scope.replace(/[:.][^:.]*$/, '');
+}
+
+function listed(scopes: readonly string[], total = scopes.length): string {
+  const shown = scopes.slice(0, MAX_SCOPES);
+  const others = total - shown.length;
+  return `${shown.join(' ') || 'none'}${others > 0 ? ` and ${others} more` : ''}`;
+}
+
+function eventOf(req: Request, res: Response, durationMs: number, refusal: Refusal | undefined): RequestEvent {
+  return {
+    method: req.method,
+    path: loggablePath(req.originalUrl),
+    status: res.statusCode,
+    durationMs: Math.round(durationMs * 10) / 10,
+    requestId: req.id,
+    issuer: req.auth?.issuer,
+    clientId: req.auth?.clientId,
+    reason: refusal?.reason,
+    detail: refusal?.detail,
+    aborted: !res.writableFinished,
   };
 }

@@ -1,9 +1,8 @@
-import { createAdminApp } from './admin';
+import { createAdminApp, createMetrics } from './admin';
 import { createApp } from './create-app';
 import type { App, AppOptions } from './create-app';
 import { createLog, logUnreadable } from './log';
-import { createMetrics } from './metrics';
-import { problemTypesOf } from './problem-pages';
+import { problemTypesOf } from './pages';
 import { startServer } from './serve';
 import type { RunningServer } from './serve';
 
@@ -60,7 +59,7 @@ export async function startApi(
     const common = { host, problemTypes, onUnreadable: logUnreadable.bind(undefined, logger) };
     api = await startServer(app.handler, { ...common, port, portVariable: 'TILLGATE_PORT' });
     if (adminPort !== undefined) {
-      const adminApp = createAdminApp({ readiness: () => app.readiness(), metrics, problemTypes });
+      const adminApp = createAdminApp(() => app.readiness(), metrics, problemTypes);
       admin = await startServer(adminApp, { ...common, port: adminPort, portVariable: 'TILLGATE_ADMIN_PORT' });
     }
   } catch (error) {

@@ -1,7 +1,6 @@
 import request from 'supertest';
 import { startApi } from '../../src/app';
-import { createAdminApp } from '../../src/app/admin';
-import { createMetrics } from '../../src/app/metrics';
+import { createAdminApp, createMetrics } from '../../src/app/admin';
 import type { Readiness } from '../../src/app';
 import { readSettings } from '../../src/settings/settings';
 import { createTestIssuer, expectProblem } from '../../src/testing';
@@ -28,7 +27,7 @@ describe('the admin app', () => {
       () => true,
       () => ({ ready: false, issuers }),
     );
-    const app = createAdminApp({ readiness: () => READY, metrics, problemTypes: PROBLEM_TYPES });
+    const app = createAdminApp(() => READY, metrics, PROBLEM_TYPES);
     const who = { requestId: 'a', issuer: 'https://login.test', clientId: 'b' };
     const event = { ...who, path: '/v1/orders', durationMs: 20, detail: 'c', aborted: false };
 
@@ -50,7 +49,7 @@ describe('the admin app', () => {
   });
 
   it('says what to install when prom-client is missing', async () => {
-    const app = createAdminApp({ readiness: () => READY, metrics: undefined, problemTypes: PROBLEM_TYPES });
+    const app = createAdminApp(() => READY, undefined, PROBLEM_TYPES);
 
     const response = await request(app).get('/metrics');
 
@@ -62,7 +61,7 @@ describe('the admin app', () => {
   });
 
   it('serves health, metrics and nothing else', async () => {
-    const app = createAdminApp({ readiness: () => READY, metrics: undefined, problemTypes: PROBLEM_TYPES });
+    const app = createAdminApp(() => READY, undefined, PROBLEM_TYPES);
 
     expect((await request(app).get('/livez')).status).toBe(200);
     expect((await request(app).get('/readyz')).status).toBe(200);

@@ -20,8 +20,7 @@ for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css']) writeFileSync(joi
 
 const appFor = (options: object = {}, folder: string | undefined = FOLDER): express.Express => {
   const given = {
-    contract,
-    title: 'Shop <API>',
+    contract: { ...contract, info: { title: 'Shop <API>' } },
     baseUrl: 'http://127.0.0.1:3000/shop',
     authUrl: 'http://127.0.0.1:4000/',
   };
@@ -73,7 +72,7 @@ describe('GET /docs', () => {
 
   it('says what to install where Swagger UI is not installed', async () => {
     const app = express().use(
-      docsPage({ contract, title: 'Shop', baseUrl: 'http://127.0.0.1:3000', authUrl: undefined }, () => undefined),
+      docsPage({ contract, baseUrl: 'http://127.0.0.1:3000', authUrl: undefined }, () => undefined),
     );
     const { text } = await request(app).get('/docs').expect(200);
     expect(text).toContain('npm install --save-dev --ignore-scripts swagger-ui-dist@5');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import express from 'express';
 import request from 'supertest';
-import { frontPage } from '../../src/app/front-page';
+import { frontPage } from '../../src/app/pages';
 import { contract } from './commerce/commerce-app';
 
 const BASE_URL = 'https://api.test/shop';
@@ -14,7 +14,7 @@ const LINKS = {
   health: `${BASE_URL}/readyz`,
 };
 const appFor = (issuer?: string): express.Express =>
-  express().use(frontPage({ contract, baseUrl: `${BASE_URL}/`, issuer }));
+  express().use(frontPage({ contract, baseUrl: `${BASE_URL}/`, issuer, docs: false }));
 
 it('GET / says what this is and where to go, as JSON', async () => {
   const { body, headers } = await request(appFor('https://login.test')).get('/').accept('json').expect(200);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import express from 'express';
 import request from 'supertest';
 import { REASONS } from '../../src';
-import { notFound, problemPages, problemTypesOf } from '../../src/app/problem-pages';
+import { notFound, problemPages, problemTypesOf } from '../../src/app/pages';
 import { contract } from './commerce/commerce-app';
 
 const app = express().use(problemPages(), notFound('https://api.test/problems/'));

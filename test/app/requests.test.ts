@@ -1,11 +1,11 @@
 import express from 'express';
 import request from 'supertest';
-import { requestId, requestObserver } from '../../src/app/request-observer';
-import type { RequestEvent } from '../../src/app/request-observer';
+import { requestId, requestObserver } from '../../src/app/log';
+import type { RequestEvent } from '../../src/app/log';
 
 describe('requestId', () => {
   const app = express();
-  app.use(requestId({ generate: () => 'made-here' }));
+  app.use(requestId(() => 'made-here'));
   app.get('/', (req, res) => void res.json({ id: req.id }));
 
   it.each(['a', '0f8fad5b-d9cb-469f-a165-70867728950e', 'A.b_c-9', 'x'.repeat(64)])(
@@ -42,7 +42,10 @@ describe('requestObserver', () => {
     const events: RequestEvent[] = [];
     const observer = requestObserver((event) => events.push(event), nowMs);
     const app = express();
-    app.use(requestId({ generate: () => 'id-1' }), observer.handler);
+    app.use(
+      requestId(() => 'id-1'),
+      observer.handler,
+    );
     app.get('/refused', (req, res) => {
       observer.refused(req, { reason: 'superseded', detail: 'generation 5 < 7' });
       res.sendStatus(401);

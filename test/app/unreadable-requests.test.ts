@@ -2,8 +2,7 @@ import type { RequestListener } from 'node:http';
 import { createLog } from '../../src/app';
 import { logUnreadable } from '../../src/app/log';
 import { startServer } from '../../src/app/serve';
-import type { RunningServer } from '../../src/app/serve';
-import type { UnreadableRequest } from '../../src/app/unreadable-requests';
+import type { RunningServer, UnreadableRequest } from '../../src/app/serve';
 import { exchange } from '../hostile/support/wire';
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: api.test\r\n';

@@ -1,5 +1,5 @@
 import { banner, tokenServerBanner } from '../../src/cli/banner';
-import { SCOPES } from '../../src/app/commerce/routes';
+import { SCOPES } from '../../src/app/commerce/resources';
 
 const client = {
   ...{ client_id: 'pos-terminal', client_secret: 'x'.repeat(43), scope: SCOPES.slice(0, 12).join(' ') },

@@ -79,7 +79,7 @@ describe('clients', () => {
 
   it('are registered despite the lock of a process that was killed', async () => {
     const { dataDir, run } = scene();
-    writeFileSync(join(dataDir, 'credentials.json.lock.1790000000000.4194304.7.0123456789ab'), '');
+    writeFileSync(join(dataDir, 'credentials.json.lock.4194304.7.0123456789ab'), '');
     expect((await run('clients', 'add', 'till-9', '--scope', 'a')).exitCode).toBe(0);
     expect(readdirSync(dataDir).sort()).toEqual(['.gitignore', 'credentials.json']);
   });

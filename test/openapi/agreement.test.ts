@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import { ConfigurationError, requireScope } from '../../src';
 import { commerceRouter } from '../../src/app/commerce/router';
-import { routes, SCOPES } from '../../src/app/commerce/routes';
+import { routes, SCOPES } from '../../src/app/commerce/resources';
 import { assertAgreement, findDisagreements, findRouterDisagreements } from '../../src/openapi/agreement';
 import type { ContractDocument } from '../../src/openapi/document';
 import { loadContract } from '../../src/openapi/document';
@@ -136,7 +136,7 @@ describe('a replaced router and openapi.yaml', () => {
     tables.patch('/:id', requireScope('tables:write'), done);
     tables.delete('/:id', requireScope('tables:write'), done);
     write(tables);
-    return findRouterDisagreements(original, commerceRouter({ replace: { tables } }));
+    return findRouterDisagreements(original, commerceRouter({ tables }));
   }
 
   it('agree when every route has its guard', () => {
@@ -163,7 +163,7 @@ describe('a replaced router and openapi.yaml', () => {
   });
 
   it('stop the start', () => {
-    const router = commerceRouter({ replace: { tables: Router() } });
+    const router = commerceRouter({ tables: Router() });
     expect(() => assertAgreement(original, routes(), SCOPES, router)).toThrow(ConfigurationError);
   });
 });

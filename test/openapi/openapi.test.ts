@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { load } from 'js-yaml';
 import { REASONS } from '../../src';
-import { SCOPES } from '../../src/app/commerce/routes';
+import { SCOPES } from '../../src/app/commerce/resources';
 
 type Json = Readonly<Record<string, unknown>>;
 

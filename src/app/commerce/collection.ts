@@ -6,11 +6,8 @@ export interface Row {
 /** The result of an action: the changed row, and the body of the response if that is not the row; or a conflict. */
 export type Outcome<R> = { readonly row: R; readonly response?: object } | { readonly conflict: string };
 
-/** One action on one row. `input` is the body of the request, of the shape that openapi.yaml gives it. */
-export type Act<R> = (row: R, input: never, now: string) => Outcome<R>;
-
 /** What is particular to one resource. `Input` is the body of a creation. */
-export interface Definition<R extends Row, Input extends object> {
+interface Definition<R extends Row, Input extends object> {
   /** `ord` makes ids like `ord_0001`. */
   readonly prefix: string;
   readonly sample: readonly Omit<R, 'id'>[];
@@ -20,21 +17,20 @@ export interface Definition<R extends Row, Input extends object> {
   readonly settle?: (row: R, now: string) => R;
   /** The row as a caller with these scopes may see it. Default: as it is. */
   readonly present?: (row: R, scopes: readonly string[]) => R;
-  /** By the names in the table of resources. */
-  readonly actions?: Readonly<Record<string, Act<R>>>;
-}
-
-/** One page of a list. */
-export interface Page {
-  readonly rows: readonly Row[];
-  /** Id of the last row, if more follow. */
-  readonly lastId: string | undefined;
+  /** By the names in the table of resources. `input` is the body of the request, of the shape that openapi.yaml gives it. */
+  readonly actions?: Readonly<Record<string, (row: R, input: never, now: string) => Outcome<R>>>;
 }
 
 /** The rows of one placeholder, in memory. Bodies have passed `requestValidation()`. */
 export interface Collection {
-  /** The rows after that with the id `after`; `undefined` when no row can have this id. */
-  page(limit: number, after: string | undefined): Page | undefined;
+  /**
+   * The rows after that with the id `after`, and the id of the last one if more follow; `undefined` when no row can have
+   * this id.
+   */
+  page(
+    limit: number,
+    after: string | undefined,
+  ): { readonly rows: readonly Row[]; readonly lastId: string | undefined } | undefined;
   find(id: string): Row | undefined;
   create(input: object): Row;
   update(id: string, changes: object): Row | undefined;
@@ -44,16 +40,15 @@ export interface Collection {
   present(row: Row, scopes: readonly string[]): Row;
 }
 
-/** Makes a new collection with the sample. `clock` in ms since the epoch. */
-export type OpenCollection = (clock: () => number) => Collection;
-
 /** Beyond these bounds the oldest created row is removed: sample data is not a database. */
 const MAX_CREATED_ROWS = 1_000;
 /** In characters of JSON. It bounds the largest page too, so that serialising one does not block other requests. */
 const MAX_CREATED_SIZE = 1_000_000;
 
-/** Makes the collection of a placeholder. */
-export function collection<R extends Row, Input extends object>(definition: Definition<R, Input>): OpenCollection {
+/** Makes the collection of a placeholder: a new one with the sample per call of the result. `clock` in ms since the epoch. */
+export function collection<R extends Row, Input extends object>(
+  definition: Definition<R, Input>,
+): (clock: () => number) => Collection {
   const { prefix, sample, complete, settle = (row: R) => row, present = (row: R) => row, actions = {} } = definition;
 
   return function open(clock) {

@@ -1,26 +1,5 @@
-/** Name of one of the commerce resources, and its path segment under `/v1`. */
-export type ResourceName =
-  | 'locations'
-  | 'items'
-  | 'categories'
-  | 'inventory'
-  | 'price-lists'
-  | 'promotions'
-  | 'customers'
-  | 'orders'
-  | 'payments'
-  | 'menus'
-  | 'modifier-groups'
-  | 'tables'
-  | 'checks'
-  | 'reservations'
-  | 'kitchen-tickets';
-
-/** Operations on the rows of a resource, besides its actions. */
-export type Operation = 'list' | 'create' | 'get' | 'update' | 'remove';
-
 /** A request that does more than change members: `POST /v1/orders/{id}/cancel`. */
-export interface Action {
+interface Action {
   readonly name: string;
   readonly operationId: string;
   /** Below the resource. Without `{id}`, `reference` names the row. */
@@ -34,14 +13,16 @@ export interface Action {
 
 /** One row of the table from which routers and scopes are made. */
 export interface Resource {
-  readonly path: ResourceName;
+  /** Its path segment under `/v1`, and its name. */
+  readonly path: string;
   /** One of its rows in an operation id: `Order` in `getOrder`. */
   readonly noun: string;
   /** Its rows in an operation id: `Orders` in `listOrders`. */
   readonly plural: string;
   /** Scope family: `prices` gives `prices:read` and `prices:write`. */
   readonly family: string;
-  readonly operations: readonly Operation[];
+  /** On its rows, besides the actions. */
+  readonly operations: readonly ('list' | 'create' | 'get' | 'update' | 'remove')[];
   readonly actions?: readonly Action[];
   /** Scopes that are not required, but add members to responses. */
   readonly optionalScopes?: readonly string[];
@@ -136,3 +117,80 @@ export const RESOURCES = [
     actions: [{ name: 'bump', operationId: 'bumpKitchenTicket', path: '/{id}/bump', scope: 'kitchen:write' }],
   },
 ] as const satisfies readonly Resource[];
+
+/** Name of one of the commerce resources, and its path segment under `/v1`. */
+export type ResourceName = (typeof RESOURCES)[number]['path'];
+
+/** One route of the commerce API. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** As OpenAPI writes it: `/v1/orders/{id}`. */
+  readonly path: string;
+  /** All of them are required. */
+  readonly scopes: readonly string[];
+  /** Not required; with them the response contains more. */
+  readonly optionalScopes: readonly string[];
+  readonly operationId: string;
+  /** The resource it belongs to: `orders`. */
+  readonly resource: string;
+  readonly operation: Resource['operations'][number] | 'action';
+  /** What is done, where `operation` is `action`. */
+  readonly action?: Action;
+}
+
+/** Method, path below the resource, and the half of the scope family that each operation asks for. Write does not imply read. */
+const OPERATIONS = {
+  list: { method: 'GET', path: '', access: 'read' },
+  create: { method: 'POST', path: '', access: 'write' },
+  get: { method: 'GET', path: '/{id}', access: 'read' },
+  update: { method: 'PATCH', path: '/{id}', access: 'write' },
+  remove: { method: 'DELETE', path: '/{id}', access: 'write' },
+} as const satisfies Record<
+  Resource['operations'][number],
+  { method: Route['method']; path: string; access: 'read' | 'write' }
+>;
+
+/** Every scope of the commerce API, sorted. */
+export const SCOPES: readonly string[] = Object.freeze(
+  [...new Set(RESOURCES.flatMap(scopesOf))].sort((a, b) => (a < b ? -1 : 1)),
+);
+
+/** Every route of the commerce API, in the order of the table. */
+export function routes(): readonly Route[] {
+  return RESOURCES.flatMap(routesOf);
+}
+
+/** The routes of one resource. */
+export function routesOf(resource: Resource): readonly Route[] {
+  const optionalScopes = resource.optionalScopes ?? [];
+  const operations = resource.operations.map((operation): Route => {
+    const { method, path, access } = OPERATIONS[operation];
+    return {
+      method,
+      path: `/v1/${resource.path}${path}`,
+      scopes: [`${resource.family}:${access}`],
+      // The response to a removal has no body.
+      optionalScopes: operation === 'remove' ? [] : optionalScopes,
+      operationId: `${operation}${operation === 'list' ? resource.plural : resource.noun}`,
+      resource: resource.path,
+      operation,
+    };
+  });
+  const actions = (resource.actions ?? []).map((action): Route => {
+    return {
+      method: 'POST',
+      path: `/v1/${resource.path}${action.path}`,
+      scopes: [action.scope],
+      optionalScopes,
+      operationId: action.operationId,
+      resource: resource.path,
+      operation: 'action',
+      action,
+    };
+  });
+  return [...operations, ...actions];
+}
+
+function scopesOf(resource: Resource): string[] {
+  return routesOf(resource).flatMap((route) => [...route.scopes, ...route.optionalScopes]);
+}

@@ -1,16 +1,31 @@
 import { Router } from 'express';
-import { PLACEHOLDERS } from './placeholders';
-import { resourceRouter } from './resource-router';
-import { RESOURCES } from './resources';
-import type { ResourceName } from './resources';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { requireScope, sendProblem } from '../../index';
+import type { Collection } from './collection';
+import { checks, kitchenTickets, menus, modifierGroups, reservations, tables } from './placeholders/restaurant';
+import { categories, inventory, items, locations, priceLists, promotions } from './placeholders/retail';
+import { customers, orders, payments } from './placeholders/sales';
+import { RESOURCES, routesOf } from './resources';
+import type { Resource, ResourceName, Route } from './resources';
 
-/** Options of {@link commerceRouter}. */
-export interface CommerceRouterOptions {
-  /** Routers that replace placeholders, by resource. Each has its own `requireScope()` guards. */
-  readonly replace?: { readonly [Name in ResourceName]?: Router };
-  /** Time of the sample data, in ms since the epoch. Default: the wall clock. */
-  readonly clock?: () => number;
-}
+/** The sample data of every resource: a resource without a line here does not compile. */
+const PLACEHOLDERS: Readonly<Record<ResourceName, (clock: () => number) => Collection>> = {
+  locations,
+  items,
+  categories,
+  inventory,
+  'price-lists': priceLists,
+  promotions,
+  customers,
+  orders,
+  payments,
+  menus,
+  'modifier-groups': modifierGroups,
+  tables,
+  checks,
+  reservations,
+  'kitchen-tickets': kitchenTickets,
+};
 
 /**
  * Makes the router of all commerce resources. Mount it at `/v1` after `authenticate()` and `requestValidation()`. Every
@@ -19,6 +34,8 @@ export interface CommerceRouterOptions {
  * A placeholder is replaced by one line in `replace`: the router given is mounted in its place, at `/v1/orders` here.
  * Its routes are relative to that, and its own guards apply; the start fails when they differ from openapi.yaml.
  *
+ * @param replace - routers that replace placeholders, by resource; each has its own `requireScope()` guards
+ * @param clock - time of the sample data, in ms since the epoch
  * @throws TypeError when `replace` names no resource
  *
  * @example
@@ -26,10 +43,13 @@ export interface CommerceRouterOptions {
  * const orders = Router();
  * orders.get('/', requireScope('orders:read'), listOrdersFromDatabase);
  *
- * app.use('/v1', gate, requestValidation(document), commerceRouter({ replace: { orders } }));
+ * app.use('/v1', gate, requestValidation(document), commerceRouter({ orders }));
  * ```
  */
-export function commerceRouter({ replace = {}, clock = Date.now }: CommerceRouterOptions = {}): Router {
+export function commerceRouter(
+  replace: { readonly [Name in ResourceName]?: Router } = {},
+  clock: () => number = Date.now,
+): Router {
   refuseUnknownResources(Object.keys(replace));
   const router = Router();
   for (const resource of RESOURCES) {
@@ -47,4 +67,127 @@ function refuseUnknownResources(names: readonly string[]): void {
       `commerceRouter(): option "replace" names no resource: ${JSON.stringify(name)}; known are ${known.join(', ')}`,
     );
   }
+}
+
+const DEFAULT_LIMIT = 20;
+
+/** Makes the placeholder router of one resource: each of its routes, with its guard directly before its handler. */
+function resourceRouter(resource: Resource, rows: Collection): Router {
+  const router = Router();
+  const prefix = `/v1/${resource.path}`;
+  router.use(markPlaceholder);
+  for (const route of routesOf(resource)) {
+    const path = route.path.slice(prefix.length).replace('{id}', ':id') || '/';
+    const method = route.method.toLowerCase() as Lowercase<Route['method']>;
+    router[method](path, requireScope(route.scopes), HANDLERS[route.operation](rows, route));
+  }
+  return router;
+}
+
+const HANDLERS: Readonly<Record<Route['operation'], (rows: Collection, route: Route) => RequestHandler>> = {
+  list: (rows) =>
+    function list(req, res) {
+      const { limit = DEFAULT_LIMIT, cursor } = req.query;
+      const page = rows.page(Number(limit), typeof cursor === 'string' ? (readCursor(cursor) ?? '') : undefined);
+      if (!page) return refuseCursor(req, res);
+      const data = page.rows.map((row) => rows.present(row, scopesOf(req)));
+      res.json({ data, next_cursor: page.lastId === undefined ? null : writeCursor(page.lastId) });
+    },
+
+  create: (rows) =>
+    function create(req, res) {
+      const row = rows.create(bodyOf(req));
+      res
+        .status(201)
+        .location(`${req.baseUrl}/${row.id}`)
+        .json(rows.present(row, scopesOf(req)));
+    },
+
+  get: (rows) =>
+    function get(req, res) {
+      const row = rows.find(idOf(req));
+      if (!row) return refuseUnknown(req, res);
+      res.json(rows.present(row, scopesOf(req)));
+    },
+
+  update: (rows) =>
+    function update(req, res) {
+      const row = rows.update(idOf(req), bodyOf(req));
+      if (!row) return refuseUnknown(req, res);
+      res.json(rows.present(row, scopesOf(req)));
+    },
+
+  remove: (rows) =>
+    function remove(req, res) {
+      if (!rows.remove(idOf(req))) return refuseUnknown(req, res);
+      res.sendStatus(204);
+    },
+
+  action: (rows, route) => {
+    const { name, reference, creates } = actionOf(route);
+    return function act(req, res) {
+      const id = reference === undefined ? idOf(req) : String(bodyOf(req)[reference]);
+      const outcome = rows.act(name, id, bodyOf(req));
+      if (!outcome) {
+        return reference === undefined
+          ? refuseUnknown(req, res)
+          : refuseConflict(req, res, `The ${reference} of the body does not exist.`);
+      }
+      if ('conflict' in outcome) return refuseConflict(req, res, outcome.conflict);
+      if (creates) res.status(201).location(`${req.baseUrl}/${id}`);
+      res.json(outcome.response ?? rows.present(outcome.row, scopesOf(req)));
+    };
+  },
+};
+
+/** Marks every response as sample data, refusals included. */
+function markPlaceholder(_req: Request, res: Response, next: NextFunction): void {
+  res.setHeader('X-Placeholder', 'true');
+  next();
+}
+
+function refuseUnknown(req: Request, res: Response): void {
+  sendProblem(req, res, { status: 404, code: 'not_found', detail: 'No row has this id.' });
+}
+
+function refuseConflict(req: Request, res: Response, detail: string): void {
+  sendProblem(req, res, { status: 409, code: 'conflict', detail });
+}
+
+function refuseCursor(req: Request, res: Response): void {
+  sendProblem(req, res, {
+    status: 400,
+    code: 'invalid_request',
+    title: 'Invalid request',
+    detail: 'Unknown cursor: use next_cursor from the previous page, or omit it.',
+    members: { errors: [{ path: '/query/cursor', message: 'must be the next_cursor of another page of this list' }] },
+  });
+}
+
+function actionOf(route: Route): NonNullable<Route['action']> {
+  if (!route.action) throw new TypeError(`${route.operationId}: a route of an action needs the action`);
+  return route.action;
+}
+
+function idOf(req: Request): string {
+  return String(req.params['id']);
+}
+
+function bodyOf(req: Request): Readonly<Record<string, unknown>> {
+  return (req.body ?? {}) as Readonly<Record<string, unknown>>;
+}
+
+function scopesOf(req: Request): readonly string[] {
+  return req.auth?.scopes ?? [];
+}
+
+/** Encodes the id of the last row of a page: callers must not depend on its content. */
+function writeCursor(lastId: string): string {
+  return Buffer.from(lastId).toString('base64url');
+}
+
+/** Decodes a cursor; `undefined` if it is malformed. The collection checks the id. */
+function readCursor(cursor: string): string | undefined {
+  const id = Buffer.from(cursor, 'base64url').toString('latin1');
+  return writeCursor(id) === cursor ? id : undefined;
 }

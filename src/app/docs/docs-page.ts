@@ -5,7 +5,7 @@ import type { RequestHandler } from 'express';
 import { foreignCaller } from '../../core/this-machine';
 import { withoutSlash } from '../../core/urls';
 import type { ContractDocument } from '../../openapi/document';
-import { sendDocument, sendPage } from '../html';
+import { sendDocument, sendPage, titleOf } from '../pages';
 
 /** Options of the documentation page at `{base_url}/docs`. */
 export interface DocsOptions {
@@ -25,16 +25,6 @@ export interface DocsClient {
   readonly scopes: readonly string[];
 }
 
-interface DocsPageOptions extends DocsOptions {
-  readonly contract: ContractDocument;
-  readonly title: string;
-  readonly baseUrl: string;
-  /** `{auth_url}`, or the issuer. */
-  readonly authUrl: string | undefined;
-}
-
-type SecuritySchemes = NonNullable<NonNullable<ContractDocument['components']>['securitySchemes']>;
-
 /** Served by the authorization server. */
 const TOKEN_PATH = '/connect/token';
 const STATIC = join(__dirname, 'static');
@@ -44,11 +34,19 @@ const MAX_AGE_MS = 3_600_000;
  * `GET /docs`: the contract in Swagger UI, from files of the package swagger-ui-dist, without an inline script and
  * without another host than that of the token endpoint. Where swagger-ui-dist is not installed, says so.
  */
-export function docsPage(options: DocsPageOptions, locate = swaggerUi): RequestHandler {
-  const { contract, title, client } = options;
-  const { pathname } = new URL(options.baseUrl);
-  const base = withoutSlash(pathname);
-  const tokenUrl = options.tokenUrl ?? defaultTokenUrl(options);
+export function docsPage(
+  options: DocsOptions & {
+    readonly contract: ContractDocument;
+    readonly baseUrl: string;
+    /** `{auth_url}`, or the issuer. */
+    readonly authUrl: string | undefined;
+  },
+  locate = swaggerUi,
+): RequestHandler {
+  const { contract, authUrl, client } = options;
+  const title = titleOf(contract);
+  const base = withoutSlash(new URL(options.baseUrl).pathname);
+  const tokenUrl = options.tokenUrl ?? (authUrl && `${withoutSlash(authUrl)}${TOKEN_PATH}`);
   const policy = contentSecurityPolicy(tokenUrl);
   const folder = locate();
   const router = Router();
@@ -83,10 +81,6 @@ export function docsPage(options: DocsPageOptions, locate = swaggerUi): RequestH
     res.set('Cache-Control', 'no-store').json((foreignCaller(req) === undefined && (await client?.())) || {});
   });
   return handler;
-}
-
-function defaultTokenUrl({ authUrl }: DocsPageOptions): string | undefined {
-  return authUrl === undefined ? undefined : `${withoutSlash(authUrl)}${TOKEN_PATH}`;
 }
 
 /** Requests go to this API and to the token endpoint only. The images are icons in the style sheet of Swagger UI. */
@@ -133,15 +127,18 @@ function documentForBrowser(contract: ContractDocument, base: string, tokenUrl: 
       ...(tokenPath && authUrl !== undefined && { [TOKEN_PATH]: { ...tokenPath, servers: [{ url: authUrl }] } }),
       ...others,
     },
-    components: { ...components, securitySchemes: withTokenUrl(components?.securitySchemes ?? {}, tokenUrl) },
+    components: { ...components, securitySchemes: withTokenUrl(components, tokenUrl) },
   };
 }
 
-function withTokenUrl(schemes: SecuritySchemes, tokenUrl: string | undefined): SecuritySchemes {
-  const { oauth2, ...others } = schemes;
+function withTokenUrl(
+  { securitySchemes = {} }: ContractDocument['components'] = {},
+  tokenUrl: string | undefined,
+): object {
+  const { oauth2, ...others } = securitySchemes;
   const flow = oauth2?.flows?.['clientCredentials'];
-  if (!oauth2 || !flow || tokenUrl === undefined) return schemes;
-  return { oauth2: { ...oauth2, flows: { clientCredentials: { ...flow, tokenUrl } as typeof flow } }, ...others };
+  if (!oauth2 || !flow || tokenUrl === undefined) return securitySchemes;
+  return { oauth2: { ...oauth2, flows: { clientCredentials: { ...flow, tokenUrl } } }, ...others };
 }
 
 /** The folder of swagger-ui-dist, an optional peer; `undefined` where it is not installed. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { commerceRouter } from '../../app/commerce/router';
-import { routes, SCOPES } from '../../app/commerce/routes';
+import { routes, SCOPES } from '../../app/commerce/resources';
 import { systemClock, systemSchedule } from '../../core/clock';
 import { ConfigurationError } from '../../core/configuration-error';
 import { escapeUnsafe } from '../../core/logger';

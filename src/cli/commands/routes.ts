@@ -1,4 +1,4 @@
-import { routes } from '../../app/commerce/routes';
+import { routes } from '../../app/commerce/resources';
 import { describeRoutes } from '../../openapi/app-routes';
 import { describeFinding } from '../../openapi/audit';
 import { describeAlternatives } from '../../openapi/document';

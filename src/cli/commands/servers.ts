@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { SCOPES } from '../../app/commerce/routes';
+import { SCOPES } from '../../app/commerce/resources';
 import type { DocsClient, RunningApi } from '../../app/index';
 import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
 import { ConfigurationError } from '../../core/configuration-error';

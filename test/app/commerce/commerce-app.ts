@@ -4,10 +4,9 @@ import request from 'supertest';
 import type { Test } from 'supertest';
 import { authenticate, problemHandler } from '../../../src';
 import { commerceRouter } from '../../../src/app/commerce/router';
-import type { CommerceRouterOptions } from '../../../src/app/commerce/router';
-import { routes } from '../../../src/app/commerce/routes';
-import type { Route } from '../../../src/app/commerce/routes';
-import { requestValidation } from '../../../src/app/validation/request-validation';
+import { routes } from '../../../src/app/commerce/resources';
+import type { Route } from '../../../src/app/commerce/resources';
+import { requestValidation } from '../../../src/app/request-validation';
 import { loadContract } from '../../../src/openapi/document';
 import { firstIdOf } from '../../contract/first-ids';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
@@ -29,7 +28,10 @@ export interface Caller {
 }
 
 /** The commerce API after a real gate, as the scaffold mounts it. */
-export function commerceApp(options: CommerceRouterOptions = {}): { app: Express; as(...scopes: string[]): Caller } {
+export function commerceApp(replace: Parameters<typeof commerceRouter>[0] = {}): {
+  app: Express;
+  as(...scopes: string[]): Caller;
+} {
   const logger = recordingLogger();
   const gate = authenticate({
     issuer: ISSUER,
@@ -40,7 +42,12 @@ export function commerceApp(options: CommerceRouterOptions = {}): { app: Express
     logger,
   });
   const app = express();
-  app.use('/v1', gate, validation, commerceRouter({ clock: () => NOW_MS, ...options }));
+  app.use(
+    '/v1',
+    gate,
+    validation,
+    commerceRouter(replace, () => NOW_MS),
+  );
   app.use(problemHandler({ logger }));
   return { app, as: (...scopes) => caller(app, scopes) };
 }

@@ -1,6 +1,6 @@
 import request from 'supertest';
-import { routes, SCOPES } from '../../../src/app/commerce/routes';
-import type { Route } from '../../../src/app/commerce/routes';
+import { routes, SCOPES } from '../../../src/app/commerce/resources';
+import type { Route } from '../../../src/app/commerce/resources';
 import { commerceApp, concretePath, routeOf } from './commerce-app';
 
 const DETAIL = 'The access token lacks a scope that this resource requires.';

@@ -1,4 +1,4 @@
-import { routes } from '../../../src/app/commerce/routes';
+import { routes } from '../../../src/app/commerce/resources';
 import { commerceApp } from './commerce-app';
 import type { Caller } from './commerce-app';
 

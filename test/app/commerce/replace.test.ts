@@ -17,7 +17,7 @@ function realOrders(): { orders: Router; reached: string[] } {
 describe('a router that replaces a placeholder', () => {
   it('responds at the path of the resource, without X-Placeholder', async () => {
     const { orders } = realOrders();
-    const response = await commerceApp({ replace: { orders } }).as('orders:read').get('/v1/orders');
+    const response = await commerceApp({ orders }).as('orders:read').get('/v1/orders');
     expect(response.status).toBe(200);
     expect(response.body).toEqual({ data: [], next_cursor: null });
     expect(response.headers['x-placeholder']).toBeUndefined();
@@ -25,7 +25,7 @@ describe('a router that replaces a placeholder', () => {
 
   it('refuses by its own guards', async () => {
     const { orders, reached } = realOrders();
-    const response = await commerceApp({ replace: { orders } }).as('orders:read').follow(routeOf('createOrder'));
+    const response = await commerceApp({ orders }).as('orders:read').follow(routeOf('createOrder'));
     expect(response.status).toBe(403);
     expect(response.headers['www-authenticate']).toContain('scope="orders:write"');
     expect(reached).toEqual([]);
@@ -33,7 +33,7 @@ describe('a router that replaces a placeholder', () => {
 
   it('receives only bodies that are valid by openapi.yaml', async () => {
     const { orders, reached } = realOrders();
-    const caller = commerceApp({ replace: { orders } }).as('orders:write');
+    const caller = commerceApp({ orders }).as('orders:write');
     expect((await caller.post('/v1/orders', { channel: 'telepathy' })).status).toBe(400);
     expect(reached).toEqual([]);
     expect((await caller.follow(routeOf('createOrder'))).body).toEqual({ id: 'from-the-database' });
@@ -42,22 +42,22 @@ describe('a router that replaces a placeholder', () => {
 
   it('leaves the other placeholders unchanged', async () => {
     const { orders } = realOrders();
-    const response = await commerceApp({ replace: { orders } }).as('items:read').get('/v1/items/itm_0001');
+    const response = await commerceApp({ orders }).as('items:read').get('/v1/items/itm_0001');
     expect(response.body.name).toBe('Harbour burger');
   });
 
   it('does not respond without a guard', async () => {
     const orders = Router();
     orders.get('/', (_req, res) => void res.json({ secret: true }));
-    const response = await commerceApp({ replace: { orders } }).as('orders:read').get('/v1/orders');
+    const response = await commerceApp({ orders }).as('orders:read').get('/v1/orders');
     expect(response.status).toBe(500);
     expect(response.text).not.toContain('secret');
   });
 
   it('must be for a resource that exists', () => {
     const replace = { order: Router() } as object;
-    expect(() => commerceRouter({ replace })).toThrow(TypeError);
-    expect(() => commerceRouter({ replace })).toThrow(
+    expect(() => commerceRouter(replace)).toThrow(TypeError);
+    expect(() => commerceRouter(replace)).toThrow(
       /^commerceRouter\(\): option "replace" names no resource: "order"; known are locations, items, .*kitchen-tickets$/,
     );
   });

@@ -1,5 +1,4 @@
-import { RESOURCES } from '../../../src/app/commerce/resources';
-import { routes, SCOPES } from '../../../src/app/commerce/routes';
+import { RESOURCES, routes, SCOPES } from '../../../src/app/commerce/resources';
 
 describe('the table of resources', () => {
   it('has the 15 resources of the design', () => {

@@ -1,6 +1,6 @@
 import { collection } from '../../../src/app/commerce/collection';
 import type { Row } from '../../../src/app/commerce/collection';
-import { routes } from '../../../src/app/commerce/routes';
+import { routes } from '../../../src/app/commerce/resources';
 import { NOW_MS } from '../../support/issuer';
 import { commerceApp, exampleOf, routeOf } from './commerce-app';
 

@@ -5,8 +5,7 @@ import { readSettings } from '../../../src/settings/settings';
 import { createApp, createLog } from '../../../src/app';
 import { logUnreadable } from '../../../src/app/log';
 import { startServer } from '../../../src/app/serve';
-import { RESOURCES } from '../../../src/app/commerce/resources';
-import { routesOf } from '../../../src/app/commerce/routes';
+import { RESOURCES, routesOf } from '../../../src/app/commerce/resources';
 import { AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
 import { PUBLISHED } from './forge';
 

@@ -1,7 +1,7 @@
 import request from 'supertest';
 import type { Response, Test } from 'supertest';
-import { token } from '../../support/issuer';
-import { commerceApp, exampleOf, routeOf } from '../commerce/commerce-app';
+import { token } from '../support/issuer';
+import { commerceApp, exampleOf, routeOf } from './commerce/commerce-app';
 
 const order = exampleOf(routeOf('createOrder'))!;
 const { app } = commerceApp();
@@ -44,17 +44,10 @@ describe('a body', () => {
     expect(response.body.errors).toEqual([{ path, message }]);
   });
 
-  it('that is wrong in several places gets all of them, with those of the query', async () => {
-    const response = await send('post', '/v1/orders?dry_run=1').send({ location_id: '', lines: order });
+  it('that is wrong in several places gets the first, after that of the query', async () => {
+    const response = await send('post', '/v1/orders?dry_run=1&limt=5').send({ location_id: '', lines: order });
     const paths = response.body.errors.map(({ path }: { path: string }) => path);
-    expect(paths).toEqual(['/query/dry_run', '/body/channel', '/body/location_id', '/body/lines']);
-  });
-
-  it('that is wrong in a thousand places gets twenty', async () => {
-    const unknown = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`m${index}`, index]));
-    const response = await send('post', '/v1/orders').send({ ...order, ...unknown });
-    expectProblem(response, 400, 'invalid_request');
-    expect(response.body.errors).toHaveLength(20);
+    expect(paths).toEqual(['/query/dry_run', '/body/channel']);
   });
 
   it.each([['[]'], ['"text"'], ['7'], ['null'], ['true']])('%s is not an object', async (body) => {
@@ -162,7 +155,16 @@ describe('a path', () => {
     expectProblem(await send('get', path), 400, 'invalid_request', { errors: [{ path: '/path/id', message }] });
   });
 
-  it.each(['/v1', '/v1/', '/v1/nothing', '/v1/orders/ord_0001/eat', '/v1//orders'])('%s is 404', async (path) => {
+  it.each([
+    '/v1',
+    '/v1/',
+    '/v1/nothing',
+    '/v1/order%73',
+    '/v1/orders//',
+    '/v1/orders/ord_0001/eat',
+    '/v1/orders//cancel',
+    '/v1//orders',
+  ])('%s is 404', async (path) => {
     expectProblem(await send('get', path), 404, 'not_found');
   });
 

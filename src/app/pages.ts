@@ -1,11 +1,132 @@
+import { createHash } from 'node:crypto';
+import { basename, dirname } from 'node:path';
 import { Router } from 'express';
-import type { RequestHandler } from 'express';
+import type { RequestHandler, Response } from 'express';
+import { ownValue } from '../core/objects';
 import { REASON_ADVICE } from '../core/reason-advice';
 import type { Advice } from '../core/reason-advice';
-import { ownValue } from '../core/objects';
 import { withoutSlash } from '../core/urls';
 import { sendProblem } from '../index';
-import { escapeHtml, sendPage } from './html';
+import { CONTRACT_FILE } from '../openapi/document';
+import type { ContractDocument } from '../openapi/document';
+
+const STYLE = `:root { color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif }
+body { max-width: 44rem; margin: 3rem auto; padding: 0 1.25rem }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 1.5rem }
+h2 { font-size: 1rem; margin: 1.75rem 0 0.25rem }
+p { margin: 0 0 0.75rem }
+code { font: 0.9em ui-monospace, monospace; overflow-wrap: anywhere }
+dt { margin-top: 1rem; font-weight: 600 }
+dd { margin: 0 }
+`;
+
+/** Nothing is loaded, run or framed: the only style is the one above. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Sends a page. `body` is HTML: what comes from elsewhere must have gone through `escapeHtml()`. */
+export function sendPage(res: Response, title: string, body: string): void {
+  const content = `<h1>${escapeHtml(title)}</h1>\n${body}`;
+  sendDocument(res, { policy: CONTENT_SECURITY_POLICY, title, head: `<style>${STYLE}</style>`, body: content });
+}
+
+/** Sends a page with files and a content security policy of its own; `head` and `body` are HTML. */
+export function sendDocument(
+  res: Response,
+  { policy, title, head, body }: Readonly<Record<'policy' | 'title' | 'head' | 'body', string>>,
+): void {
+  res.set('Content-Security-Policy', policy).type('html').send(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+${head}
+${body}
+</html>
+`);
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Text as HTML: no character of it is markup. */
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
+}
+
+/**
+ * `GET /` says what this API is and where to go, as HTML or JSON; `/openapi.yaml` and `/openapi.json` are its contract.
+ * All without a token.
+ */
+export function frontPage({
+  contract,
+  baseUrl,
+  issuer,
+  docs,
+}: {
+  readonly contract: ContractDocument;
+  readonly baseUrl: string;
+  readonly issuer: string | undefined;
+  /** Whether `/docs` is served. */
+  readonly docs: boolean;
+}): Router {
+  const router = Router();
+  const base = withoutSlash(baseUrl);
+  const name = titleOf(contract);
+  const links = {
+    ...(docs && { docs: `${base}/docs` }),
+    openapi: `${base}/openapi.yaml`,
+    protected_resource_metadata: `${base}/.well-known/oauth-protected-resource`,
+    health: `${base}/readyz`,
+    ...(issuer !== undefined && { authorization_server: issuer }),
+  };
+
+  router.get('/', function serveFrontPage(req, res) {
+    res.vary('Accept');
+    if (req.accepts(['html', 'json']) === 'json') return void res.json({ name, ...links });
+    sendPage(res, name, `${INTRODUCTION}\n<dl>\n${Object.entries(links).map(row).join('\n')}\n</dl>`);
+  });
+  router.get('/openapi.yaml', function serveYaml(_req, res) {
+    // With a root, because a folder of the path may begin with a dot: node_modules/.pnpm.
+    res.type('application/yaml').sendFile(basename(CONTRACT_FILE), { root: dirname(CONTRACT_FILE) });
+  });
+  router.get('/openapi.json', function serveJson(_req, res) {
+    res.json(contract);
+  });
+  return router;
+}
+
+const INTRODUCTION =
+  '<p>Every route below <code>/v1</code> needs an access token: <code>Authorization: Bearer &lt;ACCESS_TOKEN&gt;</code>.</p>';
+
+const LABELS: Readonly<Record<string, string>> = {
+  docs: 'Documentation, to try out',
+  openapi: 'Contract (OpenAPI 3.1)',
+  protected_resource_metadata: 'Protected resource metadata (RFC 9728)',
+  health: 'Health',
+  authorization_server: 'Authorization server',
+};
+
+function row([member, url]: readonly [string, string]): string {
+  const shown = escapeHtml(url);
+  return `<dt>${LABELS[member] ?? member}</dt>\n<dd><a href="${shown}"><code>${shown}</code></a></dd>`;
+}
+
+/** The name of the API. */
+export function titleOf(contract: ContractDocument): string {
+  const title = ownValue(ownValue(contract, 'info'), 'title');
+  return typeof title === 'string' ? title : 'API';
+}
 
 const RETRY_LATER: Pick<Advice, 'caller'> = { caller: 'Repeat the request after Retry-After.' };
 const CORRECT_REQUEST: Pick<Advice, 'operator'> = { operator: 'Nothing: the caller corrects the request.' };
