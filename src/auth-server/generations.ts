@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Timer } from '../core/clock';
 import { logHandler } from '../generation/http/handler';
-import type { LogHandler } from '../generation/http/handler';
 import type { Change, GenerationSource } from '../generation/log';
 import { memoryGenerations } from '../generation/memory';
 import { startPublisher } from '../generation/publisher';
@@ -14,7 +13,7 @@ export interface Generations {
   /** Reads the own log. It is complete: a change is in it before its response is sent. */
   readonly source: GenerationSource;
   /** Serves the own log. */
-  readonly handler: LogHandler;
+  readonly handler: ReturnType<typeof logHandler>;
   /** Takes a change that is on disk. Resolves with whether the generation source has it; without one, it is published. */
   publish(change: Change): Promise<boolean>;
   close(): void;

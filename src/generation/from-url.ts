@@ -1,17 +1,16 @@
+import type * as Http from './http/log';
 import type { GenerationSource } from './log';
+import type * as Postgres from './postgres/log';
+import type * as Redis from './redis/log';
 import type { SourceDependencies } from './source-url';
-
-interface SourceModule {
-  sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationSource;
-}
 
 /* eslint-disable @typescript-eslint/no-require-imports -- each source is loaded on first use, to keep the import of the package fast */
 /** One row per source: the schemes of its URLs, and its module. */
-const SOURCES: readonly (readonly [schemes: RegExp, load: () => SourceModule])[] = [
-  [/^https?:/i, () => require('./http/log') as SourceModule],
-  [/^rediss?:/i, () => require('./redis/log') as SourceModule],
-  [/^postgres(ql)?:/i, () => require('./postgres/log') as SourceModule],
-];
+const SOURCES = [
+  [/^https?:/i, () => require('./http/log') as typeof Http],
+  [/^rediss?:/i, () => require('./redis/log') as typeof Redis],
+  [/^postgres(ql)?:/i, () => require('./postgres/log') as typeof Postgres],
+] as const;
 /* eslint-enable @typescript-eslint/no-require-imports */
 
 /**

@@ -1,9 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Dependencies } from '../core/dependencies';
 
-/** Loads a package by its name. */
-export type Load = (name: string) => unknown;
-
 /** Dependencies of a source that is made from a URL; each source uses those that it needs. */
 export interface SourceDependencies extends Pick<Dependencies, 'fetch' | 'clock' | 'schedule' | 'logger'> {
   /** Sent with every request to an `http(s):` source. */
@@ -11,14 +8,14 @@ export interface SourceDependencies extends Pick<Dependencies, 'fetch' | 'clock'
   /** Accepts an `http:` source on another host than loopback. */
   readonly allowHttp?: boolean | undefined;
   /** Loads the package of a store's client. Default: Node's `require`. */
-  readonly load?: Load | undefined;
+  readonly load?: ((name: string) => unknown) | undefined;
 }
 
 /** Node's `require`. */
-export const loadPackage: Load = createRequire(__filename);
+export const loadPackage: (name: string) => unknown = createRequire(__filename);
 
 /** Loads an optional peer dependency: `undefined` if it is not installed; an installed package that is broken throws. */
-export function loadIfInstalled(load: Load, name: string): unknown {
+export function loadIfInstalled(load: typeof loadPackage, name: string): unknown {
   try {
     return load(name);
   } catch (error) {
@@ -27,22 +24,17 @@ export function loadIfInstalled(load: Load, name: string): unknown {
   }
 }
 
-/** A store's URL, and Tillgate's own parameters of its query. */
-export interface StoreUrl {
-  /** Without Tillgate's parameters, which the store's client does not know. */
-  readonly url: string;
-  /** Name of the key or table. */
-  readonly place: string | undefined;
-  /** `mark=on` or `off`; on by default. */
-  readonly mark: boolean;
-}
-
 /**
- * Removes Tillgate's parameters from the query of a store's URL: `mark`, and the name of the key or table.
+ * Removes Tillgate's parameters, which the store's client does not know, from the query of a store's URL: `mark`, which is
+ * on by default, and the name of the key or table.
  *
  * @throws TypeError when the URL or `mark` is wrong; the message does not repeat the URL
  */
-export function readStoreUrl(url: string, scheme: string, placeParameter: string): StoreUrl {
+export function readStoreUrl(
+  url: string,
+  scheme: string,
+  placeParameter: string,
+): { readonly url: string; readonly place: string | undefined; readonly mark: boolean } {
   // Node's error repeats its input, and with it the password.
   if (!URL.canParse(url)) throw new TypeError(`generations: the ${scheme}: URL is not valid`);
   const parsed = new URL(url);

@@ -1,20 +1,17 @@
 import { withProgressLimit } from '../../core/clock';
-import type { Schedule, Timer } from '../../core/clock';
+import type { Timer } from '../../core/clock';
 import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
-import type { Logger } from '../../core/logger';
-import { attempt, isObject, ownValue } from '../../core/objects';
-import { boolean, describe, number, option, readOptions, string } from '../../core/options';
+import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
+import { boolean, describe, isList, number, option, readOptions, string } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
 import { readBody } from '../../core/read-body';
 import { hasUserInfo, isSecureUrl, loggableUrl, withoutSlash } from '../../core/urls';
-import type { Fetch } from '../../token/http';
+import { isGeneration } from '../generation';
 import { SourceError, describeFailure, noResponse } from '../log';
-import type { Change, GenerationSource, LogReader } from '../log';
+import type { Batch, Change, GenerationSource, LogReader, Mark } from '../log';
 import type { SourceDependencies } from '../source-url';
-import { MAX_PAGE_BYTES, changeOfEvent, parsePage } from './page';
-import type { Page } from './page';
 
 /** Options of `httpGenerations()`. */
 export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'schedule' | 'logger'> {
@@ -53,8 +50,7 @@ const HTTP_OPTIONS = {
  * ```
  */
 export function httpGenerations(options: HttpGenerationsOptions): GenerationSource {
-  const given = readOptions('httpGenerations', options, HTTP_OPTIONS);
-  const connection = { ...given, ...readTarget(given.url, given.headers, given.allowHttp) };
+  const connection = readConnection(options);
   const readers = new Set<LogReader>();
   return {
     mark: true,
@@ -76,17 +72,6 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
   return httpGenerations({ url, headers, allowHttp, fetch, schedule, logger });
 }
 
-/** How requests reach a token server. */
-interface Connection {
-  /** Without credentials: safe to log without its query. */
-  readonly base: URL;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly fetch: Fetch;
-  readonly schedule: Schedule;
-  readonly timeoutMs: number;
-  readonly logger: Logger;
-}
-
 /** Changes of the stream, and the positions before and behind them. */
 interface Streamed {
   readonly after: string | undefined;
@@ -98,12 +83,15 @@ interface Streamed {
 const MAX_SILENCE_MS = 15_000;
 /** Pauses before the stream is opened again. A proxy may cut every stream soon: only one that stays open resets them. */
 const PAUSES = { firstMs: 250, longestMs: 30_000 };
+/** More than 2,000 changes with the longest client ids take. */
+const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 /** Longest event that is read. */
 const MAX_EVENT_CHARACTERS = 65_536;
 /** Changes of the stream that are held until the next call; the page has the others. */
 const MAX_STREAMED = 2_000;
 
-function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, logger }: Connection): LogReader {
+function httpReader(connection: ReturnType<typeof readConnection>): LogReader {
+  const { base, headers: ownHeaders, fetch, schedule, timeoutMs, logger } = connection;
   const url = loggableUrl(base.href);
   const open = new Set<AbortController>();
   let position: string | undefined;
@@ -154,7 +142,7 @@ function httpReader({ base, headers: ownHeaders, fetch, schedule, timeoutMs, log
     }
   }
 
-  function readPage(): Promise<Page> {
+  function readPage(): Promise<ReturnType<typeof parsePage>> {
     const page = new URL(base);
     if (position !== undefined) page.searchParams.set('after', position);
     return exchange(page, { accept: 'application/json' }, timeoutMs, async ({ body }) => {
@@ -257,16 +245,64 @@ function requireOk({ status, headers }: Response, contentType: string): void {
 }
 
 /**
- * Reads the options `url` and `headers`: credentials in the URL become a Basic header (RFC 7617), an empty path becomes
- * `/generations`.
+ * Reads the JSON of a page.
  *
- * @throws TypeError when the URL or a header is wrong; the message holds neither credentials nor header values.
+ * @throws SourceError when it is not complete and valid in every part; the message quotes nothing of it
  */
-function readTarget(
-  given: string,
-  givenHeaders: Headers | undefined,
-  allowHttp: boolean,
-): Pick<Connection, 'base' | 'headers'> {
+function parsePage(text: string): Batch & { readonly position: string } {
+  // The parser's message quotes the response.
+  const document = attempt(() => JSON.parse(text) as unknown);
+  if (document === undefined) refusePage('with invalid JSON');
+  const { position, end, changes, mark, floors } = ownMembers(Object(document) as Record<string, unknown>);
+  if (changes === undefined && floors !== undefined) {
+    refusePage('with "floors", as earlier versions of Tillgate did: update the token server');
+  }
+  if (typeof position !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(position)) {
+    refusePage('without a "position" of 1 to 256 printable characters');
+  }
+  if (typeof end !== 'boolean') refusePage('without "end": true or false');
+  if (!isList(changes)) refusePage('without an array "changes"');
+  if (!end && changes.length === 0) refusePage('with neither changes nor the end');
+  return { position, end, changes: changes.map(parseChange), mark: mark === undefined ? undefined : parseMark(mark) };
+}
+
+function parseChange(entry: unknown, index: number): Change {
+  const [clientId, generation] = [ownValue(entry, 'client_id'), ownValue(entry, 'generation')];
+  if (typeof clientId === 'string' && clientId !== '' && isGeneration(generation)) return [clientId, generation];
+  return refusePage(`with an entry that is not a change (changes[${index}])`);
+}
+
+/**
+ * Reads the change of an event of the stream.
+ *
+ * @throws SyntaxError or SourceError when it has none
+ */
+function changeOfEvent(event: string): Change {
+  return parseChange(JSON.parse(/^data: ?(.*)$/m.exec(event)?.[1] ?? ''), 0);
+}
+
+function parseMark(mark: unknown): Mark {
+  const { epoch, unit, complete_ms: completeMs, kept_ms: keptMs } = ownMembers(Object(mark) as Record<string, unknown>);
+  const isMark = typeof epoch === 'string' && isGeneration(unit) && isGeneration(completeMs) && isGeneration(keptMs);
+  return isMark ? { epoch, unit, completeMs, keptMs } : refusePage('with a "mark" that is not valid');
+}
+
+function refusePage(what: string): never {
+  throw new SourceError(`responded ${what}`);
+}
+
+/**
+ * Reads the options: credentials in the URL become a Basic header (RFC 7617), an empty path becomes `/generations`.
+ *
+ * @throws TypeError when one is wrong; the message holds neither credentials nor header values.
+ */
+function readConnection(options: HttpGenerationsOptions) {
+  const {
+    url: given,
+    headers: givenHeaders,
+    allowHttp,
+    ...others
+  } = readOptions('httpGenerations', options, HTTP_OPTIONS);
   // Node's error repeats its input, and with it the password.
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.hash !== '') {
@@ -284,7 +320,8 @@ function readTarget(
   }
   [url.username, url.password] = ['', ''];
   if (url.pathname === '/') url.pathname = '/generations';
-  return { base: url, headers: Object.fromEntries(headers) };
+  // Without credentials, the URL is safe to log without its query.
+  return { ...others, base: url, headers: Object.fromEntries(headers) };
 }
 
 function readHeaders(given: unknown): Headers | undefined {

@@ -5,7 +5,7 @@ import type { Schedule } from '../../core/clock';
 import { describe } from '../../core/options';
 import { SourceError, describeFailure, noResponse } from '../log';
 import { loadIfInstalled, readStoreUrl } from '../source-url';
-import type { Load } from '../source-url';
+import type { loadPackage } from '../source-url';
 
 /** The part of a client of ioredis that is used; `Redis` and `Cluster` of ioredis 5 and 6 fit. */
 export interface IoredisClient {
@@ -125,7 +125,7 @@ export function connectToRedis(
     readonly name: string;
     /** Start of the message if no client is installed. */
     readonly needs: string;
-    readonly load: Load;
+    readonly load: typeof loadPackage;
     /** Further options of the two clients, each in its own words. */
     readonly ioredis?: object;
     readonly nodeRedis?: object;

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Request } from 'express';
 import { logHandler } from '../../../src/generation/http/handler';
-import type { LogHandlerOptions } from '../../../src/generation/http/handler';
 import { memoryGenerations } from '../../../src/generation/memory';
 import type { MemoryLog } from '../../../src/generation/memory';
 
@@ -20,7 +19,7 @@ export interface LogServer {
 
 export async function serveLog(
   log: MemoryLog = memoryGenerations(),
-  options: Partial<LogHandlerOptions> = {},
+  options: Partial<Parameters<typeof logHandler>[0]> = {},
 ): Promise<LogServer> {
   const schedule = options.schedule ?? ((task, ms) => cancellable(setTimeout(task, ms).unref()));
   const handler = logHandler({ log, schedule, ...options });
