@@ -7,9 +7,9 @@ import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
 import { option, readOptions } from '../core/options';
 import { withAdvice } from '../gate/advice';
-import { openGate, rememberGate } from '../gate/gate';
+import { openGate, rememberGate } from '../gate/verifier';
 import type { Auth, AuthenticateOptions, Decision } from '../gate/options';
-import type { Verifier } from '../gate/verifier';
+import type { GateVerifier } from '../gate/verifier';
 import { bearerToken } from '../token/bearer';
 import { resourceMetadataUrl } from './metadata';
 import { addressOf, openState, pathOf, requestIdOf, stateOf } from './request-state';
@@ -55,8 +55,8 @@ export interface Gate extends Middleware {
  * ```
  */
 export function authenticate(options?: AuthenticateOptions): Gate {
-  const opened = openGate(options);
-  const { settings, verifier, possession } = opened;
+  const verifier = openGate(options);
+  const { settings, possession } = verifier;
   const { logger, unguarded, optional, refusals, resource, dpop, onDecision } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {
@@ -65,7 +65,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     dpop: dpop && { algorithms: dpop.algorithms.join(' '), used: dpop.required },
   };
   const sendRefusal = refusalSender(presentation);
-  const verify = withAdvice(throughPassport(verifier.verify), verifier.isSigned, settings);
+  const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
   const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, refuse };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
@@ -162,7 +162,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     status: () => verifier.status(),
     close: () => verifier.close(),
   });
-  rememberGate(gate, opened);
+  rememberGate(gate, verifier);
   return gate;
 }
 
@@ -183,12 +183,12 @@ function setNonce(res: ServerResponse, nonce: string | undefined): void {
  * to the app's request, or write a response. The strategy is registered by name, because passport shares an instance
  * that is passed directly between all requests, and two that overlap would get each other's result.
  */
-function throughPassport(verify: Verifier['verify']): Verifier['verify'] {
+function throughPassport(verifier: GateVerifier): GateVerifier['verify'] {
   const passport = new Authenticator();
   const strategy = new BearerStrategy(
     { passReqToCallback: true, scope: undefined, realm: 'api' },
     ({ address }, token, done) => {
-      verify(token, address).then((auth) => done(null, auth), done);
+      verifier.verify(token, address).then((auth) => done(null, auth), done);
     },
   );
   passport.use(strategy);

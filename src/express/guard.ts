@@ -49,7 +49,7 @@ function scopeGuard(requirement: ScopeRequirement): Middleware {
  */
 function scopesInARow(guard: Middleware, { route, method = '' }: GateRequest): readonly string[] | undefined {
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const stack = isList(route?.stack) ? (route.stack as readonly RouteLayer[]) : [];
+  const stack = isList(route?.stack) ? (route.stack as readonly { method?: string; handle?: unknown }[]) : [];
   // A layer of `all()` has no method.
   const handlers = stack.flatMap((layer) =>
     layer.method === undefined || layer.method === verb ? [layer.handle] : [],
@@ -62,12 +62,6 @@ function scopesInARow(guard: Middleware, { route, method = '' }: GateRequest): r
   const end = requirements.indexOf(undefined, at);
   const row = requirements.slice(first, end < 0 ? undefined : end).filter(isScopeRequirement);
   return row.length > 1 ? [...new Set(row.flatMap(scopesOf))] : undefined;
-}
-
-/** One handler of a route of Express 4 or 5. */
-interface RouteLayer {
-  readonly method?: string | undefined;
-  readonly handle?: unknown;
 }
 
 /** The scopes of an API, declared once. */
@@ -190,11 +184,16 @@ function isScopeRequirement(requirement: GuardRequirement | undefined): requirem
   return requirement !== undefined && (Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf'));
 }
 
-/** Returns the refusal, or `undefined` to allow the request. */
-type GuardCheck = (auth: Auth, req: GateRequest) => AuthError | undefined | Promise<AuthError | undefined>;
-
-/** A request without a gate before its guard is never allowed: a mistake of the app, so 500 and a log entry. */
-function makeGuard(name: string, requirement: GuardRequirement, check: GuardCheck): Middleware {
+/**
+ * A request without a gate before its guard is never allowed: a mistake of the app, so 500 and a log entry.
+ *
+ * @param check - returns the refusal, or `undefined` to allow the request
+ */
+function makeGuard(
+  name: string,
+  requirement: GuardRequirement,
+  check: (auth: Auth, req: GateRequest) => AuthError | undefined | Promise<AuthError | undefined>,
+): Middleware {
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
     const state = stateOf(req);
     if (!state) {

@@ -3,7 +3,7 @@ import { isObject } from '../core/objects';
 import { isList, option, readOptions, refuseOption } from '../core/options';
 import type { TableOf } from '../core/options';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
-import { gateOf } from '../gate/gate';
+import { gateOf } from '../gate/verifier';
 import { sendProblem } from './respond';
 import type { GateRequest, Middleware, Next } from './request-state';
 import { MTLS_OPTION } from '../token/possession/possession';

@@ -14,7 +14,7 @@ import {
   refusalProblem,
   serializeChallenge,
 } from '../core/problem';
-import type { Presentation, Problem } from '../core/problem';
+import type { Presentation } from '../core/problem';
 import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
 import { PROBLEM_TYPES } from '../gate/read-options';
@@ -108,16 +108,6 @@ export function sendRefusal(req: GateRequest, res: ServerResponse, error: AuthEr
   writeProblem(res, error.status, error.headers, JSON.stringify(refusalProblem(error, presentation, requestIdOf(req))));
 }
 
-/** What is the same for all refusals with one reason and one list of scopes. */
-interface PreparedRefusal {
-  readonly reason: Reason;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly problem: Problem;
-  /** The problem as JSON, for requests without an id, and its length in bytes. */
-  readonly text: string;
-  readonly length: number;
-}
-
 type SendRefusal = (req: GateRequest, res: ServerResponse, error: AuthError) => void;
 
 /** Makes the function with which a gate responds to refused requests. */
@@ -137,18 +127,20 @@ function whereDpopWasUsed(presentation: Presentation): Presentation {
 
 /** Challenge and body of each kind of refusal are made once. */
 function preparedSender(presentation: Presentation): SendRefusal {
-  const byReason = new Map<Reason, PreparedRefusal>();
-  const byScopes = new WeakMap<readonly string[], PreparedRefusal>();
+  const byReason = new Map<Reason, ReturnType<typeof prepare>>();
+  const byScopes = new WeakMap<readonly string[], ReturnType<typeof prepare>>();
 
-  function prepare(error: AuthError): PreparedRefusal {
+  /** What is the same for all refusals with one reason and one list of scopes. */
+  function prepare(error: AuthError) {
     const problem = refusalProblem(error, presentation);
     const text = JSON.stringify(problem);
     const headers = refusalHeaders(error, presentation);
+    // The text is for requests without an id; the length is in bytes.
     return { reason: error.reason, headers, problem, text, length: Buffer.byteLength(text) };
   }
 
   /** Guards pass frozen arrays, so the array itself can be the key. */
-  function preparedFor(error: AuthError): PreparedRefusal {
+  function preparedFor(error: AuthError): ReturnType<typeof prepare> {
     const { reason, status, requiredScopes } = error;
     // `Retry-After` differs from one refusal to the next.
     if (isTemporary(status)) return prepare(error);

@@ -72,9 +72,7 @@ const watchedWriteHead = watch('writeHead', writeHead);
 const watchedWrite = watch('write', writeBody);
 const watchedEnd = watch('end', writeBody);
 
-type Write = (res: ServerResponse, name: keyof Writers, args: unknown[]) => unknown;
-
-function watch<Name extends keyof Writers>(name: Name, write: Write): ServerResponse[Name] {
+function watch<Name extends keyof Writers>(name: Name, write: typeof writeBody): ServerResponse[Name] {
   return function watchedWriter(this: ServerResponse, ...args: unknown[]): unknown {
     const isAllowed = watched.get(this)?.allowed === true;
     return isAllowed || phases.get(this) === 'replaced' ? pass(this, name, args) : write(this, name, args);

@@ -16,12 +16,6 @@ const OF_CONFIGURATION: ReadonlySet<Reason> = new Set<Reason>([
   'generation_missing',
 ]);
 
-/** What the log of a gate says about its options. */
-interface AdvisedGate {
-  readonly issuers: readonly Pick<AdviceContext, 'issuer' | 'preset' | 'introspection'>[];
-  readonly logger: Logger;
-}
-
 /**
  * The same verification, which logs once what to change if the first tokens are refused for reasons that a wrong
  * configuration has. With several issuers a token does not show which of them is meant.
@@ -31,7 +25,13 @@ interface AdvisedGate {
 export function withAdvice<Result>(
   verify: Verify<Result>,
   isSigned: (token: string) => Promise<boolean>,
-  { issuers, logger }: AdvisedGate,
+  {
+    issuers,
+    logger,
+  }: {
+    readonly issuers: readonly Pick<AdviceContext, 'issuer' | 'preset' | 'introspection'>[];
+    readonly logger: Logger;
+  },
 ): Verify<Result> {
   const [issuer] = issuers;
   let watching = issuers.length === 1;

@@ -4,7 +4,7 @@ import type { Reason } from '../core/reasons';
 import { ownValue } from '../core/objects';
 import { describe, option, readOptions } from '../core/options';
 import type { Auth } from './options';
-import { gateOf, openGate } from './gate';
+import { gateOf, openGate } from './verifier';
 import { isUnverified } from '../token/verify';
 import { readRequirement, satisfies } from './scope-requirement';
 
@@ -42,9 +42,7 @@ export interface Explanation {
   readonly auth?: Auth;
 }
 
-type ExplainedCheck = Explanation['checks'][number];
-
-type Check = ExplainedCheck['check'];
+type Check = Explanation['checks'][number]['check'];
 
 /** The checks of a signed or opaque token, at a gate that knows sender-constrained tokens or does not. */
 function checksOf({ isOpaque = false, confirms = false, hasPossession = false }): readonly Check[] {
@@ -134,13 +132,12 @@ export async function explain(
     throw new TypeError(`explain(): expected a token, got ${describe(token)}`);
   }
   const { scopes: requirement, gate = openGate() } = given;
-  const { verifier, possession } = gate;
-  const isOpaque = verifier.isIntrospected(token);
-  const all = checksOf({ isOpaque, confirms: verifier.confirms, hasPossession: possession !== undefined });
+  const isOpaque = gate.isIntrospected(token);
+  const all = checksOf({ isOpaque, confirms: gate.confirms, hasPossession: gate.possession !== undefined });
   let auth: Auth | undefined;
   try {
-    auth = await verifier.verify(token);
-    possession?.requireBinding(auth.claims);
+    auth = await gate.verify(token);
+    gate.possession?.requireBinding(auth.claims);
     if (requirement && !satisfies(auth.scopes, requirement)) throw new AuthError('insufficient_scope');
     return { accepted: true, checks: passed(all, auth), auth };
   } catch (error) {
@@ -148,7 +145,7 @@ export async function explain(
     const checks = checksUntil(error, gate.settings.issuers.length, all);
     return { accepted: false, status: error.status, checks, ...(auth && { auth }) };
   } finally {
-    if (!given.gate) await verifier.close();
+    if (!given.gate) await gate.close();
   }
 }
 

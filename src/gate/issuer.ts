@@ -1,4 +1,3 @@
-import type { IssuerStatus } from '../core/gate-status';
 import { generationsFromUrl } from '../generation/from-url';
 import { generationVerifier } from '../generation/verifier';
 import type { GenerationVerifier } from '../generation/verifier';
@@ -21,15 +20,10 @@ import type { ClaimsVerifier } from '../token/verify';
 import type { GateDependencies, IssuerSettings } from './read-options';
 
 /** How the claims of one kind of token are read. */
-export interface ClaimsReader {
+interface ClaimsReader {
   readonly verifyClaims: ClaimsVerifier;
   /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
   readonly readScopes: ScopeReader;
-}
-
-/** Checks the claims of JWTs that the issuer is asked about too; absent where it is asked about opaque tokens only. */
-interface Confirmation {
-  readonly confirms: ClaimsVerifier | undefined;
 }
 
 /** Everything that decides about the tokens of one issuer. */
@@ -40,7 +34,13 @@ export interface IssuerContext {
   /** For signed tokens. */
   readonly reader: ClaimsReader;
   /** For opaque tokens; absent where they are refused. */
-  readonly introspection: (Introspector & ClaimsReader & Confirmation) | undefined;
+  readonly introspection:
+    | (Introspector &
+        ClaimsReader & {
+          /** Checks the claims of JWTs; absent where the issuer is asked about opaque tokens only. */
+          readonly confirms: ClaimsVerifier | undefined;
+        })
+    | undefined;
   /** Absent where the generation check is switched off. */
   readonly generations: GenerationVerifier | undefined;
 }
@@ -75,23 +75,15 @@ function withoutAdditions({ preset, ...rules }: IssuerSettings): IssuerSettings 
   return { ...rules, preset: { ...preset, requiredClaims: [] }, audiences: false, clientIds: undefined };
 }
 
-/** State of an issuer, for operators. */
-export function statusOf({ issuer, keys, generations }: IssuerContext): IssuerStatus {
-  return { issuer, keys: keys.status(), ...(generations && { generations: generations.status() }) };
-}
-
-/** Options about the keys of an issuer. */
-export type KeySettings = Pick<
-  IssuerSettings,
-  'issuer' | 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl' | 'keysMaxAgeMs' | 'keysStaleMs'
->;
-
 /**
  * Opens the keys of an issuer: the given ones, which may be none where all its tokens can be opaque, or those that it
  * publishes. `factory` is what the options were given to.
  */
 export function openKeys(
-  settings: KeySettings,
+  settings: Pick<
+    IssuerSettings,
+    'issuer' | 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl' | 'keysMaxAgeMs' | 'keysStaleMs'
+  >,
   dependencies: GateDependencies,
   { factory = 'authenticate', canBeEmpty = false } = {},
 ): KeySource {

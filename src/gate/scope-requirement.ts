@@ -2,15 +2,7 @@ import { describe } from '../core/options';
 import { isScopeToken } from '../token/scopes';
 
 /** Scopes that a route requires: all of them, or any one of them. */
-export type ScopeRequirement = AllOf | AnyOf;
-
-interface AllOf {
-  readonly allOf: readonly string[];
-}
-
-interface AnyOf {
-  readonly anyOf: readonly string[];
-}
+export type ScopeRequirement = { readonly allOf: readonly string[] } | { readonly anyOf: readonly string[] };
 
 /**
  * Reads the arguments of `requireScope()`: scopes, a list of them, or `{ anyOf: [...] }`.
@@ -58,7 +50,7 @@ export function satisfies(granted: readonly string[], requirement: ScopeRequirem
 }
 
 /** Not `'anyOf' in requirement`: a polluted prototype would make every requirement one of no scopes. */
-function isAnyOf(requirement: ScopeRequirement): requirement is AnyOf {
+function isAnyOf(requirement: ScopeRequirement): requirement is { readonly anyOf: readonly string[] } {
   return Object.hasOwn(requirement, 'anyOf');
 }
 

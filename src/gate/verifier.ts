@@ -1,154 +1,67 @@
-import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/auth-error';
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
-import { NO_OPTIONS, ownMembers } from '../core/objects';
+import { ownMembers } from '../core/objects';
+import { authenticateOptions, readSettings } from '../settings/settings';
 import { isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
+import type { VerificationKey } from '../token/keys/key-set';
+import { possessionVerifier } from '../token/possession/possession';
+import type { PossessionVerifier } from '../token/possession/possession';
 import { SignatureQueue } from '../token/signature';
 import type { VerifiedToken } from '../token/verify';
-import type { VerificationKey } from '../token/keys/key-set';
-import type { Auth } from './options';
-import { openIssuer, statusOf } from './issuer';
-import type { ClaimsReader, IssuerContext } from './issuer';
+import { openIssuer } from './issuer';
+import type { IssuerContext } from './issuer';
+import type { Auth, AuthenticateOptions } from './options';
+import { readGateOptions } from './read-options';
 import type { GateSettings } from './read-options';
+import { TokenCache } from './token-cache';
+
+/** Claims that a signature or the issuer's response vouches for. */
+interface TrustedToken {
+  readonly context: IssuerContext;
+  readonly reader: IssuerContext['reader'];
+  readonly claims: Auth['claims'];
+  /** Absent in an opaque token. */
+  readonly key?: VerificationKey;
+  /** Absent while the claims are refused. */
+  accepted?: { readonly verified: VerifiedToken; readonly auth: Auth };
+}
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
-export interface Verifier {
+export class GateVerifier {
+  readonly settings: GateSettings;
+  /** Absent where neither DPoP nor mutual TLS is on. */
+  readonly possession: PossessionVerifier | undefined;
+  readonly #issuers: readonly IssuerContext[];
+  readonly #byIssuer: ReadonlyMap<unknown, IssuerContext>;
+  /** The issuer that is asked about opaque tokens. */
+  readonly #opaque: ReturnType<typeof opaqueIssuer>;
+  readonly #cache: TokenCache<TrustedToken> | undefined;
+  /** What is known about a token from its issuer's response: the same as long as the response is cached. */
+  readonly #byResponse = new WeakMap<object, TrustedToken>();
+
+  constructor(settings: GateSettings) {
+    const signatures = new SignatureQueue();
+    this.settings = settings;
+    this.possession = possessionVerifier(settings);
+    this.#issuers = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
+    this.#byIssuer = new Map(this.#issuers.map((context) => [context.issuer, context]));
+    this.#opaque = opaqueIssuer(this.#issuers);
+    this.#cache = settings.verifiedTokens > 0 ? new TokenCache(settings.verifiedTokens) : undefined;
+  }
+
   /**
    * Returns the caller of a token that was verified before, after checking again what changes: its key, its times, its
    * generation. `undefined`: verify it.
    *
    * @throws AuthError when the token is no longer accepted
    */
-  verifyCached(token: string): Auth | undefined;
-  /**
-   * Verifies a token: structure, header, key, signature, claims, generation; an opaque one by introspection instead of
-   * its signature. Rejects with the AuthError of the first check that fails.
-   *
-   * @param address - of the caller: where many opaque tokens wait, each address has the same share
-   */
-  readonly verify: (token: string, address?: string) => Promise<Auth>;
-  /** Whether a known key of the one issuer has signed a token, of whatever type. Decides nothing. */
-  readonly isSigned: (token: string) => Promise<boolean>;
-  /** Whether the issuer is asked about this token. */
-  isIntrospected(token: string): boolean;
-  /** Whether the issuer is asked about JWTs too. */
-  readonly confirms: boolean;
-  /** Resolves once keys and generations are available; rejects if that takes longer than `limitMs`. */
-  ready(limitMs?: number): Promise<void>;
-  status(): GateStatus;
-  close(): Promise<void>;
-}
-
-/** Claims that a signature or the issuer's response vouches for. `accepted` is absent while they are refused. */
-interface CachedToken {
-  readonly context: IssuerContext;
-  readonly reader: ClaimsReader;
-  readonly claims: Readonly<Record<string, unknown>>;
-  accepted?: { readonly verified: VerifiedToken; readonly auth: Auth };
-}
-
-interface CachedJws extends CachedToken {
-  readonly key: VerificationKey;
-}
-
-/** The issuer that is asked about opaque tokens. */
-interface OpaqueIssuer {
-  readonly context: IssuerContext;
-  readonly reader: NonNullable<IssuerContext['introspection']>;
-}
-
-/** Opens the issuers of a gate. */
-export function openVerifier(settings: GateSettings): Verifier {
-  const { clock, verifiedTokens } = settings;
-  const signatures = new SignatureQueue();
-  const contexts = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
-  const byIssuer = new Map(contexts.map((context) => [context.issuer as unknown, context]));
-  const cache = verifiedTokens > 0 ? tokenCache<CachedJws>(verifiedTokens) : undefined;
-  const [opaque] = contexts.flatMap((context): OpaqueIssuer[] => {
-    return context.introspection ? [{ context, reader: context.introspection }] : [];
-  });
-  const introspected = new WeakMap<object, CachedToken>();
-  const confirmed = new WeakMap<object, CachedJws>();
-
-  /** With one issuer its keys decide, so that the signature is checked before any claim; with several, `iss` selects. */
-  function contextFor({ claims }: UnverifiedToken): IssuerContext {
-    const context = contexts.length === 1 ? contexts[0] : byIssuer.get(claims['iss']);
-    if (!context) throw new AuthError('wrong_issuer');
-    return context;
-  }
-
-  async function verify(token: string, address?: string): Promise<Auth> {
-    const trusted =
-      opaque && isIntrospected(token)
-        ? introspectedToken(opaque, await opaque.reader.introspect(token, address))
-        : await verifyJws(parseToken(token), address);
-    // Before the first read of the generations has ended, a token waits for it.
-    await trusted.context.generations?.settled();
-    return accept(trusted);
-  }
-
-  async function verifyJws(unverified: UnverifiedToken, address: string | undefined): Promise<CachedToken> {
-    const context = contextFor(unverified);
-    const { verifier, reader, introspection } = context;
-    const key = await verifier.verifySignature(unverified);
-    const verified = { context, reader, claims: unverified.claims, key };
-    if (introspection?.confirms)
-      return confirmedToken(verified, await introspection.introspect(unverified.raw, address));
-    // Refused claims are cached too: repeating an expired token costs no signature check each time.
-    cache?.set(unverified, verified);
-    return verified;
-  }
-
-  async function isSigned(token: string): Promise<boolean> {
-    try {
-      const unverified = parseToken(token);
-      return await contextFor(unverified).verifier.isSigned(unverified);
-    } catch {
-      return false;
-    }
-  }
-
-  /** Three parts are always verified as a JWS: no spelling of one is decided by introspection. */
-  function isIntrospected(token: string): boolean {
-    return opaque !== undefined && !isJwsShaped(token);
-  }
-
-  /** What is known about an opaque token, from its issuer's response: the same as long as the response is cached. */
-  function introspectedToken(issuer: OpaqueIssuer, claims: CachedToken['claims']): CachedToken {
-    const known = introspected.get(claims) ?? { ...issuer, claims };
-    introspected.set(claims, known);
-    return known;
-  }
-
-  /** A JWT that its issuer was asked about. What was signed counts; the response adds what a lightweight token leaves out. */
-  function confirmedToken(signed: CachedJws, response: CachedToken['claims']): CachedToken {
-    const { readScopes, confirms } = signed.context.introspection ?? {};
-    if (!readScopes || !confirms) return signed;
-    const known = confirmed.get(response);
-    if (known) return known;
-    const claims = Object.freeze(ownMembers({ ...response, ...signed.claims }));
-    const token = { ...signed, reader: { readScopes, verifyClaims: confirms }, claims };
-    confirmed.set(response, token);
-    return token;
-  }
-
-  function cachedToken(token: string): CachedToken | undefined {
-    const response = opaque && (opaque.reader.confirms || isIntrospected(token)) ? opaque.reader.get(token) : undefined;
-    if (opaque && isIntrospected(token)) return response && introspectedToken(opaque, response);
-    const cached = response ? confirmed.get(response) : cache?.get(token);
-    if (!cached || cached.context.keys.has(cached.key)) return cached;
-    if (response) confirmed.delete(response);
-    else cache?.delete(token);
-    return undefined;
-  }
-
-  function verifyCached(token: string): Auth | undefined {
-    const cached = cachedToken(token);
+  verifyCached(token: string): Auth | undefined {
+    const cached = this.#cachedToken(token);
     if (!cached) return undefined;
     const { context, accepted } = cached;
-    if (!accepted || !isCurrent(accepted.verified, clock())) {
+    if (!accepted || !isCurrent(accepted.verified, this.settings.clock())) {
       return context.generations?.settled() ? undefined : accept(cached);
     }
     const { auth } = accepted;
@@ -156,40 +69,133 @@ export function openVerifier(settings: GateSettings): Verifier {
     return auth;
   }
 
-  function status(): GateStatus {
-    const issuers = contexts.map(statusOf);
+  #cachedToken(token: string): TrustedToken | undefined {
+    const opaque = this.#opaque;
+    const isOpaque = this.isIntrospected(token);
+    const response = opaque && (isOpaque || opaque.reader.confirms) ? opaque.reader.get(token) : undefined;
+    if (opaque && isOpaque) return response && this.#introspectedToken(opaque, response);
+    const cached = response ? this.#byResponse.get(response) : this.#cache?.get(token);
+    if (!cached?.key || cached.context.keys.has(cached.key)) return cached;
+    if (response) this.#byResponse.delete(response);
+    else this.#cache?.delete(token);
+    return undefined;
+  }
+
+  /**
+   * Verifies a token: structure, header, key, signature, claims, generation; an opaque one by introspection instead of
+   * its signature. Rejects with the AuthError of the first check that fails.
+   *
+   * @param address - of the caller: where many opaque tokens wait, each address has the same share
+   */
+  async verify(token: string, address?: string): Promise<Auth> {
+    const opaque = this.#opaque;
+    const trusted =
+      opaque && this.isIntrospected(token)
+        ? this.#introspectedToken(opaque, await opaque.reader.introspect(token, address))
+        : await this.#verifyJws(parseToken(token), address);
+    // Before the first read of the generations has ended, a token waits for it.
+    await trusted.context.generations?.settled();
+    return accept(trusted);
+  }
+
+  async #verifyJws(unverified: UnverifiedToken, address: string | undefined): Promise<TrustedToken> {
+    const context = this.#contextFor(unverified);
+    const { verifier, reader, introspection } = context;
+    const key = await verifier.verifySignature(unverified);
+    const verified = { context, reader, claims: unverified.claims, key };
+    if (introspection?.confirms) {
+      return this.#confirmedToken(verified, await introspection.introspect(unverified.raw, address));
+    }
+    // Refused claims are cached too: repeating an expired token costs no signature check each time.
+    this.#cache?.set(unverified, verified);
+    return verified;
+  }
+
+  /** With one issuer its keys decide, so that the signature is checked before any claim; with several, `iss` selects. */
+  #contextFor({ claims }: UnverifiedToken): IssuerContext {
+    const context = this.#issuers.length === 1 ? this.#issuers[0] : this.#byIssuer.get(claims['iss']);
+    if (!context) throw new AuthError('wrong_issuer');
+    return context;
+  }
+
+  #introspectedToken(opaque: Pick<TrustedToken, 'context' | 'reader'>, claims: Auth['claims']): TrustedToken {
+    const known = this.#byResponse.get(claims) ?? { ...opaque, claims };
+    this.#byResponse.set(claims, known);
+    return known;
+  }
+
+  /** A JWT that its issuer was asked about. What was signed counts; the response adds what a lightweight token leaves out. */
+  #confirmedToken(signed: TrustedToken, response: Auth['claims']): TrustedToken {
+    const { readScopes, confirms } = signed.context.introspection ?? {};
+    if (!readScopes || !confirms) return signed;
+    const known = this.#byResponse.get(response);
+    if (known) return known;
+    const claims = Object.freeze(ownMembers({ ...response, ...signed.claims }));
+    const token = { ...signed, reader: { readScopes, verifyClaims: confirms }, claims };
+    this.#byResponse.set(response, token);
+    return token;
+  }
+
+  /** Whether a known key of the one issuer has signed a token, of whatever type. Decides nothing. */
+  async isSigned(token: string): Promise<boolean> {
+    try {
+      const unverified = parseToken(token);
+      return await this.#contextFor(unverified).verifier.isSigned(unverified);
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Whether the issuer is asked about this token. Three parts are always verified as a JWS: no spelling of one is decided by
+   * introspection.
+   */
+  isIntrospected(token: string): boolean {
+    return this.#opaque !== undefined && !isJwsShaped(token);
+  }
+
+  /** Whether the issuer is asked about JWTs too. */
+  get confirms(): boolean {
+    return this.#opaque?.reader.confirms !== undefined;
+  }
+
+  /** Resolves once keys and generations are available; rejects if that takes longer than `limitMs`. */
+  async ready(limitMs?: number): Promise<void> {
+    const sources = this.#issuers.flatMap(({ keys, generations }) => (generations ? [keys, generations] : [keys]));
+    const available = Promise.all(sources.map((source) => source.ready()));
+    if (limitMs === undefined) return void (await available);
+    // The timers of a gate keep no process alive; a caller that waits for one of them does.
+    const keepAlive = setInterval(() => {}, MAX_DELAY_MS);
+    try {
+      await withTimeLimit(available, limitMs, this.settings.schedule, () => notReady(limitMs, this.status()));
+    } finally {
+      clearInterval(keepAlive);
+    }
+  }
+
+  status(): GateStatus {
+    const issuers = this.#issuers.map(({ issuer, keys, generations }) => {
+      return { issuer, keys: keys.status(), ...(generations && { generations: generations.status() }) };
+    });
     return { ready: issuers.every(isReady), issuers };
   }
 
-  return {
-    verify,
-    verifyCached,
-    isSigned,
-    isIntrospected,
-    confirms: opaque?.reader.confirms !== undefined,
-    async ready(limitMs) {
-      const sources = contexts.flatMap(({ keys, generations }) => (generations ? [keys, generations] : [keys]));
-      const available = Promise.all(sources.map((source) => source.ready()));
-      if (limitMs === undefined) return void (await available);
-      // The timers of a gate keep no process alive; a caller that waits for one of them does.
-      const keepAlive = setInterval(() => {}, MAX_DELAY_MS);
-      try {
-        await withTimeLimit(available, limitMs, settings.schedule, () => notReady(limitMs, status()));
-      } finally {
-        clearInterval(keepAlive);
-      }
-    },
-    status,
-    async close() {
-      for (const { keys } of contexts) keys.close();
-      opaque?.reader.close();
-      for (const { generations } of contexts) await generations?.close();
-    },
-  };
+  async close(): Promise<void> {
+    for (const { keys } of this.#issuers) keys.close();
+    this.#opaque?.reader.close();
+    for (const { generations } of this.#issuers) await generations?.close();
+  }
+}
+
+function opaqueIssuer(issuers: readonly IssuerContext[]) {
+  const [opaque] = issuers.flatMap((context) => {
+    return context.introspection ? [{ context, reader: context.introspection }] : [];
+  });
+  return opaque;
 }
 
 /** Checks the claims, then the generation: only a token that passed every other check may raise a floor. Then reads the scopes. */
-function accept(cached: CachedToken): Auth {
+function accept(cached: TrustedToken): Auth {
   const { context, reader } = cached;
   const verified = reader.verifyClaims(cached.claims);
   const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
@@ -223,53 +229,19 @@ function because({ lastError }: { readonly lastError?: string }): string {
   return lastError === undefined ? '' : ` (${lastError})`;
 }
 
-/** Values by token, a bounded number of them; the whole token is compared. */
-export interface TokenCache<Value> {
-  get(token: string): Value | undefined;
-  /** Keeps the value of a token that is set for the second time; the first time leaves a trace only. */
-  set(token: UnverifiedToken, value: Value): void;
-  delete(token: string): void;
+/** Opens a gate. Without options the `TILLGATE_*` variables are read. */
+export function openGate(options?: AuthenticateOptions): GateVerifier {
+  return new GateVerifier(readGateOptions(options === undefined ? authenticateOptions(readSettings()) : options));
 }
 
-/** Traces of first uses: a power of two, 256 KB. */
-const TRACES = 65_536;
-/** Characters at the end of a token, all of its signature, by which it is found: 192 bits. */
-const ENDING = 32;
+const gates = new WeakMap<object, GateVerifier>();
 
-interface Entry<Value> {
-  readonly token: string;
-  readonly value: Value;
+/** Remembers which gate decides in a middleware. */
+export function rememberGate(middleware: object, gate: GateVerifier): void {
+  gates.set(middleware, gate);
 }
 
-/**
- * Makes a least-recently-used cache. Caching a token that is used once would evict one that is used again, so a caller
- * with a new token for each request evicts no other caller's.
- *
- * @param max - entries, at least 1
- */
-export function tokenCache<Value extends object>(max: number): TokenCache<Value> {
-  // Keyed by their endings: hashing a whole token takes longer than comparing it.
-  const entries = new LRUCache<string, Entry<Value>>({ max });
-  // A lost trace costs one more verification, a colliding one caches one use too early: neither returns a wrong value.
-  const traces = new Uint32Array(TRACES);
-
-  /** The signature has been verified: a caller cannot choose its first bytes. */
-  function isSecondUse({ signature }: UnverifiedToken): boolean {
-    const slot = signature.readUInt32BE(0) % TRACES;
-    const trace = signature.readUInt32BE(4);
-    if (traces[slot] === trace) return true;
-    traces[slot] = trace;
-    return false;
-  }
-
-  return {
-    get(token) {
-      const entry = entries.get(token.slice(-ENDING), NO_OPTIONS);
-      return entry?.token === token ? entry.value : undefined;
-    },
-    set(token, value) {
-      if (isSecondUse(token)) entries.set(token.raw.slice(-ENDING), { token: token.raw, value }, NO_OPTIONS);
-    },
-    delete: (token) => void entries.delete(token.slice(-ENDING)),
-  };
+/** The gate of a middleware that `authenticate()` made; `undefined` for anything else. */
+export function gateOf(middleware: object): GateVerifier | undefined {
+  return gates.get(middleware);
 }

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { UnverifiedToken } from '../../src/token/jws';
-import { tokenCache } from '../../src/gate/verifier';
+import { TokenCache } from '../../src/gate/token-cache';
 
 function tokenOf(raw: string, signature = randomBytes(64)): UnverifiedToken {
   return { raw, header: {}, claims: {}, signingInput: '', signature };
 }
 
-describe('tokenCache', () => {
+describe('TokenCache', () => {
   it('keeps a value from the second use on', () => {
-    const cache = tokenCache<object>(10);
+    const cache = new TokenCache<object>(10);
     const [token, first, second] = [tokenOf('a'), {}, {}];
     cache.set(token, first);
     expect(cache.get('a')).toBeUndefined();
@@ -17,7 +17,7 @@ describe('tokenCache', () => {
   });
 
   it('keeps what comes again while 100,000 others come once', () => {
-    const cache = tokenCache<object>(2);
+    const cache = new TokenCache<object>(2);
     const [token, value] = [tokenOf('a'), {}];
     cache.set(token, value);
     cache.set(token, value);
@@ -26,14 +26,14 @@ describe('tokenCache', () => {
   });
 
   it('holds no more than it may: the one that was not asked for the longest time goes', () => {
-    const cache = tokenCache<object>(2);
+    const cache = new TokenCache<object>(2);
     const tokens = ['a', 'b', 'c'].map((raw) => tokenOf(raw));
     for (const token of [...tokens, ...tokens]) cache.set(token, {});
     expect(tokens.map(({ raw }) => cache.get(raw) !== undefined)).toEqual([false, true, true]);
   });
 
   it('tells two tokens apart whose signatures begin alike', () => {
-    const cache = tokenCache<object>(10);
+    const cache = new TokenCache<object>(10);
     const signature = randomBytes(64);
     const value = {};
     cache.set(tokenOf('a', signature), {});
@@ -42,7 +42,7 @@ describe('tokenCache', () => {
   });
 
   it('knows a token by all of its text: one that ends alike is another', () => {
-    const cache = tokenCache<object>(10);
+    const cache = new TokenCache<object>(10);
     const ending = randomBytes(256).toString('base64url');
     const [token, value] = [tokenOf(`header.claims.${ending}`), {}];
     for (let times = 0; times < 2; times++) cache.set(token, value);
@@ -52,7 +52,7 @@ describe('tokenCache', () => {
   });
 
   it('forgets what it is told to', () => {
-    const cache = tokenCache<object>(10);
+    const cache = new TokenCache<object>(10);
     const raw = `header.claims.${randomBytes(64).toString('base64url')}`;
     const token = tokenOf(raw);
     for (let times = 0; times < 2; times++) cache.set(token, {});

@@ -1,7 +1,6 @@
 import { AuthError } from '../../src';
 import type { AuthenticateOptions } from '../../src';
-import { openVerifier } from '../../src/gate/verifier';
-import type { Verifier } from '../../src/gate/verifier';
+import { GateVerifier } from '../../src/gate/verifier';
 import { readGateOptions } from '../../src/gate/read-options';
 import { fakeTime } from '../support/fake-time';
 import { sourceOf } from '../support/generation-source';
@@ -12,11 +11,11 @@ import { recordingLogger } from '../support/log';
 const OTHER = 'https://other.test';
 
 /** A verifier of good tokens of the test issuer, with what a test changes. */
-function verifierWith(options: object = {}): Verifier {
+function verifierWith(options: object = {}): GateVerifier {
   const single = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()) };
   const defaults = 'issuers' in options ? {} : single;
   const given = { ...defaults, clock: () => NOW_MS, logger: recordingLogger(), ...options };
-  return openVerifier(readGateOptions(given as unknown as AuthenticateOptions));
+  return new GateVerifier(readGateOptions(given as unknown as AuthenticateOptions));
 }
 
 /** What an action resolves to, or the reason of the refusal. */
@@ -29,7 +28,7 @@ async function outcome(action: () => unknown): Promise<unknown> {
 }
 
 /** Verifies a token twice, so that it is cached. */
-async function seen(verifier: Verifier, raw: string): Promise<unknown> {
+async function seen(verifier: GateVerifier, raw: string): Promise<unknown> {
   await outcome(() => verifier.verify(raw));
   return outcome(() => verifier.verify(raw));
 }
