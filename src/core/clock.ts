@@ -36,38 +36,9 @@ export function withTimeLimit<Value>(
   schedule: Schedule,
   timeoutError: (limitMs: number) => Error,
 ): Promise<Value> {
-  return withProgressLimit(() => work, { limitMs, schedule, timeoutError });
-}
-
-/** How long work may take without progress. */
-export interface ProgressLimit {
-  readonly limitMs: number;
-  readonly schedule: Schedule;
-  /** Makes the error for work that takes longer. */
-  readonly timeoutError: (limitMs: number) => Error;
-}
-
-/** Waits for work as long as it calls `progress` at least every `limitMs`. Does not cancel it; a later rejection is ignored. */
-export function withProgressLimit<Value>(
-  work: (progress: () => void) => Promise<Value>,
-  { limitMs, schedule, timeoutError }: ProgressLimit,
-): Promise<Value> {
   return new Promise((resolve, reject) => {
-    let settled = false;
-    let timer = start();
-    function start(): Timer {
-      return schedule(() => reject(timeoutError(limitMs)), limitMs);
-    }
-    function progress(): void {
-      timer.cancel();
-      if (!settled) timer = start();
-    }
-    work(progress)
-      .then(resolve, reject)
-      .finally(() => {
-        settled = true;
-        timer.cancel();
-      });
+    const timer = schedule(() => reject(timeoutError(limitMs)), limitMs);
+    work.then(resolve, reject).finally(() => timer.cancel());
   });
 }
 

@@ -16,12 +16,10 @@ export interface Exchange {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A form to send with POST. Default: GET. */
   readonly form?: URLSearchParams | undefined;
-}
-
-/** How a document is fetched. */
-export interface DocumentExchange extends Exchange {
-  /** Largest accepted body, in bytes. */
-  readonly maxBytes: number;
+  /** The content type that the response must have. Default: any. */
+  readonly contentType?: string | undefined;
+  /** Largest accepted body, in bytes. Default: that of `read` alone. */
+  readonly maxBytes?: number | undefined;
 }
 
 /** A request without a usable response. The message is our own; `status` is set when the server responded. */
@@ -35,72 +33,70 @@ export class FetchError extends Error {
   }
 }
 
-/**
- * Fetches JSON, parsed strictly, bounded in time and size.
- *
- * @throws FetchError
- */
-export function fetchJson(url: string, options: DocumentExchange): Promise<unknown> {
-  return fetchParsed(url, options, parseJson, 'JSON');
+/** Fetches JSON, parsed strictly. Rejects with a FetchError. */
+export async function fetchJson(url: string, options: Exchange): Promise<unknown> {
+  const bytes = await fetchBytes(url, options);
+  return attempt(() => parseJson(bytes)) ?? refuse(url, 'did not respond with JSON', 200);
 }
 
-/** As `fetchJson()`, for an object. */
-export function fetchObject(url: string, options: DocumentExchange): Promise<JsonObject> {
-  return fetchParsed(url, options, parseJsonObject, 'a JSON object');
+/** Fetches a JSON object, parsed strictly. Rejects with a FetchError. */
+export async function fetchObject(url: string, options: Exchange): Promise<JsonObject> {
+  const bytes = await fetchBytes(url, options);
+  return attempt(() => parseJsonObject(bytes)) ?? refuse(url, 'did not respond with a JSON object', 200);
 }
 
-function fetchParsed<Value>(
-  url: string,
-  options: DocumentExchange,
-  parse: (bytes: Buffer) => Value,
-  expected: string,
-): Promise<Value> {
-  const { maxBytes } = options;
-  return exchange(url, options, async ({ body, status }) => {
-    const bytes = body ? await readBody(body, maxBytes) : Buffer.alloc(0);
-    const refuse = (why: string): never => {
-      throw new FetchError(`${loggableUrl(url)} ${why}`, { status });
-    };
-    if (bytes === undefined) return refuse(`responded with more than ${maxBytes} bytes`);
-    // The parser's message quotes the response.
-    return attempt(() => parse(bytes)) ?? refuse(`did not respond with ${expected}`);
+/** Fetches the body of a response. Rejects with a FetchError. */
+export function fetchBytes(url: string, options: Exchange): Promise<Buffer> {
+  const { maxBytes = MAX_BYTES } = ownMembers(options);
+  return exchange(url, options, async ({ body }) => {
+    const bytes = body ? await readBody(body, maxBytes).catch((cause: unknown) => fail(url, cause)) : NO_BYTES;
+    return bytes ?? refuse(url, `responded with more than ${maxBytes} bytes`, 200);
   });
 }
 
+const MAX_BYTES = 1_048_576;
+const NO_BYTES = Buffer.alloc(0);
+
 /**
- * Sends a request and hands its response, which has status 200, to `read`. Redirects are refused: credentials go to the
- * configured URL only, and documents that decide which keys and tokens are trusted must come from it.
+ * Sends a request and hands its response, which has status 200, to `read`, whose errors pass. Redirects are refused:
+ * credentials go to the configured URL only, and documents that decide which keys and tokens are trusted must come from it.
  *
- * @throws FetchError whatever fails; errors of `read` are its cause, unless they are FetchErrors themselves
+ * @throws FetchError
  */
-export async function exchange<Value>(
+export function exchange<Value>(
   url: string,
   options: Exchange,
   read: (response: Response) => Promise<Value>,
 ): Promise<Value> {
-  const name = loggableUrl(url);
+  const { signal, contentType } = ownMembers(options);
   async function work(): Promise<Value> {
-    options.signal.throwIfAborted();
-    const response = await send(url, options);
-    const { status } = response;
-    if (status === 200) return read(response);
+    signal.throwIfAborted();
+    const response = await send(url, options).catch((cause: unknown) => fail(url, cause));
+    const { status, headers } = response;
+    const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
+    const isExpected = contentType === undefined || type === contentType;
+    if (status === 200 && isExpected) return read(response);
     await response.body?.cancel();
+    if (status === 200) return refuse(url, `responded with another content type than ${contentType}`, status);
     const advice = status >= 300 && status < 400 ? '; redirects are refused, configure the final URL' : '';
-    throw new FetchError(`${name} responded with ${status}${advice}`, { status });
+    return refuse(url, `responded with ${status}${advice}`, status);
   }
-  try {
-    return await unlessAborted(options.signal, name, work());
-  } catch (cause) {
-    if (cause instanceof FetchError) throw cause;
-    const code = codeOf(cause);
-    throw new FetchError(`${name} could not be fetched${code === undefined ? '' : ` (${code})`}`, { cause });
-  }
+  return unlessAborted(signal, loggableUrl(url), work());
+}
+
+function refuse(url: string, why: string, status: number): never {
+  throw new FetchError(`${loggableUrl(url)} ${why}`, { status });
+}
+
+function fail(url: string, cause: unknown): never {
+  const code = codeOf(cause);
+  throw new FetchError(`${loggableUrl(url)} could not be fetched${code === undefined ? '' : ` (${code})`}`, { cause });
 }
 
 /** Without prototypes: fetch reads inherited members of its options too. */
 async function send(url: string, options: Exchange): Promise<Response> {
-  const { fetch, signal, headers, form } = ownMembers(options);
-  const accept = { accept: 'application/json', ...headers };
+  const { fetch, signal, headers, form, contentType = 'application/json' } = ownMembers(options);
+  const accept = { accept: contentType, ...headers };
   const request = ownMembers({ redirect: 'manual', signal, headers: accept } as const);
   if (form)
     return fetch(
@@ -169,6 +165,10 @@ export class Exchanges {
         deadline.cancel();
         if (this.#open.has(abort)) deadline = limit();
       });
+    } catch (error) {
+      // Drops what is left of the response.
+      abort.abort();
+      throw error;
     } finally {
       deadline.cancel();
       this.#open.delete(abort);

@@ -120,8 +120,8 @@ it('keeps its token for half of its life, and encodes its credentials as RFC 674
 });
 
 it.each([
-  [401, 'the token endpoint: responded with 401: check client id and secret'],
-  [500, 'the token endpoint: responded with 500'],
+  [401, '/openid-connect/token responded with 401: check client id and secret'],
+  [500, '/openid-connect/token responded with 500'],
 ])('rejects when Keycloak responds with %s, without quoting it', async (status, message) => {
   const server = fakeKeycloak();
   server.status = status;
@@ -134,7 +134,7 @@ it('says which roles are missing', async () => {
   await reports.read(undefined);
   server.status = 403;
   await expect(reports.read(undefined)).rejects.toThrow(
-    'events/config: responded with 403: the service account needs the roles view-events and view-clients of realm-management',
+    'events/config responded with 403: the service account needs the roles view-events and view-clients of realm-management',
   );
 });
 
@@ -149,7 +149,7 @@ it('asks the realm of its URL, also with a slash at its end', async () => {
     'https://login.test/admin/realms/shop/clients?first=0&max=100',
     `https://login.test/admin/realms/shop/admin-events?dateFrom=${NOW_MS - 86_460_000}&first=0&max=100`,
   ]);
-  expect(server.sent.map(({ redirect }) => redirect)).toEqual(['error', 'error', 'error', 'error']);
+  expect(server.sent.map(({ redirect }) => redirect)).toEqual(['manual', 'manual', 'manual', 'manual']);
   for (const request of [config, clients, events]) expect(request?.headers.get('authorization')).toBe('Bearer at-1');
 });
 
@@ -166,7 +166,7 @@ it('gets a new token after half of its life, and after one that was refused', as
   await reports.read(cursor);
   expect(tokens()).toBe(2);
   server.status = 401;
-  await expect(reports.read(cursor)).rejects.toThrow('events/config: responded with 401: check client id and secret');
+  await expect(reports.read(cursor)).rejects.toThrow('events/config responded with 401: check client id and secret');
   server.status = 200;
   await reports.read(cursor);
   expect(tokens()).toBe(3);
@@ -207,14 +207,19 @@ it.each<[string, string, unknown, string]>([
   ['a token response without a token', '/token', { expires_in: 60 }, 'no access token in the response'],
   ['a token that is no string', '/token', { access_token: 1, expires_in: 60 }, 'no access token in the response'],
   ['a token without a lifetime', '/token', { access_token: 'at-1' }, 'no access token in the response'],
-  ['text', '/token', 'not JSON', 'the token endpoint: did not respond with JSON'],
-  ['too much', '/clients', ' '.repeat(10_485_761), 'clients: responded with more than 10485760 bytes'],
+  ['text', '/token', 'not JSON', `${REALM}/protocol/openid-connect/token did not respond with JSON`],
+  [
+    'too much',
+    '/clients',
+    ' '.repeat(10_485_761),
+    'https://login.test/admin/realms/shop/clients responded with more than 10485760 bytes',
+  ],
   ['no list of clients', '/clients', {}, 'clients: not a list'],
   ['no list of events', '/admin-events', { error: 'x' }, 'admin-events: not a list'],
 ])('rejects when Keycloak responds with %s', async (_what, end, body, message) => {
   const server = fakeKeycloak();
   server.replaced.set(end, body);
-  await expect(keycloakChanges(server.options).read(undefined)).rejects.toThrow(new Error(message));
+  await expect(keycloakChanges(server.options).read(undefined)).rejects.toMatchObject({ name: 'SourceError', message });
 });
 
 it('ignores rows that are no clients and no events of clients', async () => {

@@ -1,10 +1,12 @@
 import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
-import { ownValue } from '../../core/objects';
+import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
 import { boolean, option, readOptions, refuseOption, required, string } from '../../core/options';
 import type { TableOf } from '../../core/options';
-import { readBody } from '../../core/read-body';
-import { isSecureUrl } from '../../core/urls';
+import { clientAuthorization, isSecureUrl } from '../../core/urls';
+import { fetchJson } from '../../token/http';
+import type { Exchange, FetchError } from '../../token/http';
+import { parseJson } from '../../token/strict-json';
 import { TOKEN_AGE_OPTION } from '../floors';
 import { SourceError } from '../log';
 import type { ChangeReports, CredentialChange } from './bridge';
@@ -67,20 +69,25 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
   }
   let token = { value: '', expiresAtMs: 0 };
 
-  const send = (target: string, init: RequestInit): Promise<Response> =>
-    fetch(target, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
+  async function send(target: string, options: Pick<Exchange, 'headers' | 'form'>): Promise<unknown> {
+    try {
+      const limits = { signal: AbortSignal.timeout(TIMEOUT_MS), maxBytes: MAX_BYTES };
+      return await fetchJson(target, { fetch, ...limits, ...options });
+    } catch (cause) {
+      const { message, status } = cause as FetchError;
+      if (status === 401) token.expiresAtMs = 0;
+      if (status === 404 && !options.form) return undefined;
+      throw new SourceError(`${message}${ADVICE[status ?? 0] ?? ''}`, { cause });
+    }
+  }
 
   async function accessToken(): Promise<string> {
     if (clock() < token.expiresAtMs) return token.value;
-    const credentials = [clientId, clientSecret].map(encodeURIComponent).join(':');
-    const response = await send(`${url}/protocol/openid-connect/token`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
-      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    const document = await send(`${url}/protocol/openid-connect/token`, {
+      headers: { authorization: clientAuthorization(clientId, clientSecret) },
+      form: new URLSearchParams({ grant_type: 'client_credentials' }),
     });
-    const document = await jsonOf(response, 'the token endpoint');
-    const value = ownValue(document, 'access_token');
-    const lifetime = ownValue(document, 'expires_in');
+    const { access_token: value, expires_in: lifetime } = membersOf(document);
     if (typeof value !== 'string' || typeof lifetime !== 'number')
       throw new SourceError('no access token in the response');
     token = { value, expiresAtMs: clock() + lifetime * 500 };
@@ -89,9 +96,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
 
   async function get(path: string, query = ''): Promise<unknown> {
     const headers = { authorization: `Bearer ${await accessToken()}` };
-    const response = await send(`${admin}/${path}${query}`, { headers });
-    if (response.status === 401) token.expiresAtMs = 0;
-    return response.status === 404 ? undefined : jsonOf(response, path);
+    return send(`${admin}/${path}${query}`, { headers });
   }
 
   async function pages(path: string, filter = ''): Promise<Row[]> {
@@ -106,11 +111,13 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
 
   /** The client id after an event: what the event says, or else Keycloak. Any update may have changed it. */
   async function nameNow(event: Row, internalId: string, known: string | undefined): Promise<string | undefined> {
-    const isOfClient = event['resourcePath'] === `clients/${internalId}`;
+    const { resourcePath, operationType, representation } = event;
+    const isOfClient = resourcePath === `clients/${internalId}`;
     // The realm may save representations, or not.
-    const said = isOfClient ? ownValue(parseJson(String(event['representation'])), 'clientId') : undefined;
+    const text = isOfClient && typeof representation === 'string' ? representation : '';
+    const { clientId: said } = membersOf(attempt(() => parseJson(Buffer.from(text))));
     if (typeof said === 'string') return said;
-    if (known !== undefined && !(isOfClient && event['operationType'] === 'UPDATE')) return known;
+    if (known !== undefined && !(isOfClient && operationType === 'UPDATE')) return known;
     const client = await get(`clients/${encodeURIComponent(internalId)}`);
     return idsOf(client)[0]?.[1] ?? known;
   }
@@ -118,7 +125,8 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
   return {
     async read(cursor) {
       // Without admin events there is nothing to follow, and every read would look complete.
-      if (ownValue(await get('events/config'), 'adminEventsEnabled') !== true) throw new SourceError(NO_EVENTS);
+      const { adminEventsEnabled } = membersOf(await get('events/config'));
+      if (adminEventsEnabled !== true) throw new SourceError(NO_EVENTS);
       const known = cursor?.clients ?? Object.fromEntries((await pages('clients')).flatMap(idsOf));
       const clients: Record<string, string> = { ...known };
       let sinceMs = cursor?.sinceMs ?? clock() - maxTokenAgeSeconds * 1000;
@@ -129,7 +137,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
       const repeated: string[] = [];
       for (const event of events.reverse()) {
         const { id, time, resourcePath } = event;
-        const internalId = /^clients\/([^/]+)/.exec(String(resourcePath))?.[1];
+        const internalId = typeof resourcePath === 'string' ? /^clients\/([^/]+)/.exec(resourcePath)?.[1] : undefined;
         if (typeof id !== 'string' || typeof time !== 'number' || internalId === undefined) continue;
         repeated.push(id);
         sinceMs = Math.max(sinceMs, time);
@@ -162,34 +170,20 @@ function readRealm(given: unknown): { readonly url: string; readonly admin: stri
 /** What a client may do after the event is less than before, or it has another secret or description. */
 function discardsTokens({ operationType, resourcePath }: Row): boolean {
   if (operationType === 'UPDATE' || operationType === 'DELETE') return true;
-  return operationType === 'ACTION' && String(resourcePath).includes('/client-secret');
+  return operationType === 'ACTION' && typeof resourcePath === 'string' && resourcePath.includes('/client-secret');
 }
 
 function idsOf(client: unknown): [string, string][] {
-  const [id, clientId] = [ownValue(client, 'id'), ownValue(client, 'clientId')];
+  const { id, clientId } = membersOf(client);
   return typeof id === 'string' && typeof clientId === 'string' ? [[id, clientId]] : [];
 }
 
-async function jsonOf(response: Response, what: string): Promise<unknown> {
-  if (response.status !== 200) {
-    await response.body?.cancel();
-    throw new SourceError(`${what}: responded with ${response.status}${ADVICE[response.status] ?? ''}`);
-  }
-  const body = response.body ? await readBody(response.body, MAX_BYTES) : undefined;
-  if (body === undefined) throw new SourceError(`${what}: responded with more than ${MAX_BYTES} bytes`);
-  const document = parseJson(body.toString());
-  if (document === undefined) throw new SourceError(`${what}: did not respond with JSON`);
-  return document;
+/** The members of parsed JSON; none where it is not an object. */
+function membersOf(value: unknown): Row {
+  return isObject(value) ? value : NO_MEMBERS;
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
+const NO_MEMBERS: Row = ownMembers({});
 const NO_EVENTS = 'the realm saves no admin events: switch them on in Realm settings, Events, Admin events settings';
 const ADVICE: Readonly<Record<number, string>> = {
   401: ': check client id and secret',

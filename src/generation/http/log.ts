@@ -1,4 +1,3 @@
-import { withProgressLimit } from '../../core/clock';
 import type { Timer } from '../../core/clock';
 import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
@@ -6,10 +5,11 @@ import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
 import { boolean, describe, isList, number, option, readOptions, string } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
-import { readBody } from '../../core/read-body';
 import { hasUserInfo, isSecureUrl, loggableUrl, withoutSlash } from '../../core/urls';
+import { Exchanges, exchange, fetchBytes, FetchError } from '../../token/http';
+import type { Exchange } from '../../token/http';
 import { isGeneration } from '../generation';
-import { SourceError, describeFailure, noResponse } from '../log';
+import { SourceError, describeFailure } from '../log';
 import type { Batch, Change, GenerationSource, LogReader, Mark } from '../log';
 import type { SourceDependencies } from '../source-url';
 
@@ -93,7 +93,7 @@ const MAX_STREAMED = 2_000;
 function httpReader(connection: ReturnType<typeof readConnection>): LogReader {
   const { base, headers: ownHeaders, fetch, schedule, timeoutMs, logger } = connection;
   const url = loggableUrl(base.href);
-  const open = new Set<AbortController>();
+  const exchanges = new Exchanges(schedule);
   let position: string | undefined;
   /** Whether the last page reached the end. */
   let isAtEnd = false;
@@ -109,47 +109,32 @@ function httpReader(connection: ReturnType<typeof readConnection>): LogReader {
   let closed = false;
   let wake = (): void => undefined;
 
-  /** Sends one request and hands its response to `read`, within the time limit. What is left of the response is dropped. */
-  async function exchange<Value>(
+  /** Sends one request and hands its response to `read`, within the time limit. */
+  async function request<Value>(
     { href }: URL,
-    extraHeaders: Readonly<Record<string, string>> & { readonly accept: string },
+    contentType: string,
+    headers: Readonly<Record<string, string>>,
     limitMs: number,
-    read: (response: Response, progress: () => void) => Promise<Value>,
+    read: (url: string, options: Exchange, progress: () => void) => Promise<Value>,
   ): Promise<Value> {
-    const abort = new AbortController();
-    open.add(abort);
-    const headers = { ...ownHeaders, 'cache-control': 'no-cache', ...extraHeaders };
-    // Redirects are not followed: credentials go to the configured URL only.
-    const init: RequestInit = { redirect: 'manual', signal: abort.signal, headers };
-    async function work(progress: () => void): Promise<Value> {
-      const response = await fetch(href, init).catch((error: unknown) => {
-        const code = String(ownValue(ownValue(error, 'cause'), 'code'));
-        if (!/^(ECONNRESET|UND_ERR_SOCKET)$/.test(code) || abort.signal.aborted) throw error;
-        // The server may close an idle connection just as it is used again (RFC 9112 section 9.3.1).
-        return fetch(href, init);
-      });
-      abort.signal.throwIfAborted();
-      requireOk(response, headers.accept);
-      return read(response, progress);
-    }
+    const sent = { ...ownHeaders, 'cache-control': 'no-cache', ...headers };
     try {
-      return await withProgressLimit(work, { limitMs, schedule, timeoutError: noResponse });
-    } catch (error) {
-      throw new SourceError(`GET ${url}: ${describeFailure(error)}`, { cause: error });
-    } finally {
-      open.delete(abort);
-      abort.abort(new SourceError('closed'));
+      return await exchanges.run(limitMs, (signal, progress) =>
+        read(href, { fetch, signal, headers: sent, contentType, maxBytes: MAX_PAGE_BYTES }, progress),
+      );
+    } catch (cause) {
+      if (cause instanceof FetchError) throw new SourceError(cause.message, { cause });
+      const what = cause instanceof SourceError ? cause.message : `could not be read: ${describeFailure(cause)}`;
+      throw new SourceError(`${loggableUrl(href)} ${what}`, { cause });
     }
   }
 
   function readPage(): Promise<ReturnType<typeof parsePage>> {
     const page = new URL(base);
     if (position !== undefined) page.searchParams.set('after', position);
-    return exchange(page, { accept: 'application/json' }, timeoutMs, async ({ body }) => {
-      const text = body ? await readBody(body, MAX_PAGE_BYTES) : '';
-      if (text === undefined) throw new SourceError(`responded with more than ${MAX_PAGE_BYTES} bytes`);
-      return parsePage(text.toString());
-    });
+    return request(page, 'application/json', {}, timeoutMs, async (href, options) =>
+      parsePage((await fetchBytes(href, options)).toString()),
+    );
   }
 
   /** Adds a change to those that follow each other without a gap. */
@@ -163,33 +148,41 @@ function httpReader(connection: ReturnType<typeof readConnection>): LogReader {
     streamed.position = streamPosition;
   }
 
+  function noteRecovery(): void {
+    outage.end((fields) => logger.info({ url, ...fields }, 'the stream of generations is open again'));
+  }
+
+  async function readEvents(chunks: AsyncIterable<Uint8Array>, progress: () => void): Promise<never> {
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of chunks) {
+      progress();
+      const events = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
+      rest = events.pop() as string;
+      if (rest.length > MAX_EVENT_CHARACTERS) throw new SourceError('sent an event that is too long');
+      for (const event of events.filter((event) => /^event: ?change$/m.test(event))) {
+        isHinted = true;
+        deliver(event);
+      }
+      if (isHinted) wake();
+    }
+    throw new SourceError('ended the stream');
+  }
+
   /** Keeps the stream open and reads its changes: one that is refused, silent or cut is opened again after a pause. */
   async function follow(): Promise<void> {
     streamPosition = position;
     const stream = new URL(base);
     stream.pathname = `${withoutSlash(stream.pathname)}/stream`;
-    const headers = { accept: 'text/event-stream', ...(position !== undefined && { 'last-event-id': position }) };
+    const headers: Record<string, string> = position === undefined ? {} : { 'last-event-id': position };
     let steady: Timer | undefined;
     try {
-      await exchange(stream, headers, MAX_SILENCE_MS, async ({ body }, progress) => {
-        const end = (): void =>
-          outage.end((fields) => logger.info({ url, ...fields }, 'the stream of generations is open again'));
-        steady = schedule(end, PAUSES.longestMs);
-        const decoder = new TextDecoder();
-        let rest = '';
-        for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
-          progress();
-          const events = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
-          rest = events.pop() as string;
-          if (rest.length > MAX_EVENT_CHARACTERS) throw new SourceError('an event is too long');
-          for (const event of events.filter((event) => /^event: ?change$/m.test(event))) {
-            isHinted = true;
-            deliver(event);
-          }
-          if (isHinted) wake();
-        }
-        throw new SourceError('the stream has ended');
-      });
+      await request(stream, 'text/event-stream', headers, MAX_SILENCE_MS, (href, options, progress) =>
+        exchange(href, options, ({ body }) => {
+          steady = schedule(noteRecovery, PAUSES.longestMs);
+          return readEvents((body ?? []) as AsyncIterable<Uint8Array>, progress);
+        }),
+      );
     } catch (error) {
       steady?.cancel();
       if (closed) return;
@@ -227,21 +220,10 @@ function httpReader(connection: ReturnType<typeof readConnection>): LogReader {
     close() {
       closed = true;
       pause?.cancel();
-      for (const abort of open) abort.abort(new SourceError('closed'));
+      exchanges.close();
       wake();
     },
   };
-}
-
-/** @throws SourceError when a response is not 200 with the expected content type */
-function requireOk({ status, headers }: Response, contentType: string): void {
-  if (status >= 300 && status < 400) {
-    throw new SourceError(`responded with ${status}; redirects are refused, configure the final URL`);
-  }
-  if (status !== 200) throw new SourceError(`responded with ${status}, expected 200`);
-  if (headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() !== contentType) {
-    throw new SourceError(`responded with another content type than ${contentType}`);
-  }
 }
 
 /**
