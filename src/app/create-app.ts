@@ -1,7 +1,9 @@
 import express from 'express';
 import type { Express, Router } from 'express';
 import helmet from 'helmet';
-import { readOptions } from '../core/options';
+import { isObject } from '../core/objects';
+import { option, readOptions } from '../core/options';
+import type { TableOf } from '../core/options';
 import { authenticate, problemHandler, protectedResourceMetadata } from '../index';
 import { authenticateOptions } from '../settings/settings';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
@@ -54,16 +56,22 @@ export interface App {
   close(): Promise<void>;
 }
 
-const OPTIONS = [
-  'settings',
-  'logger',
-  'replace',
-  'gate',
-  'connectToRedis',
-  'onRequest',
-  'docs',
-  'clock',
-] as const satisfies readonly (keyof AppOptions)[];
+function objectOption<Value>(expected: string) {
+  return option(expected, (given) => (isObject(given) ? (given as Value) : undefined));
+}
+
+const OPTIONS = {
+  settings: option.required(objectOption<Settings>('what readSettings() returns')),
+  logger: option.withMethods<Logger>(['info', 'warn', 'error'], 'an object with the methods info, warn and error'),
+  replace: objectOption<NonNullable<AppOptions['replace']>>('an object of routers, by resource'),
+  gate: objectOption<AuthenticateOptions>('an object with the options of authenticate()'),
+  connectToRedis: option.callable<AppOptions['connectToRedis']>(),
+  onRequest: option.callable<AppOptions['onRequest']>(),
+  docs: option('true, false or an object', (given) => {
+    return typeof given === 'boolean' || isObject(given) ? (given) : undefined;
+  }),
+  clock: option.callable<() => number>(Date.now),
+} satisfies TableOf<AppOptions>;
 
 /** Forms are parsed only to refuse tokens in them. */
 const FORM_LIMIT = '16kb';
@@ -76,9 +84,10 @@ const FORM_LIMIT = '16kb';
  * @throws ConfigurationError when the settings name no issuer
  */
 export function createApp(options: AppOptions): App {
-  const read = readOptions('createApp', options, OPTIONS);
-  const { settings, replace = {}, onRequest, clock = Date.now, docs = !settings.production } = options;
-  const logger = read.has('logger') ? read.logger('logger') : createLog({ level: settings.logLevel });
+  const given = readOptions('createApp', options, OPTIONS);
+  const { settings, replace, connectToRedis, onRequest, clock } = given;
+  const { docs = !settings.production } = given;
+  const { logger = createLog({ level: settings.logLevel }) } = given;
   const contract = loadContract();
   const router = commerceRouter(replace, clock);
   const problemTypes = problemTypesOf(settings.baseUrl);
@@ -88,7 +97,7 @@ export function createApp(options: AppOptions): App {
     logRequest(logger, event);
     onRequest?.(event);
   }, clock);
-  const gateOptions: AuthenticateOptions = options.gate ?? authenticateOptions(settings);
+  const gateOptions: AuthenticateOptions = given.gate ?? authenticateOptions(settings);
   const { onDecision } = gateOptions;
   const gate = authenticate({
     resource: settings.baseUrl,
@@ -104,7 +113,7 @@ export function createApp(options: AppOptions): App {
   });
   const limit = clientRateLimit({
     settings,
-    connectToRedis: options.connectToRedis,
+    connectToRedis,
     logger,
     onLimited: (req) => observer.refused(req, { reason: 'rate_limited' }),
   });

@@ -1,9 +1,9 @@
-import { systemClock, systemSchedule } from '../core/clock';
+import { DEPENDENCIES } from '../core/dependencies';
 import type { Dependencies } from '../core/dependencies';
-import { isObject, ownMembers } from '../core/objects';
-import { isList, readOptions } from '../core/options';
-import type { OptionReader } from '../core/options';
+import { isList, option, readOptions, refuseOption } from '../core/options';
+import type { OptionPlace, TableOf, ValuesOf } from '../core/options';
 import { isLoopbackHost } from '../core/urls';
+import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';
 import type { RateLimit } from '../settings/variables';
 import { isScopeToken } from '../token/scopes';
@@ -44,31 +44,32 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly production?: boolean | undefined;
 }
 
+const { logger, clock, schedule } = DEPENDENCIES;
+const OPTIONS = {
+  issuer: option.required(option('an http: or https: URL without query and fragment', readIssuer)),
+  audience: option.required(option.string()),
+  dataDir: option.required(option.string(), 'the path of a directory'),
+  scopes: option('an array of one or more scope names, such as "orders:read"', readScopes),
+  generationSource: option.withMethods<GenerationSource>(
+    ['append'],
+    'a source with append(), such as redisGenerations()',
+  ),
+  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
+  adminToken: option('16 or more characters of printable ASCII without blanks', readAdminToken),
+  host: option.string('127.0.0.1'),
+  tokenLifetimeSeconds: option.number({ unit: 'seconds', min: 1, max: 86_400, integer: true }, 3_600),
+  signingAlgorithm: option.oneOf(['RS256', 'ES256'], 'RS256'),
+  rateLimit: option('{ limit, windowMs }, both whole numbers from 1, or false', readRateLimit, {
+    limit: 60,
+    windowMs: 60_000,
+  }),
+  browserOrigins: option('an array of origins, such as "http://127.0.0.1:3000"', readOrigins, []),
+  production: option.boolean(),
+  ...{ logger, clock, schedule },
+} satisfies TableOf<AuthServerOptions>;
+
 /** The options, checked and with every default in place. */
-export type AuthServerSettings = Readonly<ReturnType<typeof readSettings>>;
-
-const OPTIONS = [
-  'issuer',
-  'audience',
-  'dataDir',
-  'scopes',
-  'generationSource',
-  'maxTokenAgeSeconds',
-  'adminToken',
-  'host',
-  'tokenLifetimeSeconds',
-  'signingAlgorithm',
-  'rateLimit',
-  'browserOrigins',
-  'production',
-  'logger',
-  'clock',
-  'schedule',
-] as const satisfies readonly (keyof AuthServerOptions)[];
-
-const DEFAULT_RATE_LIMIT: RateLimit = { limit: 60, windowMs: 60_000 };
-
-type Reader = OptionReader<(typeof OPTIONS)[number]>;
+export type AuthServerSettings = ValuesOf<typeof OPTIONS>;
 
 /**
  * Reads the options of `createAuthServer()`.
@@ -76,78 +77,50 @@ type Reader = OptionReader<(typeof OPTIONS)[number]>;
  * @throws TypeError when one is wrong, when this is production, or when other machines could register clients.
  */
 export function readAuthServerOptions(options: AuthServerOptions): AuthServerSettings {
-  const given = readOptions('createAuthServer', options, OPTIONS);
-  if (given.boolean('production', process.env['NODE_ENV'] === 'production')) {
+  const settings = readOptions('createAuthServer', options, OPTIONS);
+  const { adminToken, host, production = process.env['NODE_ENV'] === 'production' } = settings;
+  if (production) {
     throw new TypeError(
       'createAuthServer(): the embedded token server is for development and refuses NODE_ENV=production; ' +
         'set TILLGATE_AUTH_URL to your authorization server',
     );
   }
-  return readSettings(given, ownMembers(options));
-}
-
-function readSettings(given: Reader, options: AuthServerOptions) {
-  const { scopes, generationSource, rateLimit = DEFAULT_RATE_LIMIT, browserOrigins = [] } = options;
-  const issuer = given.string('issuer');
-  const adminToken = given.string('adminToken');
-  const host = given.string('host') ?? '127.0.0.1';
-  if (!isIssuer(issuer)) given.refuse('issuer', 'an http: or https: URL without query and fragment');
-  if (scopes !== undefined && !isScopeList(scopes)) {
-    given.refuse('scopes', 'an array of one or more scope names, such as "orders:read"');
-  }
-  if (generationSource !== undefined && typeof generationSource?.append !== 'function') {
-    given.refuse('generationSource', 'a source with append(), such as redisGenerations()');
-  }
-  if (adminToken !== undefined && !/^[\x21-\x7e]{16,}$/.test(adminToken)) {
-    // Not by refuse(), which quotes the value.
-    throw new TypeError(
-      'createAuthServer(): option "adminToken" must be 16 or more characters of printable ASCII without blanks',
-    );
-  }
   if (adminToken === undefined && !isLoopbackHost(host)) {
-    given.refuse('host', 'a loopback address, such as 127.0.0.1, unless "adminToken" is set');
+    const place = { factory: 'createAuthServer', name: 'host' };
+    refuseOption(place, 'a loopback address, such as 127.0.0.1, unless "adminToken" is set', host);
   }
-  if (rateLimit !== false && !isRateLimit(rateLimit)) {
-    given.refuse('rateLimit', '{ limit, windowMs }, both whole numbers from 1, or false');
-  }
-  if (!isList(browserOrigins) || !browserOrigins.every(isOrigin)) {
-    given.refuse('browserOrigins', 'an array of origins, such as "http://127.0.0.1:3000"');
-  }
-  const lifetime = { unit: 'seconds', min: 1, max: 86_400, integer: true };
-  return {
-    issuer,
-    audience: given.string('audience') ?? given.refuse('audience', 'a non-empty string'),
-    dataDir: given.string('dataDir') ?? given.refuse('dataDir', 'the path of a directory'),
-    scopes: scopes && [...scopes],
-    generationSource,
-    maxTokenAgeSeconds: given.number('maxTokenAgeSeconds', 86_400, { unit: 'seconds', min: 1, integer: true }),
-    adminToken,
-    tokenLifetimeSeconds: given.number('tokenLifetimeSeconds', 3_600, lifetime),
-    signingAlgorithm: given.oneOf('signingAlgorithm', ['RS256', 'ES256'], 'RS256'),
-    rateLimit,
-    browserOrigins: [...browserOrigins],
-    logger: given.logger('logger'),
-    clock: given.callable('clock', systemClock),
-    schedule: given.callable('schedule', systemSchedule),
-  };
+  return settings;
 }
 
 /** An issuer identifier has neither query nor fragment (RFC 8414 section 2). */
-function isIssuer(issuer: string | undefined): issuer is string {
-  return issuer !== undefined && URL.canParse(issuer) && /^https?:\/\/[^?#]+$/.test(issuer);
+function readIssuer(given: unknown): string | undefined {
+  return typeof given === 'string' && URL.canParse(given) && /^https?:\/\/[^?#]+$/.test(given) ? given : undefined;
 }
 
-function isScopeList(value: unknown): boolean {
-  return isList(value) && value.length > 0 && value.every((one) => typeof one === 'string' && isScopeToken(one));
+function readScopes(given: unknown): readonly string[] | undefined {
+  const isScope = (one: unknown): one is string => typeof one === 'string' && isScopeToken(one);
+  return isList(given) && given.length > 0 && given.every(isScope) ? [...given] : undefined;
 }
 
-/** An origin as browsers send it (RFC 6454 section 6.2); neither `null` nor `*`. */
-function isOrigin(value: unknown): boolean {
-  return typeof value === 'string' && URL.canParse(value) && new URL(value).origin === value;
+function readAdminToken(given: unknown, { factory, name }: OptionPlace): string {
+  if (typeof given === 'string' && /^[\x21-\x7e]{16,}$/.test(given)) return given;
+  // Without the value, which is a secret.
+  throw new TypeError(`${factory}(): option "${name}" must be 16 or more characters of printable ASCII without blanks`);
 }
 
-function isRateLimit(value: unknown): boolean {
-  return (
-    isObject(value) && [value['limit'], value['windowMs']].every((one) => Number.isSafeInteger(one) && Number(one) >= 1)
-  );
+function readRateLimit(given: unknown): RateLimit | false | undefined {
+  if (given === false) return false;
+  const { limit, windowMs } = Object(given) as Readonly<Record<string, unknown>>;
+  return isCount(limit) && isCount(windowMs) ? { limit, windowMs } : undefined;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 1;
+}
+
+/** Origins as browsers send them (RFC 6454 section 6.2); neither `null` nor `*`. */
+function readOrigins(given: unknown): readonly string[] | undefined {
+  const isOrigin = (one: unknown): one is string =>
+    typeof one === 'string' && URL.canParse(one) && new URL(one).origin === one;
+  return isList(given) && given.every(isOrigin) ? [...given] : undefined;
 }
