@@ -68,7 +68,7 @@ const OPTIONS = {
   connectToRedis: option.callable<AppOptions['connectToRedis']>(),
   onRequest: option.callable<AppOptions['onRequest']>(),
   docs: option('true, false or an object', (given) => {
-    return typeof given === 'boolean' || isObject(given) ? (given) : undefined;
+    return typeof given === 'boolean' || isObject(given) ? given : undefined;
   }),
   clock: option.callable<() => number>(Date.now),
 } satisfies TableOf<AppOptions>;

@@ -6,15 +6,6 @@ import { foreignCaller } from '../core/this-machine';
 import { problemHandler, sendProblem } from '../index';
 import type { LoggedRequest, RequestLog } from './request-log';
 
-/** What the endpoints of the console show. */
-export interface ConsoleParts {
-  readonly log: RequestLog;
-  readonly state: () => object;
-  readonly inspect: (token: string) => Promise<object>;
-  /** Open event streams. */
-  readonly streams: Set<ServerResponse>;
-}
-
 const STATIC = join(__dirname, 'static');
 const FILES = { '/': 'index.html', '/console.css': 'console.css', '/console.js': 'console.js' };
 const MAX_BODY = '32kb';
@@ -41,7 +32,18 @@ const HEADERS = {
 };
 
 /** Makes the page at `/console` and the JSON API that it uses; both for this machine only. */
-export function consoleApp({ log, state, inspect, streams }: ConsoleParts): Express {
+export function consoleApp({
+  log,
+  state,
+  inspect,
+  streams,
+}: {
+  readonly log: RequestLog;
+  readonly state: () => object;
+  readonly inspect: (token: string) => Promise<object>;
+  /** Open event streams. */
+  readonly streams: Set<ServerResponse>;
+}): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag');
   app.use(setHeaders, requireThisMachine);

@@ -1,16 +1,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { ownValue } from '../core/objects';
 import { authenticate, explain } from '../index';
 import type { AuthenticateOptions, Decision, Gate } from '../index';
 import { describeRoutes } from '../openapi/app-routes';
 import type { DescribedRoute } from '../openapi/app-routes';
 import { consoleApp, summaryOf } from './app';
-import { timelines } from './clients';
-import type { ConsoleClient } from './clients';
-import { requestLog } from './request-log';
+import { RequestLog } from './request-log';
 import type { LoggedRequest } from './request-log';
 import { whyOf, whyOfToken } from './why';
-import type { Facts } from './why';
+import type { ConsoleClient, Facts } from './why';
 
 /** Options of {@link createConsole}. */
 export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'advise'> {
@@ -59,7 +56,7 @@ export function createConsole(options: ConsoleOptions): Console {
   const changes = timelines(clients, clock);
   const streams = new Set<ServerResponse>();
   const isClient = (id: string): boolean => client(id) !== undefined;
-  const log = requestLog({ capacity, clock, isClient, onRequest });
+  const log = new RequestLog({ capacity, clock, isClient, onRequest });
   let api: object | undefined;
   let docs: string | undefined;
   let gate: Gate | undefined;
@@ -131,7 +128,7 @@ export function createConsole(options: ConsoleOptions): Console {
     onDecision(decision, request) {
       const why = whyOf(decision, request, facts);
       // A superseded token is signed: its client is known.
-      const claimed = why.verified ? ownValue(why.claims, 'client_id') : undefined;
+      const claimed = why.verified ? why.claims?.['client_id'] : undefined;
       log.explain(request, why, decision.auth?.clientId ?? (typeof claimed === 'string' ? claimed : undefined));
     },
     async close() {
@@ -158,4 +155,38 @@ function isProtected({ gate, requires }: DescribedRoute): boolean {
 
 function isEnough(scopes: readonly string[], requires: DescribedRoute['requires']): boolean {
   return requires.some((set) => set.every((scope) => scopes.includes(scope)));
+}
+
+const MAX_ENTRIES = 50;
+
+/** What has become of the client credentials since the console was opened; `update` compares them with those of the last call. */
+function timelines(list: () => readonly ConsoleClient[], clock: () => number) {
+  /** Newest first; what began each generation, and when (ISO 8601). */
+  const entries = new Map<string, { generation: number; at: string; cause: string }[]>();
+  let known: ReadonlyMap<string, ConsoleClient> | undefined;
+
+  function update(): void {
+    const clients = new Map(list().map((client) => [client.client_id, client]));
+    for (const client of clients.values()) {
+      const before = known?.get(client.client_id);
+      if (before?.generation === client.generation) continue;
+      const cause = before ? causeOf(before, client) : known ? 'registered' : 'known when the console was opened';
+      const entry = { generation: client.generation, at: new Date(clock()).toISOString(), cause };
+      entries.set(client.client_id, [entry, ...(entries.get(client.client_id) ?? [])].slice(0, MAX_ENTRIES));
+    }
+    for (const clientId of entries.keys()) if (!clients.has(clientId)) entries.delete(clientId);
+    known = clients;
+  }
+
+  return { update, of: (clientId: string) => entries.get(clientId) ?? [] };
+}
+
+function causeOf(before: ConsoleClient, after: ConsoleClient): string {
+  const scopes = after.scope.split(' ');
+  const removed = before.scope.split(' ').filter((scope) => !scopes.includes(scope));
+  if (after.description !== before.description) return 'Description changed';
+  if (removed.length > 0) return `scopes removed: ${removed.join(' ')}`;
+  if (after.disabled && !before.disabled) return 'disabled';
+  if (after.secrets[0]?.id !== before.secrets[0]?.id) return 'secret rotated';
+  return 'tokens revoked';
 }

@@ -1,10 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { isObject, ownValue } from '../core/objects';
+import { isObject, ownMembers, ownValue } from '../core/objects';
 import { loggablePath } from '../core/logger';
 import type { Why } from './why';
-
-/** The server that a request came to. */
-export type ServerName = 'api' | 'tokens';
 
 /** One request, without query, headers and body, and without anything that can be a secret or a token. */
 export interface LoggedRequest {
@@ -12,7 +9,8 @@ export interface LoggedRequest {
   readonly id: number;
   /** ISO 8601. */
   readonly at: string;
-  readonly server: ServerName;
+  /** The one that the request came to. */
+  readonly server: 'api' | 'tokens';
   readonly method: string;
   readonly path: string;
   readonly status: number;
@@ -27,15 +25,13 @@ export interface LoggedRequest {
   readonly why?: Why;
 }
 
-/** The latest requests of both servers, a bounded number of them. */
-export interface RequestLog {
-  /** Oldest first. */
-  readonly entries: readonly LoggedRequest[];
-  /** The same handler, each of whose requests becomes an entry when its response is complete. */
-  observe(server: ServerName, handler: RequestListener): RequestListener;
-  /** Explains a request that is being handled. */
-  explain(request: IncomingMessage, why: Why, clientId: string | undefined): void;
-}
+type Refusal = Pick<LoggedRequest, 'reason' | 'detail'>;
+
+/** Bodies of refusals are smaller. */
+const MAX_BODY = 16_384;
+const MAX_DETAIL = 400;
+/** Files of pages, and what resource servers read again and again. */
+const NOISE = /\/docs\/[^/]+$|\/favicon\.ico$|\/\.well-known\/|^\/generations/;
 
 interface RequestLogOptions {
   readonly capacity: number;
@@ -45,37 +41,57 @@ interface RequestLogOptions {
   readonly onRequest: (entry: LoggedRequest) => void;
 }
 
-interface Known {
-  why?: Why;
-  clientId?: string | undefined;
-  refusal?: Refusal;
-}
+/** The latest requests of both servers, `capacity` of them. */
+export class RequestLog {
+  readonly #options: RequestLogOptions;
+  readonly #entries: LoggedRequest[] = [];
+  /** What is known of the requests that are being handled. */
+  readonly #requests = new WeakMap<IncomingMessage, { why?: Why; clientId?: string | undefined; refusal?: Refusal }>();
+  #count = 0;
 
-type Refusal = Pick<LoggedRequest, 'reason' | 'detail'>;
-
-/** Bodies of refusals are smaller. */
-const MAX_BODY = 16_384;
-const MAX_DETAIL = 400;
-/** Files of pages, and what resource servers read again and again. */
-const NOISE = /\/docs\/[^/]+$|\/favicon\.ico$|\/\.well-known\/|^\/generations/;
-
-/** Makes an empty log. */
-export function requestLog({ capacity, clock, isClient, onRequest }: RequestLogOptions): RequestLog {
-  const entries: LoggedRequest[] = [];
-  const requests = new WeakMap<IncomingMessage, Known>();
-  let count = 0;
-
-  function registered(id: string | undefined): string | undefined {
-    return id !== undefined && isClient(id) ? id : undefined;
+  constructor(options: RequestLogOptions) {
+    this.#options = options;
   }
 
-  function record(server: ServerName, req: IncomingMessage, res: ServerResponse, target: string, ms: number): void {
-    const { why, clientId = registered(credentialsOf(res)), refusal } = requests.get(req) ?? {};
+  /** Oldest first. */
+  get entries(): readonly LoggedRequest[] {
+    return this.#entries;
+  }
+
+  /** Explains a request that is being handled. */
+  explain(request: IncomingMessage, why: Why, clientId: string | undefined): void {
+    Object.assign(this.#requests.get(request) ?? {}, { why, clientId });
+  }
+
+  /** The same handler, each of whose requests becomes an entry when its response is complete. */
+  observe(server: LoggedRequest['server'], handler: RequestListener): RequestListener {
+    return (req, res) => {
+      const known: { refusal?: Refusal } = {};
+      const target = req.url ?? '';
+      const startedMs = performance.now();
+      this.#requests.set(req, known);
+      noticeRefusal(res, (refusal) => (known.refusal = refusal));
+      res.once('close', () => this.#record(server, req, res, target, performance.now() - startedMs));
+      handler(req, res);
+    };
+  }
+
+  #record(
+    server: LoggedRequest['server'],
+    req: IncomingMessage,
+    res: ServerResponse,
+    target: string,
+    ms: number,
+  ): void {
+    const { capacity, clock, isClient, onRequest } = this.#options;
+    const claimed = credentialsOf(res);
+    const registered = claimed !== undefined && isClient(claimed) ? claimed : undefined;
+    const { why, clientId = registered, refusal } = this.#requests.get(req) ?? {};
     const path = withoutSecrets(loggablePath(target));
     if (res.statusCode < 400 && NOISE.test(path)) return;
     const requestId = res.getHeader('x-request-id');
     const entry: LoggedRequest = {
-      id: ++count,
+      id: ++this.#count,
       at: new Date(clock()).toISOString(),
       server,
       method: req.method ?? '',
@@ -87,26 +103,10 @@ export function requestLog({ capacity, clock, isClient, onRequest }: RequestLogO
       ...refusal,
       ...(why && { why }),
     };
-    entries.push(entry);
-    if (entries.length > capacity) entries.shift();
+    this.#entries.push(entry);
+    if (this.#entries.length > capacity) this.#entries.shift();
     onRequest(entry);
   }
-
-  return {
-    entries,
-    explain: (request, why, clientId) => void Object.assign(requests.get(request) ?? {}, { why, clientId }),
-    observe(server, handler) {
-      return function observed(req, res) {
-        const known: Known = {};
-        const target = req.url ?? '';
-        const startedMs = performance.now();
-        requests.set(req, known);
-        noticeRefusal(res, (refusal) => (known.refusal = refusal));
-        res.once('close', () => record(server, req, res, target, performance.now() - startedMs));
-        handler(req, res);
-      };
-    },
-  };
 }
 
 /** Reads what a refusal says: a problem (RFC 9457), or an OAuth error (RFC 6749 section 5.2). */
@@ -121,15 +121,14 @@ function noticeRefusal(res: ServerResponse, onRefusal: (refusal: Refusal) => voi
 }
 
 function refusalOf(body: string): Refusal {
-  let problem: unknown;
+  let problem: Readonly<Record<string, unknown>>;
   try {
-    problem = JSON.parse(body);
+    problem = ownMembers(Object(JSON.parse(body)) as Readonly<Record<string, unknown>>);
   } catch {
     return {};
   }
-  const reason = ownValue(problem, 'code') ?? ownValue(problem, 'error');
-  const detail = ownValue(problem, 'detail') ?? ownValue(problem, 'error_description');
-  const errors = ownValue(problem, 'errors');
+  const { code, error, detail = problem['error_description'], errors } = problem;
+  const reason = code ?? error;
   const places = Array.isArray(errors)
     ? errors.filter(isObject).map(({ path, message }) => ` ${String(path)}: ${String(message)}.`)
     : [];

@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { ownValue } from '../core/objects';
 import { REASON_ADVICE } from '../core/reason-advice';
 import type { Reason } from '../core/reasons';
 import { checksUntil, PASSED } from '../gate/explain';
 import type { Decision, Explanation } from '../index';
 import { parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
-import type { ConsoleClient } from './clients';
 
 /** Why a request was decided as it was. Holds claims, never a token. */
 export interface Why {
@@ -20,6 +18,17 @@ export interface Why {
   readonly claims?: Readonly<Record<string, unknown>>;
   /** Whether the signature of the token was verified. */
   readonly verified: boolean;
+}
+
+/** A client credential as the token server shows it. */
+export interface ConsoleClient {
+  readonly client_id: string;
+  readonly description: string;
+  /** Separated by spaces. */
+  readonly scope: string;
+  readonly disabled: boolean;
+  readonly generation: number;
+  readonly secrets: readonly { readonly id: string }[];
 }
 
 /** What an explanation draws on. */
@@ -67,7 +76,7 @@ interface Refusal {
 
 function refusalOf(refusal: Refusal, raw: string, facts: Facts): Pick<Why, 'got' | 'expected' | 'fix'> {
   const token = parsed(raw);
-  const id = ownValue(token?.claims, 'client_id');
+  const id = token?.claims['client_id'];
   const client = typeof id === 'string' ? facts.client(id) : undefined;
   return { ...comparisonOf(refusal, token, client, facts), fix: fixOf(refusal, raw, client, facts) };
 }
@@ -98,7 +107,7 @@ function comparisonOf(
   client: ConsoleClient | undefined,
   { issuer, audience }: Facts,
 ): Pick<Why, 'got' | 'expected'> {
-  const claim = (name: string): unknown => ownValue(token?.claims, name);
+  const claim = (name: string): unknown => token?.claims[name];
   switch (reason) {
     case 'missing_token':
       return { got: 'no Authorization header', expected: 'Authorization: Bearer <ACCESS_TOKEN>' };
@@ -115,9 +124,9 @@ function comparisonOf(
     case 'not_yet_valid':
       return { got: `valid from ${time(claim('nbf') ?? claim('iat'))}`, expected: 'an earlier time' };
     case 'wrong_type':
-      return { got: `typ ${text(ownValue(token?.header, 'typ'))}`, expected: 'an access token' };
+      return { got: `typ ${text(token?.header['typ'])}`, expected: 'an access token' };
     case 'algorithm_not_allowed':
-      return { got: `alg ${text(ownValue(token?.header, 'alg'))}`, expected: 'an asymmetric algorithm, such as RS256' };
+      return { got: `alg ${text(token?.header['alg'])}`, expected: 'an asymmetric algorithm, such as RS256' };
     default:
       return {};
   }
