@@ -71,13 +71,12 @@ describe('at another token server', () => {
   it.each([['--expired'], ['--superseded'], ['--audience', 'x']])(
     '%s says that its key is not here',
     async (...flags) => {
-      const { run, dataDir, close } = scene();
+      const { run, dataDir } = scene();
       expect(await run(...argv, ...flags)).toEqual({
         exitCode: 2,
         stdout: '',
         stderr: `tillgate: this flaw needs the signing key, and ${dataDir} does not have the one of https://login.test: it works with the embedded token server and its TILLGATE_DATA_DIR only; --foreign-key and --alg none work anywhere\n`,
       });
-      close();
     },
   );
 
@@ -85,21 +84,19 @@ describe('at another token server', () => {
     [['--foreign-key'], 'bad_signature'],
     [['--alg', 'none'], 'algorithm_not_allowed'],
   ])('%j makes one of a good token', async (flags, reason) => {
-    const { run, close } = scene();
+    const { run } = scene();
     const { stdout } = await run(...argv, ...flags);
     const gate = authenticate(issuer.options);
     expect(await refusalOf(stdout.trim(), gate)).toBe(reason);
     await gate.close();
-    close();
   });
 
   it('an opaque token cannot be made bad', async () => {
-    const { run, close } = scene({}, 'opaque');
+    const { run } = scene({}, 'opaque');
     expect(await run(...argv, '--alg', 'none')).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining('is not a JWT'),
     });
-    close();
   });
 
   it.each<[string[], number, string, Record<string, string>]>([
@@ -107,10 +104,9 @@ describe('at another token server', () => {
     [['--alg', 'HS256'], 2, 'expected --alg none, got "HS256"', {}],
     [['--expired'], 78, 'NODE_ENV: got "production", where no bad tokens are made', { NODE_ENV: 'production' }],
   ])('%j asks for no token', async (flags, exitCode, message, env) => {
-    const { run, sent, close } = scene(env);
+    const { run, sent } = scene(env);
     const outcome = await run(...argv, ...flags);
     expect(outcome).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(message) });
     expect(sent).toEqual([]);
-    close();
   });
 });

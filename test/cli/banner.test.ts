@@ -23,3 +23,8 @@ it('the report of dev fits into 80 columns, except the line to paste', () => {
   for (const scope of client.scope.split(' ')) expect(texts[0]).toContain(scope);
   for (const scope of SCOPES) expect(texts[2]).toContain(scope);
 });
+
+it('the report of dev suggests no request to a route of the scaffold where the app is another', () => {
+  expect(banner(report, 'npx tillgate', undefined)).toContain('403: it only reads');
+  expect(banner(report, 'npx tillgate', './app.js')).not.toContain('403');
+});

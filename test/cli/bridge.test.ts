@@ -8,7 +8,6 @@ const REDIS = ['--generations', 'redis://127.0.0.1:1'];
 async function bridge(options: SceneOptions, ...flags: string[]): ReturnType<ReturnType<typeof cliScene>['run']> {
   const scene = cliScene({ stdin: 'secret\n', ...options });
   const outcome = await scene.run('bridge', 'keycloak', ...flags);
-  scene.close();
   return outcome;
 }
 

@@ -14,15 +14,9 @@ function servers({ url, headers, body }: SentRequest): Response | undefined {
   return json(200, { data: [] }, { 'x-request-id': 'id-1', 'x-frame-options': 'SAMEORIGIN' });
 }
 
-const scenes: CliScene[] = [];
-
 function scene(env: Record<string, string> = {}): CliScene {
-  const made = cliScene({ respond: servers, env });
-  scenes.push(made);
-  return made;
+  return cliScene({ respond: servers, env });
 }
-
-afterAll(() => scenes.forEach((each) => each.close()));
 
 describe('call', () => {
   it('requests a token, calls, and prints status, main headers and body', async () => {
@@ -83,7 +77,6 @@ describe('a token that no header can carry', () => {
 
   it('from the token server is not printed either', async () => {
     const made = cliScene({ respond: () => json(200, { access_token: 'aaa.bbb\n.ccc', scope: 'a' }) });
-    scenes.push(made);
 
     const argv = ['call', 'GET', '/v1/orders', '--as', 'till', '--secret', 's', '--scope', 'a'];
     expect(await made.run(...argv)).toEqual({
@@ -113,7 +106,6 @@ describe('a response', () => {
   it('that does not end is given up after 16 MiB', async () => {
     const { body, sent } = endless();
     const made = cliScene({ respond: () => new Response(body) });
-    scenes.push(made);
 
     expect(await made.run('call', 'GET', '/v1/orders')).toEqual({
       exitCode: 1,
@@ -125,7 +117,6 @@ describe('a response', () => {
 
   it('of exactly 16 MiB is shown', async () => {
     const made = cliScene({ respond: () => new Response(endless(16 * MIB).body) });
-    scenes.push(made);
 
     const { exitCode, stdout } = await made.run('call', 'GET', '/v1/orders');
     expect([exitCode, stdout.length]).toEqual([0, '200\n\n\n'.length + 16 * MIB]);
@@ -133,7 +124,6 @@ describe('a response', () => {
 
   it('that does not come says so, with the time that was waited', async () => {
     const made = cliScene({ fetch: () => Promise.reject(new DOMException('aborted', 'TimeoutError')) });
-    scenes.push(made);
 
     expect((await made.run('call', 'GET', '/v1/orders')).stderr).toBe(
       'tillgate: no response from http://127.0.0.1:3000 (none within 15 s); is it running? tillgate dev starts both servers\n',
@@ -150,7 +140,6 @@ it('a redirect is shown, and not followed: neither a token nor a secret goes to 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const made = cliScene({ fetch, env: { TILLGATE_AUTH_URL: url, TILLGATE_BASE_URL: url } });
-  scenes.push(made);
 
   expect(await made.run('call', 'GET', '/v1/orders', '--token', 'aaa.bbb.ccc')).toEqual({
     exitCode: 0,

@@ -37,7 +37,6 @@ async function run({ metadata = WITH_ENDPOINT, env, introspect }: Setup, ...argv
     },
   });
   const outcome = await scene.run(...argv);
-  scene.close();
   expect(outcome.stdout + outcome.stderr).not.toContain('geheim');
   return outcome;
 }
@@ -109,7 +108,6 @@ it('check asks nothing where introspection is not configured', async () => {
     respond: ({ url }) => json(200, url.endsWith('/jwks') ? keys : WITH_ENDPOINT),
   });
   const { stdout } = await scene.run('check');
-  scene.close();
   expect(stdout).not.toContain('introspection');
   expect(scene.sent.filter(({ url }) => url === env.TILLGATE_INTROSPECTION_URL)).toEqual([]);
 });

@@ -20,7 +20,6 @@ async function lines(env: Record<string, string>, claims: object, ...argv: strin
     stdin: issuer.token({ scope: '', generation: Date.now(), claims: { ...claims } }),
   });
   const { stdout } = await scene.run(...argv);
-  scene.close();
   return stdout.split('\n');
 }
 

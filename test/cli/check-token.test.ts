@@ -31,7 +31,6 @@ async function check({ env, issuer = AUTH_URL, ahead }: Setup, raw?: string): Pr
     stdin: `${raw}\n`,
   });
   const outcome = await scene.run('check', ...(raw === undefined ? [] : ['--token', '-']));
-  scene.close();
   return outcome;
 }
 

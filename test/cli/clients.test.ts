@@ -38,15 +38,9 @@ function tokenServer({ method, url, body }: SentRequest): Response | undefined {
   }
 }
 
-const scenes: CliScene[] = [];
-
 function scene(env: Record<string, string> = {}, stdin = ''): CliScene {
-  const made = cliScene({ respond: tokenServer, env, stdin });
-  scenes.push(made);
-  return made;
+  return cliScene({ respond: tokenServer, env, stdin });
 }
-
-afterAll(() => scenes.forEach((each) => each.close()));
 
 describe('clients', () => {
   it('are listed as a table', async () => {
@@ -156,7 +150,6 @@ describe('clients', () => {
       respond: ({ method }) =>
         json(method === 'POST' ? 201 : 200, { ...TILL, client_secret: 'secret', token: TOKEN, published: false }),
     });
-    scenes.push(unpublished);
     const { exitCode, stdout } = await unpublished.run(...argv);
     expect(exitCode).toBe(0);
     expect(stdout.trimEnd().split('\n').at(-1)).toBe(

@@ -5,7 +5,6 @@ import { COMMANDS } from '../../src/cli/command-table';
 import { cliScene } from './harness';
 
 const scene = cliScene();
-afterAll(() => scene.close());
 
 const [bash, fish] = ['bash', 'fish'].map((shell) => spawnSync(shell, ['--version']).status === 0);
 if (!bash) console.log('bash is not installed: its completion is not tested');

@@ -6,8 +6,6 @@ const CHANGES = [
   { client_id: 'kiosk', generation: 1_790_000_000_004 },
   { client_id: 'kiosk', generation: 1_790_000_000_005 },
 ];
-const scenes: CliScene[] = [];
-
 function scene(env: Record<string, string> = {}): CliScene {
   const made = cliScene({
     env,
@@ -18,11 +16,8 @@ function scene(env: Record<string, string> = {}): CliScene {
       return json(200, { position: String(at + 2), end: at > 0, changes: CHANGES.slice(at, at + 2) });
     },
   });
-  scenes.push(made);
   return made;
 }
-
-afterAll(() => scenes.forEach((each) => each.close()));
 
 describe('generations list', () => {
   it('shows the floors of the source as a table', async () => {
@@ -120,7 +115,6 @@ describe('generations list', () => {
 
   it('exits with 1 when the source cannot be read, and shows no password', async () => {
     const through = cliScene();
-    scenes.push(through);
     const outcome = await through.run('generations', 'list', '--generations', 'http://till:hunter2@127.0.0.1:4000');
     expect(outcome.exitCode).toBe(1);
     expect(outcome.stderr).toContain('the generation source did not respond');

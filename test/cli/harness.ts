@@ -26,7 +26,6 @@ export interface CliScene {
   /** What the running command has written to stdout so far. */
   readonly output: () => string;
   readonly run: (...argv: string[]) => Promise<Outcome>;
-  readonly close: () => void;
 }
 
 export interface SceneOptions {
@@ -40,8 +39,13 @@ export interface SceneOptions {
   readonly fetch?: typeof fetch;
 }
 
+const dataDirs: string[] = [];
+afterAll(() => dataDirs.forEach((dataDir) => rmSync(dataDir, { recursive: true, force: true })));
+
+/** A scene whose data directory is removed after the last test of the file. */
 export function cliScene(options: SceneOptions = {}): CliScene {
   const { dataDir = mkdtempSync(join(tmpdir(), 'tillgate-cli-')) } = options;
+  dataDirs.push(dataDir);
   const sent: SentRequest[] = [];
   let stdout = '';
 
@@ -68,13 +72,7 @@ export function cliScene(options: SceneOptions = {}): CliScene {
     return { exitCode: await run(argv, io), stdout, stderr };
   }
 
-  return {
-    dataDir,
-    sent,
-    output: () => stdout,
-    run: runOnce,
-    close: () => rmSync(dataDir, { recursive: true, force: true }),
-  };
+  return { dataDir, sent, output: () => stdout, run: runOnce };
 }
 
 /** The commands send text and forms only. */

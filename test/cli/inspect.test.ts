@@ -17,16 +17,10 @@ function authorizationServer({ url }: SentRequest): Response | undefined {
   return url === `${AUTH_URL}/jwks` ? json(200, keys) : json(404, {});
 }
 
-const scenes: CliScene[] = [];
-
 function scene(options: SceneOptions = {}): CliScene {
   const env = { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: issuer.audience };
-  const made = cliScene({ respond: authorizationServer, ...options, env: { ...env, ...options.env } });
-  scenes.push(made);
-  return made;
+  return cliScene({ respond: authorizationServer, ...options, env: { ...env, ...options.env } });
 }
-
-afterAll(() => scenes.forEach((each) => each.close()));
 
 describe('routes', () => {
   it('lists method, path and scopes', async () => {

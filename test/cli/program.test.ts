@@ -2,7 +2,6 @@ import { programName } from '../../src/cli/run';
 import { cliScene } from './harness';
 
 const scene = cliScene();
-afterAll(() => scene.close());
 
 describe('the command line', () => {
   it('lists its commands', async () => {
@@ -69,7 +68,6 @@ describe('the command line', () => {
           '',
         ].join('\n'),
       );
-      wrong.close();
     },
   );
 
@@ -85,7 +83,6 @@ describe('the command line', () => {
       '  - TILLGATE_AUTH_URL',
       '',
     ]);
-    wrong.close();
   });
 
   it('says what to do when the server does not respond', async () => {
@@ -113,7 +110,6 @@ describe('the command line', () => {
       exit_code: 78,
       problems: [expect.stringContaining('TILLGATE_PORT: got')],
     });
-    wrong.close();
   });
 
   it.each([

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { cliScene } from './harness';
 
 const scene = cliScene();
-afterAll(() => scene.close());
 
 const EXPRESS = JSON.stringify(require.resolve('express'));
 /** What `authenticate()` and `requireScope()` return, as an audit sees it. */

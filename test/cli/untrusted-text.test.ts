@@ -15,14 +15,9 @@ function servers({ method, url }: SentRequest): Response {
   return json(201, { ...CLIENT, client_secret: 's' });
 }
 
-const scenes: CliScene[] = [];
 const scene = (): CliScene => {
-  const made = cliScene({ respond: servers });
-  scenes.push(made);
-  return made;
+  return cliScene({ respond: servers });
 };
-afterAll(() => scenes.forEach((each) => each.close()));
-
 describe('untrusted text on the terminal', () => {
   it.each([
     ['client ids and Descriptions', ['clients', 'list'], SHOWN],

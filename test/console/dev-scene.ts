@@ -75,7 +75,6 @@ export async function startDev(env: Record<string, string> = {}, argv: readonly 
     async stop() {
       stop();
       await outcome;
-      scene.close();
     },
   };
 }

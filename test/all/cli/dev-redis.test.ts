@@ -45,7 +45,6 @@ beforeAll(async () => {
 afterAll(async () => {
   stop();
   await running;
-  for (const scene of [server, cli]) scene?.close();
   await redis?.stop();
 });
 

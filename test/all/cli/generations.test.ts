@@ -8,7 +8,6 @@ beforeAll(async () => {
   redis = await startRedis();
 });
 afterAll(async () => {
-  cli.close();
   await redis.stop();
 });
 

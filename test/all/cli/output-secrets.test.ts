@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { startTillgate } from '../all/setup/tillgate';
-import type { DevReport, RunningTillgate } from '../all/setup/tillgate';
-import { basic } from '../auth-server/fixtures';
-import { newDataDir } from './data-dir';
+import { startTillgate } from '../setup/tillgate';
+import type { DevReport, RunningTillgate } from '../setup/tillgate';
+import { basic } from '../../auth-server/fixtures';
+import { newDataDir } from '../../cli/data-dir';
 
 const ADMIN_TOKEN = 'admin-token-of-this-test-5e1f0c';
 const WRONG = 'wrong-secret-of-this-test-77ab31';

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { cliScene } from './harness';
-import { whileDevRuns } from './while-dev-runs';
+import { cliScene } from '../../cli/harness';
+import { whileDevRuns } from '../../cli/while-dev-runs';
 
 async function freePort(): Promise<string> {
   const probe = createServer().listen(0, '127.0.0.1');
@@ -15,7 +15,6 @@ async function freePort(): Promise<string> {
 }
 
 const files = cliScene();
-afterAll(() => files.close());
 
 function document(name: string, text: string): string {
   const path = join(files.dataDir, name);
