@@ -1,4 +1,4 @@
-import { number } from '../core/options';
+import { option } from '../core/options';
 import { FloorTable } from './floor-table';
 import { ALL_CLIENTS } from './log';
 
@@ -9,7 +9,7 @@ import { ALL_CLIENTS } from './log';
 const ISSUER_CLOCK_SKEW_MS = 60_000;
 
 /** The row of `maxTokenAgeSeconds`. */
-export const TOKEN_AGE_OPTION = number({ unit: 'seconds', min: 1, integer: true }, 86_400);
+export const TOKEN_AGE_OPTION = option.number({ unit: 'seconds', min: 1, integer: true }, 86_400);
 
 /** How long a log keeps changes, in ms: an hour longer than tokens live, because clocks of publishers, issuers and readers may differ. */
 export function keptMsOf(maxTokenAgeSeconds: number): number {

@@ -4,7 +4,7 @@ import type { Timer } from '../core/clock';
 import { DEPENDENCIES } from '../core/dependencies';
 import type { Dependencies } from '../core/dependencies';
 import { ownMembers } from '../core/objects';
-import { callable, number, readOptions, required, withMethods } from '../core/options';
+import { option, readOptions } from '../core/options';
 import type { TableOf } from '../core/options';
 import { Outage } from '../core/outage';
 import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
@@ -55,8 +55,8 @@ export interface PublisherStatus {
 }
 
 /** A row for a log that can be appended to. */
-export const APPENDABLE_SOURCE = required(
-  withMethods<GenerationSource & Required<Pick<GenerationSource, 'append'>>>(
+export const APPENDABLE_SOURCE = option.required(
+  option.withMethods<GenerationSource & Required<Pick<GenerationSource, 'append'>>>(
     ['append'],
     'a generation source with append()',
   ),
@@ -65,9 +65,9 @@ export const APPENDABLE_SOURCE = required(
 const { clock, schedule, logger, random } = DEPENDENCIES;
 const PUBLISHER_OPTIONS = {
   source: APPENDABLE_SOURCE,
-  changes: required(callable<PublisherOptions['changes']>()),
+  changes: option.required(option.callable<PublisherOptions['changes']>()),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
-  timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
+  timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
   ...{ clock, schedule, logger, random },
 } satisfies TableOf<PublisherOptions>;
 

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { boolean, isList, option, readOptions, string } from '../core/options';
+import { isList, option, readOptions } from '../core/options';
 import type { TableOf } from '../core/options';
 import { withoutSlash } from '../core/urls';
 import { auditApp } from '../openapi/audit';
@@ -53,9 +53,9 @@ export function auditRoutes(
   options: AuditRoutesOptions = {},
 ): readonly RouteFinding[] {
   const { basePath, mountedAt, behindGate, ignore } = readOptions('auditRoutes', options, {
-    basePath: string(),
-    mountedAt: string(),
-    behindGate: boolean(false),
+    basePath: option.string(),
+    mountedAt: option.string(),
+    behindGate: option.boolean(false),
     ignore: PATHS,
   } satisfies TableOf<AuditRoutesOptions>);
   const document = loadDocument(openapi);

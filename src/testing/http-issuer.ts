@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemSchedule } from '../core/clock';
-import { describe, number, readOptions } from '../core/options';
+import { describe, option, readOptions } from '../core/options';
 import type { TableOf } from '../core/options';
 import { readBody } from '../core/read-body';
 import { logHandler } from '../generation/http/handler';
@@ -64,7 +64,7 @@ const FAULTS = {
  */
 export async function startTestIssuer(options: HttpTestIssuerOptions = {}): Promise<HttpTestIssuer> {
   const { port, ...given } = readOptions('startTestIssuer', options, {
-    port: number({ unit: 'ports', min: 0, max: 65_535, integer: true }, 0),
+    port: option.number({ unit: 'ports', min: 0, max: 65_535, integer: true }, 0),
     ...TEST_ISSUER_OPTIONS,
   } satisfies TableOf<HttpTestIssuerOptions>);
   let endpoints: ReadonlyMap<string, Handler> = new Map();

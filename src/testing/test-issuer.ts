@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { systemSchedule } from '../core/clock';
 import type { Clock, Schedule } from '../core/clock';
 import { DEPENDENCIES } from '../core/dependencies';
-import { describe, didYouMean, oneOf, readOptions, string } from '../core/options';
+import { describe, didYouMean, option, readOptions } from '../core/options';
 import type { TableOf, ValuesOf } from '../core/options';
 import { FIRST_TIME_MS } from '../generation/generation';
 import { memoryGenerations } from '../generation/memory';
@@ -74,8 +74,8 @@ export interface TestIssuer {
 
 /** The options that every test issuer has. */
 export const TEST_ISSUER_OPTIONS = {
-  audience: string('https://api.test'),
-  algorithm: oneOf(ALGORITHMS, 'ES256'),
+  audience: option.string('https://api.test'),
+  algorithm: option.oneOf(ALGORITHMS, 'ES256'),
   clock: DEPENDENCIES.clock,
 } satisfies TableOf<Omit<TestIssuerOptions, 'issuer'>>;
 
@@ -97,7 +97,7 @@ export const TEST_ISSUER_OPTIONS = {
  */
 export function createTestIssuer(options: TestIssuerOptions = {}): TestIssuer {
   const { issuer, ...given } = readOptions('createTestIssuer', options, {
-    issuer: string('https://login.test'),
+    issuer: option.string('https://login.test'),
     ...TEST_ISSUER_OPTIONS,
   } satisfies TableOf<TestIssuerOptions>);
   return publishingIssuer(issuer, given, 'options').testIssuer;

@@ -1,6 +1,6 @@
 import { constants, createHmac, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import type { KeyObject, SigningOptions } from 'node:crypto';
-import { boolean, option, readOptions, string } from '../core/options';
+import { option, readOptions } from '../core/options';
 import type { Option, TableOf } from '../core/options';
 import type { Algorithm } from '../token/signature';
 
@@ -43,15 +43,15 @@ const TOKEN_OPTIONS = {
   scope: option('a string of space-separated scopes (claims: { scope: ... } takes anything)', (given) =>
     typeof given === 'string' ? given : undefined,
   ),
-  clientId: string(),
+  clientId: option.string(),
   generation: anything<TestToken['generation']>(),
   lifetimeSeconds: anything<TestToken['lifetimeSeconds']>(),
-  expired: boolean(),
-  notYetValid: boolean(),
-  superseded: boolean(),
+  expired: option.boolean(),
+  notYetValid: option.boolean(),
+  superseded: option.boolean(),
   issuer: anything<TestToken['issuer']>(),
   audience: anything<TestToken['audience']>(),
-  foreignKey: boolean(),
+  foreignKey: option.boolean(),
   algorithm: option(
     'none or HS256 (createTestIssuer({ algorithm }) chooses what good tokens are signed with)',
     (given) => (given === 'none' || given === 'HS256' ? given : undefined),

@@ -1,6 +1,6 @@
 import { AuthError } from '../core/auth-error';
 import { isObject } from '../core/objects';
-import { isList, nested, option, refuseOption } from '../core/options';
+import { isList, option, refuseOption } from '../core/options';
 import type { OptionPlace, TableOf } from '../core/options';
 import type { JsonObject } from './strict-json';
 
@@ -100,7 +100,7 @@ function unique(scopes: readonly string[]): readonly string[] {
 }
 
 /** The option `scopes` of `authenticate()`. */
-export const SCOPES_OPTION = nested(
+export const SCOPES_OPTION = option.nested(
   {
     from: option('a non-empty array of claims', (given, at) => {
       return isList(given) && given.length > 0 ? given.map((claim) => readPath(claim, at)) : undefined;

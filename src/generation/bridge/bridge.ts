@@ -1,7 +1,7 @@
 import type { Timer } from '../../core/clock';
 import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
-import { number, readOptions, required, withMethods } from '../../core/options';
+import { option, readOptions } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
 import { keptMsOf, TOKEN_AGE_OPTION } from '../floors';
@@ -73,10 +73,12 @@ export interface Bridge {
 
 const { clock, schedule, logger, random } = DEPENDENCIES;
 const BRIDGE_OPTIONS = {
-  reports: required(withMethods<ChangeReports<unknown>>(['read'], 'reports of changes, such as keycloakChanges()')),
+  reports: option.required(
+    option.withMethods<ChangeReports<unknown>>(['read'], 'reports of changes, such as keycloakChanges()'),
+  ),
   source: APPENDABLE_SOURCE,
-  state: required(withMethods<BridgeOptions<unknown>['state']>(['load', 'save'], '{ load, save }')),
-  pollMs: number({ unit: 'ms', min: 1 }, 1_000),
+  state: option.required(option.withMethods<BridgeOptions<unknown>['state']>(['load', 'save'], '{ load, save }')),
+  pollMs: option.number({ unit: 'ms', min: 1 }, 1_000),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
   ...{ clock, schedule, logger, random },
 } satisfies TableOf<BridgeOptions<unknown>>;

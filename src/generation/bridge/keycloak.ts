@@ -1,7 +1,7 @@
 import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
 import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
-import { boolean, option, readOptions, refuseOption, required, string } from '../../core/options';
+import { option, readOptions, refuseOption } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { clientAuthorization, isSecureUrl } from '../../core/urls';
 import { fetchJson } from '../../token/http';
@@ -35,10 +35,10 @@ export interface KeycloakCursor {
 }
 
 const KEYCLOAK_OPTIONS = {
-  url: required(option('the URL of a realm, such as https://login.example.com/realms/shop', readRealm)),
-  clientId: required(string(), 'the id of a client'),
-  clientSecret: required(string(), 'its secret'),
-  allowHttp: boolean(false),
+  url: option.required(option('the URL of a realm, such as https://login.example.com/realms/shop', readRealm)),
+  clientId: option.required(option.string(), 'the id of a client'),
+  clientSecret: option.required(option.string(), 'its secret'),
+  allowHttp: option.boolean(false),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
   fetch: DEPENDENCIES.fetch,
   clock: DEPENDENCIES.clock,

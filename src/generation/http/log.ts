@@ -2,7 +2,7 @@ import type { Timer } from '../../core/clock';
 import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
 import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
-import { boolean, describe, isList, number, option, readOptions, string } from '../../core/options';
+import { describe, isList, option, readOptions } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
 import { hasUserInfo, isSecureUrl, loggableUrl, withoutSlash } from '../../core/urls';
@@ -30,10 +30,10 @@ export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'sc
 
 const { fetch, schedule, logger } = DEPENDENCIES;
 const HTTP_OPTIONS = {
-  url: string(''),
+  url: option.string(''),
   headers: option('an object of strings', readHeaders),
-  allowHttp: boolean(false),
-  timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
+  allowHttp: option.boolean(false),
+  timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
   ...{ fetch, schedule, logger },
 } satisfies TableOf<HttpGenerationsOptions>;
 

@@ -3,7 +3,7 @@ import type { Schedule } from '../../core/clock';
 import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
 import type { Logger } from '../../core/logger';
-import { boolean, number, option, readOptions, refuseOption, required } from '../../core/options';
+import { option, readOptions, refuseOption } from '../../core/options';
 import type { OptionPlace, TableOf } from '../../core/options';
 import { requireChange } from '../generation';
 import { SourceError, describeFailure } from '../log';
@@ -36,11 +36,11 @@ export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' |
 
 const { clock, schedule, logger } = DEPENDENCIES;
 const POSTGRES_OPTIONS = {
-  pool: required(option('a pool of connections, such as Pool of pg 8', readPool)),
+  pool: option.required(option('a pool of connections, such as Pool of pg 8', readPool)),
   table: option('the name of a table', postgresTable, postgresTable('tillgate_generations')),
-  createTable: boolean(false),
-  mark: boolean(true),
-  timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
+  createTable: option.boolean(false),
+  mark: option.boolean(true),
+  timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
   ...{ clock, schedule, logger },
 } satisfies TableOf<PostgresGenerationsOptions>;
 

@@ -1,6 +1,6 @@
 import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
-import { boolean, nested, number, readOptions, required, string } from '../../core/options';
+import { option, readOptions } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { parseGeneration, requireChange } from '../generation';
 import { SourceError } from '../log';
@@ -30,15 +30,15 @@ export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 's
   readonly waitReplicas?: { readonly count: number; readonly timeoutMs: number } | undefined;
 }
 
-const WAIT_REPLICAS = nested({
-  count: required(number({ unit: 'replicas', min: 1, max: 100, integer: true })),
-  timeoutMs: required(number({ unit: 'ms', min: 1, max: 60_000, integer: true })),
+const WAIT_REPLICAS = option.nested({
+  count: option.required(option.number({ unit: 'replicas', min: 1, max: 100, integer: true })),
+  timeoutMs: option.required(option.number({ unit: 'ms', min: 1, max: 60_000, integer: true })),
 });
 const { clock, schedule, logger } = DEPENDENCIES;
 const REDIS_OPTIONS = {
-  key: string('tillgate:generations'),
-  timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
-  mark: boolean(true),
+  key: option.string('tillgate:generations'),
+  timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
+  mark: option.boolean(true),
   waitReplicas: WAIT_REPLICAS,
   ...{ clock, schedule, logger },
 } satisfies TableOf<Omit<RedisGenerationsOptions, 'client'>>;

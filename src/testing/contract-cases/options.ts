@@ -1,15 +1,5 @@
 import type { RequestListener } from 'node:http';
-import {
-  boolean,
-  callable,
-  isList,
-  number,
-  option,
-  readOptions,
-  required,
-  string,
-  withMethods,
-} from '../../core/options';
+import { isList, option, readOptions } from '../../core/options';
 import type { TableOf, ValuesOf } from '../../core/options';
 import { nameOf } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
@@ -64,25 +54,25 @@ export type ContractCasesOptions = {
 export type BeforeGuard = NonNullable<ContractCasesOptions['beforeGuard']>;
 
 const CONTRACT_OPTIONS = {
-  app: callable<RequestListener | undefined>(),
+  app: option.callable<RequestListener | undefined>(),
   url: option('an http: or https: URL', readUrl),
-  openapi: required(
+  openapi: option.required(
     option('a file or a parsed document', (given) =>
       typeof given === 'string' || (typeof given === 'object' && given !== null) ? given : undefined,
     ),
   ),
-  issuer: required(withMethods<TokenSource>(['token'], 'a test issuer, as createTestIssuer() makes it')),
+  issuer: option.required(option.withMethods<TokenSource>(['token'], 'a test issuer, as createTestIssuer() makes it')),
   requests: option('an object or a function', (given) =>
     typeof given === 'function' || (typeof given === 'object' && given !== null)
       ? (given as NonNullable<ContractCasesOptions['requests']>)
       : undefined,
   ),
-  basePath: string(),
+  basePath: option.string(),
   ignore: PATHS,
-  exposeReasons: boolean(),
-  problems: boolean(true),
-  generations: boolean(true),
-  propagationMs: number({ unit: 'ms', min: 0, max: 600_000 }),
+  exposeReasons: option.boolean(),
+  problems: option.boolean(true),
+  generations: option.boolean(true),
+  propagationMs: option.number({ unit: 'ms', min: 0, max: 600_000 }),
   beforeGuard: option(
     'an array of functions or their names',
     (given) => (isList(given) ? (given as BeforeGuard) : undefined),

@@ -1,5 +1,5 @@
 import { deepStrictEqual, equal, ok, rejects } from 'node:assert';
-import { callable, number, readOptions, required } from '../../core/options';
+import { option, readOptions } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import type { Change, Mark, Unit } from '../../generation/log';
 import type { ContractCase } from '../contract-cases/operation-cases';
@@ -37,9 +37,9 @@ export interface GenerationSourceCasesOptions {
  */
 export function generationSourceCases(options: GenerationSourceCasesOptions): ContractCase[] {
   const given = readOptions('generationSourceCases', options, {
-    create: required(callable<GenerationSourceCasesOptions['create']>()),
-    changes: number({ unit: 'changes', min: 1, integer: true }, 10_000),
-    timeoutMs: number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
+    create: option.required(option.callable<GenerationSourceCasesOptions['create']>()),
+    changes: option.number({ unit: 'changes', min: 1, integer: true }, 10_000),
+    timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
   } satisfies TableOf<GenerationSourceCasesOptions>);
   const { create, changes: count, timeoutMs } = given;
   return Object.entries(CASES).map(([name, test]) => ({

@@ -4,7 +4,7 @@ import { AuthError } from '../../core/auth-error';
 import type { Clock, Schedule } from '../../core/clock';
 import type { Dependencies } from '../../core/dependencies';
 import { isObject, ownMembers } from '../../core/objects';
-import { callable, isList, nested, number, oneOf, option, required, secret, string } from '../../core/options';
+import { isList, option } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { clientAuthorization, loggableUrl } from '../../core/urls';
 import { Exchanges, FetchError, fetchObject, unlessAborted } from '../http';
@@ -68,20 +68,20 @@ function readOptionalMembers(given: unknown): readonly OptionalMember[] | undefi
 }
 
 /** The option `introspection` of `authenticate()`. Its messages quote neither secret nor key. */
-export const INTROSPECTION_OPTION = nested(
+export const INTROSPECTION_OPTION = option.nested(
   {
-    url: string(),
-    clientId: required(string(), 'the id of a client of the authorization server'),
-    clientSecret: secret(1),
+    url: option.string(),
+    clientId: option.required(option.string(), 'the id of a client of the authorization server'),
+    clientSecret: option.secret(1),
     privateKey: option(SIGNING_KEY, (given, { factory, name }) => {
       const key = readSigningKey(given);
       if (!key) throw new TypeError(`${factory}(): option "${name}" must be ${SIGNING_KEY}`);
       return key;
     }),
-    fetch: callable<Fetch | undefined>(),
-    tokens: oneOf(['opaque', 'all'], 'opaque'),
+    fetch: option.callable<Fetch | undefined>(),
+    tokens: option.oneOf(['opaque', 'all'], 'opaque'),
     acceptWithout: option(`an array with some of ${OPTIONAL_MEMBERS.join(', ')}`, readOptionalMembers, NONE),
-    cacheMs: number({ unit: 'milliseconds', min: 0, max: 300_000 }, 30_000),
+    cacheMs: option.number({ unit: 'milliseconds', min: 0, max: 300_000 }, 30_000),
   } satisfies TableOf<IntrospectionOptions>,
   ({ privateKey, fetch, ...introspection }, { factory }) => {
     const credentials = { clientSecret: introspection.clientSecret, privateKey, fetch };

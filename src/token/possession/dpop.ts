@@ -3,8 +3,7 @@ import { AuthError } from '../../core/auth-error';
 import type { Clock } from '../../core/clock';
 import { escapeUnsafe, loggablePath } from '../../core/logger';
 import type { Logger } from '../../core/logger';
-import { boolean, nested, number, option } from '../../core/options';
-import { refuseOption, required, secret, withMethods } from '../../core/options';
+import { option, refuseOption } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { hasUserInfo, withoutSlash } from '../../core/urls';
 import { headerOf } from '../bearer';
@@ -40,20 +39,20 @@ export interface DpopOptions {
 
 const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
 const BASE_URL = 'the public http(s) URL of the root of the app, as clients have it (or set "resource")';
-const NONCE = nested({ secret: required(secret(32)) });
+const NONCE = option.nested({ secret: option.required(option.secret(32)) });
 
 /** The option `dpop` of a factory; {@link withBaseUrl} completes it. */
-export const DPOP_OPTION = nested({
+export const DPOP_OPTION = option.nested({
   baseUrl: option(BASE_URL, (given) => {
     const fits = typeof given === 'string' && /^https?:\/\/[^?#]+$/i.test(given) && URL.canParse(given);
     return fits && !hasUserInfo(given) ? withoutSlash(given) : undefined;
   }),
-  required: boolean(false),
+  required: option.boolean(false),
   algorithms: option(`an array with some of ${ALGORITHMS.join(', ')}`, readAlgorithms, DEFAULT_ALGORITHMS),
-  proofMaxAgeSeconds: number({ unit: 'seconds', min: 1, max: 600 }, 60),
+  proofMaxAgeSeconds: option.number({ unit: 'seconds', min: 1, max: 600 }, 60),
   // `true`: with a secret of this process.
   nonce: option(NONCE.expected, (given, at) => (typeof given === 'boolean' ? given : NONCE.read(given, at)), false),
-  replayStore: withMethods<ReplayStore>(['remember'], 'an object with the method remember'),
+  replayStore: option.withMethods<ReplayStore>(['remember'], 'an object with the method remember'),
 } satisfies TableOf<DpopOptions>);
 
 type DpopValues = NonNullable<ReturnType<typeof DPOP_OPTION.read>>;

@@ -5,7 +5,7 @@ import { AuthError } from '../../core/auth-error';
 import type { Clock } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';
-import { boolean, isList, nested, option } from '../../core/options';
+import { isList, option } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { headerOf, usesDpop } from '../bearer';
 import type { TokenRequest } from '../bearer';
@@ -122,8 +122,8 @@ const TRUSTED_PROXIES = option('an array of IP addresses and ranges such as 10.0
 });
 
 /** The option `mtls` of a factory. */
-export const MTLS_OPTION = nested(
-  { required: boolean(false), header: HEADER, trustedProxies: TRUSTED_PROXIES } satisfies TableOf<MtlsOptions>,
+export const MTLS_OPTION = option.nested(
+  { required: option.boolean(false), header: HEADER, trustedProxies: TRUSTED_PROXIES } satisfies TableOf<MtlsOptions>,
   (mtls, { factory }) => {
     const trustsAny = mtls.trustedProxies !== undefined && mtls.trustedProxies.rules.length > 0;
     if (trustsAny === (mtls.header !== undefined)) return mtls;

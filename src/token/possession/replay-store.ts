@@ -1,7 +1,7 @@
 import { AuthError } from '../../core/auth-error';
 import { DEPENDENCIES } from '../../core/dependencies';
 import type { Dependencies } from '../../core/dependencies';
-import { number, readOptions } from '../../core/options';
+import { option, readOptions } from '../../core/options';
 
 /** Remembers the proofs that were used, so that none is accepted twice (RFC 9449 section 11.1). */
 export interface ReplayStore {
@@ -44,7 +44,7 @@ export function memoryReplayStore(
   } & Pick<Dependencies, 'clock'> = {},
 ): ReplayStore {
   const { maxProofs, clock } = readOptions('memoryReplayStore', options, {
-    maxProofs: number({ unit: 'proofs', min: 1, integer: true }, MAX_PROOFS),
+    maxProofs: option.number({ unit: 'proofs', min: 1, integer: true }, MAX_PROOFS),
     clock: DEPENDENCIES.clock,
   });
   /** In the order of their use, which is nearly that of their end. */
