@@ -1,206 +1,324 @@
 import { closeAll, decode, registerClient, startServer } from './fixtures';
 import type { TestServer } from './fixtures';
 
-let server: TestServer;
-
-beforeEach(async () => {
-  server = await startServer();
-});
 afterEach(closeAll);
 
-const NEW = { client_id: 'pos-17', description: 'Till 17', scope: 'orders:read orders:write' };
+let server: TestServer;
 
-function isoNow(): string {
-  return new Date(server.time.clock()).toISOString();
-}
-
-describe('POST /clients', () => {
-  it('registers: the same again, with the secret, the generation and times', async () => {
-    const response = await server.post('/clients', NEW);
-    expect(response.status).toBe(201);
-    expect(response.body).toEqual({
-      ...NEW,
-      disabled: false,
-      generation: server.time.clock(),
-      version: 1,
-      created_at: isoNow(),
-      updated_at: isoNow(),
-      secrets: [{ id: expect.any(String), created_at: isoNow() }],
-      published: true,
-      client_secret: expect.stringMatching(/^[\w-]{43}$/),
-    });
-    expect(response.headers['location']).toBe('/clients/pos-17');
-    expect(response.headers['etag']).toBe('"1"');
-    expect(response.headers['cache-control']).toBe('no-store');
+describe('the API of the clients', () => {
+  beforeEach(async () => {
+    server = await startServer();
   });
 
-  it('shows the secret there and nowhere else', async () => {
-    const { client_secret: secret } = (await server.post('/clients', NEW)).body;
-    const later = [
-      await server.get('/clients'),
-      await server.get('/clients/pos-17'),
-      await server.patch('/clients/pos-17', {}),
-    ];
-    for (const { text } of later) {
-      expect(text).toContain('"pos-17"');
-      expect(text).not.toContain(secret);
-      expect(text).not.toContain('hash');
-    }
-  });
+  const NEW = { client_id: 'pos-17', description: 'Till 17', scope: 'orders:read orders:write' };
 
-  it('refuses an id that is taken with 409, and leaves its owner alone', async () => {
-    const first = await registerClient(server);
-    const response = await server.post('/clients', { ...NEW, description: 'another' });
-    expect(response.status).toBe(409);
-    expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
-    expect(response.body).toEqual({
-      type: 'about:blank',
-      title: 'Conflict',
-      status: 409,
-      detail:
-        'The client id "pos-17" is taken: choose another one, or change the client that has it with PATCH /clients/pos-17.',
-      code: 'client_exists',
-    });
-    expect((await server.get('/clients/pos-17')).body.description).toBe('Till 17');
-    await server.accessToken(first);
-  });
+  function isoNow(): string {
+    return new Date(server.time.clock()).toISOString();
+  }
 
-  it('lets one of many registrations of the same id win', async () => {
-    const responses = await Promise.all(Array.from({ length: 8 }, () => server.post('/clients', NEW)));
-    expect(responses.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409]);
-  });
-
-  it('takes any printable id, which its address carries percent-encoded', async () => {
-    const response = await server.post('/clients', { ...NEW, client_id: 'a/b c%d:"e"' });
-    expect(response.headers['location']).toBe('/clients/a%2Fb%20c%25d%3A%22e%22');
-    expect((await server.get(response.headers['location']!)).body.client_id).toBe('a/b c%d:"e"');
-    expect((await server.post(`${response.headers['location']}/revoke`)).status).toBe(200);
-  });
-
-  it('keeps a Description as it is', async () => {
-    const description = ' Kasse 3 – "Süd" \\ 漢字 🧾 ';
-    const response = await server.post('/clients', { ...NEW, description });
-    expect(response.body.description).toBe(description);
-  });
-});
-
-describe('GET /clients', () => {
-  it('lists what is registered, in order', async () => {
-    for (const id of ['b', 'a', 'c']) await registerClient(server, { client_id: id });
-    const { status, body } = await server.get('/clients');
-    expect(status).toBe(200);
-    expect(body.clients.map((client: { client_id: string }) => client.client_id)).toEqual(['b', 'a', 'c']);
-    expect(server.auth.list()).toEqual(body.clients);
-  });
-
-  it('responds with 404 for an id that is not registered', async () => {
-    const response = await server.get('/clients/nobody');
-    expect(response.status).toBe(404);
-    expect(response.body.code).toBe('not_found');
-  });
-});
-
-describe('PATCH /clients/{client_id}', () => {
-  it('responds to a changed Description with the client and a new token, with the scopes of the discarded one', async () => {
-    const client = await registerClient(server);
-    const old = await server.accessToken(client, 'orders:write');
-    await server.time.advance(5);
-    const { status, body, headers } = await server.patch('/clients/pos-17', { description: 'Till 18' });
-    expect(status).toBe(200);
-    expect(headers['etag']).toBe('"2"');
-    expect(body).toMatchObject({
-      client_id: 'pos-17',
-      description: 'Till 18',
-      generation: client.generation + 5,
-      version: 2,
-    });
-    expect(body.token).toEqual({
-      access_token: expect.any(String),
-      token_type: 'Bearer',
-      expires_in: 3600,
-      scope: 'orders:write',
-    });
-    expect(decode(body.token.access_token).claims).toMatchObject({
-      generation: body.generation,
-      scope: 'orders:write',
-    });
-    expect(await server.introspect(client, body.token.access_token)).toMatchObject({ active: true });
-    expect(await server.introspect(client, old)).toEqual({ active: false });
-  });
-
-  it.each([
-    ['the registered scopes when there was no token before', undefined, {}, 'orders:read orders:write'],
-    ['no scope that is taken away with it', 'orders:read orders:write', { scope: 'orders:read' }, 'orders:read'],
-    ['the registered scopes when none of the old is left', 'orders:write', { scope: 'items:read' }, 'items:read'],
-  ])('gives the new token %s', async (_name, granted, patch, scope) => {
-    const client = await registerClient(server);
-    if (granted) await server.accessToken(client, granted);
-    const { body } = await server.patch('/clients/pos-17', { description: 'new', ...patch });
-    expect(body.token.scope).toBe(scope);
-  });
-
-  it.each([
-    ['the same Description', { description: 'Till 17' }],
-    ['other scopes alone', { scope: 'items:read' }],
-    ['a Description of a client that is disabled with it', { description: 'new', disabled: true }],
-  ])('gives no token for %s', async (_name, patch) => {
-    await registerClient(server);
-    const response = await server.patch('/clients/pos-17', patch);
-    expect(response.status).toBe(200);
-    expect(response.body).not.toHaveProperty('token');
-  });
-});
-
-describe('If-Match', () => {
-  const calls = [
-    ['PATCH', () => server.patch('/clients/pos-17', { description: 'new' })],
-    ['DELETE', () => server.delete('/clients/pos-17')],
-    ['POST secrets', () => server.post('/clients/pos-17/secrets')],
-    ['POST revoke', () => server.post('/clients/pos-17/revoke')],
-  ] as const;
-
-  it.each(calls)('of another version: 412, nothing is changed by %s', async (_name, call) => {
-    await registerClient(server);
-    const before = (await server.get('/clients/pos-17')).body;
-    for (const tag of ['"2"', '"0", "7"', 'W/"1"', '1']) {
-      const response = await call().set('If-Match', tag);
-      expect(response.status).toBe(412);
+  describe('POST /clients', () => {
+    it('registers: the same again, with the secret, the generation and times', async () => {
+      const response = await server.post('/clients', NEW);
+      expect(response.status).toBe(201);
+      expect(response.body).toEqual({
+        ...NEW,
+        disabled: false,
+        generation: server.time.clock(),
+        version: 1,
+        created_at: isoNow(),
+        updated_at: isoNow(),
+        secrets: [{ id: expect.any(String), created_at: isoNow() }],
+        published: true,
+        client_secret: expect.stringMatching(/^[\w-]{43}$/),
+      });
+      expect(response.headers['location']).toBe('/clients/pos-17');
       expect(response.headers['etag']).toBe('"1"');
-      expect(response.body.code).toBe('precondition_failed');
-    }
-    expect((await server.get('/clients/pos-17')).body).toEqual(before);
+      expect(response.headers['cache-control']).toBe('no-store');
+    });
+
+    it('shows the secret there and nowhere else', async () => {
+      const { client_secret: secret } = (await server.post('/clients', NEW)).body;
+      const later = [
+        await server.get('/clients'),
+        await server.get('/clients/pos-17'),
+        await server.patch('/clients/pos-17', {}),
+      ];
+      for (const { text } of later) {
+        expect(text).toContain('"pos-17"');
+        expect(text).not.toContain(secret);
+        expect(text).not.toContain('hash');
+      }
+    });
+
+    it('refuses an id that is taken with 409, and leaves its owner alone', async () => {
+      const first = await registerClient(server);
+      const response = await server.post('/clients', { ...NEW, description: 'another' });
+      expect(response.status).toBe(409);
+      expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+      expect(response.body).toEqual({
+        type: 'about:blank',
+        title: 'Conflict',
+        status: 409,
+        detail:
+          'The client id "pos-17" is taken: choose another one, or change the client that has it with PATCH /clients/pos-17.',
+        code: 'client_exists',
+      });
+      expect((await server.get('/clients/pos-17')).body.description).toBe('Till 17');
+      await server.accessToken(first);
+    });
+
+    it('lets one of many registrations of the same id win', async () => {
+      const responses = await Promise.all(Array.from({ length: 8 }, () => server.post('/clients', NEW)));
+      expect(responses.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409]);
+    });
+
+    it('takes any printable id, which its address carries percent-encoded', async () => {
+      const response = await server.post('/clients', { ...NEW, client_id: 'a/b c%d:"e"' });
+      expect(response.headers['location']).toBe('/clients/a%2Fb%20c%25d%3A%22e%22');
+      expect((await server.get(response.headers['location']!)).body.client_id).toBe('a/b c%d:"e"');
+      expect((await server.post(`${response.headers['location']}/revoke`)).status).toBe(200);
+    });
+
+    it('keeps a Description as it is', async () => {
+      const description = ' Kasse 3 – "Süd" \\ 漢字 🧾 ';
+      const response = await server.post('/clients', { ...NEW, description });
+      expect(response.body.description).toBe(description);
+    });
   });
 
-  it.each(['"1"', '"0", "1"', '*'])('%s lets the change through', async (tag) => {
-    await registerClient(server);
-    expect((await server.patch('/clients/pos-17', { disabled: true }).set('If-Match', tag)).status).toBe(200);
+  describe('GET /clients', () => {
+    it('lists what is registered, in order', async () => {
+      for (const id of ['b', 'a', 'c']) await registerClient(server, { client_id: id });
+      const { status, body } = await server.get('/clients');
+      expect(status).toBe(200);
+      expect(body.clients.map((client: { client_id: string }) => client.client_id)).toEqual(['b', 'a', 'c']);
+      expect(server.auth.list()).toEqual(body.clients);
+    });
+
+    it('responds with 404 for an id that is not registered', async () => {
+      const response = await server.get('/clients/nobody');
+      expect(response.status).toBe(404);
+      expect(response.body.code).toBe('not_found');
+    });
   });
 
-  it('lets one of two changes of the same version win', async () => {
+  describe('PATCH /clients/{client_id}', () => {
+    it('responds to a changed Description with the client and a new token, with the scopes of the discarded one', async () => {
+      const client = await registerClient(server);
+      const old = await server.accessToken(client, 'orders:write');
+      await server.time.advance(5);
+      const { status, body, headers } = await server.patch('/clients/pos-17', { description: 'Till 18' });
+      expect(status).toBe(200);
+      expect(headers['etag']).toBe('"2"');
+      expect(body).toMatchObject({
+        client_id: 'pos-17',
+        description: 'Till 18',
+        generation: client.generation + 5,
+        version: 2,
+      });
+      expect(body.token).toEqual({
+        access_token: expect.any(String),
+        token_type: 'Bearer',
+        expires_in: 3600,
+        scope: 'orders:write',
+      });
+      expect(decode(body.token.access_token).claims).toMatchObject({
+        generation: body.generation,
+        scope: 'orders:write',
+      });
+      expect(await server.introspect(client, body.token.access_token)).toMatchObject({ active: true });
+      expect(await server.introspect(client, old)).toEqual({ active: false });
+    });
+
+    it.each([
+      ['the registered scopes when there was no token before', undefined, {}, 'orders:read orders:write'],
+      ['no scope that is taken away with it', 'orders:read orders:write', { scope: 'orders:read' }, 'orders:read'],
+      ['the registered scopes when none of the old is left', 'orders:write', { scope: 'items:read' }, 'items:read'],
+    ])('gives the new token %s', async (_name, granted, patch, scope) => {
+      const client = await registerClient(server);
+      if (granted) await server.accessToken(client, granted);
+      const { body } = await server.patch('/clients/pos-17', { description: 'new', ...patch });
+      expect(body.token.scope).toBe(scope);
+    });
+
+    it.each([
+      ['the same Description', { description: 'Till 17' }],
+      ['other scopes alone', { scope: 'items:read' }],
+      ['a Description of a client that is disabled with it', { description: 'new', disabled: true }],
+    ])('gives no token for %s', async (_name, patch) => {
+      await registerClient(server);
+      const response = await server.patch('/clients/pos-17', patch);
+      expect(response.status).toBe(200);
+      expect(response.body).not.toHaveProperty('token');
+    });
+  });
+
+  describe('If-Match', () => {
+    const calls = [
+      ['PATCH', () => server.patch('/clients/pos-17', { description: 'new' })],
+      ['DELETE', () => server.delete('/clients/pos-17')],
+      ['POST secrets', () => server.post('/clients/pos-17/secrets')],
+      ['POST revoke', () => server.post('/clients/pos-17/revoke')],
+    ] as const;
+
+    it.each(calls)('of another version: 412, nothing is changed by %s', async (_name, call) => {
+      await registerClient(server);
+      const before = (await server.get('/clients/pos-17')).body;
+      for (const tag of ['"2"', '"0", "7"', 'W/"1"', '1']) {
+        const response = await call().set('If-Match', tag);
+        expect(response.status).toBe(412);
+        expect(response.headers['etag']).toBe('"1"');
+        expect(response.body.code).toBe('precondition_failed');
+      }
+      expect((await server.get('/clients/pos-17')).body).toEqual(before);
+    });
+
+    it.each(['"1"', '"0", "1"', '*'])('%s lets the change through', async (tag) => {
+      await registerClient(server);
+      expect((await server.patch('/clients/pos-17', { disabled: true }).set('If-Match', tag)).status).toBe(200);
+    });
+
+    it('lets one of two changes of the same version win', async () => {
+      await registerClient(server);
+      const change = (description: string) => server.patch('/clients/pos-17', { description }).set('If-Match', '"1"');
+      const statuses = (await Promise.all([change('a'), change('b')])).map(({ status }) => status);
+      expect(statuses.sort()).toEqual([200, 412]);
+    });
+  });
+
+  it('DELETE responds with 204, and the client is gone', async () => {
+    const client = await registerClient(server);
+    const token = await server.accessToken(client);
+    const other = await registerClient(server, { client_id: 'other' });
+    const response = await server.delete('/clients/pos-17');
+    expect(response.status).toBe(204);
+    expect(response.text).toBe('');
+    expect((await server.get('/clients/pos-17')).status).toBe(404);
+    expect((await server.delete('/clients/pos-17')).status).toBe(404);
+    expect((await server.token(client)).status).toBe(401);
+    expect(await server.introspect(other, token)).toEqual({ active: false });
+  });
+
+  it('a client registered anew gets a new token with its own scopes, not those of the last token of the deleted one', async () => {
+    await server.accessToken(await registerClient(server), 'orders:read');
+    expect((await server.delete('/clients/pos-17')).status).toBe(204);
     await registerClient(server);
-    const change = (description: string) => server.patch('/clients/pos-17', { description }).set('If-Match', '"1"');
-    const statuses = (await Promise.all([change('a'), change('b')])).map(({ status }) => status);
-    expect(statuses.sort()).toEqual([200, 412]);
+    const { body } = await server.patch('/clients/pos-17', { description: 'new' });
+    expect(body.token.scope).toBe('orders:read orders:write');
   });
 });
 
-it('DELETE responds with 204, and the client is gone', async () => {
-  const client = await registerClient(server);
-  const token = await server.accessToken(client);
-  const other = await registerClient(server, { client_id: 'other' });
-  const response = await server.delete('/clients/pos-17');
-  expect(response.status).toBe(204);
-  expect(response.text).toBe('');
-  expect((await server.get('/clients/pos-17')).status).toBe(404);
-  expect((await server.delete('/clients/pos-17')).status).toBe(404);
-  expect((await server.token(client)).status).toBe(401);
-  expect(await server.introspect(other, token)).toEqual({ active: false });
-});
+describe('the generation of a client', () => {
+  beforeEach(async () => {
+    server = await startServer();
+  });
 
-it('a client registered anew gets a new token with its own scopes, not those of the last token of the deleted one', async () => {
-  await server.accessToken(await registerClient(server), 'orders:read');
-  expect((await server.delete('/clients/pos-17')).status).toBe(204);
-  await registerClient(server);
-  const { body } = await server.patch('/clients/pos-17', { description: 'new' });
-  expect(body.token.scope).toBe('orders:read orders:write');
+  async function generationAndVersion(): Promise<{ generation: number; version: number }> {
+    const { generation, version } = (await server.get('/clients/pos-17')).body;
+    return { generation, version };
+  }
+
+  const patch = (body: object) => () => server.patch('/clients/pos-17', body);
+  const rotate = (body?: object) => () => server.post('/clients/pos-17/secrets', body);
+
+  describe('the generation of a credential', () => {
+    it.each([
+      ['another Description', patch({ description: 'Till 18' })],
+      ['white space in the Description', patch({ description: 'Till  17' })],
+      ['white space at its end', patch({ description: 'Till 17 ' })],
+      ['another case in the Description', patch({ description: 'till 17' })],
+      ['an empty Description', patch({ description: '' })],
+      ['a scope taken away', patch({ scope: 'orders:read' })],
+      ['a scope in place of another', patch({ scope: 'orders:read items:read' })],
+      ['disabled', patch({ disabled: true })],
+      ['another secret', rotate()],
+      ['another secret, the others revoked', rotate({ revoke_previous: true })],
+      ['revoke', () => server.post('/clients/pos-17/revoke')],
+    ])('moves with: %s', async (_name, change) => {
+      const { generation } = await registerClient(server);
+      await server.time.advance(1_000);
+      expect((await change()).status).toBeLessThan(300);
+      expect(await generationAndVersion()).toEqual({ generation: generation + 1_000, version: 2 });
+    });
+
+    it.each([
+      ['a further scope', patch({ scope: 'orders:read orders:write items:read' }), 2],
+      ['another secret with keep_tokens', rotate({ keep_tokens: true }), 2],
+      ['the same Description', patch({ description: 'Till 17' }), 1],
+      ['the same scopes in another order', patch({ scope: 'orders:write orders:read' }), 1],
+      ['enabled as before', patch({ disabled: false }), 1],
+      ['no member at all', patch({}), 1],
+    ])('stays with: %s', async (_name, change, version) => {
+      const { generation } = await registerClient(server);
+      await server.time.advance(1_000);
+      expect((await change()).status).toBeLessThan(300);
+      expect(await generationAndVersion()).toEqual({ generation, version });
+    });
+
+    it('moves when the client is disabled, and stays when it is enabled again', async () => {
+      const client = await registerClient(server);
+      const token = await server.accessToken(client);
+      const { generation } = (await server.patch('/clients/pos-17', { disabled: true })).body;
+      expect(generation).toBeGreaterThan(client.generation);
+      expect((await server.token(client)).status).toBe(401);
+      const enabled = (await server.patch('/clients/pos-17', { disabled: false })).body;
+      expect(enabled).toMatchObject({ generation, version: 3 });
+      expect((await server.token(client)).status).toBe(200);
+      expect(await server.introspect(client, token)).toEqual({ active: false });
+    });
+
+    it('is max(previous + 1, now): it goes on while the clock stands still or steps back', async () => {
+      const { generation } = await registerClient(server);
+      const revoke = async () => (await server.post('/clients/pos-17/revoke')).body.generation;
+      expect(await revoke()).toBe(generation + 1);
+      server.time.step(-3_600_000);
+      expect(await revoke()).toBe(generation + 2);
+      server.time.step(7_200_000);
+      expect(await revoke()).toBe(generation + 3_600_000);
+    });
+
+    it('is above the tombstone when a deleted id is registered again, also after a restart with a clock that is slow', async () => {
+      const first = await registerClient(server);
+      const token = await server.accessToken(first);
+      await server.delete('/clients/pos-17');
+      server.time.step(-3_600_000);
+      server = await server.restart();
+      const again = await registerClient(server);
+      expect(again).toMatchObject({ generation: first.generation + 2, version: 3 });
+      expect(await server.introspect(again, token)).toEqual({ active: false });
+    });
+  });
+
+  describe('secrets', () => {
+    it('are two at most: the third rotation ends the oldest', async () => {
+      const first = await registerClient(server);
+      const second = (await server.post('/clients/pos-17/secrets')).body;
+      expect((await server.token(first)).status).toBe(200);
+      expect((await server.token(second)).status).toBe(200);
+      const third = (await server.post('/clients/pos-17/secrets', { keep_tokens: true })).body;
+      expect(third.secrets).toHaveLength(2);
+      expect((await server.token(first)).status).toBe(401);
+      expect((await server.token(second)).status).toBe(200);
+      expect((await server.token(third)).status).toBe(200);
+    });
+
+    it('end immediately with revoke_previous', async () => {
+      const first = await registerClient(server);
+      const response = await server.post('/clients/pos-17/secrets', { revoke_previous: true });
+      expect(response.status).toBe(201);
+      expect(response.body).toMatchObject({ client_id: 'pos-17', client_secret: expect.stringMatching(/^[\w-]{43}$/) });
+      expect(response.body.secrets).toHaveLength(1);
+      expect((await server.token(first)).status).toBe(401);
+      expect((await server.token(response.body)).status).toBe(200);
+    });
+  });
+
+  it('a deleted client is not listed, and is named when it is asked for', async () => {
+    await registerClient(server);
+    await server.delete('/clients/pos-17');
+    expect((await server.get('/clients')).body).toEqual({ clients: [] });
+    expect(server.auth.list()).toEqual([]);
+    const detail = 'No client has this id: GET /clients lists the registered ones, POST /clients registers one.';
+    expect((await server.get('/clients/pos-17')).body).toMatchObject({ code: 'not_found', detail });
+  });
 });

@@ -1,7 +1,13 @@
-import { authenticate, ConfigurationError } from '../../src';
+import { authenticate, ConfigurationError, explain, requireScope } from '../../src';
 import { gateApp } from '../support/gate-app';
-import { AUDIENCE, ISSUER, token } from '../support/issuer';
+import { AUDIENCE, ISSUER, token, NOW_MS, GENERATION } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
+import type { GenerationSource } from '../../src/generation';
+import type { Fetch } from '../../src/token/http';
+import { fakeTime, settle } from '../support/fake-time';
+import { serveLog } from '../generation/http/scene';
+import { eventually, keyServer } from '../support/key-server';
+import { recordingLogger } from '../support/log';
 
 const KEYS = jwks(testKey());
 const good = { issuer: ISSUER, audience: AUDIENCE, keys: KEYS };
@@ -123,3 +129,171 @@ function deepFreeze<Value extends object>(value: Value): Value {
   );
   return Object.freeze(value);
 }
+
+const JWKS_URI = 'https://login.test/jwks';
+const down: Fetch = () => Promise.reject(Object.assign(new TypeError('secret'), { cause: { code: 'ECONNREFUSED' } }));
+
+/** A source whose reads are as given. */
+const readBy = (next: () => Promise<never>): GenerationSource => ({
+  mark: false,
+  reader: () => ({ next, close() {} }),
+});
+
+describe('ready()', () => {
+  it('resolves once there are keys, also where no generations are checked', async () => {
+    let publish = (): void => {};
+    const published = new Promise<void>((resolve) => (publish = resolve));
+    const fetch: Fetch = () => published.then(() => Response.json({ keys: [testKey().jwk] }));
+    const schedule = (): { cancel(): void } => ({ cancel() {} });
+    const { gate } = gateApp({ jwksUri: JWKS_URI, fetch, generationClaim: false, schedule });
+    let isReady = false;
+    const ready = gate.ready().then(() => (isReady = true));
+    for (let turns = 0; turns < 5; turns++) await settle();
+    expect(isReady).toBe(false);
+    publish();
+    await ready;
+    expect(gate.status().ready).toBe(true);
+    await gate.close();
+  });
+
+  it('with timeoutMs resolves where it is in time, and leaves no timer', async () => {
+    const time = fakeTime(NOW_MS);
+    const { gate } = gateApp({ clock: time.clock, schedule: time.schedule });
+    await gate.ready({ timeoutMs: 1 });
+    expect(time.pending).toBe(0);
+    await gate.close();
+  });
+
+  it('with timeoutMs rejects when that is over, and names all that is not available, and why', async () => {
+    const time = fakeTime(NOW_MS);
+    const good = { audience: AUDIENCE, keys: jwks(testKey()) };
+    const { gate } = gateApp({
+      ...{ fetch: down, clock: time.clock, schedule: time.schedule },
+      issuers: [
+        { issuer: 'https://good.test', ...good },
+        { issuer: ISSUER, audience: AUDIENCE, jwksUri: JWKS_URI },
+        {
+          issuer: 'https://other.test',
+          ...good,
+          generationSource: readBy(() => Promise.reject(new RangeError('secret'))),
+        },
+        { issuer: 'https://silent.test', ...good, generationSource: readBy(() => new Promise<never>(() => {})) },
+      ],
+    });
+    const outcome = gate.ready({ timeoutMs: 4_000 }).then(
+      () => 'ready',
+      (error: unknown) => String(error),
+    );
+    await time.advance(3_999);
+    expect(await Promise.race([outcome, settle()])).toBeUndefined();
+    await time.advance(1);
+    expect(await outcome).toBe(
+      'Error: the gate is not ready after 4000 ms: it has not read ' +
+        `the keys of ${ISSUER} (${JWKS_URI} could not be fetched (ECONNREFUSED)) ` +
+        'and the generations of https://other.test (RangeError) and the generations of https://silent.test',
+    );
+    await gate.close();
+  });
+
+  it('can be called again after it has rejected: the gate goes on trying', async () => {
+    const time = fakeTime(NOW_MS);
+    const health = { down: true };
+    const fetch: Fetch = (...args) => (health.down ? down(...args) : Promise.resolve(Response.json(jwks(testKey()))));
+    const { gate } = gateApp({ jwksUri: JWKS_URI, fetch, clock: time.clock, schedule: time.schedule });
+    const rejected = expect(gate.ready({ timeoutMs: 10 })).rejects.toThrow('the gate is not ready after 10 ms');
+    await time.advance(10);
+    await rejected;
+    health.down = false;
+    const ready = gate.ready({ timeoutMs: 5_000 });
+    await time.advance(1_000);
+    await ready;
+    await gate.close();
+  });
+
+  it.each<[object, string]>([
+    [{ timeoutMs: '5' }, 'ready(): option "timeoutMs" must be a number of ms from 1 to 9007199254740991, got "5"'],
+    [{ timeoutMs: 0 }, 'ready(): option "timeoutMs" must be a number of ms from 1 to 9007199254740991, got 0'],
+    [{ timeout: 5 }, 'ready(): unknown option "timeout"; did you mean "timeoutMs"?'],
+  ])('refuses %j', async (options, message) => {
+    const { gate } = gateApp();
+    await expect(gate.ready(options)).rejects.toThrow(new TypeError(message));
+    await gate.close();
+  });
+});
+
+describe('a generationSource that is a URL', () => {
+  it('is read with the dependencies of the gate, by http: where that is allowed, and closed with the gate', async () => {
+    const asked: string[] = [];
+    const open = new Set<AbortSignal>();
+    let unit = 0;
+    const fetch: Fetch = (url, { signal }) => {
+      asked.push(url);
+      const mark = { epoch: 'e', unit: ++unit, complete_ms: NOW_MS + unit, kept_ms: 90_000_000 };
+      const changes = unit === 1 ? [{ client_id: 'pos-17', generation: GENERATION + 1 }] : [];
+      if (!url.endsWith('/stream')) return Promise.resolve(Response.json({ position: 'p', end: true, mark, changes }));
+      open.add(signal!);
+      const headers = { 'content-type': 'text/event-stream' };
+      return Promise.resolve(new Response(new ReadableStream(), { headers }));
+    };
+    const keys = jwks(testKey());
+    const time = fakeTime(NOW_MS);
+    const follows = { generationSource: 'http://feed.test', allowHttp: true, fetch };
+    const through = gateApp({ keys, ...follows, clock: time.clock, schedule: time.schedule });
+    await time.advance(250);
+    await through.gate.ready();
+    expect(asked).toEqual([
+      'http://feed.test/generations',
+      'http://feed.test/generations/stream',
+      'http://feed.test/generations?after=p',
+    ]);
+    await through.get(token()).expect(401);
+    await through.get(token({ claims: { generation: GENERATION + 1 } })).expect(200);
+    expect([...open].map(({ aborted }) => aborted)).toEqual([false]);
+    await through.gate.close();
+    expect([...open].map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  it('is closed by explain() with the gate that it has made from the variables', async () => {
+    const before = { ...process.env };
+    const [keys, server] = [await keyServer(testKey()), await serveLog(undefined, { clock: Date.now })];
+    try {
+      Object.assign(process.env, {
+        TILLGATE_AUTH_URL: keys.origin,
+        TILLGATE_AUDIENCE: AUDIENCE,
+        TILLGATE_GENERATIONS: server.url,
+      });
+      const { accepted } = await explain(token({ claims: { iss: keys.origin, exp: 1 } }));
+      expect(accepted).toBe(false);
+      const stream = server.requests.find(({ originalUrl }) => originalUrl === '/generations/stream');
+      await eventually(() => stream?.destroyed === true);
+    } finally {
+      process.env = before;
+      await Promise.all([keys.stop(), server.close()]);
+    }
+  });
+});
+
+function secondGate() {
+  return authenticate({
+    ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: recordingLogger() },
+    unguarded: 'refuse',
+  });
+}
+
+describe('a second gate', () => {
+  it('needs a guard of its own: one before it does not count', async () => {
+    const through = gateApp({
+      unguarded: 'refuse',
+      routes: (app, reach) => app.get('/v1/orders', requireScope('orders:read'), secondGate(), reach),
+    });
+    expect((await through.get(token())).status).toBe(500);
+  });
+
+  it('is satisfied by a guard after it', async () => {
+    const through = gateApp({
+      unguarded: 'refuse',
+      routes: (app, reach) => app.get('/v1/orders', secondGate(), requireScope('orders:read'), reach),
+    });
+    expect((await through.get(token())).status).toBe(200);
+  });
+});

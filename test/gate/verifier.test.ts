@@ -1,4 +1,7 @@
-import { AuthError } from '../../src';
+import { randomBytes } from 'node:crypto';
+import express from 'express';
+import request from 'supertest';
+import { AuthError, authenticate, requireScope } from '../../src';
 import type { AuthenticateOptions } from '../../src';
 import { GateVerifier } from '../../src/gate/verifier';
 import { readGateOptions } from '../../src/gate/read-options';
@@ -7,6 +10,10 @@ import { sourceOf } from '../support/generation-source';
 import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
+import type { UnverifiedToken } from '../../src/token/jws';
+import { TokenCache } from '../../src/gate/token-cache';
+import { memoryGenerations } from '../../src/generation/memory';
+import { createTestIssuer, expectProblem } from '../../src/testing';
 
 const OTHER = 'https://other.test';
 
@@ -232,5 +239,114 @@ describe('status(), ready() and close()', () => {
     expect(state()).toEqual([false, 'unavailable']);
     await verifier.close();
     expect(time.pending).toBe(0);
+  });
+});
+
+function tokenOf(raw: string, signature = randomBytes(64)): UnverifiedToken {
+  return { raw, header: {}, claims: {}, signingInput: '', signature };
+}
+
+describe('TokenCache', () => {
+  it('keeps a value from the second use on', () => {
+    const cache = new TokenCache<object>(10);
+    const [token, first, second] = [tokenOf('a'), {}, {}];
+    cache.set(token, first);
+    expect(cache.get('a')).toBeUndefined();
+    cache.set(token, second);
+    expect(cache.get('a')).toBe(second);
+  });
+
+  it('keeps what comes again while 100,000 others come once', () => {
+    const cache = new TokenCache<object>(2);
+    const [token, value] = [tokenOf('a'), {}];
+    cache.set(token, value);
+    cache.set(token, value);
+    for (let index = 0; index < 100_000; index++) cache.set(tokenOf(`once-${index}`), {});
+    expect(cache.get('a')).toBe(value);
+  });
+
+  it('holds no more than it may: the one that was not asked for the longest time goes', () => {
+    const cache = new TokenCache<object>(2);
+    const tokens = ['a', 'b', 'c'].map((raw) => tokenOf(raw));
+    for (const token of [...tokens, ...tokens]) cache.set(token, {});
+    expect(tokens.map(({ raw }) => cache.get(raw) !== undefined)).toEqual([false, true, true]);
+  });
+
+  it('tells two tokens apart whose signatures begin alike', () => {
+    const cache = new TokenCache<object>(10);
+    const signature = randomBytes(64);
+    const value = {};
+    cache.set(tokenOf('a', signature), {});
+    cache.set(tokenOf('b', signature), value);
+    expect([cache.get('a'), cache.get('b')]).toEqual([undefined, value]);
+  });
+
+  it('knows a token by all of its text: one that ends alike is another', () => {
+    const cache = new TokenCache<object>(10);
+    const ending = randomBytes(256).toString('base64url');
+    const [token, value] = [tokenOf(`header.claims.${ending}`), {}];
+    for (let times = 0; times < 2; times++) cache.set(token, value);
+    expect(cache.get(`header.claimz.${ending}`)).toBeUndefined();
+    expect(cache.get(ending)).toBeUndefined();
+    expect(cache.get(`header.claims.${ending}`)).toBe(value);
+  });
+
+  it('forgets what it is told to', () => {
+    const cache = new TokenCache<object>(10);
+    const raw = `header.claims.${randomBytes(64).toString('base64url')}`;
+    const token = tokenOf(raw);
+    for (let times = 0; times < 2; times++) cache.set(token, {});
+    expect(cache.get(raw)).toBeDefined();
+    cache.delete(raw);
+    expect(cache.get(raw)).toBeUndefined();
+  });
+});
+
+const SECOND = Date.parse('2026-05-01T12:00:00Z');
+
+/** An issuer that stamps no generation, and a gate that compares the issue time. */
+async function setUp() {
+  const time = fakeTime(SECOND + 200);
+  const issuer = createTestIssuer({ clock: time.clock });
+  const generations = memoryGenerations({ clock: time.clock });
+  const gate = authenticate({
+    ...issuer.options,
+    generationClaim: 'iat',
+    generationSource: generations,
+    schedule: time.schedule,
+    exposeReasons: true,
+  });
+  await gate.ready();
+  const app = express().use(gate);
+  app.get('/orders', requireScope('orders:read'), (_req, res) => void res.json([]));
+  const token = (clientId: string): string =>
+    issuer.token({ clientId, scope: 'orders:read', claims: { generation: undefined } });
+  const call = (bearer: string): request.Test => request(app).get('/orders').set('Authorization', `Bearer ${bearer}`);
+  return { time, generations, token, call };
+}
+
+describe("generationClaim: 'iat'", () => {
+  it('refuses tokens issued before the change, and in the same second; accepts those of the next one', async () => {
+    const { time, generations, token, call } = await setUp();
+    const before = token('pos-17');
+    expect((await call(before)).status).toBe(200);
+
+    await time.advance(300);
+    await generations.append([['pos-17', time.clock()]]);
+    await time.advance(10);
+    expectProblem(await call(before), { status: 401, code: 'superseded' });
+    expectProblem(await call(token('pos-17')), { status: 401, code: 'superseded' });
+    expect((await call(token('kiosk'))).status).toBe(200);
+
+    await time.advance(1_000);
+    expect((await call(token('pos-17'))).status).toBe(200);
+  });
+
+  it('learns nothing from tokens: a later issue time proves no change', async () => {
+    const { time, token, call } = await setUp();
+    const first = token('pos-17');
+    await time.advance(5_000);
+    expect((await call(token('pos-17'))).status).toBe(200);
+    expect((await call(first)).status).toBe(200);
   });
 });

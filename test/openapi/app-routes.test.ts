@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Router } from 'express';
-import { requireScope } from '../../src';
+import { requireScope, ConfigurationError } from '../../src';
 import { describeRoutes } from '../../src/openapi/app-routes';
-import { describeAlternatives } from '../../src/openapi/document';
+import { describeAlternatives, loadContract } from '../../src/openapi/document';
+import { isCatchAll, templatesOf } from '../../src/openapi/path-template';
 
 const done = (): void => {};
 const pass = (_req: unknown, _res: unknown, next: () => void): void => next();
@@ -90,5 +94,85 @@ describe('describeRoutes()', () => {
     const router = Router();
     router.get(['/a', '/b'], read, done);
     expect(described(router)).toEqual(['GET /v1/a: a:read', 'GET /v1/b: a:read']);
+  });
+});
+
+describe('templatesOf() of Express 5', () => {
+  it.each([
+    ['/', ['']],
+    ['/orders', ['/orders']],
+    ['/orders/', ['/orders']],
+    ['/orders/:id/lines/:line_no', ['/orders/{id}/lines/{line_no}']],
+    ['/:"order id"', ['/{order id}']],
+    ['/files/*path', ['/files/{path}']],
+    ['/orders{/:id}', ['/orders', '/orders/{id}']],
+    ['/a{/b{/:c}}/d', ['/a/d', '/a/b/d', '/a/b/{c}/d']],
+    ['/:from-:to', ['/{from}-{to}']],
+    ['/orders\\:cancel', ['/orders:cancel']],
+    ['/{*rest}', ['', '/{rest}']],
+  ])('writes %s as %j', (path, templates) => {
+    expect(templatesOf(path, false)).toEqual(templates);
+  });
+});
+
+describe('templatesOf() of Express 4', () => {
+  it.each([
+    ['/', ['']],
+    ['/orders/:id', ['/orders/{id}']],
+    ['/orders/:id(\\d+)/lines', ['/orders/{id}/lines']],
+    ['/orders/:id?', ['/orders', '/orders/{id}']],
+    ['/:a?/b/:c(x|y)?', ['/b', '/b/{c}', '/{a}/b', '/{a}/b/{c}']],
+    ['/files/*', ['/files/{*}']],
+  ])('writes %s as %j', (path, templates) => {
+    expect([...(templatesOf(path, true) ?? [])].sort()).toEqual(templates);
+  });
+
+  it('does not convert a regular expression', () => {
+    expect(templatesOf(/^\/orders/, true)).toBeUndefined();
+  });
+});
+
+describe('isCatchAll()', () => {
+  it.each([['*'], ['/*'], ['/*rest'], ['/{*rest}'], ['{/*rest}'], [/.*/], [/^\/.*$/]])('recognises %s', (path) => {
+    expect(isCatchAll(path)).toBe(true);
+  });
+
+  it.each([['/'], ['/v1/*rest'], ['/:any'], [/^\/v1\/.*/]])('does not recognise %s', (path) => {
+    expect(isCatchAll(path)).toBe(false);
+  });
+});
+
+describe('loadContract()', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tillgate-contract-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  function file(text: string): string {
+    const path = join(folder, 'openapi.yaml');
+    writeFileSync(path, text);
+    return path;
+  }
+
+  it('reads the contract of the package once', () => {
+    expect(loadContract()).toBe(loadContract());
+  });
+
+  it('finds the contract of the package', () => {
+    expect(Object.keys(loadContract().paths)).toContain('/v1/orders/{id}/cancel');
+  });
+
+  it('reads another file', () => {
+    expect(loadContract(file('openapi: 3.1.1\npaths: {}')).paths).toEqual({});
+  });
+
+  it.each([
+    ['is not there', undefined, /missing\.yaml: cannot be read: ENOENT/],
+    ['is not YAML', '{ a: [', /openapi\.yaml: cannot be read: /],
+    ['is empty', '', /expected an OpenAPI 3\.1 document/],
+    ['is of another version', 'openapi: 3.0.3\npaths: {}', /expected an OpenAPI 3\.1 document/],
+    ['has no paths', 'openapi: 3.1.0', /expected an OpenAPI 3\.1 document/],
+  ])('refuses a contract that %s', (_what, text, message) => {
+    const path = text === undefined ? join(folder, 'missing.yaml') : file(text);
+    expect(() => loadContract(path)).toThrow(ConfigurationError);
+    expect(() => loadContract(path)).toThrow(message);
   });
 });

@@ -2,218 +2,337 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
-import { authenticate, requireScope, sendProblem } from '../../src';
+import { authenticate, requireScope, sendProblem, AuthError } from '../../src';
 import { layersOf } from '../../src/openapi/app-routes';
 import type { Layer } from '../../src/openapi/app-routes';
 import { contractCases, createTestIssuer, startTestIssuer } from '../../src/testing';
 import { failuresOf } from './failures-of';
 import { GUARD_BUGS } from './contract-mutants';
 import { floorOf, gateOf, homemadeGate, homemadeGuard } from './homemade-gate';
-import { sendOrder, assemble, SAMPLE_DOCUMENT, sampleParts, silent, tillgate } from './sample-app';
+import {
+  sendOrder,
+  assemble,
+  SAMPLE_DOCUMENT,
+  sampleParts,
+  silent,
+  tillgate,
+  SAMPLE_DOCUMENT as openapi,
+} from './sample-app';
 import type { SampleParts } from './sample-app';
+import { appTarget } from '../../src/testing/contract-cases/target';
 
-// eslint-disable-next-line @typescript-eslint/no-require-imports
-const express4 = require('express-4') as typeof express;
 const issuer = createTestIssuer();
-const openapi = SAMPLE_DOCUMENT;
-/** Leaves `/api/orders`: enough for an option that treats all operations alike. */
-const brief = { openapi, issuer, ignore: ['/api/orders/*', '/api/whoami', '/api/health'] };
-const appWith = (bug: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...bug });
 
-describe('contractCases() over HTTP', () => {
-  it('tests a server by its URL, with superseded tokens', async () => {
-    const remote = await startTestIssuer();
-    const server = await listen(createServer(assemble(sampleParts(tillgate(remote as never)))));
-    const { port } = server.address() as AddressInfo;
-    const cases = contractCases({ url: `http://127.0.0.1:${port}/api/`, openapi, issuer: remote });
+describe('options', () => {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports
+  const express4 = require('express-4') as typeof express;
+  const openapi = SAMPLE_DOCUMENT;
+  /** Leaves `/api/orders`: enough for an option that treats all operations alike. */
+  const brief = { openapi, issuer, ignore: ['/api/orders/*', '/api/whoami', '/api/health'] };
+  const appWith = (bug: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...bug });
 
-    expect(await failuresOf(cases)).toEqual([]);
-    expect(cases.report()).toMatchObject({ notCalled: [], withoutSuccess: [], responsesNotSeen: [] });
-    expect(cases.map(({ name }) => name).filter((name) => name.startsWith('The app'))).toEqual([]);
+  describe('contractCases() over HTTP', () => {
+    it('tests a server by its URL, with superseded tokens', async () => {
+      const remote = await startTestIssuer();
+      const server = await listen(createServer(assemble(sampleParts(tillgate(remote as never)))));
+      const { port } = server.address() as AddressInfo;
+      const cases = contractCases({ url: `http://127.0.0.1:${port}/api/`, openapi, issuer: remote });
 
-    await new Promise((resolve) => server.close(resolve).closeAllConnections());
-    await remote.close();
+      expect(await failuresOf(cases)).toEqual([]);
+      expect(cases.report()).toMatchObject({ notCalled: [], withoutSuccess: [], responsesNotSeen: [] });
+      expect(cases.map(({ name }) => name).filter((name) => name.startsWith('The app'))).toEqual([]);
+
+      await new Promise((resolve) => server.close(resolve).closeAllConnections());
+      await remote.close();
+    });
+
+    it('reports a server that does not listen', async () => {
+      const server = await listen(createServer());
+      const { port } = server.address() as AddressInfo;
+      await new Promise((resolve) => server.close(resolve));
+      const [first] = contractCases({ url: `http://127.0.0.1:${port}`, openapi, issuer });
+
+      await expect(first?.run()).rejects.toThrow('ECONNREFUSED');
+    });
   });
 
-  it('reports a server that does not listen', async () => {
-    const server = await listen(createServer());
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    const [first] = contractCases({ url: `http://127.0.0.1:${port}`, openapi, issuer });
+  describe('contractCases() of an app', () => {
+    it('calls a function that is not an Express app, without the cases that need its routes', async () => {
+      const app = appWith();
+      const cases = contractCases({ app: (req, res) => void app(req, res), ...brief });
 
-    await expect(first?.run()).rejects.toThrow('ECONNREFUSED');
+      expect(await failuresOf(cases)).toEqual([]);
+      expect(cases).toHaveLength(contractCases({ app, ...brief }).length - 3);
+    });
+
+    it('spies on the handlers of an Express 4 app too', async () => {
+      const correct = sampleParts(tillgate(issuer));
+      const first = (parts: SampleParts) => failuresOf(contractCases({ app: assemble(parts, express4), ...brief }));
+
+      expect(await first(correct)).toEqual([]);
+      const [found] = await first(GUARD_BUGS['a guard runs after a handler that has only side effects']!(issuer));
+      expect(found).toContain('handlers reached: expected none, got saveOrder');
+    });
+
+    it('can run its cases concurrently', async () => {
+      const cases = contractCases({ app: appWith(), ...brief });
+
+      await Promise.all(cases.map(({ run }) => run()));
+
+      expect(cases.report().notCalled).toEqual([]);
+    });
+
+    it('restores the handlers', async () => {
+      const app = appWith();
+      const before = handlersOf(layersOf(app));
+      await failuresOf(contractCases({ app, ...brief }));
+
+      expect(before.length).toBeGreaterThan(6);
+      expect(handlersOf(layersOf(app))).toEqual(before);
+    });
+
+    it('allows functions of beforeGuard to run before a guard, by name or by reference', async () => {
+      function loadTable(_req: unknown, _res: unknown, next: () => void): void {
+        next();
+      }
+      const app = appWith({ getOrder: [loadTable, ...sampleParts(tillgate(issuer)).getOrder] });
+
+      const order = { app, openapi, issuer, ignore: ['/api/orders', '/api/whoami', '/api/health'] };
+      const found = await failuresOf(contractCases(order));
+      expect(new Set(found.map((text) => text.split('\n  ')[1]))).toEqual(
+        new Set(['handlers reached: expected none, got loadTable']),
+      );
+      expect(await failuresOf(contractCases({ ...order, beforeGuard: ['loadTable'] }))).toEqual([]);
+      expect(await failuresOf(contractCases({ ...order, beforeGuard: [loadTable] }))).toEqual([]);
+    });
+
+    it('skips ignored paths', () => {
+      const cases = contractCases({ app: appWith(), openapi, issuer, ignore: ['/api/orders', '/api/orders/*'] });
+      const called = cases.map(({ name }) => name.split(' ')[1]).filter((path) => path?.startsWith('/'));
+
+      expect(new Set(called)).toEqual(new Set(['/api/health', '/api/whoami']));
+    });
   });
-});
 
-describe('contractCases() of an app', () => {
-  it('calls a function that is not an Express app, without the cases that need its routes', async () => {
-    const app = appWith();
-    const cases = contractCases({ app: (req, res) => void app(req, res), ...brief });
-
-    expect(await failuresOf(cases)).toEqual([]);
-    expect(cases).toHaveLength(contractCases({ app, ...brief }).length - 3);
-  });
-
-  it('spies on the handlers of an Express 4 app too', async () => {
-    const correct = sampleParts(tillgate(issuer));
-    const first = (parts: SampleParts) => failuresOf(contractCases({ app: assemble(parts, express4), ...brief }));
-
-    expect(await first(correct)).toEqual([]);
-    const [found] = await first(GUARD_BUGS['a guard runs after a handler that has only side effects']!(issuer));
-    expect(found).toContain('handlers reached: expected none, got saveOrder');
-  });
-
-  it('can run its cases concurrently', async () => {
-    const cases = contractCases({ app: appWith(), ...brief });
-
-    await Promise.all(cases.map(({ run }) => run()));
-
-    expect(cases.report().notCalled).toEqual([]);
-  });
-
-  it('restores the handlers', async () => {
-    const app = appWith();
-    const before = handlersOf(layersOf(app));
-    await failuresOf(contractCases({ app, ...brief }));
-
-    expect(before.length).toBeGreaterThan(6);
-    expect(handlersOf(layersOf(app))).toEqual(before);
-  });
-
-  it('allows functions of beforeGuard to run before a guard, by name or by reference', async () => {
-    function loadTable(_req: unknown, _res: unknown, next: () => void): void {
-      next();
+  describe('an API that learns late of a change', () => {
+    /** Only every second request sees the floor of its client. */
+    function lateApp() {
+      const asked = new Map<string, number>();
+      function readFloor(clientId: string): number {
+        asked.set(clientId, (asked.get(clientId) ?? 0) + 1);
+        return asked.get(clientId)! % 2 === 1 ? 0 : floorOf(issuer, clientId);
+      }
+      return assemble(sampleParts({ gate: gateOf(issuer, readFloor), guard: homemadeGuard }));
     }
-    const app = appWith({ getOrder: [loadTable, ...sampleParts(tillgate(issuer)).getOrder] });
 
-    const order = { app, openapi, issuer, ignore: ['/api/orders', '/api/whoami', '/api/health'] };
-    const found = await failuresOf(contractCases(order));
-    expect(new Set(found.map((text) => text.split('\n  ')[1]))).toEqual(
-      new Set(['handlers reached: expected none, got loadTable']),
-    );
-    expect(await failuresOf(contractCases({ ...order, beforeGuard: ['loadTable'] }))).toEqual([]);
-    expect(await failuresOf(contractCases({ ...order, beforeGuard: [loadTable] }))).toEqual([]);
+    it('passes within propagationMs', async () => {
+      const cases = contractCases({ app: lateApp(), ...brief, propagationMs: 5_000 });
+      expect(await failuresOf(cases)).toEqual([]);
+    });
+
+    it('fails without propagationMs', async () => {
+      const cases = contractCases({ app: lateApp(), ...brief });
+      expect((await failuresOf(cases, 1))[0]).toContain('refuses a superseded token\n  status: expected 401, got 200');
+    });
   });
 
-  it('skips ignored paths', () => {
-    const cases = contractCases({ app: appWith(), openapi, issuer, ignore: ['/api/orders', '/api/orders/*'] });
-    const called = cases.map(({ name }) => name.split(' ')[1]).filter((path) => path?.startsWith('/'));
+  describe('operations of other kinds', () => {
+    const problem = { content: { 'application/problem+json': { schema: { type: 'object' } } } };
+    const oneOperation = (method: string, operation: object) => ({
+      openapi: '3.0.3',
+      paths: { '/orders': { [method]: { responses: { 200: {}, '4XX': problem }, ...operation } } },
+      components: { securitySchemes: { key: { type: 'apiKey' }, oauth2: { type: 'oauth2' } } },
+    });
 
-    expect(new Set(called)).toEqual(new Set(['/api/health', '/api/whoami']));
+    it('have refusals without a body when they are HEAD', async () => {
+      const app = express();
+      app.use(authenticate({ ...issuer.options, logger: silent }));
+      app.head('/orders', requireScope('orders:read'), (_req, res) => void res.end());
+      const head = oneOperation('head', { security: [{ oauth2: ['orders:read'] }] });
+
+      expect(await failuresOf(contractCases({ app, openapi: head, issuer }))).toEqual([]);
+    });
+
+    it('have no cases when an API key protects them', () => {
+      const keyed = oneOperation('get', { security: [{ key: [] }] });
+      const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: keyed, issuer });
+
+      expect(cases).toHaveLength(0);
+      expect(cases.report().notTested).toEqual(['GET /orders']);
+    });
+
+    it('are called with their optional scopes too', () => {
+      const optional = oneOperation('get', { security: [{ oauth2: ['a'] }], 'x-optional-scopes': ['b'] });
+      const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: optional, issuer });
+
+      expect(cases.map(({ name }) => name).slice(-2)).toEqual([
+        'GET /orders accepts a token with only a',
+        'GET /orders accepts a token with only a and b',
+      ]);
+    });
   });
-});
 
-describe('an API that learns late of a change', () => {
-  /** Only every second request sees the floor of its client. */
-  function lateApp() {
-    const asked = new Map<string, number>();
-    function readFloor(clientId: string): number {
-      asked.set(clientId, (asked.get(clientId) ?? 0) + 1);
-      return asked.get(clientId)! % 2 === 1 ? 0 : floorOf(issuer, clientId);
-    }
-    return assemble(sampleParts({ gate: gateOf(issuer, readFloor), guard: homemadeGuard }));
+  describe('reasons in 401s', () => {
+    const opaque = assemble(sampleParts({ gate: homemadeGate(issuer), guard: homemadeGuard }));
+    const failing = (app: typeof opaque, exposeReasons?: boolean) =>
+      failuresOf(contractCases({ app, ...brief, exposeReasons }));
+
+    it('may be named or hidden, as long as all 401s do the same', async () => {
+      expect(await failing(opaque)).toEqual([]);
+      expect(await failing(appWith())).toEqual([]);
+    });
+
+    it('must be named or hidden as exposeReasons says', async () => {
+      expect((await failing(opaque, true))[0]).toContain('code: expected malformed_token, got invalid_token');
+      expect((await failing(appWith(), false))[0]).toContain('code: expected invalid_token, got malformed_token');
+    });
+  });
+
+  describe('report()', () => {
+    it('lists what has not been called yet', () => {
+      const { notCalled, withoutSuccess, responsesNotSeen } = contractCases({
+        app: appWith(),
+        openapi,
+        issuer,
+      }).report();
+
+      expect(notCalled).toContain('DELETE /api/orders/{id}');
+      expect(notCalled).toHaveLength(6);
+      expect(withoutSuccess).toEqual([]);
+      expect(responsesNotSeen).toContain('DELETE /api/orders/{id} 4XX');
+    });
+
+    it('lists operations that responded to good tokens with something else than a 2xx', async () => {
+      const [guard] = sampleParts(tillgate(issuer)).getOrder;
+      const app = appWith({
+        getOrder: [
+          guard!,
+          (req, res, next) => {
+            if (req.params['id'] === 'o-7') sendOrder(req, res, next);
+            else sendProblem(req, res, { status: 404, code: 'not_found' });
+          },
+        ],
+      });
+      const missing = contractCases({ app, openapi, issuer });
+      const named = contractCases({ app, openapi, issuer, requests: { getOrder: { path: { id: 'o-7' } } } });
+
+      expect(await failuresOf(missing)).toEqual([]);
+      expect(missing.report().withoutSuccess).toEqual(['GET /api/orders/{id} responded 404']);
+      expect(String(missing.report())).toContain('Operations without a 2xx: 1\n  GET /api/orders/{id} responded 404');
+      expect(await failuresOf(named)).toEqual([]);
+      expect(named.report().withoutSuccess).toEqual([]);
+    });
+  });
+
+  function listen(server: Server): Promise<Server> {
+    return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
   }
 
-  it('passes within propagationMs', async () => {
-    const cases = contractCases({ app: lateApp(), ...brief, propagationMs: 5_000 });
-    expect(await failuresOf(cases)).toEqual([]);
-  });
-
-  it('fails without propagationMs', async () => {
-    const cases = contractCases({ app: lateApp(), ...brief });
-    expect((await failuresOf(cases, 1))[0]).toContain('refuses a superseded token\n  status: expected 401, got 200');
-  });
+  /** Every handler of every route. */
+  function handlersOf(layers: readonly Layer[] = []): readonly object[] {
+    return layers.flatMap(({ route, handle }) => route?.stack.map((one) => one.handle) ?? handlersOf(layersOf(handle)));
+  }
 });
 
-describe('operations of other kinds', () => {
-  const problem = { content: { 'application/problem+json': { schema: { type: 'object' } } } };
-  const oneOperation = (method: string, operation: object) => ({
-    openapi: '3.0.3',
-    paths: { '/orders': { [method]: { responses: { 200: {}, '4XX': problem }, ...operation } } },
-    components: { securitySchemes: { key: { type: 'apiKey' }, oauth2: { type: 'oauth2' } } },
-  });
+describe('untrusted', () => {
+  const appWith = (parts: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...parts });
 
-  it('have refusals without a body when they are HEAD', async () => {
-    const app = express();
-    app.use(authenticate({ ...issuer.options, logger: silent }));
-    app.head('/orders', requireScope('orders:read'), (_req, res) => void res.end());
-    const head = oneOperation('head', { security: [{ oauth2: ['orders:read'] }] });
+  function refuseWith429(res: Parameters<SampleParts['first']>[1]): void {
+    const { headers, status, reason } = new AuthError('too_many_unknown_keys');
+    res.status(status).set(headers).json({ code: reason });
+  }
 
-    expect(await failuresOf(contractCases({ app, openapi: head, issuer }))).toEqual([]);
-  });
+  describe('an API that does not trust the issuer', () => {
+    it('is reported once and clearly, before any other case', async () => {
+      const stranger = createTestIssuer({ audience: 'https://elsewhere.test' });
+      const [first, ...others] = await failuresOf(contractCases({ app: appWith(), openapi, issuer: stranger }));
 
-  it('have no cases when an API key protects them', () => {
-    const keyed = oneOperation('get', { security: [{ key: [] }] });
-    const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: keyed, issuer });
-
-    expect(cases).toHaveLength(0);
-    expect(cases.report().notTested).toEqual(['GET /orders']);
-  });
-
-  it('are called with their optional scopes too', () => {
-    const optional = oneOperation('get', { security: [{ oauth2: ['a'] }], 'x-optional-scopes': ['b'] });
-    const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: optional, issuer });
-
-    expect(cases.map(({ name }) => name).slice(-2)).toEqual([
-      'GET /orders accepts a token with only a',
-      'GET /orders accepts a token with only a and b',
-    ]);
-  });
-});
-
-describe('reasons in 401s', () => {
-  const opaque = assemble(sampleParts({ gate: homemadeGate(issuer), guard: homemadeGuard }));
-  const failing = (app: typeof opaque, exposeReasons?: boolean) =>
-    failuresOf(contractCases({ app, ...brief, exposeReasons }));
-
-  it('may be named or hidden, as long as all 401s do the same', async () => {
-    expect(await failing(opaque)).toEqual([]);
-    expect(await failing(appWith())).toEqual([]);
-  });
-
-  it('must be named or hidden as exposeReasons says', async () => {
-    expect((await failing(opaque, true))[0]).toContain('code: expected malformed_token, got invalid_token');
-    expect((await failing(appWith(), false))[0]).toContain('code: expected invalid_token, got malformed_token');
-  });
-});
-
-describe('report()', () => {
-  it('lists what has not been called yet', () => {
-    const { notCalled, withoutSuccess, responsesNotSeen } = contractCases({ app: appWith(), openapi, issuer }).report();
-
-    expect(notCalled).toContain('DELETE /api/orders/{id}');
-    expect(notCalled).toHaveLength(6);
-    expect(withoutSuccess).toEqual([]);
-    expect(responsesNotSeen).toContain('DELETE /api/orders/{id} 4XX');
-  });
-
-  it('lists operations that responded to good tokens with something else than a 2xx', async () => {
-    const [guard] = sampleParts(tillgate(issuer)).getOrder;
-    const app = appWith({
-      getOrder: [
-        guard!,
-        (req, res, next) => {
-          if (req.params['id'] === 'o-7') sendOrder(req, res, next);
-          else sendProblem(req, res, { status: 404, code: 'not_found' });
-        },
-      ],
+      expect(first).toBe(
+        'The API accepts tokens of the test issuer\n' +
+          "  None of this issuer's tokens is accepted: GET /api/orders responded 401 wrong_audience, and so did 4 more. " +
+          'Give authenticate() the options of the issuer, or configure its issuer, audience and keys.',
+      );
+      expect(others.filter((message) => message.includes('None of this'))).toEqual([]);
     });
-    const missing = contractCases({ app, openapi, issuer });
-    const named = contractCases({ app, openapi, issuer, requests: { getOrder: { path: { id: 'o-7' } } } });
 
-    expect(await failuresOf(missing)).toEqual([]);
-    expect(missing.report().withoutSuccess).toEqual(['GET /api/orders/{id} responded 404']);
-    expect(String(missing.report())).toContain('Operations without a 2xx: 1\n  GET /api/orders/{id} responded 404');
-    expect(await failuresOf(named)).toEqual([]);
-    expect(named.report().withoutSuccess).toEqual([]);
+    it.each<[string, SampleParts['first']]>([
+      ['needs no token by mistake', (req, res, next) => (req.path === '/api/orders' ? void res.json([]) : next())],
+      ['does not exist', (req, res, next) => (req.path === '/api/orders' ? void res.sendStatus(404) : next())],
+    ])('is reported also where one operation %s', async (_what, first) => {
+      const stranger = createTestIssuer();
+      const [found] = await failuresOf(contractCases({ app: appWith({ first }), openapi, issuer: stranger }), 1);
+
+      expect(found).toContain('GET /api/orders/{id} responded 401 unknown_key, and so did 2 more.');
+    });
+
+    it('is reported when its keys cannot be fetched', async () => {
+      const gate = authenticate({ ...issuer.options, keys: undefined, issuer: 'http://127.0.0.1:1', logger: silent });
+      const [found] = await failuresOf(contractCases({ app: appWith({ gate }), openapi, issuer }), 1);
+      await gate.close();
+
+      expect(found).toContain(
+        "None of this issuer's tokens is accepted: GET /api/orders responded 503 keys_unavailable",
+      );
+    });
+
+    it('is reported when its gate cannot ask for the key', async () => {
+      const first: SampleParts['first'] = (req, res, next) => {
+        if (req.headers.authorization === undefined) next();
+        else refuseWith429(res);
+      };
+      const [found, ...others] = await failuresOf(contractCases({ app: appWith({ first }), openapi, issuer }));
+
+      expect(found).toContain('GET /api/orders responded 429 too_many_unknown_keys, and so did 4 more.');
+      expect(others.join()).not.toContain('rate limit');
+    });
+
+    it('is not reported when one operation accepts a token', async () => {
+      const listOrders: SampleParts['listOrders'] = [(_req, res) => void res.sendStatus(401)];
+      const [first] = await failuresOf(contractCases({ app: appWith({ listOrders }), openapi, issuer }), 1);
+
+      expect(first).toContain('GET /api/orders refuses');
+    });
   });
 });
 
-function listen(server: Server): Promise<Server> {
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
-}
+const app = assemble(sampleParts(tillgate(issuer)));
 
-/** Every handler of every route. */
-function handlersOf(layers: readonly Layer[] = []): readonly object[] {
-  return layers.flatMap(({ route, handle }) => route?.stack.map((one) => one.handle) ?? handlersOf(layersOf(handle)));
-}
+describe('contractCases() with wrong options', () => {
+  it.each([
+    ['neither app nor url', { openapi, issuer }, 'give either app or url'],
+    ['both', { app, url: 'http://127.0.0.1', openapi, issuer }, 'give either app or url'],
+    ['a URL of another scheme', { url: 'ftp://127.0.0.1', openapi, issuer }, 'option "url" must be an http: or https:'],
+    ['an app that is not a function', { app: 'app', openapi, issuer }, 'option "app" must be a function'],
+    ['no document', { app, issuer }, 'option "openapi" must be a file or a parsed document'],
+    ['no issuer', { app, openapi }, 'option "issuer" must be a test issuer'],
+    ['a misspelt option', { app, openapi, issuer, request: {} }, 'did you mean "requests"'],
+    ['requests as a string', { app, openapi, issuer, requests: 'a' }, 'option "requests" must be an object'],
+    [
+      'a request for an unknown operation',
+      { app, openapi, issuer, requests: { getOrders: {} } },
+      'did you mean "getOrder"',
+    ],
+    ['a string to ignore', { app, openapi, issuer, ignore: '/a' }, 'option "ignore" must be an array of paths'],
+    ['an empty document', { app, openapi: {}, issuer }, 'expected an OpenAPI 3 document'],
+  ])('throws immediately for %s', (_what, options, message) => {
+    expect(() => contractCases(options as never)).toThrow(message);
+  });
+});
+
+describe('appTarget()', () => {
+  it('does not attribute responses that Node sends itself to the handler of the previous request', async () => {
+    const app = express();
+    app.get('/orders', function listOrders(_req, res) {
+      res.json([]);
+    });
+    const { call } = appTarget(app, []);
+    const request = { method: 'GET', target: '/orders', headers: {}, body: undefined };
+
+    const before = await call(request);
+    const refused = await call({ ...request, headers: { expect: 'a-miracle' } });
+
+    expect(before.reached).toEqual(['listOrders']);
+    expect(refused.response).toMatchObject({ status: 417, localPort: before.response.localPort });
+    expect(refused.reached).toEqual([]);
+  });
+});
