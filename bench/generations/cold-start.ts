@@ -1,7 +1,7 @@
 /** A resource server that starts: reads the source at argv[2] with its argv[3] floors, then waits for a burst of changes. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { generationsFromUrl } from '../../src/generation/from-url';
-import { generationVerifier } from '../../src/generation/verifier';
+import { GenerationVerifier } from '../../src/generation/verifier';
 import { systemClock, systemSchedule } from '../../src/core/clock';
 import { consoleLogger } from '../../src/core/logger';
 import { preciseNow } from './messages';
@@ -76,8 +76,8 @@ async function loadClient(): Promise<void> {
   await source.close?.();
 }
 
-function startVerifier(): ReturnType<typeof generationVerifier> {
-  return generationVerifier({
+function startVerifier(): GenerationVerifier {
+  return new GenerationVerifier({
     issuer: 'https://login.test',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,

@@ -1,6 +1,5 @@
 import { generationsFromUrl } from '../generation/from-url';
-import { generationVerifier } from '../generation/verifier';
-import type { GenerationVerifier } from '../generation/verifier';
+import { GenerationVerifier } from '../generation/verifier';
 import { keyFetcher } from '../token/keys/fetch-keys';
 import type { KeySource } from '../token/keys/key-set';
 import { remoteKeys } from '../token/keys/remote-keys';
@@ -124,7 +123,7 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
     dependencies.logger.warn({ issuer }, message);
   }
   const ownsSource = typeof generationSource === 'string';
-  return generationVerifier({
+  return new GenerationVerifier({
     ...dependencies,
     issuer,
     rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },

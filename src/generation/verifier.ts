@@ -23,96 +23,105 @@ export interface GenerationVerifierOptions extends Omit<FollowerOptions, 'source
   readonly onStale: 'reject' | 'accept';
 }
 
-/** The floors of one issuer, and whether they can be relied on. */
-export interface GenerationVerifier {
+/** The floors of one issuer, kept up to date with the source, and whether they can be relied on. */
+export class GenerationVerifier {
+  readonly #options: GenerationVerifierOptions;
+  readonly #floors: Floors;
+  readonly #follower: Follower | undefined;
+  #settled: Promise<void> | undefined;
+  #warned = false;
+
+  constructor(options: GenerationVerifierOptions) {
+    const { source } = options;
+    this.#options = options;
+    this.#floors = new Floors(options);
+    this.#follower = source && new Follower({ ...options, source, floors: this.#floors });
+    this.#follower?.start();
+    this.#settled = this.#follower?.settled.finally(() => (this.#settled = undefined));
+  }
+
   /**
    * Checks the generation of a token that has passed every other check, learns from it, and returns it.
    *
    * @throws AuthError `generation_missing`, `generation_invalid`, `superseded` or `generations_unavailable`.
    */
-  verify(clientId: string, claims: Readonly<Record<string, unknown>>): number;
+  verify(clientId: string, claims: Readonly<Record<string, unknown>>): number {
+    const { rule, learn, clock } = this.#options;
+    const nowMs = clock();
+    const generation = readGeneration(claims, rule, nowMs);
+    const floor = this.#refuseSuperseded(clientId, generation);
+    // A token that passed every other check proves that the change of its generation was committed.
+    if (learn && generation !== floor) {
+      this.#floors.raise(clientId, generation);
+      this.#floors.turn(nowMs);
+    }
+    this.#requireFresh();
+    return generation;
+  }
+
   /**
    * Checks the generation of a cached token again: floor and freshness only.
    *
    * @throws AuthError `superseded` or `generations_unavailable`.
    */
-  recheck(clientId: string, generation: number): void;
-  /** Resolves once it is known whether the floors are fresh; `undefined` from then on. */
-  settled(): Promise<void> | undefined;
-  /** Resolves when the floors are fresh for the first time; never rejects. */
-  ready(): Promise<void>;
-  status(): GenerationStatus;
-  close(): Promise<void>;
-}
+  recheck(clientId: string, generation: number): void {
+    this.#refuseSuperseded(clientId, generation);
+    this.#requireFresh();
+  }
 
-/** Makes the verifier of one issuer's generations, and starts to keep its floors up to date with the source. */
-export function generationVerifier(options: GenerationVerifierOptions): GenerationVerifier {
-  const { issuer, rule, learn, source, ownsSource, onStale, pollMs, clock, logger } = options;
-  const floors = new Floors(options);
-  const follower = source && new Follower({ ...options, source, floors });
-  follower?.start();
-  let starting = follower?.settled.finally(() => (starting = undefined));
-  let warned = false;
+  /** Resolves once it is known whether the floors are fresh; `undefined` from then on. */
+  settled(): Promise<void> | undefined {
+    return this.#settled;
+  }
+
+  /** Resolves when the floors are fresh for the first time; never rejects. */
+  ready(): Promise<void> {
+    return this.#follower?.ready ?? Promise.resolve();
+  }
+
+  status(): GenerationStatus {
+    const { state = 'none', ageMs, silentMs, lastError, reads = 0, failures = 0 } = this.#follower ?? {};
+    return {
+      source: state,
+      ...(ageMs !== undefined && { ageMs }),
+      ...(silentMs !== undefined && { silentMs }),
+      floors: this.#floors.size,
+      ...(lastError !== undefined && { lastError }),
+      reads,
+      failures,
+    };
+  }
+
+  async close(): Promise<void> {
+    const { source, ownsSource } = this.#options;
+    this.#follower?.close();
+    if (ownsSource) await source?.close?.();
+  }
 
   /** Returns the known floor, which holds even while the floors are stale. */
-  function refuseSuperseded(clientId: string, generation: number): number | undefined {
-    const floor = floors.get(clientId);
+  #refuseSuperseded(clientId: string, generation: number): number | undefined {
+    const floor = this.#floors.get(clientId);
     if (floor === undefined || generation >= floor) return floor;
     throw new AuthError('superseded', { privateDetail: `generation ${generation} is below the floor ${floor}` });
   }
 
-  function requireFresh(): void {
-    const state = follower?.state ?? 'fresh';
-    if (state === 'fresh') {
-      warned = false;
+  #requireFresh(): void {
+    const follower = this.#follower;
+    if (follower === undefined || follower.state === 'fresh') {
+      this.#warned = false;
       return;
     }
-    const detail = state === 'silent' ? SILENT : (follower?.lastError ?? 'no recent complete read');
+    const { issuer, onStale, pollMs, logger } = this.#options;
+    const { state, lastError = 'no recent complete read', ageMs, silentMs } = follower;
+    const detail = state === 'silent' ? SILENT : lastError;
     if (onStale === 'reject') {
-      throw new AuthError('generations_unavailable', {
-        privateDetail: detail,
-        retryAfterSeconds: retryAfterSeconds(pollMs),
-      });
+      const refusal = { privateDetail: detail, retryAfterSeconds: retryAfterSeconds(pollMs) };
+      throw new AuthError('generations_unavailable', refusal);
     }
-    if (warned) return;
-    warned = true;
-    const ages = { ageMs: follower?.ageMs, silentMs: follower?.silentMs };
-    logger.warn({ issuer, detail, ...ages }, 'generations are out of date, requests are accepted');
+    if (this.#warned) return;
+    this.#warned = true;
+    logger.warn({ issuer, detail, ageMs, silentMs }, 'generations are out of date, requests are accepted');
   }
-
-  return {
-    verify(clientId, claims) {
-      const nowMs = clock();
-      const generation = readGeneration(claims, rule, nowMs);
-      const floor = refuseSuperseded(clientId, generation);
-      // A token that passed every other check proves that the change of its generation was committed.
-      if (learn && generation !== floor) {
-        floors.raise(clientId, generation);
-        floors.turn(nowMs);
-      }
-      requireFresh();
-      return generation;
-    },
-    recheck(clientId, generation) {
-      refuseSuperseded(clientId, generation);
-      requireFresh();
-    },
-    settled: () => starting,
-    ready: () => follower?.ready ?? Promise.resolve(),
-    status: () => ({
-      source: follower?.state ?? 'none',
-      ...(follower?.ageMs !== undefined && { ageMs: follower.ageMs }),
-      ...(follower?.silentMs !== undefined && { silentMs: follower.silentMs }),
-      floors: floors.size,
-      ...(follower?.lastError !== undefined && { lastError: follower.lastError }),
-      reads: follower?.reads ?? 0,
-      failures: follower?.failures ?? 0,
-    }),
-    async close() {
-      follower?.close();
-      if (ownsSource) await source?.close?.();
-    },
-  };
 }
 
 const SILENT = 'the publisher is not heard from: it is down, cut off from the log, or writes to another one';

@@ -1,6 +1,6 @@
 import type { Logger } from '../../src/core/logger';
-import { generationVerifier } from '../../src/generation/verifier';
-import type { GenerationVerifier, GenerationVerifierOptions } from '../../src/generation/verifier';
+import { GenerationVerifier } from '../../src/generation/verifier';
+import type { GenerationVerifierOptions } from '../../src/generation/verifier';
 import { AuthError } from '../../src/core/auth-error';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
@@ -36,7 +36,7 @@ export function startVerifier(
   time = fakeTime(START),
 ): StartedVerifier {
   const log = keptLog();
-  const verifier = generationVerifier({
+  const verifier = new GenerationVerifier({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,

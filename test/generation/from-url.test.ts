@@ -5,7 +5,7 @@ describe('generationsFromUrl()', () => {
     'makes a source of %s',
     async (url) => {
       const source = generationsFromUrl(url, { fetch: () => Promise.reject(new Error('down')), clock: Date.now });
-      await expect(source.reader().next(0)).rejects.toThrow(/generations: Error$/);
+      await expect(source.reader().next(0)).rejects.toThrow(/generations could not be fetched$/);
     },
   );
 

@@ -1,6 +1,6 @@
 import { START, HOUR, reasonOf, startVerifier } from './fixtures';
 
-describe('generationVerifier without a source', () => {
+describe('GenerationVerifier without a source', () => {
   it('is ready immediately, always fresh, and has nothing to settle', async () => {
     const { verifier } = startVerifier();
     await verifier.ready();

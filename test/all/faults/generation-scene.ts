@@ -3,8 +3,8 @@ import { systemClock, systemSchedule } from '../../../src/core/clock';
 import type { GenerationSource } from '../../../src/generation/log';
 import { startPublisher } from '../../../src/generation/publisher';
 import type { Publisher, PublisherOptions } from '../../../src/generation/publisher';
-import { generationVerifier } from '../../../src/generation/verifier';
-import type { GenerationVerifier, GenerationVerifierOptions } from '../../../src/generation/verifier';
+import { GenerationVerifier } from '../../../src/generation/verifier';
+import type { GenerationVerifierOptions } from '../../../src/generation/verifier';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 
@@ -55,7 +55,7 @@ export function startProcess(
   source: GenerationSource,
   options: Partial<GenerationVerifierOptions> = {},
 ): GenerationVerifier {
-  return generationVerifier({
+  return new GenerationVerifier({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 60_000 },
     learn: true,

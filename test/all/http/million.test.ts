@@ -7,7 +7,7 @@ import { logHandler } from '../../../src/generation/http/handler';
 import { httpGenerations } from '../../../src/generation/http/log';
 import type { Change } from '../../../src/generation/log';
 import { memoryGenerations } from '../../../src/generation/memory';
-import { generationVerifier } from '../../../src/generation/verifier';
+import { GenerationVerifier } from '../../../src/generation/verifier';
 import { reasonOf } from '../../generation/fixtures';
 import { recordingLogger } from '../../support/log';
 
@@ -26,7 +26,7 @@ it('a million changes reach a resource server over HTTP, each of them', async ()
   const source = httpGenerations({ url, logger });
   const started = performance.now();
   delay.enable();
-  const verifier = generationVerifier({
+  const verifier = new GenerationVerifier({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
