@@ -6,8 +6,7 @@ import { authenticateOptions, readSettings } from '../settings/settings';
 import { isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
 import type { VerificationKey } from '../token/keys/key-set';
-import { possessionVerifier } from '../token/possession/possession';
-import type { PossessionVerifier } from '../token/possession/possession';
+import { PossessionVerifier } from '../token/possession/possession';
 import { SignatureQueue } from '../token/signature';
 import type { VerifiedToken } from '../token/verify';
 import { openIssuer } from './issuer';
@@ -44,7 +43,7 @@ export class GateVerifier {
   constructor(settings: GateSettings) {
     const signatures = new SignatureQueue();
     this.settings = settings;
-    this.possession = possessionVerifier(settings);
+    this.possession = settings.dpop || settings.mtls ? new PossessionVerifier(settings) : undefined;
     this.#issuers = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
     this.#byIssuer = new Map(this.#issuers.map((context) => [context.issuer, context]));
     this.#opaque = opaqueIssuer(this.#issuers);

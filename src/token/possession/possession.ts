@@ -14,47 +14,27 @@ import { bindingsOf } from '../verify';
 import { DpopVerifier } from './dpop';
 import type { DpopSettings } from './dpop';
 
-/** What proofs of possession are checked against. */
-export interface PossessionSettings {
-  readonly dpop: DpopSettings | undefined;
-  readonly mtls: MtlsSettings | undefined;
-  /** `'any'`: a token has to be bound, either way. */
-  readonly binding: 'any' | undefined;
-  /** The issuers; the largest of their clock tolerances applies to proofs. */
-  readonly issuers: readonly { readonly clockToleranceMs: number }[];
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 /** Checks that the caller holds the key that its token is bound to. */
-export interface PossessionVerifier {
+export class PossessionVerifier {
+  readonly #settings: PossessionSettings;
+  readonly #proofs: DpopVerifier | undefined;
+  readonly #readCertificate: ReturnType<typeof certificateReader> | undefined;
+
+  constructor(settings: PossessionSettings) {
+    const { dpop, mtls, issuers, clock, logger } = settings;
+    const clockToleranceMs = Math.max(...issuers.map((issuer) => issuer.clockToleranceMs));
+    this.#settings = settings;
+    this.#proofs = dpop && new DpopVerifier(dpop, clock, clockToleranceMs, logger);
+    this.#readCertificate = mtls && certificateReader(mtls);
+  }
+
   /**
    * Checks that a token is bound to a key where that is required: what can be said about it without a request.
    *
    * @throws AuthError `binding_required`
    */
-  requireBinding(claims: JsonObject): void;
-  /**
-   * Checks the proofs of a request whose token is good (RFC 9449 section 7, RFC 8705 section 3). Rejects with an AuthError
-   * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required`,
-   * `too_many_proofs` or `replay_store_unavailable`.
-   *
-   * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
-   */
-  verify(request: TokenRequest, token: string, claims: JsonObject): Promise<string | undefined>;
-  /** The nonce for a response with `dpop_nonce_required`. */
-  nonce(): string | undefined;
-}
-
-/** Makes the verifier of a gate; `undefined` where neither DPoP nor mutual TLS is on, and bound tokens are refused by their claims. */
-export function possessionVerifier(settings: PossessionSettings): PossessionVerifier | undefined {
-  const { dpop, mtls, binding } = settings;
-  if (!dpop && !mtls) return undefined;
-  const clockToleranceMs = Math.max(...settings.issuers.map((issuer) => issuer.clockToleranceMs));
-  const proofs = dpop && new DpopVerifier(dpop, settings.clock, clockToleranceMs, settings.logger);
-  const readCertificate = mtls && certificateReader(mtls);
-
-  function requireBinding(claims: JsonObject): void {
+  requireBinding(claims: JsonObject): void {
+    const { dpop, mtls, binding } = this.#settings;
     const { key, certificate } = bindingsOf(claims);
     const isMissing =
       (dpop?.required && key === undefined) ||
@@ -63,24 +43,43 @@ export function possessionVerifier(settings: PossessionSettings): PossessionVeri
     if (isMissing) throw new AuthError('binding_required');
   }
 
-  return {
-    requireBinding,
-    async verify(request, token, claims) {
-      const { key, certificate } = bindingsOf(claims);
-      if (readCertificate && certificate !== undefined) checkBinding(certificate, readCertificate(request));
-      requireBinding(claims);
-      if (!proofs) return undefined;
-      if (usesDpop(request)) {
-        if (key === undefined) throw new AuthError('binding_required');
-        return proofs.verify(request, token, key);
-      }
-      if (key !== undefined) {
-        throw new AuthError('sender_constrained', { privateDetail: 'the token came with the Bearer scheme' });
-      }
-      return undefined;
-    },
-    nonce: () => proofs?.nonce(),
-  };
+  /**
+   * Checks the proofs of a request whose token is good (RFC 9449 section 7, RFC 8705 section 3). Rejects with an AuthError
+   * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required`,
+   * `too_many_proofs` or `replay_store_unavailable`.
+   *
+   * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
+   */
+  async verify(request: TokenRequest, token: string, claims: JsonObject): Promise<string | undefined> {
+    const { key, certificate } = bindingsOf(claims);
+    if (this.#readCertificate && certificate !== undefined) checkBinding(certificate, this.#readCertificate(request));
+    this.requireBinding(claims);
+    if (!this.#proofs) return undefined;
+    if (usesDpop(request)) {
+      if (key === undefined) throw new AuthError('binding_required');
+      return this.#proofs.verify(request, token, key);
+    }
+    if (key !== undefined) {
+      throw new AuthError('sender_constrained', { privateDetail: 'the token came with the Bearer scheme' });
+    }
+    return undefined;
+  }
+
+  /** The nonce for a response with `dpop_nonce_required`. */
+  nonce(): string | undefined {
+    return this.#proofs?.nonce();
+  }
+}
+
+interface PossessionSettings {
+  readonly dpop: DpopSettings | undefined;
+  readonly mtls: MtlsSettings | undefined;
+  /** `'any'`: a token has to be bound, either way. */
+  readonly binding: 'any' | undefined;
+  /** The issuers; the largest of their clock tolerances applies to proofs. */
+  readonly issuers: readonly { readonly clockToleranceMs: number }[];
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 function checkBinding(bound: unknown, proven: string | undefined): void {
@@ -132,7 +131,7 @@ export const MTLS_OPTION = option.nested(
 );
 
 /** Checked options. */
-export type MtlsSettings = NonNullable<ReturnType<typeof MTLS_OPTION.read>>;
+type MtlsSettings = NonNullable<ReturnType<typeof MTLS_OPTION.read>>;
 
 /**
  * Makes the reader of client certificates: it returns the SHA-256 thumbprint of the one of a request, as `x5t#S256` has it;
