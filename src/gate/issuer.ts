@@ -5,14 +5,12 @@ import type { KeySource } from '../token/keys/key-set';
 import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
-import type { ScopeReader } from '../token/scopes';
 import {
   confirmedClaimsVerifier,
   introspectedClaimsVerifier,
   introspectionEndpoint,
 } from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
-import type { Introspector } from '../token/introspection/introspector';
 import type { SignatureQueue } from '../token/signature';
 import { claimsVerifier, TokenVerifier } from '../token/verify';
 import type { ClaimsVerifier } from '../token/verify';
@@ -22,7 +20,7 @@ import type { GateDependencies, IssuerSettings } from './read-options';
 interface ClaimsReader {
   readonly verifyClaims: ClaimsVerifier;
   /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
-  readonly readScopes: ScopeReader;
+  readonly readScopes: ReturnType<typeof scopeReader>;
 }
 
 /** Everything that decides about the tokens of one issuer. */
@@ -34,7 +32,7 @@ export interface IssuerContext {
   readonly reader: ClaimsReader;
   /** For opaque tokens; absent where they are refused. */
   readonly introspection:
-    | (Introspector &
+    | (ReturnType<typeof introspector> &
         ClaimsReader & {
           /** Checks the claims of JWTs; absent where the issuer is asked about opaque tokens only. */
           readonly confirms: ClaimsVerifier | undefined;

@@ -4,7 +4,7 @@ import type { TableOf, ValuesOf } from '../core/options';
 import { hasUserInfo, isSecureUrl } from '../core/urls';
 import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
-import type { Confirmation } from '../token/verify';
+import type { ClaimRules } from '../token/verify';
 import { INTROSPECTION_OPTION } from '../token/introspection/endpoint';
 import type { Jwks } from '../token/keys/key-set';
 import { MTLS_OPTION } from '../token/possession/possession';
@@ -133,7 +133,10 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: Authenticate
   if (binding && !(dpop && mtls && !dpop.required && !mtls.required)) {
     throw wrong('option "binding" needs "dpop" and "mtls", neither of them with "required": one of both is enough');
   }
-  const confirmations: Confirmation[] = [...(dpop ? ['jkt' as const] : []), ...(mtls ? ['x5t#S256' as const] : [])];
+  const confirmations: ClaimRules['confirmations'] = [
+    ...(dpop ? ['jkt' as const] : []),
+    ...(mtls ? ['x5t#S256' as const] : []),
+  ];
   return {
     ...values,
     dpop,
@@ -145,7 +148,7 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: Authenticate
 
 /** What the options of a gate mean for each of its issuers. */
 interface OfGate {
-  readonly confirmations: readonly Confirmation[];
+  readonly confirmations: ClaimRules['confirmations'];
   /** Throws a TypeError for a URL without TLS. */
   readonly checkUrl: (url: string, what: string) => void;
 }

@@ -8,7 +8,7 @@ import type { UnverifiedToken } from '../token/jws';
 import type { VerificationKey } from '../token/keys/key-set';
 import { PossessionVerifier } from '../token/possession/possession';
 import { SignatureQueue } from '../token/signature';
-import type { VerifiedToken } from '../token/verify';
+import type { ClaimsVerifier } from '../token/verify';
 import { openIssuer } from './issuer';
 import type { IssuerContext } from './issuer';
 import type { Auth, AuthenticateOptions } from './options';
@@ -24,7 +24,7 @@ interface TrustedToken {
   /** Absent in an opaque token. */
   readonly key?: VerificationKey;
   /** Absent while the claims are refused. */
-  accepted?: { readonly verified: VerifiedToken; readonly auth: Auth };
+  accepted?: { readonly verified: ReturnType<ClaimsVerifier>; readonly auth: Auth };
 }
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
@@ -206,7 +206,7 @@ function accept(cached: TrustedToken): Auth {
 }
 
 /** Whether the times of a token still allow it (RFC 7519 sections 4.1.4 and 4.1.5). */
-function isCurrent({ acceptedFromMs, acceptedUntilMs }: VerifiedToken, nowMs: number): boolean {
+function isCurrent({ acceptedFromMs, acceptedUntilMs }: ReturnType<ClaimsVerifier>, nowMs: number): boolean {
   return acceptedFromMs <= nowMs && nowMs < acceptedUntilMs;
 }
 

@@ -22,11 +22,11 @@ export interface AdviceContext extends ScopeSettings {
   /** Present where opaque tokens are introspected. */
   readonly introspection?: object | undefined;
   /** Says how to set an option: `set TILLGATE_PRESET=keycloak`. */
-  readonly set: (option: AdvisedOption, value: string) => string;
+  readonly set: (
+    option: 'issuer' | 'audience' | 'preset' | 'generationClaim' | 'maxTokenAgeSeconds',
+    value: string,
+  ) => string;
 }
-
-/** The options that advice names. */
-export type AdvisedOption = 'issuer' | 'audience' | 'preset' | 'generationClaim' | 'maxTokenAgeSeconds';
 
 /**
  * What an operator can change so that tokens like this one are accepted; `undefined` where the reason does not suggest

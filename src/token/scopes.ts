@@ -25,7 +25,7 @@ export interface ScopeOptions {
 type ScopeFunction = Exclude<NonNullable<ScopeOptions['map']>, Readonly<Record<string, unknown>>>;
 
 /** Reads the scopes of a token from its claims. */
-export type ScopeReader = (claims: JsonObject) => readonly string[];
+type ScopeReader = (claims: JsonObject) => readonly string[];
 
 /** Where the server's names of permissions are, and which scopes they grant here. */
 export interface ScopeRule {
@@ -55,7 +55,7 @@ export function scopeReader(presetClaims: readonly string[], rule?: ScopeRule): 
  * Reads scopes from the first of the named claims that the token has: a space-separated string (RFC 6749 section 3.3)
  * or an array of strings. Anything else grants nothing: the token stays valid, and each guard responds with 403.
  */
-export function readScopes(claims: JsonObject, names: readonly string[]): readonly string[] {
+function readScopes(claims: JsonObject, names: readonly string[]): readonly string[] {
   const name = names.find((candidate) => claims[candidate] !== undefined);
   return name === undefined ? [] : unique(namesIn(claims[name]));
 }

@@ -43,7 +43,7 @@ export const ALGORITHMS = Object.keys(VERIFICATIONS) as readonly Algorithm[];
 const ED25519_NAMES: readonly Algorithm[] = ['EdDSA', 'Ed25519'];
 
 /** All names of the signature that an algorithm makes. */
-export function namesOf(algorithm: Algorithm): readonly Algorithm[] {
+function namesOf(algorithm: Algorithm): readonly Algorithm[] {
   return ED25519_NAMES.includes(algorithm) ? ED25519_NAMES : [algorithm];
 }
 

@@ -21,15 +21,15 @@ export interface ClaimRules {
   readonly clockToleranceMs: number;
   /** Longest accepted `exp - iat`. */
   readonly maxTokenAgeMs: number;
-  /** Members of `cnf` whose proof of possession is checked after the claims; a token with another one is refused. */
-  readonly confirmations: readonly Confirmation[];
+  /**
+   * Members of `cnf` (RFC 7800 section 3.1) whose proof of possession is checked after the claims: `jkt` of DPoP (RFC 9449),
+   * `x5t#S256` of mutual TLS (RFC 8705); a token with another one is refused.
+   */
+  readonly confirmations: readonly ('jkt' | 'x5t#S256')[];
 }
 
-/** A confirmation method (RFC 7800 section 3.1): `jkt` of DPoP (RFC 9449), `x5t#S256` of mutual TLS (RFC 8705). */
-export type Confirmation = 'jkt' | 'x5t#S256';
-
 /** A token that passed every check but its generation. */
-export interface VerifiedToken {
+interface VerifiedToken {
   readonly issuer: string;
   readonly clientId: string;
   readonly subject: string | undefined;

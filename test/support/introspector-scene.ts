@@ -1,5 +1,4 @@
 import { introspector } from '../../src/token/introspection/introspector';
-import type { Introspector } from '../../src/token/introspection/introspector';
 import { FetchError } from '../../src/token/http';
 import { fakeTime } from './fake-time';
 import type { FakeTime } from './fake-time';
@@ -7,7 +6,7 @@ import { recordingLogger } from './log';
 import type { RecordingLogger } from './log';
 
 /** An introspector without HTTP. */
-export interface IntrospectorScene extends Introspector {
+export interface IntrospectorScene extends ReturnType<typeof introspector> {
   /** Tokens of callers that the endpoint was asked about. */
   readonly asked: string[];
   /** Tokens of the introspector's own. */

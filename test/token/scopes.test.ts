@@ -1,9 +1,9 @@
 import { AuthError } from '../../src';
-import { isScopeToken, readScopes, scopeReader } from '../../src/token/scopes';
+import { isScopeToken, scopeReader } from '../../src/token/scopes';
 import type { ScopeRule } from '../../src/token/scopes';
 import { settle } from '../support/fake-time';
 
-describe('readScopes', () => {
+describe('scopeReader() without a rule', () => {
   it.each<[string, Record<string, unknown>, readonly string[], readonly string[]]>([
     ['none of the named claims', { roles: 'a' }, ['scope'], []],
     ['a claim named undefined, which is not asked for', { undefined: 'a' }, ['scope'], []],
@@ -18,7 +18,7 @@ describe('readScopes', () => {
     ['an object', { scope: { a: true } }, ['scope'], []],
     ['null', { scope: null }, ['scope'], []],
   ])('reads %s', (_what, claims, names, scopes) => {
-    expect(readScopes(claims, names)).toEqual(scopes);
+    expect(scopeReader(names)(claims)).toEqual(scopes);
   });
 });
 
@@ -41,9 +41,9 @@ it.each([
   expect(isScopeToken(text)).toBe(expected);
 });
 
-it('readScopes() splits a string at blanks and drops empty and repeated scopes', () => {
-  expect(readScopes({ scope: 'a  b a ' }, ['scope'])).toEqual(['a', 'b']);
-  expect(readScopes({ scp: ['a', '', 'a', 'b'] }, ['scp'])).toEqual(['a', 'b']);
+it('scopeReader() splits a string at blanks and drops empty and repeated scopes', () => {
+  expect(scopeReader(['scope'])({ scope: 'a  b a ' })).toEqual(['a', 'b']);
+  expect(scopeReader(['scp'])({ scp: ['a', '', 'a', 'b'] })).toEqual(['a', 'b']);
 });
 
 type Claims = Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import type { Auth, Explanation, Gate, Reason } from '../../index';
 import { authenticateOptions, readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { configurationAdvice, scopeAdvice } from '../../token/advice';
-import type { AdviceContext, AdvisedOption } from '../../token/advice';
+import type { AdviceContext } from '../../token/advice';
 import { isJwsShaped, parseToken } from '../../token/jws';
 import { PRESETS } from '../../token/presets';
 import type { Preset } from '../../token/presets';
@@ -82,7 +82,7 @@ export async function withGate<Result>(
 }
 
 /** The variable of each option that advice names. */
-const VARIABLES: Readonly<Record<AdvisedOption, string>> = {
+const VARIABLES: Readonly<Record<Parameters<AdviceContext['set']>[0], string>> = {
   issuer: 'TILLGATE_ISSUER',
   audience: 'TILLGATE_AUDIENCE',
   preset: 'TILLGATE_PRESET',

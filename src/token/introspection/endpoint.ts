@@ -98,7 +98,7 @@ export const INTROSPECTION_OPTION = option.nested(
 );
 
 /** Checked options. */
-export type IntrospectionSettings = NonNullable<ReturnType<typeof INTROSPECTION_OPTION.read>>;
+type IntrospectionSettings = NonNullable<ReturnType<typeof INTROSPECTION_OPTION.read>>;
 
 /** The private key of this API at the authorization server. */
 interface SigningKey {
@@ -125,7 +125,7 @@ const PREFERRED: readonly Algorithm[] = ['ES256', 'ES384', 'ES512', 'EdDSA', 'RS
  *
  * @returns `undefined` for anything else; no error of Node is passed on, because it could quote the key
  */
-export function readSigningKey(jwk: unknown): SigningKey | undefined {
+function readSigningKey(jwk: unknown): SigningKey | undefined {
   if (!isObject(jwk)) return undefined;
   const members = ownMembers(jwk);
   const { alg, kid } = members;
@@ -145,7 +145,7 @@ export function readSigningKey(jwk: unknown): SigningKey | undefined {
  * Makes the function that authenticates each request (RFC 6749 section 2.3.1, RFC 7523 section 2.2, RFC 8705 section 2): by
  * a header, or by further members of the form.
  */
-export function clientAuthentication(
+function clientAuthentication(
   { clientId, clientSecret, signingKey }: ClientCredential,
   issuer: string,
   clock: Clock,
@@ -186,9 +186,6 @@ function signAssertion(
 /** RFC 7518 section 3.4: r and s concatenated, not DER. */
 const ES = { dsaEncoding: 'ieee-p1363' } as const;
 
-/** Asks about one token: the response, or `undefined` when it is not active. Rejects with a FetchError. */
-export type AskAbout = (token: string, signal: AbortSignal) => Promise<JsonObject | undefined>;
-
 /** How long a URL from the metadata is used before it is looked up again. */
 const URL_MAX_AGE_MS = 600_000;
 /** For one look at the metadata. */
@@ -202,8 +199,13 @@ interface EndpointOptions extends Omit<DiscoveryOptions, 'signal'>, ClientCreden
   readonly schedule: Schedule;
 }
 
-/** Makes the function that asks the introspection endpoint (RFC 7662 section 2). */
-export function introspectionEndpoint(options: EndpointOptions): AskAbout {
+/**
+ * Makes the function that asks the introspection endpoint about a token (RFC 7662 section 2). It returns the response, or
+ * `undefined` when the token is not active, and rejects with a FetchError.
+ */
+export function introspectionEndpoint(
+  options: EndpointOptions,
+): (token: string, signal: AbortSignal) => Promise<JsonObject | undefined> {
   const { url: given, issuer, clock } = options;
   const authenticate = clientAuthentication(options, issuer, clock);
   const find = given === undefined ? endpointFinder(options) : () => given;

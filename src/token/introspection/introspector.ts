@@ -8,10 +8,10 @@ import { Outage, retryAfterSeconds } from '../../core/outage';
 import { Exchanges, FetchError } from '../http';
 import { MAX_TOKEN_LENGTH } from '../jws';
 import type { JsonObject } from '../strict-json';
-import type { AskAbout } from './endpoint';
+import type { introspectionEndpoint } from './endpoint';
 
 /** Knows which opaque tokens are active, by asking their issuer. */
-export interface Introspector {
+interface Introspector {
   /** The claims of a token that was active at most `cacheMs` ago, the same object each time; `undefined`: ask. */
   readonly get: (token: string) => JsonObject | undefined;
   /**
@@ -50,7 +50,7 @@ export function introspector({
   random,
 }: {
   readonly issuer: string;
-  readonly askAbout: AskAbout;
+  readonly askAbout: ReturnType<typeof introspectionEndpoint>;
   readonly cacheMs: number;
   readonly logger: Logger;
   readonly clock: Clock;

@@ -71,9 +71,6 @@ async function urlAt(document: string, member: MetadataMember, options: Discover
   return url;
 }
 
-/** Fetches the key set of an issuer once, until the signal aborts it. Rejects with `NoUsableKey` where no key is usable. */
-export type FetchKeys = (signal: AbortSignal) => Promise<FetchedKeys>;
-
 /** A key set as it was fetched. */
 export interface FetchedKeys {
   readonly keys: readonly VerificationKey[];
@@ -96,7 +93,8 @@ const MAX_KEYS = 200;
 const MAX_WARNINGS = 100;
 
 /**
- * Makes the function that fetches an issuer's keys. jwks-rsa fetches (through the bounded fetch) and parses; keys that
+ * Makes the function that fetches an issuer's keys once, until the signal aborts it; it rejects with `NoUsableKey` where
+ * none is usable. jwks-rsa fetches (through the bounded fetch) and parses; keys that
  * must not verify anything are left out, with one warning for each.
  */
 export function keyFetcher(
@@ -105,7 +103,7 @@ export function keyFetcher(
     readonly jwksUri: string | undefined;
     readonly logger: Logger;
   },
-): FetchKeys {
+): (signal: AbortSignal) => Promise<FetchedKeys> {
   const warned = new Set<string>();
   let known = new Map<string, VerificationKey>();
 

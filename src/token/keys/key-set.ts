@@ -4,7 +4,7 @@ import { AuthError } from '../../core/auth-error';
 import type { KeyStatus } from '../../core/gate-status';
 import { isObject, ownMembers } from '../../core/objects';
 import type { UnverifiedHeader } from '../jws';
-import { ALGORITHMS, isCompatible, namesOf } from '../signature';
+import { ALGORITHMS, isCompatible, readAlgorithms } from '../signature';
 import type { Algorithm } from '../signature';
 import type { JsonObject } from '../strict-json';
 
@@ -61,8 +61,7 @@ export function toVerificationKey(
   }
   if (publicExponent !== undefined && publicExponent > MAX_EXPONENT) return 'its exponent is larger than 2^32';
   // `unsuitable()` has refused an `alg` that is not one of these.
-  const named = typeof jwk['alg'] === 'string' ? namesOf(jwk['alg'] as Algorithm) : ALGORITHMS;
-  const algorithms = named.filter((algorithm) => isCompatible(key, algorithm));
+  const algorithms = (readAlgorithms([jwk['alg']]) ?? ALGORITHMS).filter((algorithm) => isCompatible(key, algorithm));
   if (algorithms.length === 0) return 'its type or curve does not fit any accepted algorithm';
   return { keyId: jwk['kid'] as string | undefined, algorithms, key };
 }

@@ -9,14 +9,14 @@ import { Outage, retryAfterSeconds } from '../../core/outage';
 import { Exchanges, FetchError } from '../http';
 import type { UnverifiedHeader } from '../jws';
 import { NoUsableKey } from './fetch-keys';
-import type { FetchedKeys, FetchKeys } from './fetch-keys';
+import type { FetchedKeys, keyFetcher } from './fetch-keys';
 import { KeySet } from './key-set';
 import type { KeySource, VerificationKey } from './key-set';
 
 /** The key set that an issuer publishes: how long its keys are used, and how gently it is asked. */
-export interface RemoteKeysOptions {
+interface RemoteKeysOptions {
   readonly issuer: string;
-  readonly fetchKeys: FetchKeys;
+  readonly fetchKeys: ReturnType<typeof keyFetcher>;
   /** Longest time in ms for one fetch of the key set, discovery included. */
   readonly timeoutMs: number;
   /** Age in ms at which a key set is refreshed at the latest; so a removed key is refused within it. */
@@ -65,7 +65,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
    * @param startedBefore - fetches started before the token came: their key set does not prove that the id is unknown
    */
   async function findUnknown(header: UnverifiedHeader, startedBefore: number): Promise<VerificationKey> {
-    const id = idOf(header);
+    const id = header.keyId ?? '';
     await published.inFlight;
     let found = findNow(header);
     if (!found && published.keysFetch <= startedBefore) {
@@ -104,7 +104,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
       const key = findNow(header);
       if (key) return key;
       checkToken();
-      if (unknown.has(idOf(header))) throw new AuthError('unknown_key');
+      if (unknown.has(header.keyId ?? '')) throw new AuthError('unknown_key');
       return findUnknown(header, published.started);
     },
     has(key) {
@@ -117,10 +117,6 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     status: () => published.status(),
     close: () => published.close(),
   };
-}
-
-function idOf({ keyId }: UnverifiedHeader): string {
-  return keyId ?? '';
 }
 
 const BACK_OFF = { firstMs: 1_000, longestMs: 30_000 };

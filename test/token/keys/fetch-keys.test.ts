@@ -1,6 +1,6 @@
 import type { Fetch } from '../../../src/token/http';
 import { keyFetcher } from '../../../src/token/keys/fetch-keys';
-import type { FetchedKeys, FetchKeys } from '../../../src/token/keys/fetch-keys';
+import type { FetchedKeys } from '../../../src/token/keys/fetch-keys';
 import type { VerificationKey } from '../../../src/token/keys/key-set';
 import { gateApp } from '../../support/gate-app';
 import { fakeTime, settle } from '../../support/fake-time';
@@ -68,7 +68,7 @@ it('gives metadata and key set 5 s together, so that no request waits longer for
 describe('a key set', () => {
   /** Makes a fetcher that gets these key sets, one after the other. */
   function fetcherOf(...responses: readonly (readonly unknown[])[]): {
-    fetchKeys: () => ReturnType<FetchKeys>;
+    fetchKeys: () => Promise<FetchedKeys>;
     log: RecordingLogger;
   } {
     const log = recordingLogger();

@@ -1,7 +1,6 @@
 import { FetchError } from '../../../src/token/http';
 import type { VerificationKey } from '../../../src/token/keys/key-set';
 import { KeyRefresh } from '../../../src/token/keys/remote-keys';
-import type { RemoteKeysOptions } from '../../../src/token/keys/remote-keys';
 import { fakeTime, settle } from '../../support/fake-time';
 import { testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
@@ -11,7 +10,7 @@ const ISSUER = 'https://login.test';
 const KEY: VerificationKey = { keyId: 'a', algorithms: ['ES256'], key: testKey().privateKey };
 
 /** The refresh of a key set whose fetches return what `outcome` holds: keys, or a failure. */
-function refreshing(options: Partial<RemoteKeysOptions> = {}) {
+function refreshing(options: Partial<ConstructorParameters<typeof KeyRefresh>[0]> = {}) {
   const time = fakeTime();
   const log = recordingLogger();
   const asked: AbortSignal[] = [];

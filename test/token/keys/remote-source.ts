@@ -4,7 +4,6 @@ import type { VerificationKey } from '../../../src/token/keys/key-set';
 import type { KeySource } from '../../../src/token/keys/key-set';
 import type { FetchedKeys } from '../../../src/token/keys/fetch-keys';
 import { remoteKeys } from '../../../src/token/keys/remote-keys';
-import type { RemoteKeysOptions } from '../../../src/token/keys/remote-keys';
 import { fakeTime, settle } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';
 import { testKey } from '../../support/keys';
@@ -43,7 +42,7 @@ export interface RemoteSource {
   readonly find: (keyId: string, checkToken?: () => void) => Promise<string | undefined>;
 }
 
-export function source(options: Partial<RemoteKeysOptions> = {}): RemoteSource {
+export function source(options: Partial<Parameters<typeof remoteKeys>[0]> = {}): RemoteSource {
   const time = fakeTime();
   const log = recordingLogger();
   const fetches: Fetching[] = [];
