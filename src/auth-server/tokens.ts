@@ -47,7 +47,7 @@ export function publishedKeys({ signing, retired }: KeyRing, nowMs: number): Jso
 const privateKeys = new WeakMap<StoredKey, KeyObject>();
 
 /** The private key, imported once: that takes as long as a signature. */
-export function privateKeyOf(key: StoredKey): KeyObject {
+function privateKeyOf(key: StoredKey): KeyObject {
   const known = privateKeys.get(key) ?? createPrivateKey({ key: key.jwk, format: 'jwk' });
   privateKeys.set(key, known);
   return known;

@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- each command loads its module when it runs: help stays fast */
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../core/required-packages';
 import type { CommandEntry } from './command';
-import type * as callCommand from './commands/call';
+import type * as bridgeCommand from './commands/bridge';
 import type * as checkCommand from './commands/check';
 import type * as clientsCommand from './commands/clients';
 import type * as completionCommand from './commands/completion';
@@ -13,7 +13,7 @@ import type * as serversCommand from './commands/servers';
 import type * as tokenCommand from './commands/token';
 
 const load = {
-  call: () => require('./commands/call') as typeof callCommand,
+  bridge: () => require('./commands/bridge') as typeof bridgeCommand,
   check: () => require('./commands/check') as typeof checkCommand,
   clients: () => require('./commands/clients') as typeof clientsCommand,
   completion: () => require('./commands/completion') as typeof completionCommand,
@@ -114,7 +114,7 @@ const BRIDGE: CommandEntry = {
         SOURCE,
         LOG,
       ],
-      run: (context, options) => load.generations().bridgeKeycloak(context, options),
+      run: (context, options) => load.bridge().keycloak(context, options),
     },
   ],
 };
@@ -169,7 +169,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       SCOPE,
       ...SECRET,
     ],
-    run: (context, options, method, path) => load.call().call(context, options, method, path),
+    run: (context, options, method, path) => load.token().call(context, options, method, path),
   },
   {
     usage: 'explain <token>',

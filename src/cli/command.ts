@@ -2,7 +2,7 @@ import { escapeUnsafe } from '../core/logger';
 import type { Environment } from '../settings/settings';
 
 /** A stream as the command line uses it. */
-export interface Sink {
+interface Sink {
   write(text: string): unknown;
   /** Whether it is a terminal. */
   readonly isTTY?: boolean;

@@ -14,7 +14,7 @@ import { isEmbedded } from './settings';
  */
 
 /** A client secret that this command line was given when it registered the client. */
-export interface Credential {
+interface Credential {
   readonly client_secret: string;
   readonly scope: string;
 }

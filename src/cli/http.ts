@@ -88,7 +88,7 @@ function explainRefusal({ status, statusText, body }: HttpResponse): string {
 }
 
 /** Response of the token endpoint (RFC 6749 section 5.1). */
-export interface TokenResponse {
+interface TokenResponse {
   readonly access_token: string;
   readonly token_type: string;
   readonly expires_in: number;
@@ -112,7 +112,7 @@ export async function requestToken(
 }
 
 /** A response of the registration API: each request gets some of it. */
-export type ClientResponse = ClientWithSecret & {
+type ClientResponse = ClientWithSecret & {
   readonly clients: readonly ClientResource[];
   readonly token?: TokenResponse;
 };

@@ -5,7 +5,7 @@ import { ConfigurationError } from '../core/configuration-error';
 import { ownManifest, requirePackages } from '../core/required-packages';
 import type { Environment } from '../settings/settings';
 import { CliError, EXIT, write } from './command';
-import type { CliIo, CommandEntry, CommandOptions, Sink } from './command';
+import type { CliIo, CommandEntry, CommandOptions } from './command';
 import { COMMANDS } from './command-table';
 
 /**
@@ -131,12 +131,12 @@ export function withProgress(
     clear();
   }
   /** The stream with `act` before each write; it stays a terminal whose width may change. */
-  function before(sink: Sink, act: () => void): Sink {
+  function before(sink: CliIo['stdout'], act: () => void): CliIo['stdout'] {
     function write(text: string): unknown {
       act();
       return sink.write(text);
     }
-    return Object.create(sink, { write: { value: write } }) as Sink;
+    return Object.create(sink, { write: { value: write } }) as typeof sink;
   }
   return {
     stop,

@@ -15,7 +15,7 @@ import { adviceOn } from './commands/explain';
 import { apiSettings, embeddedAddress } from './settings';
 
 /** The embedded token server, listening. */
-export interface RunningTokenServer {
+interface RunningTokenServer {
   readonly auth: AuthServer;
   /** What the API reads: the configured source, or the log of the token server. */
   readonly generations: GenerationSource;

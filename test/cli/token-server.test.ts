@@ -2,7 +2,6 @@ import { rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { startTokenServer } from '../../src/cli/token-server';
-import type { RunningTokenServer } from '../../src/cli/token-server';
 import { readSettings } from '../../src/settings/settings';
 import type { Settings } from '../../src/settings/settings';
 import { memoryGenerations } from '../../src/generation';
@@ -30,7 +29,7 @@ describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () =>
   /** A stand-in for a remote log: its contents outlive the token server. */
   let store = memoryGenerations();
   const held = () => store.read(undefined).changes;
-  const start = async (logger = recordingLogger()): Promise<RunningTokenServer> =>
+  const start = async (logger = recordingLogger()) =>
     startTokenServer(await settingsWith('redis://till:geheim@store.test:6379'), logger, undefined, (url) => {
       opened.push(url);
       return { ...store, close: () => Promise.resolve(void closed++) };

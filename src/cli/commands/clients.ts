@@ -4,9 +4,7 @@ import { readSettings } from '../../settings/settings';
 import { CliError, EXIT, print, table } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { keepCredential } from '../credentials';
-import type { Credential } from '../credentials';
 import { callClients } from '../http';
-import type { ClientResponse } from '../http';
 import { publish } from './generations';
 
 /** `tillgate clients list` */
@@ -78,13 +76,17 @@ export async function revoke(context: CommandContext, options: CommandOptions, g
 }
 
 /** A further line where the generation source lacks the change; other token servers do not say. */
-function warningOf({ published }: ClientResponse): string {
+function warningOf({ published }: { readonly published: boolean }): string {
   if (published !== false) return '';
   return '\nwarning: not published yet: APIs that read the generation source accept earlier tokens until it has the change';
 }
 
 /** After the secret is printed: a disk that is full must not lose it. */
-async function keep({ io }: CommandContext, clientId: string, credential: Credential): Promise<void> {
+async function keep(
+  { io }: CommandContext,
+  clientId: string,
+  credential: { readonly client_secret: string; readonly scope: string },
+): Promise<void> {
   try {
     await keepCredential(readSettings(io.env), clientId, credential);
   } catch (error) {

@@ -1,18 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { prepareDataDirectory, writeDurably } from '../../auth-server/data-directory';
 import { isSecureUrl } from '../../core/urls';
 import { generationsFromUrl } from '../../generation/from-url';
 import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
-import { httpGenerations, keycloakChanges, startBridge } from '../../generation/index';
-import type { BridgeState, GenerationSource, HttpGenerationsOptions, KeycloakCursor } from '../../generation/index';
+import { httpGenerations } from '../../generation/index';
+import type { GenerationSource, HttpGenerationsOptions } from '../../generation/index';
 import { ALL_CLIENTS } from '../../generation/log';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { CliError, EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
-import { givenSecret } from '../credentials';
-import { openLog } from '../log';
 import { apiSettings } from '../settings';
 
 const DAY_MS = 86_400_000;
@@ -72,51 +67,8 @@ async function withSource(
   }
 }
 
-/** `tillgate bridge keycloak`: publishes the changes of clients of a Keycloak realm as floors, until it is stopped. */
-export async function bridgeKeycloak(context: CommandContext, options: CommandOptions): Promise<void> {
-  const { io } = context;
-  const settings = readSettings(io.env);
-  const { allowHttp, dataDir, maxTokenAgeSeconds } = settings;
-  const url = options.url ?? settings.issuer ?? '';
-  const clientSecret = await givenSecret(io, options);
-  if (options.client === undefined || clientSecret === undefined) {
-    throw new CliError('give --client and --secret-file: a client whose service account may view events', EXIT.usage);
-  }
-  const client = { clientId: options.client, clientSecret };
-  const reports = made(() => keycloakChanges({ url, ...client, allowHttp, maxTokenAgeSeconds, fetch: io.fetch }));
-  const source = openSource(io, options.generations);
-  try {
-    if (!source.append) throw new CliError('the source can only be read: give redis(s):// or postgres://', EXIT.usage);
-    const logger = openLog(io, options, settings);
-    const bridge = startBridge({ reports, source, logger, maxTokenAgeSeconds, state: bridgeState(dataDir) });
-    print(context, { following: url }, `following the clients of ${url}`);
-    await io.untilStopped();
-    bridge.close();
-  } finally {
-    await source.close?.();
-  }
-}
-
-/** A file that is lost costs a read of all events that Keycloak still has, and no change. */
-function bridgeState(dataDir: string) {
-  const path = join(dataDir, 'bridge-keycloak.json');
-  return {
-    async load(): Promise<BridgeState<KeycloakCursor> | undefined> {
-      try {
-        return JSON.parse(await readFile(path, 'utf8')) as BridgeState<KeycloakCursor>;
-      } catch {
-        return undefined;
-      }
-    },
-    async save(state: BridgeState<KeycloakCursor>): Promise<void> {
-      await prepareDataDirectory(dataDir);
-      await writeDurably(path, `${JSON.stringify(state)}\n`);
-    },
-  };
-}
-
 /** Opens the source of `--generations`, else of the settings; the caller closes it. */
-function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
+export function openSource({ env, fetch }: CliIo, given: string | undefined): GenerationSource {
   if (given !== undefined) {
     requireTls(given, env);
     return made(() => generationsFromUrl(given, { fetch, allowHttp: true }));
@@ -140,7 +92,7 @@ function requireTls(url: string, env: CliIo['env']): void {
 }
 
 /** What `make` returns; its errors are about options of the command. */
-function made<Made>(make: () => Made): Made {
+export function made<Made>(make: () => Made): Made {
   try {
     return make();
   } catch (error) {

@@ -1,8 +1,7 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { readState } from '../../auth-server/store';
-import { privateKeyOf } from '../../auth-server/tokens';
 import { ConfigurationError } from '../../core/configuration-error';
 import type { Reason } from '../../index';
 import { readSettings } from '../../settings/settings';
@@ -11,8 +10,8 @@ import { parseToken } from '../../token/jws';
 import { CliError, EXIT, print, write } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { givenSecret, keptCredential } from '../credentials';
-import { hasClient, requestToken } from '../http';
-import type { TokenResponse } from '../http';
+import { hasClient, requestToken, send } from '../http';
+import type { HttpResponse } from '../http';
 import { isEmbedded } from '../settings';
 
 /** `tillgate token <client>`: the token alone on stdout, so that `$(tillgate token pos-terminal)` works. */
@@ -26,35 +25,6 @@ export async function token(context: CommandContext, options: CommandOptions, cl
   const reason = FLAWS[flaw];
   print(context, { access_token: bad, refused_as: reason }, bad);
   if (io.stderr.isTTY) write(io.stderr, `tillgate: an API refuses this token with 401 ${reason}`);
-}
-
-/**
- * Requests a token as a client, with the secret that was given or the one that is kept.
- *
- * @throws CliError when the secret or the scopes are not known, or the token is denied
- */
-export async function obtainToken(
-  io: CliIo,
-  settings: Settings,
-  clientId: string,
-  options: CommandOptions,
-): Promise<TokenResponse> {
-  const kept = await keptCredential(settings, clientId);
-  const secret = (await givenSecret(io, options)) ?? kept?.client_secret;
-  const scope = options.scope ?? kept?.scope;
-  if (secret === undefined) throw await unknownSecret(io, settings, clientId);
-  if (scope === undefined) throw new CliError(`the scopes of ${clientId} are not known here; give --scope`, EXIT.usage);
-  return requestToken(io, settings, { clientId, secret, scope });
-}
-
-/** Only the embedded token server is asked whether it knows the client: another one is told nothing without need. */
-async function unknownSecret(io: CliIo, settings: Settings, clientId: string): Promise<CliError> {
-  const exists = isEmbedded(settings) ? await hasClient(io, settings, clientId) : undefined;
-  const advice =
-    exists === false
-      ? `no client has this id; register it: ${io.programName} clients add ${clientId} --scope ...`
-      : `give --secret or --secret-file, or make a new one: ${io.programName} clients rotate ${clientId}`;
-  return new CliError(`the secret of ${clientId} is not known here; ${advice}`, EXIT.usage);
 }
 
 /** The flaws that a token can be given, and the reason with which a gate then refuses it. */
@@ -132,7 +102,7 @@ function inThePast(claims: Members): Members {
 /** The key that has signed the good token, from the data directory of this machine. */
 async function ownKey(kid: unknown, { dataDir, authUrl, issuer }: Settings): Promise<KeyObject> {
   const signing = (await readState(join(dataDir, 'state.json')))?.keys.signing;
-  if (signing && signing.kid === kid) return privateKeyOf(signing);
+  if (signing && signing.kid === kid) return createPrivateKey({ key: signing.jwk, format: 'jwk' });
   throw new CliError(
     `this flaw needs the signing key, and ${dataDir} does not have the one of ${authUrl ?? issuer ?? 'this token server'}: ` +
       'it works with the embedded token server and its TILLGATE_DATA_DIR only; --foreign-key and --alg none work anywhere',
@@ -154,4 +124,110 @@ function signed(header: Members, claims: Members, key: KeyObject): string {
 
 function encode(members: Members): string {
   return Buffer.from(JSON.stringify(members)).toString('base64url');
+}
+
+/** Response headers that are shown. */
+const SHOWN = [
+  'www-authenticate',
+  'content-type',
+  'location',
+  'etag',
+  'link',
+  'allow',
+  'retry-after',
+  'ratelimit',
+  'x-placeholder',
+  'x-request-id',
+];
+
+/** `tillgate call <method> <path>`: status, main headers and body; fails when the API refuses. */
+export async function call(
+  context: CommandContext,
+  options: CommandOptions,
+  method: string,
+  path: string,
+): Promise<number> {
+  const settings = readSettings(context.io.env);
+  const url = settings.baseUrl.replace(/\/$/, '') + checkPath(path);
+  const json = checkData(options.data);
+  const token = await callerToken(context, settings, options);
+  const response = await send(context.io, url, { method: checkMethod(method), token, json });
+  const headers = shownHeaders(response);
+  print(context, { status: response.status, headers, body: response.body ?? response.text }, asText(response, headers));
+  return response.status < 400 ? EXIT.ok : EXIT.failed;
+}
+
+/** Without `--as` and `--token` the call carries no token: to see the 401. */
+async function callerToken(
+  { io }: CommandContext,
+  settings: Settings,
+  options: CommandOptions,
+): Promise<string | undefined> {
+  if (options.as !== undefined && options.token !== undefined) {
+    throw new CliError('give --as or --token, not both', EXIT.usage);
+  }
+  if (options.as === undefined) return checkToken(options.token);
+  return (await obtainToken(io, settings, options.as, options)).access_token;
+}
+
+/** What a header cannot carry would be quoted by the error about it. */
+function checkToken(token: string | undefined): string | undefined {
+  if (token === undefined || /^[\x20-\x7e]*$/.test(token)) return token;
+  throw new CliError('--token: expected printable ASCII without line breaks', EXIT.usage);
+}
+
+function checkMethod(method: string): string {
+  if (/^[A-Za-z]+$/.test(method)) return method.toUpperCase();
+  throw new CliError(`expected a method such as GET, got ${JSON.stringify(method)}`, EXIT.usage);
+}
+
+function checkPath(path: string): string {
+  if (path.startsWith('/')) return path;
+  throw new CliError(`expected a path such as /v1/orders, got ${JSON.stringify(path)}`, EXIT.usage);
+}
+
+function checkData(data: string | undefined): string | undefined {
+  try {
+    if (data !== undefined) JSON.parse(data);
+    return data;
+  } catch {
+    throw new CliError('expected JSON in --data, for example --data \'{"name":"Espresso"}\'', EXIT.usage);
+  }
+}
+
+function shownHeaders({ headers }: HttpResponse): Record<string, string> {
+  return Object.fromEntries(SHOWN.flatMap((name) => (headers.has(name) ? [[name, headers.get(name) ?? '']] : [])));
+}
+
+function asText({ status, statusText, body, text }: HttpResponse, headers: Record<string, string>): string {
+  const head = [
+    `${status} ${statusText}`.trimEnd(),
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  const shown = body === undefined ? text : JSON.stringify(body, undefined, 2);
+  return shown ? `${head.join('\n')}\n\n${shown}` : head.join('\n');
+}
+
+/**
+ * Requests a token as a client, with the secret that was given or the one that is kept.
+ *
+ * @throws CliError when the secret or the scopes are not known, or the token is denied
+ */
+async function obtainToken(io: CliIo, settings: Settings, clientId: string, options: CommandOptions) {
+  const kept = await keptCredential(settings, clientId);
+  const secret = (await givenSecret(io, options)) ?? kept?.client_secret;
+  const scope = options.scope ?? kept?.scope;
+  if (secret === undefined) throw await unknownSecret(io, settings, clientId);
+  if (scope === undefined) throw new CliError(`the scopes of ${clientId} are not known here; give --scope`, EXIT.usage);
+  return requestToken(io, settings, { clientId, secret, scope });
+}
+
+/** Only the embedded token server is asked whether it knows the client: another one is told nothing without need. */
+async function unknownSecret(io: CliIo, settings: Settings, clientId: string): Promise<CliError> {
+  const exists = isEmbedded(settings) ? await hasClient(io, settings, clientId) : undefined;
+  const advice =
+    exists === false
+      ? `no client has this id; register it: ${io.programName} clients add ${clientId} --scope ...`
+      : `give --secret or --secret-file, or make a new one: ${io.programName} clients rotate ${clientId}`;
+  return new CliError(`the secret of ${clientId} is not known here; ${advice}`, EXIT.usage);
 }

@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { prepareDataDirectory, writeDurably } from '../../auth-server/data-directory';
+import { keycloakChanges, startBridge } from '../../generation/index';
+import type { BridgeState, KeycloakCursor } from '../../generation/index';
+import { readSettings } from '../../settings/settings';
+import { CliError, EXIT, print } from '../command';
+import type { CommandContext, CommandOptions } from '../command';
+import { givenSecret } from '../credentials';
+import { openLog } from '../log';
+import { made, openSource } from './generations';
+
+/** `tillgate bridge keycloak`: publishes the changes of clients of a Keycloak realm as floors, until it is stopped. */
+export async function keycloak(context: CommandContext, options: CommandOptions): Promise<void> {
+  const { io } = context;
+  const settings = readSettings(io.env);
+  const { allowHttp, dataDir, maxTokenAgeSeconds } = settings;
+  const url = options.url ?? settings.issuer ?? '';
+  const clientSecret = await givenSecret(io, options);
+  if (options.client === undefined || clientSecret === undefined) {
+    throw new CliError('give --client and --secret-file: a client whose service account may view events', EXIT.usage);
+  }
+  const client = { clientId: options.client, clientSecret };
+  const reports = made(() => keycloakChanges({ url, ...client, allowHttp, maxTokenAgeSeconds, fetch: io.fetch }));
+  const source = openSource(io, options.generations);
+  try {
+    if (!source.append) throw new CliError('the source can only be read: give redis(s):// or postgres://', EXIT.usage);
+    const logger = openLog(io, options, settings);
+    const bridge = startBridge({ reports, source, logger, maxTokenAgeSeconds, state: bridgeState(dataDir) });
+    print(context, { following: url }, `following the clients of ${url}`);
+    await io.untilStopped();
+    bridge.close();
+  } finally {
+    await source.close?.();
+  }
+}
+
+/** A file that is lost costs a read of all events that Keycloak still has, and no change. */
+function bridgeState(dataDir: string) {
+  const path = join(dataDir, 'bridge-keycloak.json');
+  return {
+    async load(): Promise<BridgeState<KeycloakCursor> | undefined> {
+      try {
+        return JSON.parse(await readFile(path, 'utf8')) as BridgeState<KeycloakCursor>;
+      } catch {
+        return undefined;
+      }
+    },
+    async save(state: BridgeState<KeycloakCursor>): Promise<void> {
+      await prepareDataDirectory(dataDir);
+      await writeDurably(path, `${JSON.stringify(state)}\n`);
+    },
+  };
+}
