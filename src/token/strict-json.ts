@@ -37,22 +37,18 @@ const SPACE = 32;
 /** Counts the members in a text that JSON.parse has accepted: the strings that a colon follows. */
 function membersIn(text: string): number {
   let count = 0;
-  for (let start = text.indexOf(QUOTE); start >= 0;) {
-    let after = endOfString(text, start) + 1;
-    while (text.charCodeAt(after) <= SPACE) after++;
-    if (text.charCodeAt(after) === COLON) count++;
-    start = text.indexOf(QUOTE, after);
+  for (let at = text.indexOf(QUOTE); at >= 0; at = text.indexOf(QUOTE, at)) {
+    // A string ends at the first quote after an even number of backslashes.
+    let backslashes: number;
+    do {
+      at = text.indexOf(QUOTE, at + 1);
+      for (backslashes = 0; text.charCodeAt(at - 1 - backslashes) === BACKSLASH;) backslashes++;
+    } while (backslashes % 2 === 1);
+    at++;
+    while (text.charCodeAt(at) <= SPACE) at++;
+    if (text.charCodeAt(at) === COLON) count++;
   }
   return count;
-}
-
-/** End of the string that begins at `start`: the first quote after an even number of backslashes. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf(QUOTE, start + 1); ; end = text.indexOf(QUOTE, end + 1)) {
-    let before = end;
-    while (text.charCodeAt(before - 1) === BACKSLASH) before--;
-    if ((end - before) % 2 === 0) return end;
-  }
 }
 
 /**
