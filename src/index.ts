@@ -18,7 +18,7 @@ export { signalsReceiver } from './express/signals-receiver';
 export { explain } from './gate/explain';
 export type { Explanation } from './gate/explain';
 export type { Auth, AuthenticateOptions, Decision, GateOptions, IssuerOptions } from './gate/options';
-export type { SignalsReceiverOptions } from './gate/signals-options';
+export type { SignalsReceiverOptions } from './gate/security-events';
 export type { IntrospectionOptions } from './token/introspection/endpoint';
 export type { MtlsOptions } from './token/possession/possession';
 export type { DpopOptions } from './token/possession/dpop';

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
-import { foreignCaller } from '../core/this-machine';
-import type { ForeignCaller } from '../core/this-machine';
+import { foreignCaller } from '../core/urls';
+import type { ForeignCaller } from '../core/urls';
 import { equalTexts } from './client';
 import type { Context } from './context';
 import { RequestError } from './errors';

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import express from 'express';
 import type { Express, Request, RequestHandler, Response } from 'express';
-import { foreignCaller } from '../core/this-machine';
+import { foreignCaller } from '../core/urls';
 import { problemHandler, sendProblem } from '../index';
 import type { LoggedRequest, RequestLog } from './request-log';
 

@@ -12,9 +12,6 @@ export type Schedule = (task: () => void, delayMs: number) => Timer;
 /** Wall clock of the process. */
 export const systemClock: Clock = () => Date.now();
 
-/** A day, in ms: the default of how long tokens may live. */
-export const DAY_MS = 86_400_000;
-
 /** The longest delay of `setTimeout`; it fires immediately when asked for more. */
 export const MAX_DELAY_MS = 2 ** 31 - 1;
 
@@ -40,19 +37,4 @@ export function withTimeLimit<Value>(
     const timer = schedule(() => reject(timeoutError(limitMs)), limitMs);
     work.then(resolve, reject).finally(() => timer.cancel());
   });
-}
-
-/** Bounds of an exponential back-off, in ms. */
-export interface BackOffBounds {
-  readonly firstMs: number;
-  readonly longestMs: number;
-}
-
-/**
- * Pause in ms before the next attempt after `failures` in a row (1 or more): doubled each time up to the longest, then
- * cut by up to a half at random, so that a fleet does not come back in step.
- */
-export function backOffMs(failures: number, { firstMs, longestMs }: BackOffBounds, random: () => number): number {
-  const exponentialMs = Math.min(longestMs, firstMs * 2 ** (failures - 1));
-  return exponentialMs * (1 - random() / 2);
 }

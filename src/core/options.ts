@@ -31,13 +31,6 @@ export type ValuesOf<Table extends OptionTable> = {
 /** The table of an interface has exactly its members: `{ ... } satisfies TableOf<XyzOptions>`. */
 export type TableOf<Options> = { readonly [Key in keyof Required<Options>]: Option<unknown> };
 
-/** For factories without a table. */
-export function readOptions<Key extends string>(
-  factory: string,
-  given: unknown,
-  known: readonly Key[],
-  parent?: string,
-): OptionReader<Key>;
 /**
  * Checks the options of `factory` by their table. Only own members count, and the result has no prototype, so that a
  * polluted one adds nothing.
@@ -49,19 +42,9 @@ export function readOptions<Table extends OptionTable>(
   factory: string,
   given: unknown,
   table: Table,
-  context?: { readonly parent?: string; readonly alsoKnown?: readonly string[] },
-): ValuesOf<Table>;
-export function readOptions(
-  factory: string,
-  given: unknown,
-  table: OptionTable | readonly string[],
-  context: string | { readonly parent?: string; readonly alsoKnown?: readonly string[] } = {},
-): unknown {
-  if (isList(table)) return openOptions(factory, given, table, typeof context === 'string' ? context : '');
-  const { parent = '', alsoKnown = [] } = context as {
-    readonly parent?: string;
-    readonly alsoKnown?: readonly string[];
-  };
+  context: { readonly parent?: string; readonly alsoKnown?: readonly string[] } = {},
+): ValuesOf<Table> {
+  const { parent = '', alsoKnown = [] } = ownMembers(context);
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     const expected = parent === '' ? 'expected an options object' : `option "${parent}" must be an object`;
     throw new TypeError(`${factory}(): ${expected}, got ${describe(given)}`);
@@ -74,11 +57,11 @@ export function readOptions(
   }
   const members = given as Readonly<Record<string, unknown>>;
   const values = Object.create(null) as Record<string, unknown>;
-  for (const [key, option] of Object.entries(table)) {
+  for (const [key, option] of Object.entries<Option<unknown>>(table)) {
     const value = Object.hasOwn(members, key) ? members[key] : undefined;
     values[key] = option.read(value, { factory, name: prefix + key });
   }
-  return Object.freeze(values);
+  return Object.freeze(values) as ValuesOf<Table>;
 }
 
 /** Throws the TypeError about one option. */
@@ -180,7 +163,10 @@ function withMethods<Value extends object>(
 
 /** Where a factory reports to. Default: the console. */
 function logger(): Option<Logger> {
-  const { expected, read } = withMethods<Logger>(LOGGER_METHODS, 'an object with the methods info, warn and error');
+  const { expected, read } = withMethods<Logger>(
+    ['info', 'warn', 'error'],
+    'an object with the methods info, warn and error',
+  );
   return { expected, fallback: undefined, read: (given, at) => read(given, at) ?? consoleLogger };
 }
 
@@ -210,8 +196,6 @@ export const option = Object.assign(anyOption, {
   string,
   withMethods,
 });
-
-export { boolean, callable, logger, nested, number, oneOf, required, secret, string, withMethods };
 
 /** `, did you mean "x"?` when a known name is close, else the list of what is known. */
 export function didYouMean(name: string, known: readonly string[]): string {
@@ -250,89 +234,4 @@ export function describe(value: unknown): string {
 function describeString(value: string): string {
   const shown = /^[a-z][a-z\d+.-]*:[/\\]/i.test(value) ? loggableUrl(value) : value;
   return JSON.stringify(shown.length > 60 ? `${shown.slice(0, 57)}...` : shown);
-}
-
-/** Reads the options of one factory; every mistake is a `TypeError` that names the option, what was got and what is expected. */
-export interface OptionReader<Key extends string> {
-  has(key: Key): boolean;
-  string(key: Key): string | undefined;
-  boolean(key: Key, fallback: boolean): boolean;
-  /** A finite number within the bounds, both inclusive. `unit` goes into the message. */
-  number(key: Key, fallback: number, bounds: NumberBounds): number;
-  oneOf<Choice extends string>(key: Key, choices: readonly Choice[], fallback: Choice): Choice;
-  callable<Value>(key: Key, fallback: Value): Value;
-  /** Default: the console. */
-  logger(key: Key): Logger;
-  /** Throws a `TypeError` about one option. */
-  refuse(key: Key, expected: string): never;
-}
-
-export interface NumberBounds {
-  readonly unit: string;
-  readonly min: number;
-  readonly max?: number;
-  readonly integer?: boolean;
-}
-
-const LOGGER_METHODS = ['info', 'warn', 'error'] as const satisfies readonly (keyof Logger)[];
-
-function openOptions<Key extends string>(
-  factory: string,
-  options: unknown,
-  known: readonly Key[],
-  parent = '',
-): OptionReader<Key> {
-  const prefix = parent === '' ? '' : `${parent}.`;
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    const expected = parent === '' ? 'expected an options object' : `option "${parent}" must be an object`;
-    throw new TypeError(`${factory}(): ${expected}, got ${describe(options)}`);
-  }
-  for (const key of Object.keys(options)) {
-    if (!known.includes(key as Key)) {
-      throw new TypeError(`${factory}(): unknown option ${JSON.stringify(prefix + key)}${didYouMean(key, known)}`);
-    }
-  }
-  const values = ownMembers(options) as Record<Key, unknown>;
-
-  function refuse(key: Key, expected: string): never {
-    throw new TypeError(`${factory}(): option "${prefix}${key}" must be ${expected}, got ${describe(values[key])}`);
-  }
-  return {
-    refuse,
-    has: (key) => values[key] !== undefined,
-    string(key) {
-      const value = values[key];
-      if (value === undefined) return undefined;
-      if (typeof value !== 'string' || value === '') refuse(key, 'a non-empty string');
-      return value;
-    },
-    boolean(key, fallback) {
-      const value = values[key] ?? fallback;
-      if (typeof value !== 'boolean') refuse(key, 'true or false');
-      return value;
-    },
-    number(key, fallback, bounds) {
-      const { unit, min, max = Number.MAX_SAFE_INTEGER, integer = false } = ownMembers(bounds);
-      const value = values[key] ?? fallback;
-      const fits = typeof value === 'number' && value >= min && value <= max && (!integer || Number.isInteger(value));
-      if (!fits) refuse(key, `${integer ? 'a whole number' : 'a number'} of ${unit} from ${min} to ${max}`);
-      return value;
-    },
-    oneOf(key, choices, fallback) {
-      const value = values[key] ?? fallback;
-      const choice = choices.find((candidate) => candidate === value);
-      if (choice === undefined) refuse(key, `one of ${choices.join(', ')}`);
-      return choice;
-    },
-    callable<Value>(key: Key, fallback: Value): Value {
-      const value = values[key] ?? fallback;
-      if (typeof value !== 'function') refuse(key, 'a function');
-      return value as Value;
-    },
-    logger(key) {
-      const value = (values[key] === undefined ? consoleLogger : values[key]) as Logger | null;
-      if (LOGGER_METHODS.every((method) => typeof value?.[method] === 'function')) return value as Logger;
-      return refuse(key, 'an object with the methods info, warn and error');
-    },
-  };
 }

@@ -1,5 +1,5 @@
-import { backOffMs, systemClock } from './clock';
-import type { BackOffBounds, Clock } from './clock';
+import { systemClock } from './clock';
+import type { Clock } from './clock';
 
 /** Longest `Retry-After`, in seconds: a caller should notice soon that the outage is over. */
 const LONGEST_RETRY_AFTER_SECONDS = 30;
@@ -67,4 +67,19 @@ export class Outage {
     const waitMs = this.#retryAtMs - this.#clock();
     return waitMs > 0 && waitMs <= this.#bounds.longestMs ? waitMs : 0;
   }
+}
+
+/** Bounds of an exponential back-off, in ms. */
+interface BackOffBounds {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
+/**
+ * Pause in ms before the next attempt after `failures` in a row (1 or more): doubled each time up to the longest, then
+ * cut by up to a half at random, so that a fleet does not come back in step.
+ */
+function backOffMs(failures: number, { firstMs, longestMs }: BackOffBounds, random: () => number): number {
+  const exponentialMs = Math.min(longestMs, firstMs * 2 ** (failures - 1));
+  return exponentialMs * (1 - random() / 2);
 }

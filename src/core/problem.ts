@@ -3,7 +3,7 @@ import { OPAQUE_INVALID_TOKEN, REASONS } from './reasons';
 import type { Reason, ReasonRow } from './reasons';
 
 /** What the caller is told about one refusal. */
-export interface Refusal {
+interface Refusal {
   readonly reason: Reason;
   readonly requiredScopes: readonly string[] | undefined;
   readonly retryAfterSeconds: number;
@@ -26,7 +26,7 @@ export interface Presentation {
 }
 
 /** What challenges say about DPoP (RFC 9449 section 7.1). */
-export interface DpopChallenge {
+interface DpopChallenge {
   /** Accepted algorithms of proofs, separated by spaces. */
   readonly algorithms: string;
   /** Whether the error is about a request with the DPoP scheme; the Bearer challenge is left out then. */
@@ -131,7 +131,7 @@ function errorOf(row: ReasonRow): ReasonRow['error'] {
 }
 
 /** One auth-param of a challenge; a value of `undefined` leaves the parameter out. */
-export type ChallengeParameter = readonly [name: string, value: string | undefined];
+type ChallengeParameter = readonly [name: string, value: string | undefined];
 
 /**
  * Serialises a challenge for `WWW-Authenticate` (RFC 9110 section 11.6.1). Any text is safe as a value: what cannot

@@ -16,7 +16,7 @@ export const APP_PACKAGES = [
 export const AUTH_SERVER_PACKAGES = ['express', 'express-rate-limit', 'helmet', 'jsonwebtoken'] as const;
 
 /** What package.json says of this package. */
-export interface Manifest {
+interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly peerDependencies: Readonly<Record<string, string>>;

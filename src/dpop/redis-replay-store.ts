@@ -1,7 +1,8 @@
 import { AuthError } from '../core/auth-error';
-import { systemClock, systemSchedule, withTimeLimit } from '../core/clock';
+import { withTimeLimit } from '../core/clock';
+import { DEPENDENCIES } from '../core/dependencies';
 import type { Dependencies } from '../core/dependencies';
-import { describe, readOptions } from '../core/options';
+import { describe, option, readOptions } from '../core/options';
 import { redisConnection } from '../generation/redis/connection';
 import type { RedisClient } from '../generation/redis/connection';
 import type { ReplayStore } from '../token/possession/replay-store';
@@ -62,17 +63,19 @@ export function redisReplayStore(
     readonly timeoutMs?: number | undefined;
   } & Pick<Dependencies, 'clock' | 'schedule'>,
 ): ReplayStore {
-  const names = ['client', 'prefix', 'maxProofsPerKey', 'timeoutMs', 'clock', 'schedule'] as const;
-  const read = readOptions('redisReplayStore', options, names);
-  const prefix = read.string('prefix') ?? 'tillgate:dpop:';
-  const share = read.number('maxProofsPerKey', MAX_PROOFS_OF_KEY, { unit: 'proofs', min: 1, integer: true });
-  const timeoutMs = read.number('timeoutMs', 1_000, { unit: 'milliseconds', min: 1, max: 60_000 });
-  const clock = read.callable('clock', options.clock ?? systemClock);
-  const schedule = read.callable('schedule', options.schedule ?? systemSchedule);
+  const table = {
+    prefix: option.string('tillgate:dpop:'),
+    maxProofsPerKey: option.number({ unit: 'proofs', min: 1, integer: true }, MAX_PROOFS_OF_KEY),
+    timeoutMs: option.number({ unit: 'milliseconds', min: 1, max: 60_000 }, 1_000),
+    clock: DEPENDENCIES.clock,
+    schedule: DEPENDENCIES.schedule,
+  };
+  const given = readOptions('redisReplayStore', options, table, { alsoKnown: ['client'] });
+  const { prefix, maxProofsPerKey, timeoutMs, clock, schedule } = given;
   const connection = redisConnection(options.client, 'redisReplayStore');
   return {
     async remember(id, untilMs, key) {
-      const args = [id, untilMs, clock(), share, MARGIN_MS].map(String);
+      const args = [id, untilMs, clock(), maxProofsPerKey, MARGIN_MS].map(String);
       const set = prefix + (key ?? id);
       const sent = connection.send(['EVAL', REMEMBER, '1', set, ...args], set);
       const reply = await withTimeLimit(sent, timeoutMs, schedule, noReply);
