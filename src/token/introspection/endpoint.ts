@@ -101,7 +101,7 @@ export const INTROSPECTION_OPTION = option.nested(
 type IntrospectionSettings = NonNullable<ReturnType<typeof INTROSPECTION_OPTION.read>>;
 
 /** The private key of this API at the authorization server. */
-interface SigningKey {
+export interface SigningKey {
   readonly key: KeyObject;
   readonly algorithm: Algorithm;
   readonly keyId: string | undefined;
