@@ -1,5 +1,11 @@
+import fc from 'fast-check';
 import { Floors } from '../../src/generation/floors';
-import { HOUR, START } from './fixtures';
+import { HOUR, START, reasonOf } from './fixtures';
+import { FloorTable } from '../../src/generation/floor-table';
+import { readGeneration } from '../../src/generation/generation';
+import type { GenerationRule } from '../../src/generation/generation';
+import { describeFailure } from '../../src/generation/log';
+import { generationsFromUrl } from '../../src/generation/from-url';
 
 const floors = (): Floors => new Floors({ maxTokenAgeMs: 24 * HOUR, skewMs: 10_000 });
 
@@ -62,5 +68,203 @@ describe('Floors', () => {
     const kept = floors();
     kept.raise('*', 7);
     expect([kept.get('*'), kept.get('pos')]).toEqual([7, undefined]);
+  });
+});
+
+/** Ids of every width and length, among them many that differ in little. */
+const clientId = fc.oneof(
+  fc.constantFrom(
+    '',
+    'a',
+    'aa',
+    'b',
+    '\0',
+    '\u00ff',
+    '\u0100',
+    'a\u0100',
+    '\ud83d\ude00',
+    '\ud83d',
+    '\ude00',
+    '__proto__',
+  ),
+  fc.string({ maxLength: 3 }),
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.nat(300).map((n) => `client-${n}`),
+);
+const step = fc.tuple(clientId, fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
+
+describe('FloorTable', () => {
+  it('keeps what a map keeps, for any ids', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
+        const table = new FloorTable();
+        const map = new Map<string, number>();
+        for (const [id, floor] of steps) {
+          const isHigher = floor > (map.get(id) ?? -1);
+          expect(table.raise(id, floor)).toBe(isHigher);
+          if (isHigher) map.set(id, floor);
+        }
+        for (const [id, floor] of map) expect(table.get(id)).toBe(floor);
+        expect(table.size).toBe(map.size);
+        expect(table.get('unknown'.repeat(9))).toBeUndefined();
+      }),
+    );
+  });
+
+  it.each(['x', '\u4e00'])('keeps ids of %j of any length', (unit) => {
+    const table = new FloorTable();
+    const ids = [0x3fe, 0x3ff, 0x400, 0x8001].map((length) => unit.repeat(length));
+    ids.forEach((id, n) => expect([table.raise(id, n), table.raise(id, n)]).toEqual([true, false]));
+    expect(ids.map((id) => table.get(id))).toEqual([0, 1, 2, 3]);
+    expect(table.size).toBe(4);
+  });
+});
+
+const RULE: GenerationRule = { claim: 'generation', decimalString: false, toleranceMs: 10_000 };
+const TEXT_RULE: GenerationRule = { ...RULE, decimalString: true };
+const IAT_RULE: GenerationRule = { ...RULE, claim: 'iat' };
+
+type Row = [value: unknown, expected: number | 'generation_missing' | 'generation_invalid'];
+
+function outcome(value: unknown, rule: GenerationRule): unknown {
+  const claims = { [rule.claim]: value };
+  return reasonOf(() => readGeneration(claims, rule, START)) ?? readGeneration(claims, rule, START);
+}
+
+describe('readGeneration', () => {
+  it.each<Row>([
+    [undefined, 'generation_missing'],
+    [null, 'generation_missing'],
+    ['', 'generation_invalid'],
+    ['5', 'generation_invalid'],
+    [' 5', 'generation_invalid'],
+    ['05', 'generation_invalid'],
+    [5.5, 'generation_invalid'],
+    [JSON.parse('1e400'), 'generation_invalid'],
+    [NaN, 'generation_invalid'],
+    [-1, 'generation_invalid'],
+    [2 ** 53, 'generation_invalid'],
+    [{}, 'generation_invalid'],
+    [{ valueOf: () => 5 }, 'generation_invalid'],
+    [[], 'generation_invalid'],
+    [[5], 'generation_invalid'],
+    [true, 'generation_invalid'],
+    [0, 0],
+    [5, 5],
+    [1e12 - 1, 1e12 - 1],
+    [START, START],
+    [START + 10_000, START + 10_000],
+    [START + 10_001, 'generation_invalid'],
+    [2 ** 53 - 1, 'generation_invalid'],
+  ])('reads the claim %p as %p', (value, expected) => {
+    expect(outcome(value, RULE)).toBe(expected);
+  });
+
+  it.each<Row>([
+    ['0', 0],
+    ['5', 5],
+    ['1790000000123', 1_790_000_000_123],
+    [5, 5],
+    ['', 'generation_invalid'],
+    [' 5', 'generation_invalid'],
+    ['5 ', 'generation_invalid'],
+    ['5\n', 'generation_invalid'],
+    ['05', 'generation_invalid'],
+    ['+5', 'generation_invalid'],
+    ['-1', 'generation_invalid'],
+    ['5.0', 'generation_invalid'],
+    ['1e3', 'generation_invalid'],
+    ['0x10', 'generation_invalid'],
+    ['٥', 'generation_invalid'],
+    ['9007199254740992', 'generation_invalid'],
+    ['9'.repeat(5_000), 'generation_invalid'],
+    [['5'], 'generation_invalid'],
+    [{ toString: () => '5' }, 'generation_invalid'],
+    [`${START + 10_001}`, 'generation_invalid'],
+    [null, 'generation_missing'],
+  ])('reads the claim %p as %p where decimal strings are allowed', (value, expected) => {
+    expect(outcome(value, TEXT_RULE)).toBe(expected);
+  });
+
+  it.each<Row>([
+    [1_700_000_000, 1_700_000_000_000],
+    [1_700_000_000.999, 1_700_000_000_000],
+    [0, 0],
+    [-1, 'generation_invalid'],
+    [JSON.parse('1e400'), 'generation_invalid'],
+    ['1700000000', 'generation_invalid'],
+    [START / 1000 + 10, START + 10_000],
+    [START / 1000 + 11, 'generation_invalid'],
+    [undefined, 'generation_missing'],
+  ])('reads the issue time %p as %p ms, rounded down to the second', (value, expected) => {
+    expect(outcome(value, IAT_RULE)).toBe(expected);
+  });
+
+  it('holds times against the clock, counters never: a clock may stand at its beginning', () => {
+    expect(readGeneration({ generation: 1e12 - 1 }, RULE, 0)).toBe(1e12 - 1);
+    expect(reasonOf(() => readGeneration({ generation: 1e12 }, RULE, 0))).toBe('generation_invalid');
+  });
+
+  it.each<[unknown, string]>([
+    [undefined, 'claim "generation" is undefined'],
+    [null, 'claim "generation" is null'],
+    ['5', 'claim "generation" is "5"'],
+    [START + 10_001, `generation ${START + 10_001} is 10001 ms ahead of this clock`],
+  ])('tells operators what is wrong with %p', (generation, privateDetail) => {
+    expect(() => readGeneration({ generation }, RULE, START)).toThrow(expect.objectContaining({ privateDetail }));
+  });
+
+  it('never reads an inherited claim', () => {
+    const inherited = Object.create({ generation: 5 }) as Record<string, unknown>;
+    expect(reasonOf(() => readGeneration(inherited, RULE, START))).toBe('generation_missing');
+    const rule = { ...RULE, claim: 'constructor' };
+    expect(reasonOf(() => readGeneration({}, rule, START))).toBe('generation_missing');
+    expect(reasonOf(() => readGeneration({}, { ...RULE, claim: '__proto__' }, START))).toBe('generation_missing');
+  });
+});
+
+describe('changes that a log takes', () => {
+  it.each<[string, unknown, string]>([
+    ['name and code', Object.assign(new TypeError('secret'), { code: 'E_1' }), 'TypeError (E_1)'],
+    ['the code of its cause', new TypeError('secret', { cause: { code: 'E_1' } }), 'TypeError (E_1)'],
+    ['no text as a name', { name: 'my secret', code: 'a b' }, 'a thrown object'],
+    ['no text that only begins like a word', { name: 'a\n', code: '-a' }, 'a thrown object'],
+    ['no name that is not a text', { name: 17, code: 17 }, 'a thrown object'],
+    [
+      'no name of more than 60 characters',
+      { name: 'x'.repeat(61), code: 'y'.repeat(60) },
+      `a thrown object (${'y'.repeat(60)})`,
+    ],
+    ['null', null, 'a thrown object'],
+    ['a cause that is null', new TypeError('secret', { cause: null }), 'TypeError'],
+  ])('describeFailure() names %s', (_what, error, expected) => {
+    expect(describeFailure(error)).toBe(expected);
+  });
+});
+
+describe('generationsFromUrl()', () => {
+  it.each(['http://127.0.0.1:4000', 'https://login.example/generations', 'HTTPS://login.example'])(
+    'makes a source of %s',
+    async (url) => {
+      const source = generationsFromUrl(url, { fetch: () => Promise.reject(new Error('down')), clock: Date.now });
+      await expect(source.reader().next(0)).rejects.toThrow(/generations could not be fetched$/);
+    },
+  );
+
+  it('refuses http: on another host', () => {
+    expect(() => generationsFromUrl('http://pos:hunter2@login.example')).toThrow(/must be https:/);
+    expect(generationsFromUrl('http://login.example', { allowHttp: true })).toHaveProperty('reader');
+  });
+
+  it.each([
+    ['mysql://pos:hunter2@db', 'got "mysql:"'],
+    ['login.example', 'got a URL without a scheme'],
+    ['', 'got a URL without a scheme'],
+    ['1mysql:x', 'got a URL without a scheme'],
+    ['__proto__:x', 'got a URL without a scheme'],
+    ['constructor:x', 'got "constructor:"'],
+  ])('refuses %j and names what is accepted', (url, got) => {
+    const expected = `generations: expected an http(s):, redis(s): or postgres: URL, ${got}`;
+    expect(() => generationsFromUrl(url)).toThrow(new TypeError(expected));
   });
 });
