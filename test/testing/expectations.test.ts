@@ -119,14 +119,6 @@ describe('toHaveChallenge()', () => {
     expect(refused).toHaveChallenge();
   });
 
-  it('fails for other parameters, and without a challenge', () => {
-    expect(refused).not.toHaveChallenge({ error: 'insufficient_scope' });
-    expect(refused).not.toHaveChallenge({ error: 'insufficient_scope', scope: 'a b', realm: 'other' });
-    expect(ok).not.toHaveChallenge({});
-    expect({ ...refused, status: 200 }).not.toHaveChallenge();
-    expect(ok).not.toHaveChallenge();
-  });
-
   it('reports what was expected and received', () => {
     expect(failureOf(() => expect(refused).toHaveChallenge({ error: 'invalid_token' }))).toBe(
       "expected the challenge { error: 'invalid_token' }\n" +
@@ -146,15 +138,6 @@ describe('toBeProblem()', () => {
     expect(refused).toBeProblem({ status: 403, code: 'insufficient_scope' });
     expect(refused).toBeProblem({ status: 403, code: 'insufficient_scope', required_scopes: ['a', 'b'] });
     expect(refused).toBeProblem({ status: 403, code: expect.any(String), detail: expect.stringMatching(/lacks/) });
-  });
-
-  it('fails for another status, code or member, and for a body that is not a problem', () => {
-    expect(refused).not.toBeProblem({ status: 401, code: 'insufficient_scope' });
-    expect(refused).not.toBeProblem({ status: 403, code: 'claim_refused' });
-    expect(refused).not.toBeProblem({ status: 403, code: 'insufficient_scope', required_scopes: ['a'] });
-    expect({ ...refused, status: 401 }).not.toBeProblem({ status: 403, code: 'insufficient_scope' });
-    expect({ ...refused, headers: ok.headers }).not.toBeProblem({ status: 403, code: 'insufficient_scope' });
-    expect(ok).not.toBeProblem({ status: 200, code: 'insufficient_scope' });
   });
 
   it('reports what was expected and received', () => {

@@ -75,12 +75,12 @@ describe('redisGenerations with a real server', () => {
   });
 
   describe.each([
-    ['ioredis (RESP3)', byIoredis(3)],
-    ['ioredis (RESP2)', byIoredis(2)],
-    ['node-redis (RESP3)', byNodeRedis(3)],
-    ['node-redis (RESP2)', byNodeRedis(2)],
-  ])('by %s', (_, connect) => {
-    const cases = generationSourceCases({ create: () => create(connect, [admin], url), timeoutMs: 10_000 });
+    ['ioredis (RESP3)', byIoredis(3), 10_000],
+    ['ioredis (RESP2)', byIoredis(2), 2_500],
+    ['node-redis (RESP3)', byNodeRedis(3), 2_500],
+    ['node-redis (RESP2)', byNodeRedis(2), 2_500],
+  ])('by %s', (_, connect, changes) => {
+    const cases = generationSourceCases({ create: () => create(connect, [admin], url), changes, timeoutMs: 10_000 });
     it.each(cases)('$name', ({ run }) => run());
   });
 });
@@ -105,6 +105,7 @@ describe('redisGenerations with a cluster of three servers', () => {
   ])('by %s', (_, connect) => {
     const cases = generationSourceCases({
       create: () => create(connect, admins, cluster.url),
+      changes: 2_500,
       timeoutMs: 10_000,
     });
     it.each(cases)('$name', ({ run }) => run());
