@@ -4,14 +4,13 @@ import type { Express, RequestHandler, Response } from 'express';
 import helmet from 'helmet';
 import { loggablePath } from '../core/logger';
 import type { GenerationSource } from '../generation/log';
-import { adminGuard } from './admin-guard';
 import type { ClientResource, ClientWithSecret } from './client';
 import { clientsApi, listClients, registerClient } from './clients-api';
 import type { Context } from './context';
 import { keySet, metadata, oauthEndpoints } from './endpoints';
 import { allowOnly, refusals, RequestError, sendProblems } from './errors';
 import { openGenerations } from './generations';
-import { rateLimits } from './limits';
+import { adminGuard, rateLimits } from './guards';
 import { readAuthServerOptions } from './options';
 import type { AuthServerOptions } from './options';
 import { Store } from './store';
@@ -110,7 +109,7 @@ function createApp(context: Context): Express {
   }
   routes.route('/.well-known/openid-configuration/jwks').get(keySet(context)).all(readOnly);
 
-  routes.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(context));
+  routes.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(settings.adminToken, context.limits));
   routes.use('/clients', clientsApi(context));
   routes.use('/generations', generations.handler);
   routes

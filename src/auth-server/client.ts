@@ -1,20 +1,8 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ALL_CLIENTS } from '../generation/log';
-import type { ClientRow, State, StoredSecret } from './store';
+import type { ClientRow, State } from './store';
 
-/** What a client registers with. */
-export type NewClient = Pick<ClientRow, 'clientId' | 'description' | 'scopes'>;
-
-/** What can be changed about a client; absent members stay. */
-export type ClientPatch = Partial<Pick<ClientRow, 'description' | 'scopes' | 'disabled'>>;
-
-/** How a secret is rotated. */
-export interface RotationOptions {
-  /** The tokens issued so far stay valid. */
-  readonly keepTokens: boolean;
-  /** Every other secret ends now, not only the oldest. */
-  readonly revokePrevious: boolean;
-}
+type StoredSecret = ClientRow['secrets'][number];
 
 /** The next generation: above `previous`, and not before now. */
 function nextNumber(previous: number, nowMs: number): number {
@@ -23,7 +11,7 @@ function nextNumber(previous: number, nowMs: number): number {
 
 /** The row of a new client. Its numbers are above those of a deleted client of the same id, and above a floor of all. */
 export function registered(
-  { clientId, description, scopes }: NewClient,
+  { clientId, description, scopes }: Pick<ClientRow, 'clientId' | 'description' | 'scopes'>,
   secret: StoredSecret,
   clients: State['clients'],
   nowMs: number,
@@ -45,7 +33,11 @@ export function registered(
 }
 
 /** The row with a patch applied: the same object when nothing changes. */
-export function patched(row: ClientRow, patch: ClientPatch, nowMs: number): ClientRow {
+export function patched(
+  row: ClientRow,
+  patch: Partial<Pick<ClientRow, 'description' | 'scopes' | 'disabled'>>,
+  nowMs: number,
+): ClientRow {
   const next = { ...row, ...patch };
   const changed =
     next.description !== row.description || next.disabled !== row.disabled || !sameScopes(next.scopes, row.scopes);
@@ -53,11 +45,14 @@ export function patched(row: ClientRow, patch: ClientPatch, nowMs: number): Clie
   return discardsTokens(row, next) ? withNewGeneration(next, nowMs) : withNewVersion(next, nowMs);
 }
 
-/** The row with a further secret; only the newest are kept. */
+/**
+ * The row with a further secret; only the newest are kept. With `keepTokens` the tokens issued so far stay valid; with
+ * `revokePrevious` every other secret ends now, not only the oldest.
+ */
 export function rotated(
   row: ClientRow,
   secret: StoredSecret,
-  { keepTokens, revokePrevious }: RotationOptions,
+  { keepTokens, revokePrevious }: Readonly<Record<'keepTokens' | 'revokePrevious', boolean>>,
   nowMs: number,
 ): ClientRow {
   const others = revokePrevious ? [] : row.secrets.slice(0, MAX_SECRETS - 1);

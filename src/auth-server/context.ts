@@ -1,5 +1,5 @@
 import type { Generations } from './generations';
-import type { RateLimits } from './limits';
+import type { RateLimits } from './guards';
 import type { AuthServerSettings } from './options';
 import type { Store } from './store';
 

@@ -61,14 +61,6 @@ export async function writeDurably(
   await directory?.close();
 }
 
-/** Removes what writes of an earlier process have left unfinished next to `path`. */
-export async function removeUnfinished(path: string): Promise<void> {
-  for (const entry of await readdir(dirname(path))) {
-    const isUnfinished = entry.startsWith(`${basename(path)}.`) && entry.endsWith('.tmp');
-    if (isUnfinished) await rm(join(dirname(path), entry));
-  }
-}
-
 /** Locks of this process, which all have the same pid. */
 const heldHere = new Set<string>();
 const MAX_TRIES = 12;

@@ -2,10 +2,10 @@ import { Router } from 'express';
 import type { Request, RequestHandler } from 'express';
 import type { Context } from './context';
 import { invalidRequest, RequestError, sendOAuthError } from './errors';
-import { parseScope } from './client-input';
+import { parseScope } from './clients-api';
 import type { ClientRow } from './store';
 import { authenticateClient, readRequest } from './token-request';
-import type { Form, OAuthResponse } from './token-request';
+import type { OAuthResponse } from './token-request';
 import { issueToken, publishedKeys, readToken } from './tokens';
 
 /**
@@ -39,7 +39,7 @@ export function oauthEndpoints(context: Context): Router {
   }
 }
 
-function requireClientCredentialsGrant(form: Form): void {
+function requireClientCredentialsGrant(form: ReadonlyMap<string, string>): void {
   const grantType = form.get('grant_type');
   if (grantType === 'client_credentials') return;
   if (grantType === undefined) throw invalidRequest('grant_type is missing: send grant_type=client_credentials.');
@@ -47,7 +47,7 @@ function requireClientCredentialsGrant(form: Form): void {
 }
 
 /** All of the requested scopes or none: RFC 6749 section 3.3 leaves partial grants to the server. */
-function requestedScopes(form: Form, client: ClientRow): readonly string[] {
+function requestedScopes(form: ReadonlyMap<string, string>, client: ClientRow): readonly string[] {
   const requested = form.get('scope');
   // Scope characters (RFC 6749 section 3.3) are all allowed in an error description (section 5.2).
   const registered = client.scopes.join(' ');

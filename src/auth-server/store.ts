@@ -1,19 +1,11 @@
 import type { JsonWebKey } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../core/objects';
 import { isGeneration } from '../generation/generation';
-import { describeDiskError, prepareDataDirectory, removeUnfinished, tryLock, writeDurably } from './data-directory';
+import { describeDiskError, prepareDataDirectory, tryLock, writeDurably } from './data-directory';
 import { RequestError } from './errors';
 import type { AuthServerSettings, SigningAlgorithm } from './options';
-
-/** A client secret as it is kept; its text was shown once and is not kept. */
-export interface StoredSecret {
-  readonly id: string;
-  /** SHA-256 in hexadecimal. */
-  readonly hash: string;
-  readonly createdMs: number;
-}
 
 /** A client credential. Rows are immutable: every change makes a new one. */
 export interface ClientRow {
@@ -27,8 +19,8 @@ export interface ClientRow {
   readonly generation: number;
   /** Increases with every change; the entity tag. */
   readonly version: number;
-  /** Newest first. */
-  readonly secrets: readonly StoredSecret[];
+  /** Newest first. `hash` is SHA-256 in hexadecimal: the text was shown once and is not kept. */
+  readonly secrets: readonly { readonly id: string; readonly hash: string; readonly createdMs: number }[];
   readonly createdMs: number;
   readonly updatedMs: number;
 }
@@ -43,27 +35,14 @@ export interface StoredKey {
   readonly publishedUntilMs: number;
 }
 
-/** All keys of the token server. */
-export interface KeyRing {
-  readonly signing: StoredKey;
-  readonly retired: readonly StoredKey[];
-}
-
 /** Everything that the token server keeps. Immutable: every change makes a new one. */
 export interface State {
   /** By client id, deleted ones too. */
   readonly clients: ReadonlyMap<string, ClientRow>;
-  readonly keys: KeyRing;
+  readonly keys: { readonly signing: StoredKey; readonly retired: readonly StoredKey[] };
 }
 
-/** What a change does to the state. Without keys and with the rows as they were, nothing is written. */
-interface Change<Value> {
-  readonly put?: readonly ClientRow[];
-  readonly keys?: KeyRing;
-  /** Returned once the change is on disk. */
-  readonly value: Value;
-}
-
+/** What the changes that wait make of the state. */
 interface Draft extends State {
   /** Whether it differs from the state before. */
   changed: boolean;
@@ -72,7 +51,7 @@ interface Draft extends State {
 
 interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'logger'> {
   /** Makes the keys of a new state. */
-  readonly newKeys: () => Promise<KeyRing>;
+  readonly newKeys: () => Promise<State['keys']>;
   readonly write?: typeof writeDurably;
 }
 
@@ -106,7 +85,7 @@ export class Store {
       const lock = await tryLock(join(dataDir, 'lock'));
       if ('holder' in lock) throw new Error(`the data directory ${dataDir} is in use by ${lock.holder}: stop it first`);
       release = lock.release;
-      await removeUnfinished(path);
+      await removeUnfinished(dataDir);
       let state = await readState(path);
       if (!state) {
         state = { clients: new Map(), keys: await newKeys() };
@@ -133,11 +112,17 @@ export class Store {
   /**
    * Changes the state; resolves once the change is on disk and visible.
    *
-   * @param edit - computes the change from the state before it, at a time in ms; throws to refuse, has no other effect
+   * @param edit - computes the change from the state before it, at a time in ms; throws to refuse, has no other effect.
+   * Without keys and with the rows as they were, nothing is written.
    * @throws any error of `edit`
    * @throws RequestError 503 when the change could not be written; the state is then as before.
    */
-  async change<Value>(edit: (state: State, nowMs: number) => Change<Value>): Promise<Value> {
+  async change<Value>(
+    edit: (
+      state: State,
+      nowMs: number,
+    ) => { readonly put?: readonly ClientRow[]; readonly keys?: State['keys']; readonly value: Value },
+  ): Promise<Value> {
     if (this.#closed) throw storageUnavailable('the token server is closed');
     let outcome: () => Value = () => {
       throw storageUnavailable(NOT_WRITTEN);
@@ -195,6 +180,13 @@ function storageUnavailable(message: string): RequestError {
   return new RequestError(503, 'storage_unavailable', message, { 'Retry-After': '5' });
 }
 
+/** Removes what writes of an earlier process have left unfinished next to the state. */
+async function removeUnfinished(directory: string): Promise<void> {
+  for (const entry of await readdir(directory)) {
+    if (entry.startsWith('state.json.') && entry.endsWith('.tmp')) await rm(join(directory, entry));
+  }
+}
+
 /** Format of the file; a later one that older code cannot read gets the next number. */
 const FORMAT = 2;
 
@@ -213,12 +205,12 @@ export async function readState(path: string): Promise<State | undefined> {
 }
 
 /** The text of the file. */
-export function serializeState({ keys, clients }: State): string {
+function serializeState({ keys, clients }: State): string {
   return `${JSON.stringify({ format: FORMAT, keys, clients: [...clients.values()] })}\n`;
 }
 
 /** Reads the text of a file; throws an Error that says what is wrong but never quotes the text: it holds the private key. */
-export function parseState(text: string): State {
+function parseState(text: string): State {
   const document = parseJson(text);
   if (!isObject(document)) throw new Error('it does not hold a JSON object');
   const { format, keys, clients } = document;
@@ -253,7 +245,7 @@ function listOf<Type>(check: Check<Type>): Check<readonly Type[]> {
 }
 
 const isKey = objectOf<StoredKey>({ kid: isText, alg: isAlgorithm, jwk: isObject, publishedUntilMs: isGeneration });
-const isKeyRing = objectOf<KeyRing>({ signing: isKey, retired: listOf(isKey) });
+const isKeyRing = objectOf<State['keys']>({ signing: isKey, retired: listOf(isKey) });
 const isClients = listOf(
   objectOf<ClientRow>({
     clientId: isText,
@@ -263,7 +255,7 @@ const isClients = listOf(
     deleted: isFlag,
     generation: isGeneration,
     version: isGeneration,
-    secrets: listOf(objectOf<StoredSecret>({ id: isText, hash: isDigest, createdMs: isGeneration })),
+    secrets: listOf(objectOf<ClientRow['secrets'][number]>({ id: isText, hash: isDigest, createdMs: isGeneration })),
     createdMs: isGeneration,
     updatedMs: isGeneration,
   }),

@@ -4,16 +4,16 @@ import { matchesSecret } from './client';
 import { invalidRequest, RequestError } from './errors';
 import type { ClientRow, State } from './store';
 
-/** Parameters of a request, each once; those without a value are left out (RFC 6749 section 3.2). */
-export type Form = ReadonlyMap<string, string>;
-
-/** What `readRequest` has found in the body and the headers. */
-export interface OAuthLocals extends Record<string, unknown> {
-  form: Form;
-  credentials: Credentials | undefined;
-}
-
-export type OAuthResponse = Response<object, OAuthLocals>;
+/** The response of a request that `readRequest` has read. */
+export type OAuthResponse = Response<
+  object,
+  {
+    /** Parameters of the body, each once; those without a value are left out (RFC 6749 section 3.2). */
+    form: ReadonlyMap<string, string>;
+    /** An id and a secret as they were presented, not checked yet. */
+    credentials: { readonly clientId: string; readonly secret: string } | undefined;
+  }
+>;
 
 const MAX_BODY_BYTES = 16 * 1024;
 /** They belong in the body and must not appear in the URL (RFC 6749 section 2.3.1). */
@@ -85,12 +85,6 @@ function readForm(req: Request, res: OAuthResponse, next: NextFunction): void {
   next();
 }
 
-/** An id and a secret as they were presented, not checked yet. */
-interface Credentials {
-  readonly clientId: string;
-  readonly secret: string;
-}
-
 /** Longer than any registered id and secret; not decoded. */
 const MAX_BASIC_LENGTH = 4_096;
 
@@ -101,7 +95,10 @@ const MAX_BASIC_LENGTH = 4_096;
  * @returns `undefined` for missing and unreadable credentials: both get the response for a wrong secret
  * @throws RequestError `invalid_request` when the client uses two methods (section 2.3), or two ids.
  */
-function readCredentials(form: ReadonlyMap<string, string>, authorization: readonly string[]): Credentials | undefined {
+function readCredentials(
+  form: ReadonlyMap<string, string>,
+  authorization: readonly string[],
+): OAuthResponse['locals']['credentials'] {
   const [header, ...more] = authorization;
   if (more.length > 0) throw invalidRequest('Send no more than one Authorization header.');
   const clientId = form.get('client_id');
@@ -125,7 +122,7 @@ function readCredentials(form: ReadonlyMap<string, string>, authorization: reado
  */
 export function authenticateClient(
   { clients }: State,
-  credentials: Credentials | undefined,
+  credentials: OAuthResponse['locals']['credentials'],
   compare?: Parameters<typeof matchesSecret>[2],
 ): ClientRow {
   const row = credentials && clients.get(credentials.clientId);
@@ -137,7 +134,7 @@ export function authenticateClient(
 }
 
 /** Id and secret are form-encoded, then joined by a colon (RFC 6749 section 2.3.1, RFC 7617 section 2). */
-function parseBasic(header: string): Credentials | undefined {
+function parseBasic(header: string): OAuthResponse['locals']['credentials'] {
   if (header.length > MAX_BASIC_LENGTH) return undefined;
   const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
   if (encoded === undefined || encoded.length % 4 === 1) return undefined;

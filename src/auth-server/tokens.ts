@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import jwt from 'jsonwebtoken';
 import type { Context } from './context';
 import type { SigningAlgorithm } from './options';
-import type { ClientRow, KeyRing, StoredKey } from './store';
+import type { ClientRow, State, StoredKey } from './store';
 
 /** The members that a thumbprint covers, in order (RFC 7638 section 3.2). */
 const THUMBPRINT_MEMBERS = { RS256: ['e', 'kty', 'n'], ES256: ['crv', 'kty', 'x', 'y'] } as const;
@@ -39,7 +39,7 @@ export async function rotateKeys({ store, settings }: Pick<Context, 'store' | 's
 }
 
 /** The entries of the key set (RFC 7517 section 4) at a time: of retired keys, those whose tokens may still be valid. */
-export function publishedKeys({ signing, retired }: KeyRing, nowMs: number): JsonWebKey[] {
+export function publishedKeys({ signing, retired }: State['keys'], nowMs: number): JsonWebKey[] {
   const published = [signing, ...retired].filter(isPublishedAt(nowMs));
   return published.map(({ kid, alg, jwk }) => ({ ...toPublic(jwk), use: 'sig', alg, kid }));
 }
@@ -62,7 +62,7 @@ function toPublic(jwk: JsonWebKey): JsonWebKey {
 }
 
 /** Response of the token endpoint (RFC 6749 section 5.1). */
-export interface TokenResponse {
+interface TokenResponse {
   readonly access_token: string;
   readonly token_type: 'Bearer';
   /** Seconds. */
@@ -72,7 +72,7 @@ export interface TokenResponse {
 }
 
 /** Claims of an access token (RFC 9068 section 2.2), with the generation of its client credential. */
-export interface AccessTokenClaims extends jwt.JwtPayload {
+interface AccessTokenClaims extends jwt.JwtPayload {
   readonly client_id: string;
   readonly scope: string;
   readonly generation: number;

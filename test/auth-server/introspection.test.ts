@@ -11,7 +11,7 @@ import type { ClientWithSecret } from '../../src/auth-server';
 import { newKey } from '../support/keys';
 import { AUDIENCE, ISSUER, basic, closeAll, decode, registerClient, startServer, countByTimeOf } from './fixtures';
 import type { TestServer } from './fixtures';
-import { rateLimits } from '../../src/auth-server/limits';
+import { rateLimits } from '../../src/auth-server/guards';
 
 afterEach(closeAll);
 

@@ -1,12 +1,11 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { serializeState } from '../../src/auth-server/store';
 import rsaKeys from '../support/rsa-keys.json';
 
 const [jwk] = rsaKeys;
-const signing = { kid: 'throw-away', alg: 'RS256', jwk: jwk!, publishedUntilMs: Number.MAX_SAFE_INTEGER } as const;
-const STATE = serializeState({ clients: new Map(), keys: { signing, retired: [] } });
+const signing = { kid: 'throw-away', alg: 'RS256', jwk: jwk!, publishedUntilMs: Number.MAX_SAFE_INTEGER };
+const STATE = JSON.stringify({ format: 2, clients: [], keys: { signing, retired: [] } });
 
 /** A new data directory whose token server has a key, because generating one takes up to a second, and no clients. */
 export function newDataDir(): string {

@@ -2,8 +2,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Router } from 'express';
 import type { RequestHandler } from 'express';
-import { foreignCaller } from '../../core/urls';
-import { withoutSlash } from '../../core/urls';
+import { foreignCaller, withoutSlash } from '../../core/urls';
 import type { ContractDocument } from '../../openapi/document';
 import { sendDocument, sendPage, titleOf } from '../pages';
 
