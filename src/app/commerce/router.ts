@@ -2,29 +2,17 @@ import { Router } from 'express';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { requireScope, sendProblem } from '../../index';
 import type { Collection } from './collection';
-import { checks, kitchenTickets, menus, modifierGroups, reservations, tables } from './placeholders/restaurant';
-import { categories, inventory, items, locations, priceLists, promotions } from './placeholders/retail';
-import { customers, orders, payments } from './placeholders/sales';
+import { RESTAURANT } from './placeholders/restaurant';
+import { RETAIL } from './placeholders/retail';
+import { SALES } from './placeholders/sales';
 import { RESOURCES, routesOf } from './resources';
 import type { Resource, ResourceName, Route } from './resources';
 
-/** The sample data of every resource: a resource without a line here does not compile. */
+/** The sample data of every resource: a resource without an entry here does not compile. */
 const PLACEHOLDERS: Readonly<Record<ResourceName, (clock: () => number) => Collection>> = {
-  locations,
-  items,
-  categories,
-  inventory,
-  'price-lists': priceLists,
-  promotions,
-  customers,
-  orders,
-  payments,
-  menus,
-  'modifier-groups': modifierGroups,
-  tables,
-  checks,
-  reservations,
-  'kitchen-tickets': kitchenTickets,
+  ...RETAIL,
+  ...SALES,
+  ...RESTAURANT,
 };
 
 /**

@@ -22,7 +22,7 @@ interface ModifierGroup extends Row {
 }
 
 /** What the restaurant offers at which time. */
-export const menus = collection<Menu, Omit<Menu, 'id' | 'status'> & Partial<Pick<Menu, 'status'>>>({
+const menus = collection<Menu, Omit<Menu, 'id' | 'status'> & Partial<Pick<Menu, 'status'>>>({
   prefix: 'mnu',
   sample: [
     menu('Lunch', '12:00', '16:00', 'published'),
@@ -33,7 +33,7 @@ export const menus = collection<Menu, Omit<Menu, 'id' | 'status'> & Partial<Pick
 });
 
 /** Choices that go with items. */
-export const modifierGroups = collection<ModifierGroup, Omit<ModifierGroup, 'id'>>({
+const modifierGroups = collection<ModifierGroup, Omit<ModifierGroup, 'id'>>({
   prefix: 'mod',
   sample: [
     {
@@ -102,7 +102,7 @@ const LOCATION = 'loc_0002';
 const OPENED_AT = '2026-03-02T12:31:00.000Z';
 
 /** Where guests sit. */
-export const tables = collection<Table, Omit<Table, 'id' | 'status'> & Partial<Pick<Table, 'status'>>>({
+const tables = collection<Table, Omit<Table, 'id' | 'status'> & Partial<Pick<Table, 'status'>>>({
   prefix: 'tbl',
   sample: [
     { location_id: LOCATION, name: 'T1', seats: 2, area: 'dining_room', status: 'occupied' },
@@ -114,10 +114,7 @@ export const tables = collection<Table, Omit<Table, 'id' | 'status'> & Partial<P
 });
 
 /** The bills of tables. */
-export const checks = collection<
-  Check,
-  Pick<Check, 'location_id' | 'guests'> & Partial<Pick<Check, 'table_id' | 'lines'>>
->({
+const checks = collection<Check, Pick<Check, 'location_id' | 'guests'> & Partial<Pick<Check, 'table_id' | 'lines'>>>({
   prefix: 'chk',
   sample: [
     check('tbl_0001', 2, [line('itm_0001', 1, 1250), line('itm_0002', 1, 980), line('itm_0003', 2, 450)]),
@@ -162,7 +159,7 @@ interface Reservation extends Row {
 }
 
 /** Tables promised to guests. */
-export const reservations = collection<
+const reservations = collection<
   Reservation,
   Pick<Reservation, 'location_id' | 'guest_name' | 'party_size' | 'starts_at'> & Partial<Pick<Reservation, 'table_id'>>
 >({
@@ -214,7 +211,7 @@ interface KitchenTicket extends Row {
 const STAGES = ['queued', 'preparing', 'ready', 'served'] as const;
 
 /** What the stations of the kitchen have to prepare. */
-export const kitchenTickets = collection<
+const kitchenTickets = collection<
   KitchenTicket,
   Pick<KitchenTicket, 'order_id' | 'station' | 'lines'> & Partial<Pick<KitchenTicket, 'priority'>>
 >({
@@ -245,3 +242,13 @@ function ticket(
   const at = '2026-03-02T12:06:00.000Z';
   return { order_id, station, priority: 'normal', lines: [line], status, created_at: at, updated_at: at };
 }
+
+/** Menus, tables and the kitchen. */
+export const RESTAURANT = {
+  menus,
+  'modifier-groups': modifierGroups,
+  tables,
+  checks,
+  reservations,
+  'kitchen-tickets': kitchenTickets,
+};

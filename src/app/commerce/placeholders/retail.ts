@@ -19,7 +19,7 @@ interface Location extends Row {
 const TIME_ZONE = 'Europe/London';
 
 /** Stores, restaurants and warehouses. */
-export const locations = collection<Location, Omit<Location, 'id' | 'status'> & Partial<Pick<Location, 'status'>>>({
+const locations = collection<Location, Omit<Location, 'id' | 'status'> & Partial<Pick<Location, 'status'>>>({
   prefix: 'loc',
   sample: [
     {
@@ -70,7 +70,7 @@ interface Category extends Row {
 }
 
 /** Products on the shelf and dishes on the menu. */
-export const items = collection<
+const items = collection<
   Item,
   Pick<Item, 'sku' | 'name' | 'price'> & Partial<Pick<Item, 'description' | 'category_id' | 'status'>>
 >({
@@ -88,10 +88,7 @@ export const items = collection<
 });
 
 /** Shelves and menu groups. */
-export const categories = collection<
-  Category,
-  Pick<Category, 'name'> & Partial<Pick<Category, 'parent_id' | 'position'>>
->({
+const categories = collection<Category, Pick<Category, 'name'> & Partial<Pick<Category, 'parent_id' | 'position'>>>({
   prefix: 'cat',
   sample: [
     { name: 'Dishes', parent_id: null, position: 1 },
@@ -123,7 +120,7 @@ interface InventoryLevel extends Row {
 }
 
 /** Stock per item and location. Levels come with items and locations: they cannot be created. */
-export const inventory = collection<InventoryLevel, Omit<InventoryLevel, 'id'>>({
+const inventory = collection<InventoryLevel, Omit<InventoryLevel, 'id'>>({
   prefix: 'inv',
   sample: [
     level('itm_0005', 'loc_0001', 64, 4, 24),
@@ -188,7 +185,7 @@ interface Promotion extends Row {
 }
 
 /** Prices that hold at some locations for some time. */
-export const priceLists = collection<
+const priceLists = collection<
   PriceList,
   Omit<PriceList, 'id' | 'valid_until'> & Partial<Pick<PriceList, 'valid_until'>>
 >({
@@ -226,7 +223,7 @@ export const priceLists = collection<
 });
 
 /** Discounts for some time. */
-export const promotions = collection<
+const promotions = collection<
   Promotion,
   Omit<Promotion, 'id' | 'code' | 'status'> & Partial<Pick<Promotion, 'code' | 'status'>>
 >({
@@ -262,3 +259,6 @@ export const promotions = collection<
   ],
   complete: (input) => ({ code: null, status: 'draft', ...input }),
 });
+
+/** Locations, what is sold there, stock and prices. */
+export const RETAIL = { locations, items, categories, inventory, 'price-lists': priceLists, promotions };

@@ -15,7 +15,7 @@ interface Customer extends Row {
 const PII_SCOPE = 'customers:pii';
 
 /** Customers. Contact data is only for callers with `customers:pii`, also in the response to a creation. */
-export const customers = collection<
+const customers = collection<
   Customer,
   Pick<Customer, 'name'> & Partial<Pick<Customer, 'email' | 'phone' | 'marketing_consent'>>
 >({
@@ -60,7 +60,7 @@ interface Order extends Row {
 }
 
 /** What is bought. */
-export const orders = collection<
+const orders = collection<
   Order,
   Pick<Order, 'location_id' | 'channel' | 'lines'> & Partial<Pick<Order, 'customer_id' | 'note'>>
 >({
@@ -132,7 +132,7 @@ interface Payment extends Row {
 type NewPayment = Pick<Payment, 'order_id' | 'amount' | 'method'>;
 
 /** Money taken, and given back in parts. */
-export const payments = collection<Payment, NewPayment>({
+const payments = collection<Payment, NewPayment>({
   prefix: 'pay',
   sample: [
     captured({ order_id: 'ord_0001', amount: pence(3140), method: 'card' }, '2026-03-02T12:05:00.000Z'),
@@ -184,3 +184,6 @@ function refund(
     response,
   };
 }
+
+/** Customers, orders and payments. */
+export const SALES = { customers, orders, payments };
