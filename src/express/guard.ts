@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/auth-error';
 import { consoleLogger } from '../core/logger';
-import { ownValue } from '../core/objects';
 import { describe, didYouMean, isList } from '../core/options';
 import type { Auth } from '../gate/options';
 import { routeOf, stateOf } from './request-state';
@@ -145,7 +144,7 @@ export function requireClaim<Req extends object = IncomingMessage & { readonly a
   }
   return makeGuard('requireClaim', { claim: name }, ({ claims }, req) => {
     try {
-      const result: unknown = test(ownValue(claims, name), req as object as Req);
+      const result: unknown = test(claims[name], req as object as Req);
       return isThenable(result) ? Promise.resolve(result).then(refusalOf, failed) : refusalOf(result);
     } catch (cause) {
       return failed(cause);

@@ -1,11 +1,10 @@
 import { AuthError } from '../core/auth-error';
 import type { GateStatus } from '../core/gate-status';
 import type { Reason } from '../core/reasons';
-import { ownValue } from '../core/objects';
 import { describe, option, readOptions } from '../core/options';
 import type { Auth } from './options';
 import { gateOf, openGate } from './verifier';
-import { isUnverified } from '../token/verify';
+import { bindingsOf, isUnverified } from '../token/verify';
 import { readRequirement, satisfies } from './scope-requirement';
 
 /** Why a token is accepted or refused. */
@@ -158,10 +157,10 @@ function passed(checks: readonly Check[], auth?: Auth): Explanation['checks'] {
 
 /** What each request with a token has to prove. */
 function proofsOf(claims: Auth['claims']): string {
-  const cnf = ownValue(claims, 'cnf');
+  const { key, certificate } = bindingsOf(claims);
   const proofs = [
-    ...(ownValue(cnf, 'jkt') === undefined ? [] : ['a DPoP proof of the key that the token is bound to']),
-    ...(ownValue(cnf, 'x5t#S256') === undefined ? [] : ['the client certificate that the token is bound to']),
+    ...(key === undefined ? [] : ['a DPoP proof of the key that the token is bound to']),
+    ...(certificate === undefined ? [] : ['the client certificate that the token is bound to']),
   ];
   if (proofs.length === 0) return 'not bound to a key: accepted as a plain bearer token';
   return `each request needs ${proofs.join(' and ')}, which cannot be checked without the request`;

@@ -1,4 +1,4 @@
-import { constants, verify } from 'node:crypto';
+import { constants, sign, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../core/auth-error';
 import { ownMembers } from '../core/objects';
@@ -12,39 +12,53 @@ interface SignedText {
   readonly signature: Buffer;
 }
 
-/** Says whether a signature over some bytes is good. */
-type Verification = (input: Buffer, key: KeyObject, signature: Buffer) => boolean;
+/** How signatures of an algorithm are made; names as OpenSSL has them. */
+interface Scheme {
+  readonly keyType: 'rsa' | 'ec' | 'ed25519';
+  /** `null`: Ed25519 hashes by itself (RFC 8037 section 3.1). */
+  readonly hash: string | null;
+  /** RFC 7518 section 3.4: each ECDSA algorithm goes with exactly one curve. */
+  readonly curve: string | undefined;
+  readonly parameters: object;
+}
+
+/** RSASSA-PSS, the salt as long as the hash (RFC 7518 section 3.5). */
+const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+
+const ED25519: Scheme = { keyType: 'ed25519', hash: null, curve: undefined, parameters: {} };
 
 /**
  * The signature algorithms that can be accepted (RFC 7518 section 3.1, RFC 8037, RFC 9864): a token cannot select anything
  * else. No HMAC: a key set has public keys only.
  */
-const VERIFICATIONS = {
+const SCHEMES = {
   RS256: rsa('sha256'),
   RS384: rsa('sha384'),
   RS512: rsa('sha512'),
-  PS256: rsaPss('sha256'),
-  PS384: rsaPss('sha384'),
-  PS512: rsaPss('sha512'),
-  ES256: ecdsa('sha256'),
-  ES384: ecdsa('sha384'),
-  ES512: ecdsa('sha512'),
-  EdDSA: ed25519,
-  Ed25519: ed25519,
-} satisfies Record<string, Verification>;
+  PS256: rsa('sha256', PSS),
+  PS384: rsa('sha384', PSS),
+  PS512: rsa('sha512', PSS),
+  ES256: ecdsa('sha256', 'prime256v1'),
+  ES384: ecdsa('sha384', 'secp384r1'),
+  ES512: ecdsa('sha512', 'secp521r1'),
+  EdDSA: ED25519,
+  // RFC 9864 section 2.2: with the only curve that is accepted here, both names mean the same signature.
+  Ed25519: ED25519,
+} satisfies Record<string, Scheme>;
 
 /** One accepted signature algorithm. */
-export type Algorithm = keyof typeof VERIFICATIONS;
+export type Algorithm = keyof typeof SCHEMES;
 
 /** All of them. */
-export const ALGORITHMS = Object.keys(VERIFICATIONS) as readonly Algorithm[];
+export const ALGORITHMS = Object.keys(SCHEMES) as readonly Algorithm[];
 
-/** RFC 9864 section 2.2: with the only curve that is accepted here, both names mean the same signature. */
-const ED25519_NAMES: readonly Algorithm[] = ['EdDSA', 'Ed25519'];
+function rsa(hash: string, parameters = {}): Scheme {
+  return { keyType: 'rsa', hash, curve: undefined, parameters };
+}
 
-/** All names of the signature that an algorithm makes. */
-function namesOf(algorithm: Algorithm): readonly Algorithm[] {
-  return ED25519_NAMES.includes(algorithm) ? ED25519_NAMES : [algorithm];
+/** r and s concatenated, not DER (RFC 7518 section 3.4). */
+function ecdsa(hash: string, curve: string): Scheme {
+  return { keyType: 'ec', hash, curve, parameters: { dsaEncoding: 'ieee-p1363' } };
 }
 
 /**
@@ -54,24 +68,17 @@ function namesOf(algorithm: Algorithm): readonly Algorithm[] {
 export function readAlgorithms(value: unknown): readonly Algorithm[] | undefined {
   const known: readonly unknown[] = ALGORITHMS;
   if (!isList(value) || value.length === 0 || !value.every((one) => known.includes(one))) return undefined;
-  return [...new Set((value as readonly Algorithm[]).flatMap(namesOf))];
+  const named = value as readonly Algorithm[];
+  return [...new Set(named.flatMap((one) => ALGORITHMS.filter((other) => SCHEMES[other] === SCHEMES[one])))];
 }
 
-/** RFC 7518 section 3.4: each ECDSA algorithm goes with exactly one curve. Names as OpenSSL has them. */
-const CURVES: Readonly<Partial<Record<Algorithm, string>>> = {
-  ES256: 'prime256v1',
-  ES384: 'secp384r1',
-  ES512: 'secp521r1',
-};
-
 /** Whether a key can verify an algorithm at all: its type, its curve, and for RSA-PSS keys the parameters they are bound to. */
-export function isCompatible(key: KeyObject, algorithm: Algorithm): boolean {
-  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
-  if (ED25519_NAMES.includes(algorithm)) return type === 'ed25519';
-  if (algorithm.startsWith('ES')) return type === 'ec' && details?.namedCurve === CURVES[algorithm];
-  if (algorithm.startsWith('RS')) return type === 'rsa';
-  if (type === 'rsa') return true;
-  return type === 'rsa-pss' && (details?.hashAlgorithm ?? `sha${algorithm.slice(2)}`) === `sha${algorithm.slice(2)}`;
+export function isCompatible({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, algorithm: Algorithm): boolean {
+  const { keyType, hash, curve, parameters } = SCHEMES[algorithm];
+  if (asymmetricKeyType === 'rsa-pss') {
+    return parameters === PSS && (asymmetricKeyDetails?.hashAlgorithm ?? hash) === hash;
+  }
+  return asymmetricKeyType === keyType && (curve === undefined || asymmetricKeyDetails?.namedCurve === curve);
 }
 
 /**
@@ -80,47 +87,38 @@ export function isCompatible(key: KeyObject, algorithm: Algorithm): boolean {
  *
  * @throws AuthError `bad_signature`
  */
-export function verifySignature(token: SignedText, key: KeyObject, algorithm: Algorithm): void {
+export function verifySignature({ signingInput, signature }: SignedText, key: KeyObject, algorithm: Algorithm): void {
+  const { hash, parameters } = SCHEMES[algorithm];
   let isGood: boolean;
   try {
-    isGood = VERIFICATIONS[algorithm](Buffer.from(token.signingInput, 'latin1'), key, token.signature);
+    const options = ownMembers({ key, ...parameters });
+    isGood =
+      (parameters !== PSS || signature.length === modulusBytes(key)) &&
+      verify(hash, Buffer.from(signingInput, 'latin1'), options, signature);
   } catch (cause) {
     throw new AuthError('bad_signature', { cause });
   }
   if (!isGood) throw new AuthError('bad_signature');
 }
 
-/** RFC 8037 section 3.1: Ed25519 hashes by itself. */
-function ed25519(input: Buffer, key: KeyObject, signature: Buffer): boolean {
-  return verify(null, input, ownMembers({ key }), signature);
-}
-
-/** RSASSA-PKCS1-v1_5 (RFC 7518 section 3.3). */
-function rsa(hash: string): Verification {
-  return (input, key, signature) => verify(hash, input, ownMembers({ key }), signature);
-}
-
 /**
- * RSASSA-PSS, the salt as long as the hash (RFC 7518 section 3.5), the signature as long as the modulus (RFC 8017
- * section 8.1.2, step 1). OpenSSL checks that length for PKCS #1 v1.5 only: here it would accept a signature without its
- * leading zero bytes, and so a second spelling of the same token.
+ * The length of an RSA key's modulus, in bytes, which is that of its signatures (RFC 8017 section 8.1.2, step 1). OpenSSL
+ * checks it for PKCS #1 v1.5 only: for PSS it would accept a signature without its leading zero bytes, and so a second
+ * spelling of the same token.
  */
-function rsaPss(hash: string): Verification {
-  const padding = constants.RSA_PKCS1_PSS_PADDING;
-  const saltLength = constants.RSA_PSS_SALTLEN_DIGEST;
-  return (input, key, signature) =>
-    signature.length === modulusBytes(key) && verify(hash, input, ownMembers({ key, padding, saltLength }), signature);
-}
-
-/** The length of an RSA key's modulus, in bytes. */
 function modulusBytes(key: KeyObject): number {
   return Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
 }
 
-/** ECDSA, r and s concatenated, not DER (RFC 7518 section 3.4). */
-function ecdsa(hash: string): Verification {
-  return (input, key, signature) =>
-    verify(hash, input, ownMembers({ key, dsaEncoding: 'ieee-p1363' as const }), signature);
+/** Signs a text, off the main thread. The error tells nothing of the key. */
+export function signText(text: string, key: KeyObject, algorithm: Algorithm): Promise<Buffer> {
+  const { hash, parameters } = SCHEMES[algorithm];
+  return new Promise((resolve, reject) => {
+    sign(hash, Buffer.from(text), ownMembers({ key, ...parameters }), (error, signature) => {
+      if (error) reject(new Error('the text could not be signed'));
+      else resolve(signature);
+    });
+  });
 }
 
 /** Limits of one turn, so that signatures do not hold the event loop: the rest is verified in the next one. */

@@ -1,4 +1,4 @@
-import { constants, createPrivateKey, randomUUID, sign } from 'node:crypto';
+import { createPrivateKey, randomUUID } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/auth-error';
 import type { Clock, Schedule } from '../../core/clock';
@@ -11,7 +11,7 @@ import { Exchanges, FetchError, fetchObject, unlessAborted } from '../http';
 import type { Fetch } from '../http';
 import { discoverEndpoint } from '../keys/fetch-keys';
 import type { DiscoveryOptions } from '../keys/fetch-keys';
-import { ALGORITHMS, isCompatible } from '../signature';
+import { ALGORITHMS, isCompatible, signText } from '../signature';
 import type { Algorithm } from '../signature';
 import type { JsonObject } from '../strict-json';
 import { bindingsOf, claimsVerifier } from '../verify';
@@ -162,8 +162,8 @@ function clientAuthentication(
   return () => Promise.resolve({ headers });
 }
 
-/** A JWT that only the issuer accepts, and only once (RFC 7523 section 3). */
-function signAssertion(
+/** A JWT that only the issuer accepts, and only once (RFC 7523 section 3). Signed off the main thread: tokens can come in a flood. */
+async function signAssertion(
   { key, algorithm, keyId }: SigningKey,
   { clientId, issuer, nowMs }: { readonly clientId: string; readonly issuer: string; readonly nowMs: number },
 ): Promise<string> {
@@ -171,20 +171,8 @@ function signAssertion(
   const claims = { iss: clientId, sub: clientId, aud: issuer, jti: randomUUID(), iat, exp: iat + ASSERTION_SECONDS };
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
   const input = `${encode({ alg: algorithm, typ: 'JWT', kid: keyId })}.${encode(claims)}`;
-  const hash = algorithm.startsWith('Ed') ? null : `sha${algorithm.slice(2)}`;
-  const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
-  const parameters = algorithm.startsWith('PS') ? pss : algorithm.startsWith('ES') ? ES : {};
-  return new Promise((resolve, reject) => {
-    // Off the main thread: a flood of opaque tokens must not hold it with RSA signatures.
-    sign(hash, Buffer.from(input), ownMembers({ key, ...parameters }), (error, signature) => {
-      if (error) reject(new Error('the client assertion could not be signed'));
-      else resolve(`${input}.${signature.toString('base64url')}`);
-    });
-  });
+  return `${input}.${(await signText(input, key, algorithm)).toString('base64url')}`;
 }
-
-/** RFC 7518 section 3.4: r and s concatenated, not DER. */
-const ES = { dsaEncoding: 'ieee-p1363' } as const;
 
 /** How long a URL from the metadata is used before it is looked up again. */
 const URL_MAX_AGE_MS = 600_000;
