@@ -6,6 +6,7 @@ import { COMMANDS } from '../src/cli/command-table';
 import type { CommandEntry } from '../src/cli/command';
 import { REASON_ADVICE } from '../src/core/reason-advice';
 import type { Advice } from '../src/core/reason-advice';
+import type { Option as OptionRow } from '../src/core/options';
 import { REASONS } from '../src/core/reasons';
 import type { ReasonRow } from '../src/core/reasons';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/read-options';
@@ -24,8 +25,8 @@ const ROOT = join(__dirname, '..');
 export const PAGES = ['cli', 'issuers', 'options', 'reasons', 'scaffold', 'variables'].map((name) => `docs/${name}.md`);
 
 const SECTIONS: Readonly<Record<string, () => string>> = {
-  'issuer options': () => optionTable(Object.keys(ISSUER_OPTIONS)),
-  'gate options': () => optionTable(Object.keys(GATE_OPTIONS)),
+  'issuer options': () => optionTable(ISSUER_OPTIONS),
+  'gate options': () => optionTable(GATE_OPTIONS),
   variables: () =>
     table(
       ['variable', 'default', 'meaning'],
@@ -130,13 +131,18 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   mtls: '[`MtlsOptions`](#mutual-tls)',
 };
 
-function optionTable(names: readonly string[]): string {
+/** The names and defaults come from the table, types and meanings from the public interface. */
+function optionTable(rowsOfOptions: Readonly<Record<string, Pick<OptionRow<unknown>, 'fallback'>>>): string {
   const options = declaredOptions();
-  const rows = names.map((name) => {
+  const rows = Object.entries(rowsOfOptions).map(([name, { fallback: own }]) => {
     const option = options.get(name);
     if (!option) throw new Error(`the option ${name} has no comment`);
     const { fallback, about } = withoutDefault(option.about);
     const type = TYPE_NAMES[name] ?? code(option.type);
+    const isPlain = ['boolean', 'number', 'string'].includes(typeof own);
+    if (isPlain && fallback.replace(/[`']/g, '') !== String(own)) {
+      throw new Error(`the default of ${name} is ${String(own)}, and its comment says ${fallback}`);
+    }
     return [code(name), type, option.isRequired && name !== 'keys' ? 'required' : fallback, about];
   });
   return table(['option', 'type', 'default', 'meaning'], rows);

@@ -113,7 +113,7 @@ function openIntrospection(
 }
 
 function openGenerations(settings: IssuerSettings, dependencies: GateDependencies): GenerationVerifier | undefined {
-  const { issuer, generationClaim: claim, generationSource, preset, clockToleranceMs, maxTokenAgeMs } = settings;
+  const { issuer, generationClaim: claim, generationSource, preset, clockToleranceMs } = settings;
   if (claim === undefined) return undefined;
   if (claim === 'iat' && generationSource === undefined) {
     const message =
@@ -123,19 +123,13 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
   const ownsSource = typeof generationSource === 'string';
   return new GenerationVerifier({
     ...dependencies,
-    issuer,
+    ...settings,
     rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
     // An issue time proves no change of the credential: there floors come from a source only.
     learn: claim !== 'iat',
     // The URL was checked with the options.
     source: ownsSource ? generationsFromUrl(generationSource, { ...dependencies, allowHttp: true }) : generationSource,
     ownsSource,
-    maxTokenAgeMs,
     skewMs: clockToleranceMs,
-    maxStalenessMs: settings.maxStalenessMs,
-    maxSilenceMs: settings.maxSilenceMs,
-    onStale: settings.onStale,
-    pollMs: settings.pollMs,
-    readTimeoutMs: settings.readTimeoutMs,
   });
 }
