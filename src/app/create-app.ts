@@ -9,7 +9,7 @@ import { authenticate, problemHandler, protectedResourceMetadata, sendProblem } 
 import { authenticateOptions } from '../settings/settings';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
 import type { Settings } from '../settings/settings';
-import { assertAgreement } from '../openapi/agreement';
+import { assertAgreement } from '../openapi/audit';
 import { loadContract } from '../openapi/document';
 import { healthRoutes } from './admin';
 import type { Readiness } from './admin';

@@ -2,7 +2,7 @@ import { Router } from 'express';
 import { ConfigurationError, requireScope } from '../../src';
 import { commerceRouter } from '../../src/app/commerce/router';
 import { routes, SCOPES } from '../../src/app/commerce/resources';
-import { assertAgreement, findDisagreements, findRouterDisagreements } from '../../src/openapi/agreement';
+import { assertAgreement, findDisagreements, findRouterDisagreements } from '../../src/openapi/audit';
 import type { ContractDocument } from '../../src/openapi/document';
 import { loadContract } from '../../src/openapi/document';
 

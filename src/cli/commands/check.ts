@@ -8,7 +8,7 @@ import { installedVersion } from '../../core/required-packages';
 import { isSecureUrl, loggableUrl } from '../../core/urls';
 import { explain } from '../../index';
 import type { Auth, Gate, GateStatus, IntrospectionOptions } from '../../index';
-import { findDisagreements, findRouterDisagreements } from '../../openapi/agreement';
+import { findDisagreements, findRouterDisagreements } from '../../openapi/audit';
 import { loadContract } from '../../openapi/document';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
