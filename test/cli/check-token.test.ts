@@ -1,6 +1,6 @@
 import { cliScene, json } from './harness';
 import type { Outcome, SentRequest } from './harness';
-import { AUDIENCE, base64url, token } from '../support/issuer';
+import { AUDIENCE, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { VENDOR_TOKENS } from '../support/vendor-tokens';
 
@@ -53,21 +53,12 @@ const OTHER_HOST = { TILLGATE_JWKS_URI: `${AUTH_URL}/jwks`, TILLGATE_ISSUER: AUT
 
 /** What is wrong; the set-up and the token; the line of the report, and the line below it that says what to do. */
 const BROKEN: readonly [string, Setup, string, RegExp, RegExp][] = [
-  ...['keycloak', 'auth0', 'okta', 'entra', 'cognito', 'hydra'].map(
-    (preset): [string, Setup, string, RegExp, RegExp] => [
-      `tokens of ${preset} under the default preset`,
-      {},
-      vendorToken(preset),
-      /token: wrong_type: /,
-      new RegExp(`looks like ${preset} \\(.+\\): set TILLGATE_PRESET=${preset}$`),
-    ],
-  ),
   [
-    'tokens of Duende IdentityServer under the default preset',
+    'tokens of keycloak under the default preset',
     {},
-    tokenOf({ ...RFC9068, sub: undefined, scope: ['orders:read'] }),
-    /token: invalid_claims: sub is missing/,
-    /looks like identityserver \(typ is at\+jwt, scope is an array\): set TILLGATE_PRESET=identityserver$/,
+    vendorToken('keycloak'),
+    /token: wrong_type: /,
+    /looks like keycloak \(.+\): set TILLGATE_PRESET=keycloak$/,
   ],
   [
     'another audience',
@@ -77,32 +68,11 @@ const BROKEN: readonly [string, Setup, string, RegExp, RegExp][] = [
     /aud is \["account","x"\]: set TILLGATE_AUDIENCE=account, or /,
   ],
   [
-    'no audience',
-    { env: { TILLGATE_PRESET: 'auth0' } },
-    tokenOf({ ...RFC9068, aud: undefined, gty: 'client-credentials' }, { typ: 'JWT' }),
-    /token: wrong_audience/,
-    /the token has no aud: /,
-  ],
-  [
     'an issuer without the slash at the end',
     { env: OTHER_HOST },
     tokenOf({ ...RFC9068, iss: `${AUTH_URL}/` }),
     /token: wrong_issuer/,
     /\(the slash at the end\): set TILLGATE_ISSUER=https:\/\/login\.test\/$/,
-  ],
-  [
-    'an issuer with http:',
-    { env: OTHER_HOST },
-    tokenOf({ ...RFC9068, iss: 'http://login.test' }),
-    /token: wrong_issuer/,
-    /\(http and https\): set TILLGATE_ISSUER=http:\/\/login\.test$/,
-  ],
-  [
-    'an issuer in other letters',
-    { env: OTHER_HOST },
-    tokenOf({ ...RFC9068, iss: 'https://Login.test' }),
-    /token: wrong_issuer/,
-    /\(upper and lower case\): set TILLGATE_ISSUER=https:\/\/Login\.test$/,
   ],
   [
     'metadata of another issuer',
@@ -126,32 +96,11 @@ const BROKEN: readonly [string, Setup, string, RegExp, RegExp][] = [
     /tokens live for 100000 s: .* set TILLGATE_MAX_TOKEN_AGE_SECONDS=100000$/,
   ],
   [
-    'an encrypted token',
-    {},
-    ['{"alg":"RSA-OAEP","enc":"A256CBC-HS512"}', 'key', 'iv', 'text', 'tag'].map(base64url).join('.'),
-    /token: malformed_token/,
-    /the token is encrypted \(JWE, five parts\): /,
-  ],
-  [
     'an opaque token',
     {},
     'ory_at_AbCdEf',
     /token: malformed_token/,
     /the token is opaque, not a JWT: .* set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or /,
-  ],
-  [
-    'a token that is signed with a shared secret',
-    {},
-    tokenOf(RFC9068, { typ: 'at+jwt', alg: 'HS256' }),
-    /token: algorithm_not_allowed/,
-    /alg is "HS256": let the issuer sign with an accepted one/,
-  ],
-  [
-    'a type that no vendor is known for',
-    {},
-    tokenOf(RFC9068, { typ: 'JOSE' }),
-    /token: wrong_type/,
-    /typ is "JOSE": let the issuer make access tokens of RFC 9068/,
   ],
   [
     'a token of another server',
