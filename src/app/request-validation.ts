@@ -74,7 +74,10 @@ function checkQuery({ query }: CompiledOperation, req: Request): readonly Reques
   return query({ ...req.query }) ? [] : toRequestErrors('query', query.errors);
 }
 
-function checkBody({ required, validate }: CompiledBody, req: Request): readonly RequestError[] {
+function checkBody(
+  { required, validate }: NonNullable<CompiledOperation['body']>,
+  req: Request,
+): readonly RequestError[] {
   if (!hasBody(req)) return required ? [{ path: '/body', message: 'is required' }] : [];
   return validate(req.body) ? [] : toRequestErrors('body', validate.errors);
 }
@@ -121,7 +124,7 @@ function refuseRequest(req: Request, res: Response, errors: readonly RequestErro
   });
 }
 
-function refuseMediaType(req: Request, res: Response, { mediaTypes }: CompiledBody): void {
+function refuseMediaType(req: Request, res: Response, { mediaTypes }: NonNullable<CompiledOperation['body']>): void {
   sendProblem(req, res, {
     status: 415,
     code: 'unsupported_media_type',
@@ -191,14 +194,9 @@ interface CompiledOperation {
   /** Coerces the texts of the query to the types of the contract first. */
   readonly query: ValidateFunction;
   /** `undefined`: a body is ignored. */
-  readonly body: CompiledBody | undefined;
-}
-
-/** The validator of a body. */
-interface CompiledBody {
-  readonly required: boolean;
-  readonly mediaTypes: readonly string[];
-  readonly validate: ValidateFunction;
+  readonly body:
+    | { readonly required: boolean; readonly mediaTypes: readonly string[]; readonly validate: ValidateFunction }
+    | undefined;
 }
 
 /** The operations of one path, by method in upper case. */
@@ -259,7 +257,7 @@ function memoize(ajv: Ajv2020): (schema: object) => ValidateFunction {
   };
 }
 
-function compileBody(ajv: Ajv2020, { path, method, operation }: LocatedOperation): CompiledBody | undefined {
+function compileBody(ajv: Ajv2020, { path, method, operation }: LocatedOperation): CompiledOperation['body'] {
   const { requestBody } = operation;
   if (!requestBody) return undefined;
   const names = ['paths', path, method.toLowerCase(), 'requestBody', 'content', JSON_BODY, 'schema'];

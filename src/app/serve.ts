@@ -14,23 +14,11 @@ export interface ServerOptions {
   /** Hard deadline of `close()`, in ms: connections that are still open are cut. Default 10000. */
   readonly drainDeadlineMs?: number;
   /** Each has a default. */
-  readonly limits?: Partial<ServerLimits>;
+  readonly limits?: Readonly<Partial<typeof DEFAULT_LIMITS>>;
   /** Base URL of the problem pages, for requests that Node cannot parse. Default: `about:blank`. */
   readonly problemTypes?: string;
   /** Called for every request that was refused because it could not be parsed; no handler saw it. */
   readonly onUnreadable?: (request: UnreadableRequest) => void;
-}
-
-/** Time limits for clients, and the number of connections. */
-interface ServerLimits {
-  /** Time for the head of a request, in ms. Default 10000. */
-  readonly headersTimeoutMs: number;
-  /** Time for head and body together, in ms. Default 30000: bodies are small. */
-  readonly requestTimeoutMs: number;
-  /** How long a connection may idle between two requests, in ms. Default 65000. */
-  readonly keepAliveTimeoutMs: number;
-  /** Open connections; further ones are closed immediately. Default 10000. */
-  readonly maxConnections: number;
 }
 
 /** A server that listens. */
@@ -46,11 +34,18 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-const DEFAULT_LIMITS: ServerLimits = {
+/** Time limits for clients, in ms, and the number of connections. */
+const DEFAULT_LIMITS = {
+  /** For the head of a request. */
   headersTimeoutMs: 10_000,
+  /** For head and body together: bodies are small. */
   requestTimeoutMs: 30_000,
-  // Longer than the 60 s after which common load balancers drop an idle connection: they must be the first to close it.
+  /**
+   * For a connection that idles between two requests. Longer than the 60 s after which common load balancers drop one:
+   * they must be the first to close it.
+   */
   keepAliveTimeoutMs: 65_000,
+  /** Open connections; further ones are closed immediately. */
   maxConnections: 10_000,
 };
 /** Node checks for late requests every 30 s by default: a limit of 10 s would then take up to 40 s. */

@@ -13,16 +13,10 @@ import { requirePackages } from '../core/required-packages';
  */
 export class LocalRateStore extends MemoryStore {
   readonly #maxKeys: number;
-  #windowMs = 0;
 
   constructor(maxKeys = Infinity) {
     super();
     this.#maxKeys = maxKeys;
-  }
-
-  override init(options: Options): void {
-    super.init(options);
-    this.#windowMs = options.windowMs;
   }
 
   override get(key: string): Promise<ClientRateLimitInfo | undefined> {
@@ -33,7 +27,7 @@ export class LocalRateStore extends MemoryStore {
     const counted = this.#countedAs(key);
     const before = await super.get(counted);
     // A clock that stepped back must not stretch a window.
-    if (Number(before?.resetTime) > Date.now() + this.#windowMs) await this.resetKey(counted);
+    if (Number(before?.resetTime) > Date.now() + this.windowMs) await this.resetKey(counted);
     return { ...(await super.increment(counted)) };
   }
 
@@ -60,7 +54,7 @@ export interface RedisCommands {
 type RedisStore = new (options: {
   readonly prefix: string;
   readonly sendCommand: (...args: string[]) => Promise<unknown>;
-}) => Required<Pick<Store, 'init' | 'increment'>>;
+}) => { init(options: Pick<Options, 'windowMs'>): Promise<void>; increment: Store['increment'] };
 
 /** How long a request waits for Redis at most. */
 const TIMEOUT_MS = 500;
@@ -77,7 +71,6 @@ export class SharedRateStore extends LocalRateStore {
   readonly #counts: InstanceType<RedisStore>;
   readonly #logger: Logger;
   readonly #outage = new Outage({ firstMs: PAUSE_MS, longestMs: PAUSE_MS }, systemClock, () => 0);
-  #options: Options | undefined;
   /** Settles when the scripts are in Redis. */
   #loading: Promise<void> | undefined;
   #isTrying = false;
@@ -90,11 +83,6 @@ export class SharedRateStore extends LocalRateStore {
     this.#redis = redis;
     this.#counts = new RedisStore({ prefix, sendCommand: (...args) => redis.send(args) });
     this.#logger = logger;
-  }
-
-  override init(options: Options): void {
-    super.init(options);
-    this.#options = options;
   }
 
   /** Never rejects: an outage of Redis must not become one of the API. */
@@ -127,7 +115,7 @@ export class SharedRateStore extends LocalRateStore {
   }
 
   async #incrementShared(key: string): Promise<ClientRateLimitInfo> {
-    if (this.#options) await (this.#loading ??= Promise.resolve(this.#counts.init(this.#options)));
+    await (this.#loading ??= this.#counts.init({ windowMs: this.windowMs }));
     return this.#counts.increment(key);
   }
 }
