@@ -62,13 +62,15 @@ export const APPENDABLE_SOURCE = option.required(
   ),
 );
 
-const { clock, schedule, logger, random } = DEPENDENCIES;
 const PUBLISHER_OPTIONS = {
   source: APPENDABLE_SOURCE,
   changes: option.required(option.callable<PublisherOptions['changes']>()),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
-  ...{ clock, schedule, logger, random },
+  clock: DEPENDENCIES.clock,
+  schedule: DEPENDENCIES.schedule,
+  logger: DEPENDENCIES.logger,
+  random: DEPENDENCIES.random,
 } satisfies TableOf<PublisherOptions>;
 
 const MARK_EVERY_MS = 1_000;

@@ -71,7 +71,6 @@ export interface Bridge {
   close(): void;
 }
 
-const { clock, schedule, logger, random } = DEPENDENCIES;
 const BRIDGE_OPTIONS = {
   reports: option.required(
     option.withMethods<ChangeReports<unknown>>(['read'], 'reports of changes, such as keycloakChanges()'),
@@ -80,7 +79,10 @@ const BRIDGE_OPTIONS = {
   state: option.required(option.withMethods<BridgeOptions<unknown>['state']>(['load', 'save'], '{ load, save }')),
   pollMs: option.number({ unit: 'ms', min: 1 }, 1_000),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
-  ...{ clock, schedule, logger, random },
+  clock: DEPENDENCIES.clock,
+  schedule: DEPENDENCIES.schedule,
+  logger: DEPENDENCIES.logger,
+  random: DEPENDENCIES.random,
 } satisfies TableOf<BridgeOptions<unknown>>;
 
 const PAUSES = { firstMs: 1_000, longestMs: 30_000 };

@@ -28,13 +28,14 @@ export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'sc
   readonly timeoutMs?: number | undefined;
 }
 
-const { fetch, schedule, logger } = DEPENDENCIES;
 const HTTP_OPTIONS = {
   url: option.string(''),
   headers: option('an object of strings', readHeaders),
   allowHttp: option.boolean(false),
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
-  ...{ fetch, schedule, logger },
+  fetch: DEPENDENCIES.fetch,
+  schedule: DEPENDENCIES.schedule,
+  logger: DEPENDENCIES.logger,
 } satisfies TableOf<HttpGenerationsOptions>;
 
 /**

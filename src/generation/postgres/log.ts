@@ -34,14 +34,15 @@ export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' |
   readonly timeoutMs?: number | undefined;
 }
 
-const { clock, schedule, logger } = DEPENDENCIES;
 const POSTGRES_OPTIONS = {
   pool: option.required(option('a pool of connections, such as Pool of pg 8', readPool)),
   table: option('the name of a table', postgresTable, postgresTable('tillgate_generations')),
   createTable: option.boolean(false),
   mark: option.boolean(true),
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
-  ...{ clock, schedule, logger },
+  clock: DEPENDENCIES.clock,
+  schedule: DEPENDENCIES.schedule,
+  logger: DEPENDENCIES.logger,
 } satisfies TableOf<PostgresGenerationsOptions>;
 
 /**

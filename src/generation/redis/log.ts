@@ -34,13 +34,14 @@ const WAIT_REPLICAS = option.nested({
   count: option.required(option.number({ unit: 'replicas', min: 1, max: 100, integer: true })),
   timeoutMs: option.required(option.number({ unit: 'ms', min: 1, max: 60_000, integer: true })),
 });
-const { clock, schedule, logger } = DEPENDENCIES;
 const REDIS_OPTIONS = {
   key: option.string('tillgate:generations'),
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
   mark: option.boolean(true),
   waitReplicas: WAIT_REPLICAS,
-  ...{ clock, schedule, logger },
+  clock: DEPENDENCIES.clock,
+  schedule: DEPENDENCIES.schedule,
+  logger: DEPENDENCIES.logger,
 } satisfies TableOf<Omit<RedisGenerationsOptions, 'client'>>;
 
 /**
