@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { Router } from 'express';
 import type { RequestHandler, Response } from 'express';
-import { ownValue } from '../core/objects';
 import { REASON_ADVICE } from '../core/reason-advice';
 import type { Advice } from '../core/reason-advice';
 import { withoutSlash } from '../core/urls';
@@ -124,7 +123,7 @@ function row([member, url]: readonly [string, string]): string {
 
 /** The name of the API. */
 export function titleOf(contract: ContractDocument): string {
-  const title = ownValue(ownValue(contract, 'info'), 'title');
+  const title = (contract as { readonly info?: { readonly title?: unknown } }).info?.title;
   return typeof title === 'string' ? title : 'API';
 }
 
@@ -196,7 +195,7 @@ export const OTHER_ADVICE = {
   },
 } as const satisfies Record<string, Advice>;
 
-const ADVICE = { ...REASON_ADVICE, ...OTHER_ADVICE };
+const ADVICE = new Map<string, Advice>(Object.entries({ ...REASON_ADVICE, ...OTHER_ADVICE }));
 
 /** Base URL of the problem pages: `type` of a problem is this and its code. */
 export function problemTypesOf(baseUrl: string): string {
@@ -208,7 +207,7 @@ export function problemPages(): Router {
   const router = Router();
   router.get('/problems/:code', function serveProblemPage(req, res, next) {
     const { code } = req.params;
-    const advice = ownValue(ADVICE, code) as Advice | undefined;
+    const advice = ADVICE.get(code);
     if (!advice) return next();
     res.vary('Accept').set('Cache-Control', 'public, max-age=3600');
     if (req.accepts(['html', 'json']) === 'json') return void res.json({ code, ...advice });

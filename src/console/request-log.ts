@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { isObject, ownMembers, ownValue } from '../core/objects';
+import { isObject, ownMembers } from '../core/objects';
 import { loggablePath } from '../core/logger';
 import type { Why } from './why';
 
@@ -145,6 +145,7 @@ function withoutSecrets(text: string): string {
 
 /** The client of a request to the token endpoint, which keeps it there. */
 function credentialsOf(res: ServerResponse): string | undefined {
-  const id = ownValue(ownValue((res as { locals?: unknown }).locals, 'credentials'), 'clientId');
+  const { locals } = res as { locals?: { readonly credentials?: { readonly clientId?: unknown } } };
+  const id = locals?.credentials?.clientId;
   return typeof id === 'string' ? id : undefined;
 }
