@@ -16,8 +16,8 @@ import { claimsVerifier, TokenVerifier } from '../token/verify';
 import type { ClaimsVerifier } from '../token/verify';
 import type { GateDependencies, IssuerSettings } from './read-options';
 
-/** How the claims of one kind of token are read. */
-interface ClaimsReader {
+/** How the claims of one kind of token are checked and read. */
+interface ClaimsPolicy {
   readonly verifyClaims: ClaimsVerifier;
   /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
   readonly readScopes: ReturnType<typeof scopeReader>;
@@ -29,11 +29,11 @@ export interface IssuerContext {
   readonly keys: KeySource;
   readonly verifier: TokenVerifier;
   /** For signed tokens. */
-  readonly reader: ClaimsReader;
+  readonly policy: ClaimsPolicy;
   /** For opaque tokens; absent where they are refused. */
   readonly introspection:
     | (ReturnType<typeof introspector> &
-        ClaimsReader & {
+        ClaimsPolicy & {
           /** Checks the claims of JWTs; absent where the issuer is asked about opaque tokens only. */
           readonly confirms: ClaimsVerifier | undefined;
         })
@@ -59,12 +59,12 @@ export function openIssuer(
   const rulesOfLightweight = settings.introspection?.tokens === 'all' ? withoutAdditions(settings) : settings;
   const { clock } = dependencies;
   const verifier = new TokenVerifier({ rules: settings, rulesOfLightweight, algorithms, keys, signatures, clock });
-  const reader = {
+  const policy = {
     verifyClaims: claimsVerifier(settings, clock),
     readScopes: scopeReader(preset.scopeClaims, scopes),
   };
-  const introspection = openIntrospection(settings, dependencies, reader.verifyClaims);
-  return { issuer, keys, verifier, reader, introspection, generations };
+  const introspection = openIntrospection(settings, dependencies, policy.verifyClaims);
+  return { issuer, keys, verifier, policy, introspection, generations };
 }
 
 /** The rules for what the issuer does not add to a lightweight token in its response. */

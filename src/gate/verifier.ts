@@ -19,12 +19,17 @@ import { TokenCache } from './token-cache';
 /** Claims that a signature or the issuer's response vouches for. */
 interface TrustedToken {
   readonly context: IssuerContext;
-  readonly reader: IssuerContext['reader'];
+  readonly policy: IssuerContext['policy'];
   readonly claims: Auth['claims'];
   /** Absent in an opaque token. */
   readonly key?: VerificationKey;
   /** Absent while the claims are refused. */
   accepted?: { readonly verified: ReturnType<ClaimsVerifier>; readonly auth: Auth };
+}
+
+interface OpaqueIssuer {
+  readonly context: IssuerContext;
+  readonly introspection: NonNullable<IssuerContext['introspection']>;
 }
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
@@ -35,7 +40,7 @@ export class GateVerifier {
   readonly #issuers: readonly IssuerContext[];
   readonly #byIssuer: ReadonlyMap<unknown, IssuerContext>;
   /** The issuer that is asked about opaque tokens. */
-  readonly #opaque: ReturnType<typeof opaqueIssuer>;
+  readonly #opaque: OpaqueIssuer | undefined;
   readonly #cache: TokenCache<TrustedToken> | undefined;
   /** What is known about a token from its issuer's response: the same as long as the response is cached. */
   readonly #byResponse = new WeakMap<object, TrustedToken>();
@@ -46,7 +51,9 @@ export class GateVerifier {
     this.possession = settings.dpop || settings.mtls ? new PossessionVerifier(settings) : undefined;
     this.#issuers = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
     this.#byIssuer = new Map(this.#issuers.map((context) => [context.issuer, context]));
-    this.#opaque = opaqueIssuer(this.#issuers);
+    [this.#opaque] = this.#issuers.flatMap((context) => {
+      return context.introspection ? [{ context, introspection: context.introspection }] : [];
+    });
     this.#cache = settings.verifiedTokens > 0 ? new TokenCache(settings.verifiedTokens) : undefined;
   }
 
@@ -71,7 +78,8 @@ export class GateVerifier {
   #cachedToken(token: string): TrustedToken | undefined {
     const opaque = this.#opaque;
     const isOpaque = this.isIntrospected(token);
-    const response = opaque && (isOpaque || opaque.reader.confirms) ? opaque.reader.get(token) : undefined;
+    const response =
+      opaque && (isOpaque || opaque.introspection.confirms) ? opaque.introspection.get(token) : undefined;
     if (opaque && isOpaque) return response && this.#introspectedToken(opaque, response);
     const cached = response ? this.#byResponse.get(response) : this.#cache?.get(token);
     if (!cached?.key || cached.context.keys.has(cached.key)) return cached;
@@ -90,7 +98,7 @@ export class GateVerifier {
     const opaque = this.#opaque;
     const trusted =
       opaque && this.isIntrospected(token)
-        ? this.#introspectedToken(opaque, await opaque.reader.introspect(token, address))
+        ? this.#introspectedToken(opaque, await opaque.introspection.introspect(token, address))
         : await this.#verifyJws(parseToken(token), address);
     // Before the first read of the generations has ended, a token waits for it.
     await trusted.context.generations?.settled();
@@ -99,9 +107,9 @@ export class GateVerifier {
 
   async #verifyJws(unverified: UnverifiedToken, address: string | undefined): Promise<TrustedToken> {
     const context = this.#contextFor(unverified);
-    const { verifier, reader, introspection } = context;
+    const { verifier, policy, introspection } = context;
     const key = await verifier.verifySignature(unverified);
-    const verified = { context, reader, claims: unverified.claims, key };
+    const verified = { context, policy, claims: unverified.claims, key };
     if (introspection?.confirms) {
       return this.#confirmedToken(verified, await introspection.introspect(unverified.raw, address));
     }
@@ -117,8 +125,8 @@ export class GateVerifier {
     return context;
   }
 
-  #introspectedToken(opaque: Pick<TrustedToken, 'context' | 'reader'>, claims: Auth['claims']): TrustedToken {
-    const known = this.#byResponse.get(claims) ?? { ...opaque, claims };
+  #introspectedToken({ context, introspection }: OpaqueIssuer, claims: Auth['claims']): TrustedToken {
+    const known = this.#byResponse.get(claims) ?? { context, policy: introspection, claims };
     this.#byResponse.set(claims, known);
     return known;
   }
@@ -130,7 +138,7 @@ export class GateVerifier {
     const known = this.#byResponse.get(response);
     if (known) return known;
     const claims = Object.freeze(ownMembers({ ...response, ...signed.claims }));
-    const token = { ...signed, reader: { readScopes, verifyClaims: confirms }, claims };
+    const token = { ...signed, policy: { readScopes, verifyClaims: confirms }, claims };
     this.#byResponse.set(response, token);
     return token;
   }
@@ -155,7 +163,7 @@ export class GateVerifier {
 
   /** Whether the issuer is asked about JWTs too. */
   get confirms(): boolean {
-    return this.#opaque?.reader.confirms !== undefined;
+    return this.#opaque?.introspection.confirms !== undefined;
   }
 
   /** Resolves once keys and generations are available; rejects if that takes longer than `limitMs`. */
@@ -181,25 +189,18 @@ export class GateVerifier {
 
   async close(): Promise<void> {
     for (const { keys } of this.#issuers) keys.close();
-    this.#opaque?.reader.close();
+    this.#opaque?.introspection.close();
     for (const { generations } of this.#issuers) await generations?.close();
   }
 }
 
-function opaqueIssuer(issuers: readonly IssuerContext[]) {
-  const [opaque] = issuers.flatMap((context) => {
-    return context.introspection ? [{ context, reader: context.introspection }] : [];
-  });
-  return opaque;
-}
-
 /** Checks the claims, then the generation: only a token that passed every other check may raise a floor. Then reads the scopes. */
 function accept(cached: TrustedToken): Auth {
-  const { context, reader } = cached;
-  const verified = reader.verifyClaims(cached.claims);
+  const { context, policy } = cached;
+  const verified = policy.verifyClaims(cached.claims);
   const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
   const generation = context.generations?.verify(clientId, claims);
-  const scopes = Object.freeze(reader.readScopes(claims));
+  const scopes = Object.freeze(policy.readScopes(claims));
   const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
   cached.accepted = { verified, auth };
   return auth;
