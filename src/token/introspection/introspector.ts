@@ -220,7 +220,7 @@ const MAX_CALLS = 16;
 const MAX_WAITING = 256;
 
 /** Runs a bounded number of calls at a time; the others wait. */
-export class CallQueue {
+class CallQueue {
   readonly #known = new Set<Waiting>();
   /** By address; the address whose turn is next comes first. None is empty. */
   readonly #shares = new Map<string, Set<Waiting>>();

@@ -269,7 +269,7 @@ const REMEMBERED_MS = 30_000;
 const MAX_REMEMBERED = 1_000;
 
 /** Bounds what tokens with unknown key ids can cost: fetches and memory. */
-export class UnknownKeys {
+class UnknownKeys {
   readonly #clock: Clock;
   readonly #askedAt = new LRUCache<string, number>({ max: MAX_REMEMBERED });
   /** When all fetches of the burst are available again. */

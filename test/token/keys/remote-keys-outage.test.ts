@@ -136,6 +136,51 @@ describe('an unknown key id', () => {
     expect(fetches).toHaveLength(4);
   });
 
+  /** Asks for an id that the issuer does not have: what it was refused with, and the fetches that it took. */
+  async function askFor(id: string, { find, fetches, respond }: RemoteSource): Promise<unknown> {
+    const before = fetches.length;
+    const refused = find(id);
+    await settle();
+    if (fetches.length > before) await respond(A);
+    return [await refused, fetches.length - before];
+  }
+
+  it('spends one of two fetches that are saved up, and not more', async () => {
+    const through = await sourceWith(A);
+    for (const round of [1, 2]) {
+      expect(await askFor(`${round}x`, through)).toEqual(['unknown_key', 1]);
+      expect(await askFor(`${round}y`, through)).toEqual(['unknown_key', 1]);
+      expect(await askFor(`${round}z`, through)).toEqual(['too_many_unknown_keys', 0]);
+      await through.time.advance(300_000);
+    }
+  });
+
+  it('is asked for again when the clock has stepped back, within 5 s', async () => {
+    const through = await sourceWith(A);
+    for (const id of ['x', 'y']) expect(await askFor(id, through)).toEqual(['unknown_key', 1]);
+    through.time.step(-86_400_000);
+    // The age of the key set is unknown too.
+    const found = through.find('a');
+    await through.respond(A);
+    expect(await found).toBe('a');
+    expect(await askFor('x', through)).toEqual(['too_many_unknown_keys', 0]);
+    await through.time.advance(5_000);
+    expect(await askFor('x', through)).toEqual(['unknown_key', 1]);
+  });
+
+  it('is one of a thousand that are remembered', async () => {
+    const { find, fetches, respond } = await sourceWith(A);
+    const ids = Array.from({ length: 1_500 }, (_, index) => `${index}`.padEnd(1_024, 'x'));
+    const refused = ids.map((id) => find(id));
+    await respond(A);
+    expect(new Set(await Promise.all(refused))).toEqual(new Set(['unknown_key']));
+    expect(await find(ids[500]!)).toBe('unknown_key');
+    expect(fetches).toHaveLength(2);
+    void find(ids[499]!);
+    await settle();
+    expect(fetches).toHaveLength(3);
+  });
+
   it('of a withdrawn key is refused also while no fetch is allowed', async () => {
     const { find, respond } = await sourceWith(A, B);
     for (const id of ['x', 'y']) {
