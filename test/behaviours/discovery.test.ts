@@ -122,6 +122,11 @@ describe('discovery: metadata that cannot be trusted', () => {
       (origin) => ({ ...good(origin), issuer: `${origin}/` }),
       (origin) => `${origin}${OIDC} names another issuer: expected "${origin}", got "${origin}/"`,
     ],
+    [
+      'an issuer of 300 characters, of which it names 200',
+      (origin) => ({ ...good(origin), issuer: 'x'.repeat(300) }),
+      (origin) => `${origin}${OIDC} names another issuer: expected "${origin}", got "${'x'.repeat(200)}"`,
+    ],
     ['no jwks_uri', (origin) => ({ issuer: origin }), (origin) => `${origin}${OIDC} has no usable jwks_uri`],
     [
       'a jwks_uri that is not a string',
@@ -164,6 +169,14 @@ describe('discovery: metadata that cannot be trusted', () => {
     ]);
     expect(server.requests).toEqual([OIDC]);
     await through.stop();
+  });
+
+  it('does not try the other path when the first cannot be fetched', async () => {
+    const fetch = jest.fn(() => Promise.reject<Response>(new TypeError('x')));
+    const through = gateApp({ keys: undefined, fetch });
+    expectRefusal(await through.get(token()), 'keys_unavailable', through);
+    expect(fetch.mock.calls.map(([url]: unknown[]) => url)).toEqual([`https://login.test${OIDC}`]);
+    await through.gate.close();
   });
 
   it.each([404, 405, 410, 500, 503])('tries the other path when the first responds with %d', async (status) => {

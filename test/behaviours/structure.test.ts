@@ -31,19 +31,9 @@ async function refuses(raw: string, reason: Reason): Promise<void> {
 describe('structure: parts and their encoding (RFC 7515 sections 2 and 7.1)', () => {
   it.each([
     ['one part', HEADER],
-    ['two parts', `${HEADER}.${PAYLOAD}`],
-    ['two parts and a point', `${HEADER}.${PAYLOAD}.`],
     ['four parts', `${HEADER}.${PAYLOAD}.${SIGNATURE}.${SIGNATURE}`],
-    ['four parts, the last empty', `${HEADER}.${PAYLOAD}.${SIGNATURE}.`],
     ['five parts, as a JWE has them', `${HEADER}..${PAYLOAD}.${PAYLOAD}.${SIGNATURE}`],
-    ['points alone', '..'],
-    ['an empty header', `.${PAYLOAD}.${SIGNATURE}`],
-    ['an empty payload', `${HEADER}..${SIGNATURE}`],
-    ['an empty signature', `${HEADER}.${PAYLOAD}.`],
-    ['base64 characters in the header', `+${HEADER.slice(1)}.${PAYLOAD}.${SIGNATURE}`],
-    ['base64 characters in the payload', `${HEADER}./${PAYLOAD.slice(1)}.${SIGNATURE}`],
     ['base64 characters in the signature', `${HEADER}.${PAYLOAD}.+/${SIGNATURE.slice(2)}`],
-    ['a tilde in the signature', `${HEADER}.${PAYLOAD}.~${SIGNATURE.slice(1)}`],
     ['padding after the signature', `${HEADER}.${PAYLOAD}.${SIGNATURE}==`],
     ['a signature with a character too many', `${HEADER}.${PAYLOAD}.${SIGNATURE}AAA`],
     ['a signature whose spare bits are set', `${HEADER}.${PAYLOAD}.${notCanonical(SIGNATURE)}`],
@@ -71,25 +61,10 @@ describe('structure: parts and their encoding (RFC 7515 sections 2 and 7.1)', ()
 
 describe('structure: header and payload are strict JSON objects (RFC 7515 section 4, RFC 7519 section 4)', () => {
   const documents: readonly [string, string | Buffer][] = [
-    ['no JSON', 'hello'],
-    ['broken JSON', '{"alg":'],
     ['an array', '["ES256"]'],
-    ['a string', '"ES256"'],
-    ['a number', '17'],
-    ['null', 'null'],
-    ['true', 'true'],
-    ['white space', ' '],
-    ['a comment', `{/**/"alg":"ES256"}`],
-    ['two documents', '{}{}'],
-    [
-      'invalid UTF-8',
-      Buffer.concat([Buffer.from('{"alg":"ES256","x":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]),
-    ],
-    ['UTF-16', Buffer.from('{"alg":"ES256"}', 'utf16le')],
+    ['broken JSON', '{"alg":'],
     ['a byte order mark', `${BOM}{"alg":"ES256"}`],
     ['a duplicate member', '{"alg":"ES256","alg":"ES256"}'],
-    ['a duplicate member, once escaped', '{"alg":"ES256","\\u0061lg":"ES256"}'],
-    ['a duplicate member, deeper', '{"alg":"ES256","x":[{"a":1,"a":1}]}'],
   ];
   it.each(documents)('refuses a header that is %s', (_what, rawHeader) =>
     refuses(signed({ rawHeader }), 'malformed_token'),
@@ -138,29 +113,13 @@ describe('structure: header and payload are strict JSON objects (RFC 7515 sectio
 describe('structure: header members', () => {
   const rows: readonly [string, string, Reason][] = [
     ['no alg', '{"typ":"at+jwt","kid":"ES256-1"}', 'malformed_token'],
-    ['a number as alg', '{"alg":256,"typ":"at+jwt"}', 'malformed_token'],
-    ['null as alg', '{"alg":null,"typ":"at+jwt"}', 'malformed_token'],
-    ['an array as alg', '{"alg":["ES256"],"typ":"at+jwt"}', 'malformed_token'],
     ['alg none', '{"alg":"none","typ":"at+jwt"}', 'algorithm_not_allowed'],
-    ['alg None', '{"alg":"None","typ":"at+jwt"}', 'algorithm_not_allowed'],
-    ['alg nOnE', '{"alg":"nOnE","typ":"at+jwt"}', 'algorithm_not_allowed'],
-    ['an empty alg', '{"alg":"","typ":"at+jwt"}', 'algorithm_not_allowed'],
-    ['alg in another case', '{"alg":"es256","typ":"at+jwt"}', 'algorithm_not_allowed'],
     ['alg constructor', '{"alg":"constructor","typ":"at+jwt"}', 'algorithm_not_allowed'],
     ['alg __proto__', '{"alg":"__proto__","typ":"at+jwt"}', 'algorithm_not_allowed'],
     ['an unknown crit', `${HEAD},"crit":["exp"],"exp":1}`, 'unsupported_critical_header'],
-    ['an empty crit', `${HEAD},"crit":[]}`, 'unsupported_critical_header'],
-    ['a duplicate crit', `${HEAD},"crit":["exp","exp"],"exp":1}`, 'unsupported_critical_header'],
-    ['crit naming alg', `${HEAD},"crit":["alg"]}`, 'unsupported_critical_header'],
-    ['crit that is null', `${HEAD},"crit":null}`, 'unsupported_critical_header'],
-    ['crit that is a string', `${HEAD},"crit":"b64"}`, 'unsupported_critical_header'],
     ['b64 false with crit (RFC 7797)', `${HEAD},"b64":false,"crit":["b64"]}`, 'unsupported_critical_header'],
     ['b64 false without crit', `${HEAD},"b64":false}`, 'unsupported_critical_header'],
-    ['b64 true', `${HEAD},"b64":true}`, 'unsupported_critical_header'],
     ['a number as kid', '{"alg":"ES256","typ":"at+jwt","kid":1}', 'malformed_token'],
-    ['an object as kid', '{"alg":"ES256","typ":"at+jwt","kid":{"toString":1}}', 'malformed_token'],
-    ['null as kid', '{"alg":"ES256","typ":"at+jwt","kid":null}', 'malformed_token'],
-    ['a kid of 10 kB', `{"alg":"ES256","typ":"at+jwt","kid":"${'k'.repeat(10_000)}"}`, 'malformed_token'],
     ['an empty kid', '{"alg":"ES256","typ":"at+jwt","kid":""}', 'unknown_key'],
     ['kid __proto__', '{"alg":"ES256","typ":"at+jwt","kid":"__proto__"}', 'unknown_key'],
     ['kid constructor', '{"alg":"ES256","typ":"at+jwt","kid":"constructor"}', 'unknown_key'],
@@ -189,26 +148,14 @@ describe('structure: header members', () => {
 
 describe('structure: types of the registered claims (RFC 7519 section 4.1)', () => {
   const rows: readonly [string, Record<string, unknown>][] = [
-    ['a number as aud', { aud: 1 }],
     ['an aud array with a number', { aud: ['https://api.test', 1] }],
-    ['an aud array with null', { aud: ['https://api.test', null] }],
-    ['an object as aud', { aud: { 0: 'https://api.test', length: 1 } }],
-    ['null as aud', { aud: null }],
     ['a number as iss', { iss: 1 }],
-    ['an array as iss', { iss: ['https://login.test'] }],
     ['a number as sub', { sub: 17 }],
-    ['an object as sub', { sub: {} }],
     ['a number as jti', { jti: 1 }],
-    ['a boolean as jti', { jti: true }],
     ['a string as exp', { exp: String(NOW + 60) }],
-    ['null as exp', { exp: null }],
-    ['an array as exp', { exp: [NOW + 60] }],
     ['a string as nbf', { nbf: '0' }],
-    ['null as nbf', { nbf: null }],
     ['a string as iat', { iat: String(NOW) }],
-    ['a boolean as iat', { iat: true }],
     ['a number as client_id', { client_id: 17 }],
-    ['an empty client_id', { client_id: '' }],
   ];
   it.each(rows)('refuses %s', (_what, claims) => refuses(token({ claims }), 'invalid_claims'));
 

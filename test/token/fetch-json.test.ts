@@ -1,4 +1,3 @@
-import { discoverEndpoint } from '../../src/token/keys/fetch-keys';
 import { FetchError, fetchObject } from '../../src/token/http';
 import type { Fetch } from '../../src/token/http';
 
@@ -118,64 +117,5 @@ describe('fetchObject()', () => {
     const fetch: Fetch = () => ((called = true), Promise.resolve(new Response('{}')));
     expect((await failureOf(get(fetch, abort.signal))).message).toBe(`https://login.test/doc ${complaint}`);
     expect(called).toBe(false);
-  });
-});
-
-describe('discoverEndpoint()', () => {
-  const ISSUER = 'https://login.test/tenant';
-  const OIDC = `${ISSUER}/.well-known/openid-configuration`;
-  const OAUTH = 'https://login.test/.well-known/oauth-authorization-server/tenant';
-  const good = { issuer: ISSUER, jwks_uri: 'https://login.test/keys' };
-
-  async function discover(documents: Readonly<Record<string, unknown>>, authUrl = ISSUER) {
-    const asked: string[] = [];
-    const checked: unknown[] = [];
-    const fetch: Fetch = (url) => {
-      asked.push(url);
-      const document = documents[url];
-      if (document instanceof Error) return Promise.reject(document);
-      if (typeof document === 'object') return Promise.resolve(Response.json(document));
-      return Promise.resolve(new Response('', { status: typeof document === 'number' ? document : 404 }));
-    };
-    const checkUrl = (url: string, what: string): void => {
-      checked.push([url, what]);
-      if (!url.startsWith('https:')) throw new TypeError('not https');
-    };
-    const options = {
-      fetch,
-      signal: new AbortController().signal,
-      maxBytes: 10_000,
-      issuer: ISSUER,
-      authUrl,
-      checkUrl,
-    };
-    const result = await discoverEndpoint('jwks_uri', options).catch((error: Error) => error.message);
-    return { result, asked, checked };
-  }
-
-  it.each([ISSUER, `${ISSUER}/`])('takes the document of OpenID Connect first, at %s', async (authUrl) => {
-    const { result, asked, checked } = await discover({ [OIDC]: good }, authUrl);
-    expect([result, asked, checked]).toEqual([good.jwks_uri, [OIDC], [[good.jwks_uri, 'jwks_uri']]]);
-  });
-
-  it.each([undefined, 400, 500])('takes that of RFC 8414 where the first is missing (%s)', async (status) => {
-    const { result, asked } = await discover({ [OIDC]: status, [OAUTH]: good });
-    expect([result, asked]).toEqual([good.jwks_uri, [OIDC, OAUTH]]);
-  });
-
-  const oidc = 'https://login.test/tenant/.well-known/openid-configuration';
-  it.each<[unknown, string]>([
-    [302, `${oidc} responded with 302`],
-    [new TypeError('x'), `${oidc} could not be fetched`],
-    [{ ...good, issuer: 'https://evil.test' }, `expected "${ISSUER}", got "https://evil.test"`],
-    [{ ...good, issuer: 'x'.repeat(300) }, `got "${'x'.repeat(200)}"`],
-    [{ ...good, issuer: 7 }, `${oidc} names another issuer: expected "${ISSUER}", got none`],
-    [{ issuer: ISSUER }, `${oidc} has no usable jwks_uri`],
-    [{ ...good, jwks_uri: 'keys' }, `${oidc} has no usable jwks_uri`],
-    [{ ...good, jwks_uri: 'http://login.test/keys' }, `${oidc} names a jwks_uri that is neither https:`],
-  ])('does not go on from one that cannot be trusted: %j', async (document, complaint) => {
-    const { result, asked } = await discover({ [OIDC]: document, [OAUTH]: good });
-    expect(result).toContain(complaint);
-    expect(asked).toEqual([OIDC]);
   });
 });
