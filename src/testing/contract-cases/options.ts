@@ -50,9 +50,6 @@ export type ContractCasesOptions = {
     }
 );
 
-/** Middleware that may run before a guard. */
-export type BeforeGuard = NonNullable<ContractCasesOptions['beforeGuard']>;
-
 const CONTRACT_OPTIONS = {
   app: option.callable<RequestListener | undefined>(),
   url: option('an http: or https: URL', readUrl),
@@ -75,7 +72,7 @@ const CONTRACT_OPTIONS = {
   propagationMs: option.number({ unit: 'ms', min: 0, max: 600_000 }),
   beforeGuard: option(
     'an array of functions or their names',
-    (given) => (isList(given) ? (given as BeforeGuard) : undefined),
+    (given) => (isList(given) ? (given as NonNullable<ContractCasesOptions['beforeGuard']>) : undefined),
     [],
   ),
 } satisfies TableOf<ContractCasesOptions>;

@@ -3,9 +3,10 @@ import { Agent, createServer, request as requestHttp } from 'node:http';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { attempt } from '../../core/objects';
 import { classify, layersOf } from '../../openapi/app-routes';
 import type { Layer } from '../../openapi/app-routes';
-import type { BeforeGuard } from './options';
+import type { ContractSettings } from './options';
 import { isJson, mediaTypeOf } from './responses';
 import type { ApiRequest, ApiResponse } from './responses';
 
@@ -33,7 +34,7 @@ export function urlTarget(url: URL): Target {
  * Targets an app, on a server on 127.0.0.1 that starts with the first request and stops after the last one. It does not
  * keep the process alive.
  */
-export function appTarget(app: RequestListener, beforeGuard: BeforeGuard): Target {
+export function appTarget(app: RequestListener, beforeGuard: ContractSettings['beforeGuard']): Target {
   const spy = spyOnHandlers(app);
   const reachedBy = new Map<number | undefined, readonly string[]>();
   let listening: ReturnType<typeof start> | undefined;
@@ -99,7 +100,9 @@ function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> 
         response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
         response.once('error', reject);
         response.once('end', () => {
-          resolve({ status, headers: received, text, body: parseJson(received['content-type'], text), localPort });
+          const isParsed = isJson(mediaTypeOf(received['content-type']));
+          const body = isParsed ? attempt(() => JSON.parse(text) as unknown) : undefined;
+          resolve({ status, headers: received, text, body, localPort });
         });
       });
       request.once('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
@@ -109,19 +112,10 @@ function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> 
   };
 }
 
-function parseJson(contentType: string | undefined, text: string): unknown {
-  if (!isJson(mediaTypeOf(contentType))) return undefined;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 type Handler = (req: IncomingMessage, res: unknown, next: (error?: unknown) => void) => unknown;
 
 /** The body parsers of Express, which routes use with limits and types of their own. */
-const PARSERS: BeforeGuard = ['jsonParser', 'urlencodedParser', 'textParser', 'rawParser'];
+const PARSERS = ['jsonParser', 'urlencodedParser', 'textParser', 'rawParser'];
 
 /** One spy per app, so that several lists of cases do not wrap each other's wrappers. */
 const spies = new WeakMap<object, ReturnType<typeof createSpy>>();
@@ -173,7 +167,7 @@ function createSpy(app: object) {
 
   return {
     /** Records this request from now on: the returned list grows with every handler that it reaches. */
-    follow(request: IncomingMessage, beforeGuard: BeforeGuard): readonly string[] {
+    follow(request: IncomingMessage, beforeGuard: ContractSettings['beforeGuard']): readonly string[] {
       const reached: string[] = [];
       recordings.set(request, { reached, allowed: new Set<unknown>([...PARSERS, ...beforeGuard]) });
       return reached;
