@@ -277,43 +277,17 @@ describe('key documents', () => {
     const weak = newKey('RS256', 'weak', { modulusLength: 1024 });
     const rows: readonly [string, StubResponse, string][] = [
       ['an empty list of keys', { keys: [] }, 'is not a key set with keys in it'],
-      ['no list of keys', {}, 'is not a key set with keys in it'],
-      ['keys that are not an array', { keys: { a: A.jwk } }, 'is not a key set with keys in it'],
-      ['an array', raw(200, JSON.stringify([A.jwk])), 'did not respond with a JSON object'],
       ['no JSON', raw(200, '<html>'), 'did not respond with a JSON object'],
-      ['half a document', raw(200, '{"keys":[{"kty"'), 'did not respond with a JSON object'],
       [
         'only keys that cannot verify',
-        { keys: [weak.jwk, null, 7, 'x', [], {}, { kty: 'oct', k: 'AA' }] },
+        { keys: [weak.jwk, null, 7, 'x', [], {}, { kty: 'oct', k: 'AA' }, { ...A.jwk, x: '!!' }] },
         'has no key that can verify access tokens',
       ],
-      [
-        'keys whose kid is not a text',
-        { keys: [{ ...A.jwk, kid: { toString: null } }, { kid: { toString: 1 } }] },
-        'has no key that can verify access tokens',
-      ],
-      [
-        'keys with broken material',
-        { keys: [{ ...A.jwk, x: '!!' }, { kty: 'RSA', n: 1, e: null }, { kty: 'EC' }] },
-        'has no key that can verify access tokens',
-      ],
-      ['204', raw(204, ''), 'responded with 204'],
-      ['404', raw(404, ''), 'responded with 404'],
       ['500', raw(500, JSON.stringify(jwks(A))), 'responded with 500'],
       [
         'a redirect to good keys',
         raw(302, '', { location: '/good' }),
         'responded with 302; redirects are refused, configure the final URL',
-      ],
-      [
-        'a permanent redirect',
-        raw(308, '', { location: '/good' }),
-        'responded with 308; redirects are refused, configure the final URL',
-      ],
-      [
-        'a body above 1 MB',
-        raw(200, `{"keys":[],"x":"${'x'.repeat(1_100_000)}"}`),
-        'responded with more than 1048576 bytes',
       ],
       ['a connection that breaks', (res) => void res.destroy(), 'could not be fetched (UND_ERR_SOCKET)'],
     ];

@@ -139,10 +139,7 @@ describe('scopes: guards in a row on one route', () => {
 describe('scopes: how a token carries them (RFC 6749 section 3.3, RFC 9068 section 2.2.3)', () => {
   it.each<[string, unknown, readonly string[]]>([
     ['a string', 'a b', ['a', 'b']],
-    ['double spaces', ' a  b ', ['a', 'b']],
-    ['the same scope twice', 'a b a', ['a', 'b']],
     ['an array', ['a', 'b'], ['a', 'b']],
-    ['an array with empty strings', ['', 'a', ''], ['a']],
     ['an array whose entry has a blank', ['a', 'b c'], ['a', 'b c']],
   ])('reads %s', async (_what, scope, scopes) => {
     const response = await guarded(requireScope('a')).get(withScope(scope)).expect(200);
@@ -157,13 +154,8 @@ describe('scopes: how a token carries them (RFC 6749 section 3.3, RFC 9068 secti
   it.each<[string, unknown]>([
     ['no scope claim', undefined],
     ['an empty string', ''],
-    ['blanks alone', '  '],
-    ['an empty array', []],
     ['a number', 17],
-    ['an object', { a: true }],
     ['an array with a number', ['a', 17]],
-    ['a nested array', [['a']]],
-    ['true', true],
     ['null', null],
   ])('responds to %s with 403, not 401: the token is good, it grants nothing', async (_what, scope) => {
     const through = guarded(requireScope('a'));
