@@ -75,12 +75,6 @@ describe('the scaffold', () => {
     expect(response.headers['content-type']).toBe('application/problem+json; charset=utf-8');
   });
 
-  it('responds with 404 to an authenticated client when no route matches', async () => {
-    const response = await request(app.handler).get('/v1/nothing').set('Authorization', `Bearer ${token}`);
-
-    expectProblem(response, { status: 404, code: 'not_found' });
-  });
-
   it('refuses a token in a form body', async () => {
     const response = await request(app.handler).post('/v1/orders').type('form').send({ access_token: token });
 

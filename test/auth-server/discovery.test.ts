@@ -166,21 +166,3 @@ describe('the key set', () => {
     expect(keys.map((key: { alg: string }) => key.alg)).toEqual(['RS256', 'ES256']);
   });
 });
-
-it('publishes every earlier key after several rotations, so tokens of each are still verified', async () => {
-  const server = await startServer();
-  const client = await registerClient(server);
-  const token = await server.accessToken(client);
-  const kids = async (): Promise<string[]> => {
-    const { body } = await server.get(JWKS);
-    return (body as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
-  };
-  const [first] = await kids();
-  await server.auth.rotateKeys();
-  const [second] = await kids();
-  await server.auth.rotateKeys();
-  const published = await kids();
-  expect(published).toHaveLength(3);
-  expect(published.slice(1)).toEqual([second, first]);
-  expect(await server.introspect(client, token)).toMatchObject({ active: true });
-});
