@@ -1,8 +1,12 @@
 export { auditRoutes, type AuditRoutesOptions } from './audit-routes';
 export type { RouteFinding, RouteFindingKind } from '../openapi/audit';
-export { contractCases, type ContractCases, type ContractReport } from './contract-cases/contract-cases';
+export {
+  contractCases,
+  type ContractCase,
+  type ContractCases,
+  type ContractReport,
+} from './contract-cases/contract-cases';
 export type { TokenSource } from './contract-cases/credentials';
-export type { ContractCase } from './contract-cases/operation-cases';
 export type { ContractCasesOptions } from './contract-cases/options';
 export type { SampleRequest } from './contract-cases/samples';
 export { startTestIssuer, type HttpTestIssuer, type HttpTestIssuerOptions } from './http-issuer';
