@@ -1,24 +1,52 @@
-import { cp, readFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { npm } from './npm';
 import type { Ended } from './npm';
 
 const TEMPLATES = join(__dirname, 'consumers');
 
+/** Projects with the same Express, which install what all of them need once, into the folder above them. */
+export interface Group {
+  readonly name: string;
+  readonly projects: readonly string[];
+}
+
 /** A project that has installed the tarball, and how its own tests ended. */
 export interface Consumer {
   readonly folder: string;
+  /** Where its packages are. */
+  readonly root: string;
   readonly installed: Ended;
   readonly tested: Ended;
 }
 
-/** Copies the template `name` into `parent`, installs its dependencies and the tarball, and runs its `npm test`. */
-export async function runConsumer(parent: string, name: string, tarball: string): Promise<Consumer> {
-  const folder = join(parent, name);
-  await cp(join(TEMPLATES, 'shared'), folder, { recursive: true });
-  await cp(join(TEMPLATES, name), folder, { recursive: true });
-  const installed = await install(folder, tarball);
-  return { folder, installed, tested: await npm(folder, 'test') };
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+/** Copies the templates of a group into `parent`, installs their dependencies and the tarball, and runs each `npm test`. */
+export async function runGroup(
+  parent: string,
+  { name, projects }: Group,
+  tarball: string,
+): Promise<Map<string, Consumer>> {
+  const root = join(parent, name);
+  const manifests: Manifest[] = [];
+  for (const project of projects) {
+    await cp(join(TEMPLATES, 'shared'), join(root, project), { recursive: true });
+    await cp(join(TEMPLATES, project), join(root, project), { recursive: true });
+    manifests.push(JSON.parse(await readFile(join(root, project, 'package.json'), 'utf8')) as Manifest);
+  }
+  const dependencies = Object.assign({}, ...manifests.map((one) => ({ ...one.devDependencies, ...one.dependencies })));
+  await writeFile(join(root, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  const installed = await install(root, tarball);
+  const consumers = new Map<string, Consumer>();
+  for (const project of projects) {
+    const folder = join(root, project);
+    consumers.set(project, { folder, root, installed, tested: await npm(folder, 'test') });
+  }
+  return consumers;
 }
 
 /** Installs what the package.json of `folder` names, and the tarball, as a user would. */
@@ -27,7 +55,7 @@ export function install(folder: string, tarball: string): Promise<Ended> {
 }
 
 /** Version of a package as the project resolves it. */
-export async function versionOf(consumer: Consumer, name: string): Promise<string> {
-  const manifest = join(consumer.folder, 'node_modules', name, 'package.json');
+export async function versionOf({ root }: Consumer, name: string): Promise<string> {
+  const manifest = join(root, 'node_modules', name, 'package.json');
   return (JSON.parse(await readFile(manifest, 'utf8')) as { version: string }).version;
 }
