@@ -1,4 +1,7 @@
-import type { RequestListener } from 'node:http';
+import { once } from 'node:events';
+import { get } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import express from 'express';
 import request from 'supertest';
 import { requestId, requestObserver, logUnreadable } from '../../src/app/log';
@@ -100,6 +103,19 @@ describe('requestObserver', () => {
     await request(app).get('/refused');
 
     expect(events).toMatchObject([{ path: '/refused', status: 401, reason: 'superseded', detail: 'generation 5 < 7' }]);
+  });
+
+  it('says that a client hung up before its response was complete', async () => {
+    const { app, events } = observed();
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const sent = get({ port: (server.address() as AddressInfo).port, path: '/held' }).on('error', () => {});
+    const [, res] = (await once(server, 'request')) as [unknown, ServerResponse];
+    sent.destroy();
+    await once(res, 'close');
+    await new Promise((resolve) => server.close(resolve));
+
+    expect(events).toMatchObject([{ path: '/held', aborted: true }]);
   });
 
   it('removes a token from the path', async () => {

@@ -174,7 +174,7 @@ describe('histories of changes and faults', () => {
         world.scene.publisher?.close();
         await Promise.all(world.processes.map(({ verifier }) => verifier.close()));
       }),
-      { numRuns: amount(60, 3_000) },
+      { numRuns: amount(20, 3_000) },
     );
   });
 });

@@ -1,11 +1,8 @@
 import { ends, keepChanging, startAuthorizationServer, startProcess, untilCurrent } from '../faults/generation-scene';
 import type { AuthorizationServer } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
-import { startRedis } from '../support/redis-server';
-import type { RedisServer, RedisServerOptions } from '../support/redis-server';
-import { startTcpProxy } from '../support/tcp-proxy';
-import type { TcpProxy } from '../support/tcp-proxy';
-import { byIoredis, byNodeRedis, openSource } from './fixtures';
+import type { RedisServer } from '../support/redis-server';
+import { byIoredis, byNodeRedis, openSource, redisStand } from './fixtures';
 import type { Connect } from './fixtures';
 
 /** `FAULTS=40 npm run test:all -- redis/campaigns` takes a quarter of an hour. */
@@ -17,25 +14,9 @@ const LIMIT_MS = 120_000 + FAULTS * 30_000;
 const opened = ends();
 afterEach(() => opened.run());
 
-async function server(options?: RedisServerOptions): Promise<RedisServer> {
-  const started = await startRedis(options);
-  opened.add(() => started.stop());
-  return started;
-}
-
-async function wireTo(port: number): Promise<TcpProxy & { readonly url: string }> {
-  const wire = await startTcpProxy(port);
-  opened.add(() => wire.close());
-  return Object.assign(wire, { url: `redis://127.0.0.1:${wire.port}` });
-}
+const { server, wireTo, open } = redisStand(opened);
 
 const pause = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
-
-async function open(connect: Connect, url: string) {
-  const source = await openSource(connect, url, { timeoutMs: 1_000 });
-  opened.add(() => source.close());
-  return source.source;
-}
 
 async function publish(connect: Connect, url: string): Promise<AuthorizationServer> {
   const shop = startAuthorizationServer(await open(connect, url), { timeoutMs: 1_000 });
@@ -68,14 +49,14 @@ describe.each([
     `are all in force after ${FAULTS} failovers to a replica that is 20 to 200 ms behind, ${PER_SECOND} changes a second`,
     async () => {
       let primary = await server();
-      const wire = await wireTo(primary.port);
+      const wire = await wireTo(primary);
       const shop = await publish(connect, wire.url);
       const running = startProcess(await open(connect, wire.url), { readTimeoutMs: 1_000 });
       opened.add(() => running.close());
       const changes = keepChanging(shop, PER_SECOND);
       let undone = 0;
       for (let n = 0; n < FAULTS; n++) {
-        const lag = await wireTo(primary.port);
+        const lag = await wireTo(primary);
         const replica = await server({ replicaOf: lag.port });
         await eventually('replication', async () => /master_link_status:up/.test(await info(replica)));
         lag.delay(() => 20 + Math.random() * 180);
@@ -103,7 +84,7 @@ describe.each([
     `are all in force after ${FAULTS} wipes, with the publisher 100 ms away`,
     async () => {
       const redis = await server();
-      const wire = await wireTo(redis.port);
+      const wire = await wireTo(redis);
       wire.delay(() => 50);
       const shop = await publish(connect, wire.url);
       const changes = keepChanging(shop, PER_SECOND);

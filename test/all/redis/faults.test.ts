@@ -1,11 +1,8 @@
 import { Redis } from 'ioredis';
 import { ends, presentToken, startAuthorizationServer, startProcess, untilCurrent } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
-import { startRedis } from '../support/redis-server';
-import type { RedisServer, RedisServerOptions } from '../support/redis-server';
-import { startTcpProxy } from '../support/tcp-proxy';
-import type { TcpProxy } from '../support/tcp-proxy';
-import { byIoredis, byNodeRedis, openSource } from './fixtures';
+import type { RedisServer } from '../support/redis-server';
+import { byIoredis, byNodeRedis, redisStand } from './fixtures';
 import type { Connect } from './fixtures';
 
 const KEY = 'tillgate:generations';
@@ -15,17 +12,7 @@ const SILENCE = { maxSilenceMs: 2_000, skewMs: 500, pollMs: 500 };
 const opened = ends();
 afterEach(() => opened.run());
 
-async function server(options?: RedisServerOptions): Promise<RedisServer> {
-  const started = await startRedis(options);
-  opened.add(() => started.stop());
-  return started;
-}
-
-async function wireTo({ port }: RedisServer): Promise<TcpProxy & { readonly url: string }> {
-  const wire = await startTcpProxy(port);
-  opened.add(() => wire.close());
-  return Object.assign(wire, { url: `redis://127.0.0.1:${wire.port}` });
-}
+const { server, wireTo, open } = redisStand(opened);
 
 /** The state of the log; the returned function puts it back. */
 async function snapshot(redis: RedisServer): Promise<() => Promise<void>> {
@@ -41,21 +28,15 @@ describe.each([
   ['ioredis', byIoredis()],
   ['node-redis', byNodeRedis()],
 ])('generations in Redis, by %s', (_, connect: Connect) => {
-  async function open(url: string) {
-    const source = await openSource(connect, url, { timeoutMs: 1_000 });
-    opened.add(() => source.close());
-    return source.source;
-  }
-
   async function publish(url: string, record?: Map<string, number>) {
-    const started = startAuthorizationServer(await open(url), { timeoutMs: 1_000, ...(record && { record }) });
+    const started = startAuthorizationServer(await open(connect, url), { timeoutMs: 1_000, ...(record && { record }) });
     opened.add(() => started.publisher.close());
     await started.publisher.ready();
     return started;
   }
 
   async function processOn(url: string, options = {}) {
-    const verifier = startProcess(await open(url), { readTimeoutMs: 1_000, ...options });
+    const verifier = startProcess(await open(connect, url), { readTimeoutMs: 1_000, ...options });
     opened.add(() => verifier.close());
     return verifier;
   }

@@ -6,6 +6,11 @@ import { redisGenerations } from '../../../src/generation/redis/log';
 import type { RedisGenerationsOptions } from '../../../src/generation/redis/log';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
+import type { Ends } from '../faults/generation-scene';
+import { startRedis } from '../support/redis-server';
+import type { RedisServer, RedisServerOptions } from '../support/redis-server';
+import { startTcpProxy } from '../support/tcp-proxy';
+import type { TcpProxy } from '../support/tcp-proxy';
 
 /** A client and how it ends. */
 export interface Connected {
@@ -85,6 +90,34 @@ export async function openSource(
     async close() {
       await source.close?.();
       await end();
+    },
+  };
+}
+
+/** Starts servers, wires and sources that `opened` ends. */
+export interface RedisStand {
+  server: (options?: RedisServerOptions) => Promise<RedisServer>;
+  /** A wire to a server, which the test can cut, freeze or delay. */
+  wireTo: (server: Pick<RedisServer, 'port'>) => Promise<TcpProxy & { readonly url: string }>;
+  open: (connect: Connect, url: string) => Promise<GenerationSource>;
+}
+
+export function redisStand(opened: Ends): RedisStand {
+  return {
+    async server(options) {
+      const started = await startRedis(options);
+      opened.add(() => started.stop());
+      return started;
+    },
+    async wireTo({ port }) {
+      const wire = await startTcpProxy(port);
+      opened.add(() => wire.close());
+      return Object.assign(wire, { url: `redis://127.0.0.1:${wire.port}` });
+    },
+    async open(connect, url) {
+      const source = await openSource(connect, url, { timeoutMs: 1_000 });
+      opened.add(() => source.close());
+      return source.source;
     },
   };
 }
