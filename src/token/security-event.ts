@@ -8,7 +8,7 @@ import type { KeySource } from './keys/key-set';
 import { verifySignature } from './signature';
 
 /** What the security event tokens of one transmitter are verified against. */
-export interface SecurityEventOptions {
+interface SecurityEventOptions {
   /** Exactly the `iss` of the tokens. */
   readonly transmitter: string;
   /** One of these must be in `aud`. */
