@@ -21,16 +21,15 @@ export interface Presentation {
   readonly problemTypes?: string | undefined;
   /** Whether the caller learns the exact reason of an `invalid_token`; `false` in production. */
   readonly exposeReasons: boolean;
-  /** DPoP, where it is accepted. */
-  readonly dpop?: DpopChallenge | undefined;
-}
-
-/** What challenges say about DPoP (RFC 9449 section 7.1). */
-interface DpopChallenge {
-  /** Accepted algorithms of proofs, separated by spaces. */
-  readonly algorithms: string;
-  /** Whether the error is about a request with the DPoP scheme; the Bearer challenge is left out then. */
-  readonly used: boolean;
+  /** What challenges say about DPoP, where it is accepted (RFC 9449 section 7.1). */
+  readonly dpop?:
+    | {
+        /** Accepted algorithms of proofs, separated by spaces. */
+        readonly algorithms: string;
+        /** Whether the error is about a request with the DPoP scheme; the Bearer challenge is left out then. */
+        readonly used: boolean;
+      }
+    | undefined;
 }
 
 /** The body of a refusal (RFC 9457), in the order in which it is written. */
@@ -78,27 +77,20 @@ export function refusalHeaders(refusal: Refusal, presentation: Presentation): Re
   const { status, detail } = row;
   const error = errorOf(row);
   if (isTemporary(status)) return { 'Retry-After': String(refusal.retryAfterSeconds) };
+  // What the token lacks, else what a new token should have (RFC 6750 section 3).
+  const needsToken = status === 401 && (error === undefined || error === 'invalid_token');
   const parameters: readonly ChallengeParameter[] = [
     ['realm', presentation.realm],
     ['error', error],
     ['error_description', error && detail],
-    ['scope', scopesOf(refusal, row, presentation)?.join(' ')],
+    ['scope', (refusal.requiredScopes ?? (needsToken ? presentation.challengeScopes : undefined))?.join(' ')],
     ['resource_metadata', presentation.resourceMetadata],
   ];
   return { 'WWW-Authenticate': challengeOf(parameters, presentation.dpop) };
 }
 
-/** What the token lacks, else what a new token should have (RFC 6750 section 3). */
-function scopesOf({ requiredScopes }: Refusal, row: ReasonRow, { challengeScopes }: Presentation): Scopes {
-  const error = errorOf(row);
-  const needsToken = row.status === 401 && (error === undefined || error === 'invalid_token');
-  return requiredScopes ?? (needsToken ? challengeScopes : undefined);
-}
-
-type Scopes = readonly string[] | undefined;
-
 /** Both challenges where both schemes are accepted; the error is in that of the scheme that the request used. */
-function challengeOf(parameters: readonly ChallengeParameter[], dpop: DpopChallenge | undefined): string {
+function challengeOf(parameters: readonly ChallengeParameter[], dpop: Presentation['dpop']): string {
   if (!dpop) return serializeChallenge('Bearer', parameters);
   const algorithms = ['algs', dpop.algorithms] as const;
   if (dpop.used) return serializeChallenge('DPoP', [...parameters, algorithms]);

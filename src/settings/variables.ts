@@ -23,14 +23,6 @@ interface VariableType<Value> {
   show?(text: string): string;
 }
 
-/** Parts that a URL may have besides scheme, host and path. */
-interface UrlParts {
-  readonly schemes?: readonly string[];
-  readonly query?: boolean;
-  readonly credentials?: boolean;
-  readonly example: string;
-}
-
 const WINDOWS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 const SWITCHES = new Map([
   ...['on', 'true', '1'].map((text) => [text, true] as const),
@@ -327,12 +319,23 @@ function url({
   query = false,
   credentials = false,
   example,
-}: UrlParts): VariableType<string> {
+}: {
+  readonly schemes?: readonly string[];
+  readonly query?: boolean;
+  readonly credentials?: boolean;
+  readonly example: string;
+}): VariableType<string> {
   const without = [...(credentials ? [] : ['credentials']), ...(query ? [] : ['query']), 'fragment'].join(' or ');
   return {
     expected: `an absolute ${schemes.map((scheme) => `${scheme}://`).join(', ')} URL without ${without}`,
     example,
-    parse: (given) => (isPlainUrl(given, { schemes, query, credentials }) ? given : undefined),
+    parse(given) {
+      // `new URL()` corrects blanks, backslashes and missing slashes: such URLs are refused.
+      const scheme = /^([a-z]+):\/\/[^\s\\]+$/.exec(given)?.[1];
+      if (scheme === undefined || !schemes.includes(scheme) || !URL.canParse(given)) return undefined;
+      if (given.includes('#') || (given.includes('?') && !query)) return undefined;
+      return given.includes('@') && !credentials ? undefined : given;
+    },
     show: withoutSecrets,
   };
 }
@@ -363,14 +366,6 @@ function orOff<Value>(type: VariableType<Value>): VariableType<Value | false> {
     expected: `${type.expected}, or off`,
     parse: (given) => (given === 'off' ? false : type.parse(given)),
   };
-}
-
-function isPlainUrl(given: string, allowed: Required<Omit<UrlParts, 'example'>>): boolean {
-  // `new URL()` corrects blanks, backslashes and missing slashes: such URLs are refused.
-  const scheme = /^([a-z]+):\/\/[^\s\\]+$/.exec(given)?.[1];
-  if (scheme === undefined || !allowed.schemes.includes(scheme) || !URL.canParse(given)) return false;
-  if (given.includes('#') || (given.includes('?') && !allowed.query)) return false;
-  return allowed.credentials || !given.includes('@');
 }
 
 /** A URL without the parts that can hold secrets: credentials, query and fragment. */
