@@ -1,3 +1,5 @@
+import { AuthError } from '../core/auth-error';
+import type { Logger } from '../core/logger';
 import { isObject } from '../core/objects';
 import { describe } from '../core/options';
 
@@ -228,4 +230,65 @@ export function recognizeIssuer(issuer: string, jwksUri = ''): Recognition | und
   if (row) return { preset: row[0], signs: ['iss is a URL of that vendor'] };
   const keySet = KEY_SETS.find(([, pattern]) => pattern.test(jwksUri));
   return keySet && { preset: keySet[0], signs: ['the key set has a path of that vendor'] };
+}
+
+/** Reasons that every token of an API has in common while the API is configured for other tokens. */
+const OF_CONFIGURATION: ReadonlySet<Reason> = new Set<Reason>([
+  'wrong_type',
+  'wrong_issuer',
+  'wrong_audience',
+  'invalid_claims',
+  'lifetime_too_long',
+  'generation_missing',
+]);
+
+/**
+ * The same verification, which logs once what to change if the first tokens are refused for reasons that a wrong
+ * configuration has. With several issuers a token does not show which of them is meant.
+ *
+ * @param isSigned - advice quotes the token, so its signature has to be good: a made-up one must not suggest anything
+ */
+export function withAdvice<Result>(
+  verify: (token: string, address?: string) => Promise<Result>,
+  isSigned: (token: string) => Promise<boolean>,
+  {
+    issuers,
+    logger,
+  }: {
+    readonly issuers: readonly Pick<AdviceContext, 'issuer' | 'preset' | 'introspection'>[];
+    readonly logger: Logger;
+  },
+): (token: string, address?: string) => Promise<Result> {
+  const [issuer] = issuers;
+  let watching = issuers.length === 1;
+
+  async function advise(error: unknown, token: string): Promise<void> {
+    if (!watching || !issuer || !(error instanceof AuthError)) return;
+    const { reason } = error;
+    if (!OF_CONFIGURATION.has(reason)) return;
+    const advice = configurationAdvice(reason, token, {
+      ...issuer,
+      set: (option, value) => `set ${option}: '${value}'`,
+    });
+    if (advice === undefined || !(await isSigned(token))) return;
+    // Another token may have been decided meanwhile.
+    if (!watching) return;
+    watching = false;
+    logger.warn(
+      { issuer: issuer.issuer, reason, advice },
+      'no token has been accepted so far: check the configuration',
+    );
+  }
+
+  return function verifyWithAdvice(token, address) {
+    const verifying = verify(token, address);
+    if (!watching) return verifying;
+    const watched = verifying.then(
+      () => void (watching = false),
+      (error: unknown) => advise(error, token),
+    );
+    // A logger that throws must not end the process.
+    watched.catch(() => undefined);
+    return verifying;
+  };
 }

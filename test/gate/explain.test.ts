@@ -6,7 +6,7 @@ import type { GateApp } from '../support/gate-app';
 import { AUDIENCE, GENERATION, ISSUER, NOW_MS, token, NOW } from '../support/issuer';
 import type { TokenParts } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
-import { withAdvice } from '../../src/gate/advice';
+import { withAdvice } from '../../src/token/advice';
 import { PRESETS } from '../../src/token/presets';
 import { recordingLogger } from '../support/log';
 

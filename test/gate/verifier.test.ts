@@ -3,7 +3,7 @@ import express from 'express';
 import request from 'supertest';
 import { AuthError, authenticate, requireScope } from '../../src';
 import type { AuthenticateOptions } from '../../src';
-import { GateVerifier } from '../../src/gate/verifier';
+import { GateVerifier, TokenCache } from '../../src/gate/verifier';
 import { readGateOptions } from '../../src/gate/read-options';
 import { fakeTime } from '../support/fake-time';
 import { sourceOf } from '../support/generation-source';
@@ -11,7 +11,6 @@ import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../support/iss
 import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
 import type { UnverifiedToken } from '../../src/token/jws';
-import { TokenCache } from '../../src/gate/token-cache';
 import { memoryGenerations } from '../../src/generation/memory';
 import { createTestIssuer, expectProblem } from '../../src/testing';
 
