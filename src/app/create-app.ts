@@ -189,7 +189,7 @@ function clientRateLimit({
   // APIs with the same audience are the same API: its processes share one quota.
   const prefix = `tillgate:rate-limit:${settings.audience} `;
   // Without a bound: there are only as many verified ids as clients.
-  const store = connectToRedis ? new SharedRateStore(connectToRedis(), prefix, logger) : new LocalRateStore();
+  const store = connectToRedis ? new SharedRateStore(connectToRedis, prefix, logger) : new LocalRateStore();
   const handler = rateLimit({
     limit,
     windowMs,

@@ -76,10 +76,11 @@ export class SharedRateStore extends LocalRateStore {
   #isTrying = false;
 
   /** Processes with the same `prefix`, which begins every key in Redis, share the counts. */
-  constructor(redis: RedisCommands, prefix: string, logger: Logger) {
+  constructor(connect: () => RedisCommands, prefix: string, logger: Logger) {
     super();
     requirePackages('counting requests in Redis', ['rate-limit-redis']);
     const { RedisStore } = createRequire(__filename)('rate-limit-redis') as { readonly RedisStore: RedisStore };
+    const redis = connect();
     this.#redis = redis;
     this.#counts = new RedisStore({ prefix, sendCommand: (...args) => redis.send(args) });
     this.#logger = logger;

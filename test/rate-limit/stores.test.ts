@@ -101,7 +101,7 @@ describe('SharedRateStore', () => {
 
   function scene(): Scene {
     const [redis, log] = [new FakeRedis(), recordingLogger()];
-    return { redis, log, process: () => started(new SharedRateStore(redis, 'api ', log)) };
+    return { redis, log, process: () => started(new SharedRateStore(() => redis, 'api ', log)) };
   }
 
   const refused = (code: string) => () => Promise.reject(Object.assign(new Error('secret text'), { code }));

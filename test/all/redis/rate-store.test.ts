@@ -37,7 +37,7 @@ describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {
   beforeEach(() => log.entries.splice(0));
 
   function process(url = redis.url): SharedRateStore {
-    const store = new SharedRateStore(connectTo(url, name), PREFIX, log);
+    const store = new SharedRateStore(() => connectTo(url, name), PREFIX, log);
     store.init({ windowMs } as Options);
     open.push(store);
     return store;
