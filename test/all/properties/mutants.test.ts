@@ -25,7 +25,7 @@ const SEED = 7_519;
 const RUNS = 60;
 
 // Loaded only now, so that it meets the rules above.
-const { systemAgreesWithModel } = jest.requireActual<typeof commandsModule>('../../properties/commands');
+const { systemAgreesWithModel } = jest.requireActual<typeof commandsModule>('./commands');
 
 afterEach(() => void Object.assign(rules, actual));
 
