@@ -18,7 +18,7 @@ export interface Exchange {
   readonly form?: URLSearchParams | undefined;
   /** The content type that the response must have. Default: any. */
   readonly contentType?: string | undefined;
-  /** Largest accepted body, in bytes. Default: that of `read` alone. */
+  /** Largest body that is fetched, in bytes. Default 1 MiB. */
   readonly maxBytes?: number | undefined;
 }
 

@@ -94,8 +94,8 @@ const MAX_WARNINGS = 100;
 
 /**
  * Makes the function that fetches an issuer's keys once, until the signal aborts it; it rejects with `NoUsableKey` where
- * none is usable. jwks-rsa fetches (through the bounded fetch) and parses; keys that
- * must not verify anything are left out, with one warning for each.
+ * none is usable. jwks-rsa fetches (through the bounded fetch) and parses; keys that must not verify anything are left out,
+ * with one warning for each.
  */
 export function keyFetcher(
   options: Omit<DiscoveryOptions, 'signal'> & {
