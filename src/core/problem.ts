@@ -1,6 +1,13 @@
 import { STATUS_CODES } from 'node:http';
+import { option } from './options';
 import { OPAQUE_INVALID_TOKEN, REASONS } from './reasons';
 import type { Reason, ReasonRow } from './reasons';
+import { isHttpUrl } from './urls';
+
+/** Base URL of the pages about problems. */
+export const PROBLEM_TYPES = option('an http(s) URL', (given) => {
+  return typeof given === 'string' && isHttpUrl(given) ? given : undefined;
+});
 
 /** What the caller is told about one refusal. */
 interface Refusal {

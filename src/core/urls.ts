@@ -10,6 +10,11 @@ export function isLoopbackHost(host: string): boolean {
   return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
 }
 
+/** Whether a text is an absolute `http:` or `https:` URL. */
+export function isHttpUrl(text: string): boolean {
+  return /^https?:\/\//.test(text) && URL.canParse(text);
+}
+
 /** Whether a URL may be called without TLS: `https:`, or `http:` to this machine. */
 export function isSecureUrl(url: string): boolean {
   const { protocol, hostname } = new URL(url);

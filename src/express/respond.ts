@@ -13,11 +13,11 @@ import {
   refusalHeaders,
   refusalProblem,
   serializeChallenge,
+  PROBLEM_TYPES,
 } from '../core/problem';
 import type { Presentation } from '../core/problem';
 import type { Reason } from '../core/reasons';
 import type { Logger } from '../core/logger';
-import { PROBLEM_TYPES } from '../gate/read-options';
 import { usesDpop } from '../token/bearer';
 import { requestIdOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Next } from './request-state';

@@ -1,7 +1,8 @@
 import { DEPENDENCIES } from '../core/dependencies';
 import { isList, option, readOptions, refuseOption } from '../core/options';
 import type { TableOf, ValuesOf } from '../core/options';
-import { hasUserInfo, isSecureUrl } from '../core/urls';
+import { PROBLEM_TYPES } from '../core/problem';
+import { hasUserInfo, isHttpUrl, isSecureUrl } from '../core/urls';
 import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { ClaimRules } from '../token/verify';
@@ -30,11 +31,6 @@ export const ISSUER_URL = option('a non-empty string', (given, at) => {
 
 export const KEY_SET = option('a JSON Web Key Set', (given) => {
   return typeof given === 'object' && given !== null ? (given as Jwks) : undefined;
-});
-
-/** Base URL of the pages about problems. */
-export const PROBLEM_TYPES = option('an http(s) URL', (given) => {
-  return typeof given === 'string' && isHttpUrl(given) ? given : undefined;
 });
 
 /** One non-empty string or several, as an array; `undefined` for anything else. */
@@ -238,8 +234,4 @@ export function urlCheck(factory: string, allowHttp: boolean): (url: string, wha
       refuseOption(at, 'https: (http: is accepted on loopback only, or with allowHttp: true)', url);
     }
   };
-}
-
-function isHttpUrl(url: string): boolean {
-  return /^https?:\/\//.test(url) && URL.canParse(url);
 }
