@@ -118,8 +118,8 @@ describe('a response', () => {
   it('of exactly 16 MiB is shown', async () => {
     const made = cliScene({ respond: () => new Response(endless(16 * MIB).body) });
 
-    const { exitCode, stdout } = await made.run('call', 'GET', '/v1/orders');
-    expect([exitCode, stdout.length]).toEqual([0, '200\n\n\n'.length + 16 * MIB]);
+    const { exitCode, stdout, stderr } = await made.run('call', 'GET', '/v1/orders');
+    expect([exitCode, stdout.length, stderr]).toEqual([0, '200\n\n\n'.length + 16 * MIB, '']);
   });
 
   it('that does not come says so, with the time that was waited', async () => {
