@@ -2,11 +2,12 @@
 // and the committed reports differ, `--update` writes the reports anew. Fails too where an entry mentions a type that no
 // entry exports: nobody could name it. `--built` takes the declarations of dist/ instead of making its own.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor';
+import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const REPORTS = join(ROOT, 'api');
@@ -15,6 +16,10 @@ const WORK = join(ROOT, '.api-report');
 const BUILT = process.argv.includes('--built');
 const DECLARATIONS = BUILT ? join(ROOT, 'dist') : WORK;
 const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+
+const DERIVED = 'derived-types.md';
+/** A declaration that takes its members from a table or from other types: those need no name. */
+const DERIVATION = /^export (?:type .*typeof|interface \w+ extends) .*$/gm;
 
 const update = process.argv.includes('--update');
 const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -32,7 +37,13 @@ if (!BUILT && spawnSync(process.execPath, [TSC, ...build], { stdio: 'inherit' })
 
 const forgotten = new Map();
 const changed = entries.filter((entry) => !report(entry)).map(({ report }) => report);
-const orphans = readdirSync(REPORTS).filter((name) => !entries.some(({ report }) => report === name));
+const reports = entries.map(({ report }) => readFileSync(join(WORK, 'reports', report), 'utf8'));
+const exported = new Set(reports.flatMap(exportedNames));
+const hidden = [...forgotten.keys()].filter((name) => !exported.has(name));
+if (!reportDerived()) changed.push(DERIVED);
+const orphans = readdirSync(REPORTS).filter(
+  (name) => name !== DERIVED && !entries.some(({ report }) => report === name),
+);
 for (const name of update ? orphans : []) rmSync(join(REPORTS, name));
 const wrong = [...changed, ...orphans];
 if (wrong.length > 0 && !update) {
@@ -41,12 +52,10 @@ if (wrong.length > 0 && !update) {
   process.exitCode = 1;
 }
 
-const exported = new Set(
-  entries.flatMap(({ report }) => exportedNames(readFileSync(join(WORK, 'reports', report), 'utf8'))),
-);
-const nameless = [...forgotten].filter(([name]) => !exported.has(name));
-for (const [name, mentions] of nameless)
-  console.error(`No entry exports ${name}, which ${mentions.join(', ')} mentions.`);
+const undeclared = reports.join('\n').replace(DERIVATION, '');
+const nameless = hidden.filter((name) => new RegExp(`\\b${name}\\b`).test(undeclared));
+for (const name of nameless)
+  console.error(`No entry exports ${name}, which ${forgotten.get(name).join(', ')} mentions.`);
 if (nameless.length > 0) process.exitCode = 1;
 
 function exportedNames(report) {
@@ -100,6 +109,40 @@ function report({ report, declarations }) {
   });
   if (apiReportChanged && !update) showDifference(join(REPORTS, report), join(WORK, 'reports', report));
   return !apiReportChanged;
+}
+
+/** Writes or compares the members of the types that are derived from what no entry exports; `false` when they differ. */
+function reportDerived() {
+  const files = entries.map(({ declarations }) => join(DECLARATIONS, declarations));
+  const program = ts.createProgram(files, { types: ['node'], target: ts.ScriptTarget.ES2022, strict: true });
+  const checker = program.getTypeChecker();
+  const modules = files.map((file) => checker.getSymbolAtLocation(program.getSourceFile(file)));
+  const derived = modules
+    .flatMap((module) => checker.getExportsOfModule(module))
+    .map((symbol) => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol))
+    .filter(({ declarations: [declaration] = [] }) => {
+      const [text] =
+        declaration && isTypeDeclaration(declaration) ? (`${declaration.getText()}`.match(DERIVATION) ?? []) : [];
+      return hidden.some((name) => new RegExp(`\\b${name}\\b`).test(text ?? ''));
+    });
+  const lines = derived.map((symbol) => {
+    const type = checker.getDeclaredTypeOfSymbol(symbol);
+    if (type.isUnion()) return `- ${symbol.name}: ${type.types.map(({ value }) => `\`${value}\``).join(', ')}`;
+    const members = checker.getPropertiesOfType(type).map((member) => {
+      const text = checker.typeToString(checker.getTypeOfSymbol(member), undefined, ts.TypeFormatFlags.NoTruncation);
+      return `  - ${member.name}: \`${text}\``;
+    });
+    return [`- ${symbol.name}`, ...members].join('\n');
+  });
+  const text = `# Types that are derived from others, written out\n\n${[...new Set(lines)].sort().join('\n')}\n`;
+  const path = join(REPORTS, DERIVED);
+  const isSame = existsSync(path) && readFileSync(path, 'utf8') === text;
+  if (update && !isSame) writeFileSync(path, text);
+  return isSame || update;
+}
+
+function isTypeDeclaration(node) {
+  return ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node);
 }
 
 /** The message begins: The symbol "Name" needs to be exported by the entry point. */
