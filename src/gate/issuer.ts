@@ -3,6 +3,7 @@ import { GenerationVerifier } from '../generation/verifier';
 import { keyFetcher } from '../token/keys/fetch-keys';
 import type { KeySource } from '../token/keys/key-set';
 import { remoteKeys } from '../token/keys/remote-keys';
+import type { RemoteKeysOptions } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
 import {
@@ -77,18 +78,14 @@ function withoutAdditions({ preset, ...rules }: IssuerSettings): IssuerSettings 
  * publishes. `factory` is what the options were given to.
  */
 export function openKeys(
-  settings: Pick<
-    IssuerSettings,
-    'issuer' | 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl' | 'keysMaxAgeMs' | 'keysStaleMs'
-  >,
+  settings: Pick<IssuerSettings, 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl'> &
+    Omit<RemoteKeysOptions, 'fetchKeys' | 'timeoutMs' | keyof GateDependencies>,
   dependencies: GateDependencies,
   { factory = 'authenticate', canBeEmpty = false } = {},
 ): KeySource {
   if (settings.keys) return staticKeys(settings.keys, factory, canBeEmpty);
-  const { issuer, authUrl, jwksUri, checkUrl, keysMaxAgeMs: maxAgeMs, keysStaleMs: staleMs } = settings;
-  const document = { issuer, authUrl, jwksUri, checkUrl, maxBytes: MAX_DOCUMENT_BYTES };
-  const fetchKeys = keyFetcher({ ...dependencies, ...document });
-  return remoteKeys({ ...dependencies, issuer, fetchKeys, timeoutMs: FETCH_TIMEOUT_MS, maxAgeMs, staleMs });
+  const fetchKeys = keyFetcher({ ...dependencies, ...settings, maxBytes: MAX_DOCUMENT_BYTES });
+  return remoteKeys({ ...dependencies, ...settings, fetchKeys, timeoutMs: FETCH_TIMEOUT_MS });
 }
 
 function openIntrospection(

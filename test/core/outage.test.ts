@@ -81,8 +81,8 @@ describe('clock', () => {
       fetchKeys: () => Promise.resolve({ keys: [KEY], unusable: new Map() }).finally(() => fetches.push(1)),
       timeoutMs: 5_000,
       // A year: the timer of the refresh is longer than 2^31 ms, with which setTimeout fires after 1 ms.
-      maxAgeMs: 365 * 86_400_000,
-      staleMs: 0,
+      keysMaxAgeMs: 365 * 86_400_000,
+      keysStaleMs: 0,
       clock: () => 1_800_000_000_000,
       schedule: systemSchedule,
       random: () => 0.5,

@@ -14,15 +14,15 @@ import { KeySet } from './key-set';
 import type { KeySource, VerificationKey } from './key-set';
 
 /** The key set that an issuer publishes: how long its keys are used, and how gently it is asked. */
-interface RemoteKeysOptions {
+export interface RemoteKeysOptions {
   readonly issuer: string;
   readonly fetchKeys: ReturnType<typeof keyFetcher>;
   /** Longest time in ms for one fetch of the key set, discovery included. */
   readonly timeoutMs: number;
   /** Age in ms at which a key set is refreshed at the latest; so a removed key is refused within it. */
-  readonly maxAgeMs: number;
+  readonly keysMaxAgeMs: number;
   /** How much longer in ms the last good key set serves while the issuer is down. */
-  readonly staleMs: number;
+  readonly keysStaleMs: number;
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly random: () => number;
@@ -177,13 +177,13 @@ export class KeyRefresh {
 
   /** The outcome is known before fresh keys reach their age limit: from a failure on, the last good keys serve without waiting. */
   #timeLimitMs(): number {
-    const { timeoutMs, maxAgeMs, clock } = this.#options;
+    const { timeoutMs, keysMaxAgeMs, clock } = this.#options;
     if (this.outage.failures > 0 || this.state() !== 'fresh') return timeoutMs;
-    return Math.min(timeoutMs, Math.floor(0.8 * (this.#fetchedAt + maxAgeMs - clock())));
+    return Math.min(timeoutMs, Math.floor(0.8 * (this.#fetchedAt + keysMaxAgeMs - clock())));
   }
 
   #accept(fetched: FetchedKeys, number: number, startedAt: number): void {
-    const { issuer, timeoutMs, maxAgeMs, random, logger } = this.#options;
+    const { issuer, timeoutMs, keysMaxAgeMs, random, logger } = this.#options;
     const fresh = new KeySet(fetched.keys);
     [this.#unusable, this.#unusableAt] = [fetched.unusable, startedAt];
     if (this.keys && !this.keys.isWithin(fresh)) this.previous = this.keys;
@@ -193,9 +193,9 @@ export class KeyRefresh {
     this.#fetchedAt = startedAt;
     this.#announceReady();
     // With a short age limit the refresh starts early, to leave the issuer time to respond.
-    const refreshFrom = maxAgeMs < 10 * timeoutMs ? 0.5 : 0.7;
+    const refreshFrom = keysMaxAgeMs < 10 * timeoutMs ? 0.5 : 0.7;
     // Spread out, so that the processes of a fleet do not ask at the same time.
-    this.#refreshIn(maxAgeMs * (refreshFrom + 0.2 * random()));
+    this.#refreshIn(keysMaxAgeMs * (refreshFrom + 0.2 * random()));
     this.outage.end((fields) => logger.info({ issuer, ...fields }, 'the key set of the issuer is available again'));
   }
 
@@ -220,10 +220,10 @@ export class KeyRefresh {
 
   /** A clock that stepped back makes the age of a response unknown, which counts as too old. */
   #stateAt(askedAt: number): 'fresh' | 'stale' | 'unavailable' {
-    const { clock, maxAgeMs, staleMs } = this.#options;
+    const { clock, keysMaxAgeMs, keysStaleMs } = this.#options;
     const ageMs = clock() - askedAt;
-    if (ageMs >= 0 && ageMs < maxAgeMs) return 'fresh';
-    return ageMs >= 0 && ageMs < maxAgeMs + staleMs ? 'stale' : 'unavailable';
+    if (ageMs >= 0 && ageMs < keysMaxAgeMs) return 'fresh';
+    return ageMs >= 0 && ageMs < keysMaxAgeMs + keysStaleMs ? 'stale' : 'unavailable';
   }
 
   /** Why the key of an id must not be used, by the key set that the issuer responded with last; `undefined`: nothing is against it. */

@@ -30,8 +30,8 @@ function refreshing(options: Partial<ConstructorParameters<typeof KeyRefresh>[0]
       return { keys: await through.outcome, unusable: new Map() };
     },
     timeoutMs: 5_000,
-    maxAgeMs: MAX_AGE_MS,
-    staleMs: STALE_MS,
+    keysMaxAgeMs: MAX_AGE_MS,
+    keysStaleMs: STALE_MS,
     clock: time.clock,
     schedule: (task, delayMs) => {
       if (delayMs !== 5_000) through.delays.push(delayMs);
@@ -72,7 +72,7 @@ describe('the age of a key set', () => {
 });
 
 it('keys that are never fresh are stale from the first moment', async () => {
-  const { keys } = refreshing({ maxAgeMs: 0 });
+  const { keys } = refreshing({ keysMaxAgeMs: 0 });
   await keys.ready;
   expect(keys.state()).toBe('stale');
 });

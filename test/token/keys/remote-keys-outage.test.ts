@@ -207,7 +207,7 @@ describe('a key set that hangs', () => {
   it.each([0, 0.5, 0.999])(
     'never lets a cached key wait, also with an age limit of 2.5 s (random %d)',
     async (random) => {
-      const { keys, fetches, time, respond, fail } = source({ maxAgeMs: 2_500, random: () => random });
+      const { keys, fetches, time, respond, fail } = source({ keysMaxAgeMs: 2_500, random: () => random });
       await respond(A);
       const missingAtMs: number[] = [];
       for (let elapsedMs = 0; elapsedMs < 30_000; elapsedMs += 10) {
@@ -223,7 +223,7 @@ describe('a key set that hangs', () => {
   );
 
   it('never lets a cached key wait, also when an unknown id has started the fetch', async () => {
-    const { keys, find, fetches, time, respond, fail } = source({ maxAgeMs: 2_500 });
+    const { keys, find, fetches, time, respond, fail } = source({ keysMaxAgeMs: 2_500 });
     await respond(A);
     await time.advance(1_400);
     const asked = find('b');
