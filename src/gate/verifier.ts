@@ -77,10 +77,10 @@ export class GateVerifier {
 
   #cachedToken(token: string): TrustedToken | undefined {
     const opaque = this.#opaque;
-    const isOpaque = this.isIntrospected(token);
+    const isOpaque = opaque !== undefined && this.isIntrospected(token);
     const response =
       opaque && (isOpaque || opaque.introspection.confirms) ? opaque.introspection.get(token) : undefined;
-    if (opaque && isOpaque) return response && this.#introspectedToken(opaque, response);
+    if (isOpaque) return response && this.#introspectedToken(opaque, response);
     const cached = response ? this.#byResponse.get(response) : this.#cache?.get(token);
     if (!cached?.key || cached.context.keys.has(cached.key)) return cached;
     if (response) this.#byResponse.delete(response);

@@ -68,8 +68,8 @@ export function bearerToken(request: TokenRequest, dpop = false): string {
 }
 
 function fromHeader(request: TokenRequest, schemes: readonly string[]): string | undefined {
-  const { rawHeaders, socket } = request;
-  const header = headerOf(request, 'authorization');
+  const { rawHeaders, socket, headers } = request;
+  const header = Object.hasOwn(headers, 'authorization') ? headers['authorization'] : undefined;
   // node:http keeps the first of two Authorization headers: which one counts must not be guessed.
   if (rawHeaders && countAuthorization(rawHeaders) > 1) throw malformed('more than one Authorization header');
   if (rawHeaders && rawHeaders.length >= maxRawHeaders(socket)) throw malformed('Node may have dropped headers');

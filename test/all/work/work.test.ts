@@ -10,15 +10,15 @@ type Work = Readonly<Record<string, { readonly calls: number; readonly bytes: nu
 /**
  * What a request may cost at most, about a tenth above what it costs. `req.auth` alone is 800 bytes of it (1,200 for
  * 'wrong scope', 1,450 for 'new'): V8 makes a new hidden class for a member that is added to Express's request. Before
- * it was a plain member, `hot` was allowed 1,300. Own-member checks of claims are 20 calls of `new` and `expired`.
+ * it was a plain member, `hot` was allowed 1,300.
  * The floors of two tables, their records and the state of the log are 4 calls of `hot` and `new`, the scopes of all guards of a row 11 of
  * 'wrong scope'. A higher limit makes every request dearer: `npm run bench` shows by how much.
  */
 const AT_MOST: Work = {
   hot: { calls: 64, bytes: 2_300 },
-  new: { calls: 216, bytes: 14_500 },
+  new: { calls: 160, bytes: 14_500 },
   'no token': { calls: 58, bytes: 0 },
-  expired: { calls: 130, bytes: 0 },
+  expired: { calls: 88, bytes: 0 },
   'wrong scope': { calls: 122, bytes: 2_700 },
 };
 
