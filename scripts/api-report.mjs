@@ -122,7 +122,7 @@ function reportDerived() {
     .map((symbol) => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol))
     .filter(({ declarations: [declaration] = [] }) => {
       const [text] =
-        declaration && isTypeDeclaration(declaration) ? (`${declaration.getText()}`.match(DERIVATION) ?? []) : [];
+        declaration && isTypeDeclaration(declaration) ? (declaration.getText().match(DERIVATION) ?? []) : [];
       return hidden.some((name) => new RegExp(`\\b${name}\\b`).test(text ?? ''));
     });
   const lines = derived.map((symbol) => {

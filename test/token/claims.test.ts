@@ -204,19 +204,10 @@ describe('the times of a token, to the millisecond', () => {
 const keys = staticKeys(jwks(testKey()));
 
 const clock = (): number => NOW_MS;
-const rules = {
-  preset: PRESETS.rfc9068,
-  issuer: ISSUER,
-  audiences: [AUDIENCE],
-  clientIds: undefined,
-  clockToleranceMs: 10_000,
-  maxTokenAgeMs: 86_400_000,
-  confirmations: [],
-};
-const verifyClaims = claimsVerifier(rules, clock);
+const verifyClaims = claimsVerifier(RULES, clock);
 
 const verifierWith = (source: KeySource): TokenVerifier =>
-  new TokenVerifier({ rules, algorithms: ['ES256'], keys: source, signatures: new SignatureQueue(), clock });
+  new TokenVerifier({ rules: RULES, algorithms: ['ES256'], keys: source, signatures: new SignatureQueue(), clock });
 const verifier = verifierWith(keys);
 
 /** The reason of the refusal; `undefined` for a token that passes. */
