@@ -6,7 +6,10 @@ import type { TableOf } from './options';
 
 /** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
 export interface Dependencies {
-  /** Where warnings and errors go; a logger of pino fits. Default: the console. */
+  /**
+   * Where refusals (each as `info`), warnings and errors go; a logger of pino fits. Default: the console, where refusals are
+   * counted: one line per reason and client, then at most one a minute.
+   */
   readonly logger?: Logger | undefined;
   /** Returns the time in ms since the epoch. Default: `Date.now`. */
   readonly clock?: (() => number) | undefined;

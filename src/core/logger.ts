@@ -5,7 +5,7 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
-/** The default: silent about the ordinary, warnings and errors to the console as one line each. */
+/** The default: warnings and errors to the console as one line each. Refusals are counted there: `refusalLog()`. */
 export const consoleLogger: Logger = {
   info() {},
   warn(fields, message) {

@@ -221,17 +221,17 @@ export function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-/** Names a value for an error message without spilling it: short strings in quotes, else its type. */
-export function describe(value: unknown): string {
+/** Names a value for an error message without spilling it: strings in quotes, up to `longest` characters, else its type. */
+export function describe(value: unknown, longest = 60): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
-  if (typeof value === 'string') return describeString(value);
+  if (typeof value === 'string') return describeString(value, longest);
   if (typeof value === 'number' || typeof value === 'boolean' || value === undefined) return String(value);
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
 /** A URL can hold a secret in its user info or query. */
-function describeString(value: string): string {
+function describeString(value: string, longest: number): string {
   const shown = /^[a-z][a-z\d+.-]*:[/\\]/i.test(value) ? loggableUrl(value) : value;
-  return JSON.stringify(shown.length > 60 ? `${shown.slice(0, 57)}...` : shown);
+  return JSON.stringify(shown.length > longest ? `${shown.slice(0, longest - 3)}...` : shown);
 }

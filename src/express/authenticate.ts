@@ -6,12 +6,14 @@ import { AuthError } from '../core/auth-error';
 import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
 import { option, readOptions } from '../core/options';
+import { signedClientOf } from '../gate/explain';
 import { openGate, rememberGate } from '../gate/verifier';
 import type { Auth, AuthenticateOptions, Decision } from '../gate/options';
 import type { GateVerifier } from '../gate/verifier';
 import { withAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
 import { resourceMetadataUrl } from './metadata';
+import { refusalLog } from './refusal-log';
 import { addressOf, openState, pathOf, requestIdOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
@@ -65,6 +67,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     dpop: dpop && { algorithms: dpop.algorithms.join(' '), used: dpop.required },
   };
   const sendRefusal = refusalSender(presentation);
+  const log = refusalLog(settings);
   const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
   const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, refuse };
 
@@ -132,10 +135,9 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 
   function report(req: GateRequest, error: AuthError, auth: Auth | undefined): void {
     const { reason, status, privateDetail: detail } = error;
-    const { issuer, clientId } = auth ?? {};
+    const { issuer, clientId } = auth ?? signedClientOf(error, () => bearerToken(req, dpop !== undefined), settings);
     const facts = factsOf(req);
-    const { method, path, requestId } = facts;
-    logger.info({ reason, status, method, path, issuer, clientId, requestId, detail }, 'request refused');
+    log.refused({ reason, status, issuer, clientId, ...facts, detail });
     observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }), ...facts });
   }
 
@@ -160,7 +162,10 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       await verifier.ready(timeoutMs);
     },
     status: () => verifier.status(),
-    close: () => verifier.close(),
+    close() {
+      log.close();
+      return verifier.close();
+    },
   });
   rememberGate(gate, verifier);
   return gate;

@@ -4,7 +4,9 @@ import type { Reason } from '../core/reasons';
 import { describe, option, readOptions } from '../core/options';
 import type { Auth } from './options';
 import { gateOf, openGate } from './verifier';
+import { isJwsShaped, parseToken } from '../token/jws';
 import { bindingsOf, isUnverified } from '../token/verify';
+import type { GateSettings } from './read-options';
 import { readRequirement, satisfies } from './scope-requirement';
 
 /** Why a token is accepted or refused. */
@@ -186,4 +188,20 @@ function failedCheck(reason: Reason, all: readonly Check[], issuers: number): Ch
   if (!all.includes('header')) return reason === 'wrong_type' ? 'claims' : FAILED_CHECK[reason];
   // With several issuers `iss` selects the keys, before anything else is checked.
   return reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason];
+}
+
+/** The client of a token that was refused for its claims although its signature is good: for the log. */
+export function signedClientOf(
+  error: AuthError,
+  readToken: () => string,
+  { issuers }: Pick<GateSettings, 'issuers'>,
+): { readonly issuer?: string | undefined; readonly clientId?: string | undefined } {
+  const check = FAILED_CHECK[error.reason];
+  const isSigned = (check === 'claims' || check === 'generation') && error.status === 401 && !isUnverified(error);
+  const token = isSigned ? readToken() : '';
+  if (!isJwsShaped(token)) return {};
+  const { claims } = parseToken(token);
+  const { issuer, preset } = issuers.find((one) => one.issuer === claims['iss']) ?? {};
+  const clientId = preset?.clientIdClaims.map((name) => claims[name]).find((value) => typeof value === 'string');
+  return { issuer, clientId };
 }

@@ -3,6 +3,7 @@ import { AuthError } from '../core/auth-error';
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
 import { NO_OPTIONS, ownMembers } from '../core/objects';
+import { describe } from '../core/options';
 import { authenticateOptions, readSettings } from '../settings/settings';
 import { isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
@@ -121,7 +122,10 @@ export class GateVerifier {
   /** With one issuer its keys decide, so that the signature is checked before any claim; with several, `iss` selects. */
   #contextFor({ claims }: UnverifiedToken): IssuerContext {
     const context = this.#issuers.length === 1 ? this.#issuers[0] : this.#byIssuer.get(claims['iss']);
-    if (!context) throw new AuthError('wrong_issuer');
+    if (!context)
+      throw new AuthError('wrong_issuer', {
+        privateDetail: `no issuer of this gate is ${describe(claims['iss'], 200)}`,
+      });
     return context;
   }
 

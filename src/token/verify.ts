@@ -1,6 +1,7 @@
 import { AuthError } from '../core/auth-error';
 import type { Clock } from '../core/clock';
 import { isObject } from '../core/objects';
+import { describe } from '../core/options';
 import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
 import type { VerificationKey } from './keys/key-set';
@@ -151,7 +152,7 @@ function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): Veri
   requireClaims(claims, preset);
   const clientId = readClientId(claims, preset);
 
-  if (issuer !== rules.issuer) throw new AuthError('wrong_issuer');
+  if (issuer !== rules.issuer) throw new AuthError('wrong_issuer', unlike('iss', issuer, rules.issuer));
   checkAudience(audience, rules.audiences);
   if (rules.clientIds && !rules.clientIds.includes(clientId)) {
     throw new AuthError('wrong_audience', { privateDetail: 'the client is not one of the accepted ones' });
@@ -159,19 +160,32 @@ function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): Veri
   // RFC 7519 section 4.1.4: refused at `exp`, not after it.
   const acceptedUntilMs = expiresAtMs + clockToleranceMs;
   const acceptedFromMs = (notBeforeMs ?? -Infinity) - clockToleranceMs;
-  if (nowMs >= acceptedUntilMs) throw new AuthError('expired');
-  if (nowMs < acceptedFromMs) throw new AuthError('not_yet_valid');
-  if (issuedAtMs > nowMs + clockToleranceMs)
-    throw new AuthError('not_yet_valid', { privateDetail: 'iat is in the future' });
+  if (nowMs >= acceptedUntilMs) throw atAnotherTime('expired', 'exp', expiresAtMs - nowMs);
+  if (nowMs < acceptedFromMs) throw atAnotherTime('not_yet_valid', 'nbf', (notBeforeMs ?? 0) - nowMs);
+  if (issuedAtMs > nowMs + clockToleranceMs) throw atAnotherTime('not_yet_valid', 'iat', issuedAtMs - nowMs);
   if (expiresAtMs - issuedAtMs > rules.maxTokenAgeMs) throw new AuthError('lifetime_too_long');
   // Without its proof such a token is a stolen one, and a confirmation method that is unknown here is not weaker.
   if (confirmation) checkConfirmation(confirmation, rules.confirmations);
   return { issuer, clientId, subject, tokenId, expiresAtMs, acceptedFromMs, acceptedUntilMs, claims };
 }
 
+function unlike(name: string, got: string | undefined, expected: string): { readonly privateDetail: string } {
+  const what = got === undefined ? 'missing' : describe(got, 200);
+  return { privateDetail: `${name} is ${what}, expected ${describe(expected, 200)}` };
+}
+
+function atAnotherTime(reason: 'expired' | 'not_yet_valid', name: string, inMs: number): AuthError {
+  const seconds = Math.ceil(Math.abs(inMs) / 1000);
+  return new AuthError(reason, {
+    privateDetail: `${name} ${inMs > 0 ? `is ${seconds} s ahead` : `was ${seconds} s ago`}`,
+  });
+}
+
 function checkAudience(got: readonly string[] | undefined, expected: readonly string[] | false): void {
   if (expected === false) return;
-  if (!got?.some((audience) => expected.includes(audience))) throw new AuthError('wrong_audience');
+  if (!got?.some((audience) => expected.includes(audience))) {
+    throw new AuthError('wrong_audience', unlike('aud', got?.join(' '), expected.join(' or ')));
+  }
 }
 
 /** Every method has to be proven, so every one must be known. */

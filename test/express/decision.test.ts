@@ -48,7 +48,14 @@ describe('decisions', () => {
       const { decisions, log } = await decisionOf('req-17', token({ claims: { client_id: '' } }));
       const [error] = decisions.map((decision) => decision.error);
       expect(decisions).toEqual([{ outcome: 'refused', reason: 'invalid_claims', status: 401, error, ...facts }]);
-      const fields = { reason: 'invalid_claims', status: 401, ...facts, detail: 'the client id is empty' };
+      const fields = {
+        reason: 'invalid_claims',
+        status: 401,
+        issuer: ISSUER,
+        clientId: '',
+        ...facts,
+        detail: 'the client id is empty',
+      };
       expect(log.entries).toEqual([{ level: 'info', fields, message: 'request refused' }]);
     });
 

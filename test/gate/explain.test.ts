@@ -47,7 +47,7 @@ describe('explain()', () => {
       'The signature of the access token is not valid.',
       { key: newKey('ES256', testKey().kid) },
     ],
-    ['an expired one', 'claims', 401, 'expired', 'The access token has expired.', { claims: { exp: 1 } }],
+    ['an expired one', 'claims', 401, 'expired', 'exp was 1799999999 s ago', { claims: { exp: 1 } }],
     [
       'one without generation',
       'generation',
@@ -97,7 +97,7 @@ describe('explain()', () => {
     ]);
     expect(checks[4]).toMatchObject({
       reason: 'wrong_issuer',
-      detail: 'its key is unknown, and was not asked for',
+      detail: 'iss is "https://staging.test", expected "https://login.test"; its key is unknown, and was not asked for',
     });
   });
 

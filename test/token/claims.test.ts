@@ -110,15 +110,27 @@ describe('claimsVerifier()', () => {
   });
 
   it.each<[string, Record<string, unknown>, Partial<ClaimRules>, string, string | undefined]>([
-    ['another issuer', { iss: 'https://evil.test' }, {}, 'wrong_issuer', undefined],
-    ['another audience', { aud: ['x'] }, {}, 'wrong_audience', undefined],
-    ['an audience that begins alike', { aud: [`${AUDIENCE}.evil.test`] }, {}, 'wrong_audience', undefined],
+    [
+      'another issuer',
+      { iss: 'https://evil.test' },
+      {},
+      'wrong_issuer',
+      `iss is "https://evil.test", expected "${ISSUER}"`,
+    ],
+    ['another audience', { aud: ['x', 'y'] }, {}, 'wrong_audience', `aud is "x y", expected "${AUDIENCE}"`],
+    [
+      'an audience that begins alike',
+      { aud: [`${AUDIENCE}.evil.test`] },
+      {},
+      'wrong_audience',
+      `aud is "${AUDIENCE}.evil.test", expected "${AUDIENCE}"`,
+    ],
     [
       'no aud where the preset can do without',
       { aud: undefined, typ: 'Bearer' },
       KEYCLOAK,
       'wrong_audience',
-      undefined,
+      `aud is missing, expected "${AUDIENCE}"`,
     ],
     [
       'a client that is not accepted',
@@ -134,9 +146,9 @@ describe('claimsVerifier()', () => {
       'wrong_audience',
       'the client is not one of the accepted ones',
     ],
-    ['an iat ahead', { iat: NOW + 10.001 }, {}, 'not_yet_valid', 'iat is in the future'],
-    ['an nbf ahead', { nbf: NOW + 10.001 }, {}, 'not_yet_valid', undefined],
-    ['an exp in the past', { exp: NOW - 10 }, {}, 'expired', undefined],
+    ['an iat ahead', { iat: NOW + 10.001 }, {}, 'not_yet_valid', 'iat is 11 s ahead'],
+    ['an nbf ahead', { nbf: NOW + 10.001 }, {}, 'not_yet_valid', 'nbf is 11 s ahead'],
+    ['an exp in the past', { exp: NOW - 10 }, {}, 'expired', 'exp was 10 s ago'],
     ['a long life', { iat: NOW, exp: NOW + 86_400.001 }, {}, 'lifetime_too_long', undefined],
     [
       'a long life that begins with an nbf',
@@ -161,7 +173,7 @@ describe('claimsVerifier()', () => {
       { exp: NOW - 10, cnf: { jkt: 'x' } },
       {},
       'expired',
-      undefined,
+      'exp was 10 s ago',
     ],
   ])('refuses %s', (_what, changes, rules, reason, privateDetail) => {
     expect(outcome(changes, rules)).toEqual([reason, privateDetail]);

@@ -1,0 +1,85 @@
+import type { Schedule, Timer } from '../core/clock';
+import { consoleLogger, escapeUnsafe } from '../core/logger';
+import type { Logger } from '../core/logger';
+
+/** What is logged of one refusal. */
+interface Refusal {
+  readonly reason: string;
+  readonly status: number;
+  readonly issuer?: string | undefined;
+  /** Only where a signature or the issuer vouches for it. */
+  readonly clientId?: string | undefined;
+  readonly method: string;
+  readonly path: string;
+  readonly requestId?: string | undefined;
+  readonly detail?: string | undefined;
+}
+
+const PERIOD_MS = 60_000;
+/** Pairs of reason and client that are counted one by one; refusals of further clients are counted by their reason. */
+const MAX_COUNTS = 100;
+const MAX_TEXT = 512;
+
+/**
+ * Logs refusals. A logger of the app gets a line for each. The console gets the first one of a reason and client
+ * immediately, and a count of the others once a minute.
+ */
+export function refusalLog({ logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule }): {
+  readonly refused: (refusal: Refusal) => void;
+  /** Writes the counts that are pending. */
+  readonly close: () => void;
+} {
+  const counts = new Map<string, { count: number; last: Refusal; timer: Timer | undefined }>();
+  let closed = false;
+
+  function refused(refusal: Refusal): void {
+    if (logger !== consoleLogger) return logger.info(printable(refusal), 'request refused');
+    const { reason, issuer, clientId } = refusal;
+    const ofClient = `${reason} ${issuer} ${clientId}`;
+    const isCounted = counts.has(ofClient) || counts.size < MAX_COUNTS;
+    const [key, last] = isCounted
+      ? [ofClient, refusal]
+      : [reason, { ...refusal, issuer: undefined, clientId: undefined }];
+    const counted = counts.get(key);
+    if (counted) {
+      counted.count++;
+      counted.last = last;
+      return;
+    }
+    logger.warn(printable(last), 'request refused');
+    counts.set(key, { count: 0, last, timer: closed ? undefined : schedule(() => endPeriod(key), PERIOD_MS) });
+  }
+
+  function endPeriod(key: string): void {
+    const counted = counts.get(key);
+    counts.delete(key);
+    if (!counted || counted.count === 0) return;
+    writeCount(counted);
+    counts.set(key, { count: 0, last: counted.last, timer: schedule(() => endPeriod(key), PERIOD_MS) });
+  }
+
+  function writeCount({ count, last }: { readonly count: number; readonly last: Refusal }): void {
+    const requests = count === 1 ? '1 more request' : `${count} more requests`;
+    logger.warn(printable(last), `${requests} refused: ${last.reason}`);
+  }
+
+  return {
+    refused,
+    close(): void {
+      closed = true;
+      for (const counted of counts.values()) {
+        counted.timer?.cancel();
+        if (counted.count > 0) writeCount(counted);
+      }
+      counts.clear();
+    },
+  };
+}
+
+/** Path, request id and detail can be text of the caller: one line of bounded length. */
+function printable(refusal: Refusal): object {
+  const fields = Object.entries(refusal).map(([name, value]: [string, unknown]) => {
+    return [name, typeof value === 'string' ? escapeUnsafe(value.slice(0, MAX_TEXT)) : value];
+  });
+  return Object.fromEntries(fields) as object;
+}
