@@ -1,24 +1,28 @@
-/** A row of sample data. */
+/** A row of sample data: openapi.yaml gives its other members. */
 export interface Row {
   readonly id: string;
 }
 
 /** The result of an action: the changed row, and the body of the response if that is not the row; or a conflict. */
-export type Outcome<R> = { readonly row: R; readonly response?: object } | { readonly conflict: string };
+type Outcome = { readonly row: Row; readonly response?: object } | { readonly conflict: string };
 
-/** What is particular to one resource. `Input` is the body of a creation. */
-interface Definition<R extends Row, Input extends object> {
+/** What is particular to one resource. The types of its rows are those of its sample. */
+interface Definition<Sample extends object> {
   /** `ord` makes ids like `ord_0001`. */
   readonly prefix: string;
-  readonly sample: readonly Omit<R, 'id'>[];
-  /** Adds the defaults of a new row. `now` is RFC 3339. */
-  readonly complete: (input: Input, now: string) => Omit<R, 'id'>;
+  readonly sample: readonly Sample[];
+  /** What a new row has where the body of the request leaves it out. */
+  readonly defaults?: object;
+  /** Adds the members of a new row that no body sets. `now` is RFC 3339. Default: none. */
+  readonly complete?: (input: Sample, now: string) => object;
   /** Updates members that depend on others, after a change. Default: none. */
-  readonly settle?: (row: R, now: string) => R;
+  readonly settle?: (row: Sample & Row, now: string) => Row;
   /** The row as a caller with these scopes may see it. Default: as it is. */
-  readonly present?: (row: R, scopes: readonly string[]) => R;
-  /** By the names in the table of resources. `input` is the body of the request, of the shape that openapi.yaml gives it. */
-  readonly actions?: Readonly<Record<string, (row: R, input: never, now: string) => Outcome<R>>>;
+  readonly present?: (row: Sample & Row, scopes: readonly string[]) => Row;
+  /** By the names in the table of resources. `input` is the body of the request. */
+  readonly actions?: Readonly<
+    Record<string, (row: Sample & Row, input: Readonly<Record<string, unknown>>, now: string) => Outcome>
+  >;
 }
 
 /** The rows of one placeholder, in memory. Bodies have passed `requestValidation()`. */
@@ -36,7 +40,7 @@ export interface Collection {
   update(id: string, changes: object): Row | undefined;
   remove(id: string): boolean;
   /** `undefined` when no row has this id. */
-  act(action: string, id: string, input: object): Outcome<Row> | undefined;
+  act(action: string, id: string, input: Readonly<Record<string, unknown>>): Outcome | undefined;
   present(row: Row, scopes: readonly string[]): Row;
 }
 
@@ -46,26 +50,26 @@ const MAX_CREATED_ROWS = 1_000;
 const MAX_CREATED_SIZE = 1_000_000;
 
 /** Makes the collection of a placeholder: a new one with the sample per call of the result. `clock` in ms since the epoch. */
-export function collection<R extends Row, Input extends object>(
-  definition: Definition<R, Input>,
-): (clock: () => number) => Collection {
-  const { prefix, sample, complete, settle = (row: R) => row, present = (row: R) => row, actions = {} } = definition;
+export function collection<Sample extends object>(definition: Definition<Sample>): (clock: () => number) => Collection {
+  type StoredRow = Sample & Row;
+  const asItIs = <Value>(value: Value): Value => value;
+  const { prefix, sample, defaults, complete = asItIs, settle = asItIs, present = asItIs, actions = {} } = definition;
 
   return function open(clock) {
     // By number, ascending: a cursor stays valid when its row is removed.
-    const rows = new Map<number, R>();
+    const rows = new Map<number, StoredRow>();
     const sizes = new Map<number, number>();
     let size = 0;
     let last = 0;
     const now = (): string => new Date(clock()).toISOString();
 
-    function add(members: Omit<R, 'id'>): R {
+    function add(members: object): Row {
       last += 1;
-      return put(last, { id: `${prefix}_${String(last).padStart(4, '0')}`, ...members } as R);
+      return put(last, { id: `${prefix}_${String(last).padStart(4, '0')}`, ...members });
     }
 
-    function put(number: number, row: R): R {
-      rows.set(number, row);
+    function put(number: number, row: Row): Row {
+      rows.set(number, row as StoredRow);
       if (number <= sample.length) return row;
       const newSize = JSON.stringify(row).length;
       size += newSize - (sizes.get(number) ?? 0);
@@ -88,12 +92,12 @@ export function collection<R extends Row, Input extends object>(
       return /^\d{4,15}$/.test(digits) ? Number(digits) : undefined;
     }
 
-    function find(id: string): R | undefined {
+    function find(id: string): StoredRow | undefined {
       const row = rows.get(numberOf(id) ?? 0);
       return row?.id === id ? row : undefined;
     }
 
-    function replace(row: R): R {
+    function replace(row: Row): Row {
       return put(numberOf(row.id) ?? 0, row);
     }
 
@@ -107,7 +111,7 @@ export function collection<R extends Row, Input extends object>(
         const shown = following.slice(0, limit);
         return { rows: shown, lastId: following.length > shown.length ? shown.at(-1)?.id : undefined };
       },
-      create: (input) => add(complete(input as Input, now())),
+      create: (input) => add(complete({ ...defaults, ...input } as Sample, now())),
       update(id, changes) {
         const row = find(id);
         return row && replace(settle({ ...row, ...changes, id }, now()));
@@ -117,11 +121,11 @@ export function collection<R extends Row, Input extends object>(
         const row = find(id);
         const act = actions[action];
         if (!row || !act) return undefined;
-        const outcome = act(row, input as never, now());
+        const outcome = act(row, input, now());
         if ('row' in outcome) replace(outcome.row);
         return outcome;
       },
-      present: (row, scopes) => present(row as R, scopes),
+      present: (row, scopes) => present(row as StoredRow, scopes),
     };
   };
 }

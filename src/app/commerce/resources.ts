@@ -17,8 +17,8 @@ export interface Resource {
   readonly path: string;
   /** One of its rows in an operation id: `Order` in `getOrder`. */
   readonly noun: string;
-  /** Its rows in an operation id: `Orders` in `listOrders`. */
-  readonly plural: string;
+  /** Its rows in an operation id: `Orders` in `listOrders`. Default: the noun with an s. */
+  readonly plural?: string;
   /** Scope family: `prices` gives `prices:read` and `prices:write`. */
   readonly family: string;
   /** On its rows, besides the actions. */
@@ -34,13 +34,12 @@ const REMOVABLE = ['list', 'create', 'get', 'update', 'remove'] as const;
 
 /** The commerce resources. To change the API, change this table and openapi.yaml: the start fails until both agree. */
 export const RESOURCES = [
-  { path: 'locations', noun: 'Location', plural: 'Locations', family: 'locations', operations: LASTING },
-  { path: 'items', noun: 'Item', plural: 'Items', family: 'items', operations: REMOVABLE },
+  { path: 'locations', noun: 'Location', family: 'locations', operations: LASTING },
+  { path: 'items', noun: 'Item', family: 'items', operations: REMOVABLE },
   { path: 'categories', noun: 'Category', plural: 'Categories', family: 'items', operations: REMOVABLE },
   {
     path: 'inventory',
     noun: 'InventoryLevel',
-    plural: 'InventoryLevels',
     family: 'inventory',
     operations: ['list', 'get', 'update'],
     actions: [
@@ -54,12 +53,11 @@ export const RESOURCES = [
       },
     ],
   },
-  { path: 'price-lists', noun: 'PriceList', plural: 'PriceLists', family: 'prices', operations: REMOVABLE },
-  { path: 'promotions', noun: 'Promotion', plural: 'Promotions', family: 'promotions', operations: REMOVABLE },
+  { path: 'price-lists', noun: 'PriceList', family: 'prices', operations: REMOVABLE },
+  { path: 'promotions', noun: 'Promotion', family: 'promotions', operations: REMOVABLE },
   {
     path: 'customers',
     noun: 'Customer',
-    plural: 'Customers',
     family: 'customers',
     operations: LASTING,
     optionalScopes: ['customers:pii'],
@@ -67,7 +65,6 @@ export const RESOURCES = [
   {
     path: 'orders',
     noun: 'Order',
-    plural: 'Orders',
     family: 'orders',
     operations: LASTING,
     actions: [{ name: 'cancel', operationId: 'cancelOrder', path: '/{id}/cancel', scope: 'orders:cancel' }],
@@ -75,7 +72,6 @@ export const RESOURCES = [
   {
     path: 'payments',
     noun: 'Payment',
-    plural: 'Payments',
     family: 'payments',
     // A payment is a fact: it is refunded, not edited.
     operations: ['list', 'create', 'get'],
@@ -89,13 +85,12 @@ export const RESOURCES = [
       },
     ],
   },
-  { path: 'menus', noun: 'Menu', plural: 'Menus', family: 'menus', operations: REMOVABLE },
-  { path: 'modifier-groups', noun: 'ModifierGroup', plural: 'ModifierGroups', family: 'menus', operations: REMOVABLE },
-  { path: 'tables', noun: 'Table', plural: 'Tables', family: 'tables', operations: REMOVABLE },
+  { path: 'menus', noun: 'Menu', family: 'menus', operations: REMOVABLE },
+  { path: 'modifier-groups', noun: 'ModifierGroup', family: 'menus', operations: REMOVABLE },
+  { path: 'tables', noun: 'Table', family: 'tables', operations: REMOVABLE },
   {
     path: 'checks',
     noun: 'Check',
-    plural: 'Checks',
     family: 'checks',
     operations: LASTING,
     actions: [{ name: 'close', operationId: 'closeCheck', path: '/{id}/close', scope: 'checks:write' }],
@@ -103,7 +98,6 @@ export const RESOURCES = [
   {
     path: 'reservations',
     noun: 'Reservation',
-    plural: 'Reservations',
     family: 'reservations',
     operations: LASTING,
     actions: [{ name: 'seat', operationId: 'seatReservation', path: '/{id}/seat', scope: 'reservations:write' }],
@@ -111,7 +105,6 @@ export const RESOURCES = [
   {
     path: 'kitchen-tickets',
     noun: 'KitchenTicket',
-    plural: 'KitchenTickets',
     family: 'kitchen',
     operations: LASTING,
     actions: [{ name: 'bump', operationId: 'bumpKitchenTicket', path: '/{id}/bump', scope: 'kitchen:write' }],
@@ -162,7 +155,7 @@ export function routes(): readonly Route[] {
 
 /** The routes of one resource. */
 export function routesOf(resource: Resource): readonly Route[] {
-  const optionalScopes = resource.optionalScopes ?? [];
+  const { optionalScopes = [], plural = `${resource.noun}s` } = resource;
   const operations = resource.operations.map((operation): Route => {
     const { method, path, access } = OPERATIONS[operation];
     return {
@@ -171,7 +164,7 @@ export function routesOf(resource: Resource): readonly Route[] {
       scopes: [`${resource.family}:${access}`],
       // The response to a removal has no body.
       optionalScopes: operation === 'remove' ? [] : optionalScopes,
-      operationId: `${operation}${operation === 'list' ? resource.plural : resource.noun}`,
+      operationId: operation === 'list' ? `list${plural}` : `${operation}${resource.noun}`,
       resource: resource.path,
       operation,
     };

@@ -1,6 +1,5 @@
 import request from 'supertest';
 import { collection } from '../../../src/app/commerce/collection';
-import type { Row } from '../../../src/app/commerce/collection';
 import { routes } from '../../../src/app/commerce/resources';
 import type { Route } from '../../../src/app/commerce/resources';
 import { NOW_MS } from '../../support/issuer';
@@ -91,11 +90,7 @@ describe('placeholder rows', () => {
   ])(
     'keeps %s of what is created: then the oldest created row goes, the sample stays',
     (_what, creates, text, kept) => {
-      const rows = collection<Row & { text: string }, { text: string }>({
-        prefix: 'row',
-        sample: [{ text: 'sample' }],
-        complete: (input) => input,
-      })(() => NOW_MS);
+      const rows = collection({ prefix: 'row', sample: [{ text: 'sample' }] })(() => NOW_MS);
       const created = Array.from({ length: creates }, () => rows.create({ text }).id);
       const found = created.filter((id) => rows.find(id) !== undefined);
       expect(found).toEqual(created.slice(-kept));

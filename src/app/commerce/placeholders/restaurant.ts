@@ -1,39 +1,20 @@
 import { collection } from '../collection';
-import type { Outcome, Row } from '../collection';
 import { line, pence, totalOf } from './money';
-import type { Line, Money } from './money';
-
-interface Menu extends Row {
-  readonly name: string;
-  readonly location_ids: readonly string[];
-  readonly sections: readonly { readonly name: string; readonly item_ids: readonly string[] }[];
-  /** Local time of the location. */
-  readonly served_from: string;
-  readonly served_until: string;
-  readonly status: 'draft' | 'published';
-}
-
-interface ModifierGroup extends Row {
-  readonly name: string;
-  readonly item_ids: readonly string[];
-  readonly min_choices: number;
-  readonly max_choices: number;
-  readonly modifiers: readonly { readonly name: string; readonly price: Money }[];
-}
+import type { Line } from './money';
 
 /** What the restaurant offers at which time. */
-const menus = collection<Menu, Omit<Menu, 'id' | 'status'> & Partial<Pick<Menu, 'status'>>>({
+const menus = collection({
   prefix: 'mnu',
   sample: [
     menu('Lunch', '12:00', '16:00', 'published'),
     menu('Dinner', '18:00', '22:30', 'published'),
     menu('Spring', '12:00', '22:30', 'draft'),
   ],
-  complete: (input) => ({ status: 'draft', ...input }),
+  defaults: { status: 'draft' },
 });
 
 /** Choices that go with items. */
-const modifierGroups = collection<ModifierGroup, Omit<ModifierGroup, 'id'>>({
+const modifierGroups = collection({
   prefix: 'mod',
   sample: [
     {
@@ -68,10 +49,9 @@ const modifierGroups = collection<ModifierGroup, Omit<ModifierGroup, 'id'>>({
       ],
     },
   ],
-  complete: (input) => input,
 });
 
-function menu(name: string, served_from: string, served_until: string, status: Menu['status']): Omit<Menu, 'id'> {
+function menu(name: string, served_from: string, served_until: string, status: string) {
   const sections = [
     { name: 'Plates', item_ids: ['itm_0001', 'itm_0002'] },
     { name: 'Drinks', item_ids: ['itm_0003', 'itm_0004'] },
@@ -79,30 +59,11 @@ function menu(name: string, served_from: string, served_until: string, status: M
   return { name, location_ids: ['loc_0002'], sections, served_from, served_until, status };
 }
 
-interface Table extends Row {
-  readonly location_id: string;
-  readonly name: string;
-  readonly seats: number;
-  readonly area: 'dining_room' | 'bar' | 'terrace';
-  readonly status: 'free' | 'occupied' | 'out_of_service';
-}
-
-interface Check extends Row {
-  readonly location_id: string;
-  readonly table_id: string | null;
-  readonly guests: number;
-  readonly lines: readonly Line[];
-  readonly total: Money;
-  readonly status: 'open' | 'closed';
-  readonly opened_at: string;
-  readonly closed_at: string | null;
-}
-
 const LOCATION = 'loc_0002';
 const OPENED_AT = '2026-03-02T12:31:00.000Z';
 
 /** Where guests sit. */
-const tables = collection<Table, Omit<Table, 'id' | 'status'> & Partial<Pick<Table, 'status'>>>({
+const tables = collection({
   prefix: 'tbl',
   sample: [
     { location_id: LOCATION, name: 'T1', seats: 2, area: 'dining_room', status: 'occupied' },
@@ -110,31 +71,31 @@ const tables = collection<Table, Omit<Table, 'id' | 'status'> & Partial<Pick<Tab
     { location_id: LOCATION, name: 'T3', seats: 6, area: 'terrace', status: 'free' },
     { location_id: LOCATION, name: 'B1', seats: 1, area: 'bar', status: 'occupied' },
   ],
-  complete: (input) => ({ status: 'free', ...input }),
+  defaults: { status: 'free' },
 });
 
 /** The bills of tables. */
-const checks = collection<Check, Pick<Check, 'location_id' | 'guests'> & Partial<Pick<Check, 'table_id' | 'lines'>>>({
+const checks = collection({
   prefix: 'chk',
   sample: [
     check('tbl_0001', 2, [line('itm_0001', 1, 1250), line('itm_0002', 1, 980), line('itm_0003', 2, 450)]),
     check('tbl_0004', 1, [line('itm_0004', 1, 360)]),
     { ...check('tbl_0002', 3, [line('itm_0001', 3, 1250)]), status: 'closed', closed_at: '2026-03-02T13:40:00.000Z' },
   ],
+  defaults: { table_id: null, lines: [] },
   complete: (input, now) => {
-    const { lines = [], table_id = null } = input;
-    return { ...input, table_id, lines, total: totalOf(lines), status: 'open', opened_at: now, closed_at: null };
+    return { ...input, total: totalOf(input.lines), status: 'open', opened_at: now, closed_at: null };
   },
   settle: (row) => ({ ...row, total: totalOf(row.lines) }),
-  actions: { close },
+  actions: {
+    close(row, _input, now) {
+      if (row.status === 'closed') return { conflict: 'The check is closed already.' };
+      return { row: { ...row, status: 'closed', closed_at: now } };
+    },
+  },
 });
 
-function close(row: Check, _input: object, now: string): Outcome<Check> {
-  if (row.status === 'closed') return { conflict: 'The check is closed already.' };
-  return { row: { ...row, status: 'closed', closed_at: now } };
-}
-
-function check(table_id: string, guests: number, lines: readonly Line[]): Omit<Check, 'id'> {
+function check(table_id: string, guests: number, lines: readonly Line[]) {
   const total = totalOf(lines);
   return {
     location_id: LOCATION,
@@ -148,21 +109,8 @@ function check(table_id: string, guests: number, lines: readonly Line[]): Omit<C
   };
 }
 
-interface Reservation extends Row {
-  readonly location_id: string;
-  readonly guest_name: string;
-  readonly party_size: number;
-  readonly starts_at: string;
-  readonly table_id: string | null;
-  readonly status: 'booked' | 'seated' | 'cancelled' | 'no_show';
-  readonly created_at: string;
-}
-
 /** Tables promised to guests. */
-const reservations = collection<
-  Reservation,
-  Pick<Reservation, 'location_id' | 'guest_name' | 'party_size' | 'starts_at'> & Partial<Pick<Reservation, 'table_id'>>
->({
+const reservations = collection({
   prefix: 'rsv',
   sample: [
     reservation('Lindqvist', 2, '2026-03-02T18:30:00.000Z', 'booked', 'tbl_0001'),
@@ -170,51 +118,32 @@ const reservations = collection<
     reservation('Rossi', 4, '2026-03-02T12:30:00.000Z', 'seated', 'tbl_0002'),
     reservation('Kowalska', 2, '2026-03-01T20:00:00.000Z', 'no_show', null),
   ],
-  complete: (input, now) => ({ table_id: null, ...input, status: 'booked', created_at: now }),
-  actions: { seat },
+  defaults: { table_id: null },
+  complete: (input, now) => ({ ...input, status: 'booked', created_at: now }),
+  actions: {
+    seat(row, { table_id }) {
+      if (row.status === 'booked') return { row: { ...row, status: 'seated', table_id } };
+      return { conflict: `The reservation is ${row.status.replace('_', '-')}; only booked guests can be seated.` };
+    },
+  },
 });
-
-function seat(row: Reservation, { table_id }: { readonly table_id: string }): Outcome<Reservation> {
-  if (row.status !== 'booked') {
-    return { conflict: `The reservation is ${row.status.replace('_', '-')}; only booked guests can be seated.` };
-  }
-  return { row: { ...row, status: 'seated', table_id } };
-}
 
 function reservation(
   guest_name: string,
   party_size: number,
   starts_at: string,
-  status: Reservation['status'],
+  status: string,
   table_id: string | null,
-): Omit<Reservation, 'id'> {
+) {
   const created_at = '2026-02-20T17:45:00.000Z';
-  return { location_id: 'loc_0002', guest_name, party_size, starts_at, table_id, status, created_at };
-}
-
-interface KitchenTicket extends Row {
-  readonly order_id: string;
-  readonly station: 'grill' | 'fry' | 'cold' | 'bar';
-  readonly priority: 'normal' | 'rush';
-  readonly lines: readonly {
-    readonly item_id: string;
-    readonly name: string;
-    readonly quantity: number;
-    readonly note?: string;
-  }[];
-  readonly status: (typeof STAGES)[number];
-  readonly created_at: string;
-  readonly updated_at: string;
+  return { location_id: LOCATION, guest_name, party_size, starts_at, table_id, status, created_at };
 }
 
 /** The way of a ticket through the kitchen; each bump is one step. */
-const STAGES = ['queued', 'preparing', 'ready', 'served'] as const;
+const STAGES = ['queued', 'preparing', 'ready', 'served'];
 
 /** What the stations of the kitchen have to prepare. */
-const kitchenTickets = collection<
-  KitchenTicket,
-  Pick<KitchenTicket, 'order_id' | 'station' | 'lines'> & Partial<Pick<KitchenTicket, 'priority'>>
->({
+const kitchenTickets = collection({
   prefix: 'ktk',
   sample: [
     ticket('ord_0001', 'grill', 'preparing', { item_id: 'itm_0001', name: 'Harbour burger', quantity: 2 }),
@@ -222,23 +151,19 @@ const kitchenTickets = collection<
     ticket('ord_0002', 'bar', 'served', { item_id: 'itm_0004', name: 'Flat white', quantity: 1, note: 'Extra hot' }),
     ticket('ord_0004', 'cold', 'queued', { item_id: 'itm_0002', name: 'Halloumi salad', quantity: 1 }),
   ],
-  complete: (input, now) => ({ priority: 'normal', ...input, status: 'queued', created_at: now, updated_at: now }),
+  defaults: { priority: 'normal' },
+  complete: (input, now) => ({ ...input, status: 'queued', created_at: now, updated_at: now }),
   settle: (row, now) => ({ ...row, updated_at: now }),
-  actions: { bump },
+  actions: {
+    bump(row, _input, now) {
+      const next = STAGES[STAGES.indexOf(row.status) + 1];
+      if (next === undefined) return { conflict: 'The ticket is served already: there is nothing left to do.' };
+      return { row: { ...row, status: next, updated_at: now } };
+    },
+  },
 });
 
-function bump(row: KitchenTicket, _input: object, now: string): Outcome<KitchenTicket> {
-  const next = STAGES[STAGES.indexOf(row.status) + 1];
-  if (next === undefined) return { conflict: 'The ticket is served already: there is nothing left to do.' };
-  return { row: { ...row, status: next, updated_at: now } };
-}
-
-function ticket(
-  order_id: string,
-  station: KitchenTicket['station'],
-  status: KitchenTicket['status'],
-  line: KitchenTicket['lines'][number],
-): Omit<KitchenTicket, 'id'> {
+function ticket(order_id: string, station: string, status: string, line: object) {
   const at = '2026-03-02T12:06:00.000Z';
   return { order_id, station, priority: 'normal', lines: [line], status, created_at: at, updated_at: at };
 }

@@ -1,79 +1,24 @@
 import { collection } from '../collection';
-import type { Outcome, Row } from '../collection';
 import { pence } from './money';
-import type { Money } from './money';
-
-interface Location extends Row {
-  readonly name: string;
-  readonly kind: 'store' | 'restaurant' | 'warehouse';
-  readonly address: {
-    readonly street: string;
-    readonly city: string;
-    readonly postal_code: string;
-    readonly country: string;
-  };
-  readonly time_zone: string;
-  readonly status: 'open' | 'closed';
-}
-
-const TIME_ZONE = 'Europe/London';
 
 /** Stores, restaurants and warehouses. */
-const locations = collection<Location, Omit<Location, 'id' | 'status'> & Partial<Pick<Location, 'status'>>>({
+const locations = collection({
   prefix: 'loc',
   sample: [
-    {
-      name: 'High Street store',
-      kind: 'store',
-      address: { street: '48 High Street', city: 'Bristol', postal_code: 'BS1 2AW', country: 'GB' },
-      time_zone: TIME_ZONE,
-      status: 'open',
-    },
-    {
-      name: 'The Harbour Kitchen',
-      kind: 'restaurant',
-      address: { street: '3 Quayside', city: 'Bristol', postal_code: 'BS1 4RB', country: 'GB' },
-      time_zone: TIME_ZONE,
-      status: 'open',
-    },
-    {
-      name: 'Avonmouth warehouse',
-      kind: 'warehouse',
-      address: { street: '9 Dock Road', city: 'Bristol', postal_code: 'BS11 9DQ', country: 'GB' },
-      time_zone: TIME_ZONE,
-      status: 'open',
-    },
-    {
-      name: 'Station kiosk',
-      kind: 'store',
-      address: { street: 'Platform 3, Central Station', city: 'Bath', postal_code: 'BA1 1SU', country: 'GB' },
-      time_zone: TIME_ZONE,
-      status: 'closed',
-    },
+    location('High Street store', 'store', ['48 High Street', 'Bristol', 'BS1 2AW'], 'open'),
+    location('The Harbour Kitchen', 'restaurant', ['3 Quayside', 'Bristol', 'BS1 4RB'], 'open'),
+    location('Avonmouth warehouse', 'warehouse', ['9 Dock Road', 'Bristol', 'BS11 9DQ'], 'open'),
+    location('Station kiosk', 'store', ['Platform 3, Central Station', 'Bath', 'BA1 1SU'], 'closed'),
   ],
-  complete: (input) => ({ status: 'open', ...input }),
+  defaults: { status: 'open' },
 });
 
-interface Item extends Row {
-  readonly sku: string;
-  readonly name: string;
-  readonly description: string | null;
-  readonly category_id: string | null;
-  readonly price: Money;
-  readonly status: 'active' | 'archived';
-}
-
-interface Category extends Row {
-  readonly name: string;
-  readonly parent_id: string | null;
-  readonly position: number;
+function location(name: string, kind: string, [street, city, postal_code]: readonly string[], status: string) {
+  return { name, kind, address: { street, city, postal_code, country: 'GB' }, time_zone: 'Europe/London', status };
 }
 
 /** Products on the shelf and dishes on the menu. */
-const items = collection<
-  Item,
-  Pick<Item, 'sku' | 'name' | 'price'> & Partial<Pick<Item, 'description' | 'category_id' | 'status'>>
->({
+const items = collection({
   prefix: 'itm',
   sample: [
     item('DSH-0001', 'Harbour burger', 'Beef, cheddar, pickles', 'cat_0001', 1150),
@@ -84,11 +29,11 @@ const items = collection<
     item('RET-0002', 'Enamel mug', null, 'cat_0005', 1400),
     { ...item('DSH-0003', 'Pumpkin soup', 'Winter only', 'cat_0001', 690), status: 'archived' },
   ],
-  complete: (input) => ({ description: null, category_id: null, status: 'active', ...input }),
+  defaults: { description: null, category_id: null, status: 'active' },
 });
 
 /** Shelves and menu groups. */
-const categories = collection<Category, Pick<Category, 'name'> & Partial<Pick<Category, 'parent_id' | 'position'>>>({
+const categories = collection({
   prefix: 'cat',
   sample: [
     { name: 'Dishes', parent_id: null, position: 1 },
@@ -97,30 +42,15 @@ const categories = collection<Category, Pick<Category, 'name'> & Partial<Pick<Ca
     { name: 'Coffee', parent_id: 'cat_0002', position: 2 },
     { name: 'Take home', parent_id: null, position: 3 },
   ],
-  complete: (input) => ({ parent_id: null, position: 0, ...input }),
+  defaults: { parent_id: null, position: 0 },
 });
 
-function item(
-  sku: string,
-  name: string,
-  description: string | null,
-  category_id: string,
-  unitPence: number,
-): Omit<Item, 'id'> {
+function item(sku: string, name: string, description: string | null, category_id: string, unitPence: number) {
   return { sku, name, description, category_id, price: pence(unitPence), status: 'active' };
 }
 
-interface InventoryLevel extends Row {
-  readonly item_id: string;
-  readonly location_id: string;
-  readonly on_hand: number;
-  readonly reserved: number;
-  readonly reorder_point: number;
-  readonly updated_at: string;
-}
-
 /** Stock per item and location. Levels come with items and locations: they cannot be created. */
-const inventory = collection<InventoryLevel, Omit<InventoryLevel, 'id'>>({
+const inventory = collection({
   prefix: 'inv',
   sample: [
     level('itm_0005', 'loc_0001', 64, 4, 24),
@@ -129,66 +59,29 @@ const inventory = collection<InventoryLevel, Omit<InventoryLevel, 'id'>>({
     level('itm_0006', 'loc_0003', 310, 0, 100),
     level('itm_0003', 'loc_0002', 35, 2, 20),
   ],
-  complete: (input) => input,
   settle: (row, now) => ({ ...row, updated_at: now }),
-  actions: { adjust },
+  actions: {
+    adjust(row, { inventory_id, change, reason, note = null }, now) {
+      const on_hand = row.on_hand + Number(change);
+      if (on_hand < row.reserved) {
+        return {
+          conflict: `${row.on_hand} are on hand and ${row.reserved} of them reserved: ${-Number(change)} cannot leave.`,
+        };
+      }
+      return {
+        row: { ...row, on_hand, updated_at: now },
+        response: { inventory_id, change, reason, note, on_hand, created_at: now },
+      };
+    },
+  },
 });
 
-function adjust(
-  row: InventoryLevel,
-  adjustment: {
-    readonly inventory_id: string;
-    readonly change: number;
-    readonly reason: string;
-    readonly note?: string;
-  },
-  now: string,
-): Outcome<InventoryLevel> {
-  const { inventory_id, change, reason, note = null } = adjustment;
-  const on_hand = row.on_hand + change;
-  if (on_hand < row.reserved) {
-    return { conflict: `${row.on_hand} are on hand and ${row.reserved} of them reserved: ${-change} cannot leave.` };
-  }
-  return {
-    row: { ...row, on_hand, updated_at: now },
-    response: { inventory_id, change, reason, note, on_hand, created_at: now },
-  };
-}
-
-function level(
-  item_id: string,
-  location_id: string,
-  on_hand: number,
-  reserved: number,
-  reorder_point: number,
-): Omit<InventoryLevel, 'id'> {
+function level(item_id: string, location_id: string, on_hand: number, reserved: number, reorder_point: number) {
   return { item_id, location_id, on_hand, reserved, reorder_point, updated_at: '2026-03-02T06:30:00.000Z' };
 }
 
-interface PriceList extends Row {
-  readonly name: string;
-  readonly currency: string;
-  readonly location_ids: readonly string[];
-  readonly prices: readonly { readonly item_id: string; readonly price: Money }[];
-  readonly valid_from: string;
-  readonly valid_until: string | null;
-}
-
-interface Promotion extends Row {
-  readonly name: string;
-  readonly code: string | null;
-  readonly percent_off: number;
-  readonly item_ids: readonly string[];
-  readonly starts_at: string;
-  readonly ends_at: string;
-  readonly status: 'draft' | 'active' | 'ended';
-}
-
 /** Prices that hold at some locations for some time. */
-const priceLists = collection<
-  PriceList,
-  Omit<PriceList, 'id' | 'valid_until'> & Partial<Pick<PriceList, 'valid_until'>>
->({
+const priceLists = collection({
   prefix: 'prl',
   sample: [
     {
@@ -219,14 +112,11 @@ const priceLists = collection<
       valid_until: '2026-02-01T00:00:00.000Z',
     },
   ],
-  complete: (input) => ({ valid_until: null, ...input }),
+  defaults: { valid_until: null },
 });
 
 /** Discounts for some time. */
-const promotions = collection<
-  Promotion,
-  Omit<Promotion, 'id' | 'code' | 'status'> & Partial<Pick<Promotion, 'code' | 'status'>>
->({
+const promotions = collection({
   prefix: 'prm',
   sample: [
     {
@@ -257,7 +147,7 @@ const promotions = collection<
       status: 'draft',
     },
   ],
-  complete: (input) => ({ code: null, status: 'draft', ...input }),
+  defaults: { code: null, status: 'draft' },
 });
 
 /** Locations, what is sold there, stock and prices. */
