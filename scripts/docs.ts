@@ -98,7 +98,7 @@ interface Option {
 
 /** Every member with a comment of the files that declare the options. */
 function declaredOptions(): ReadonlyMap<string, Option> {
-  const source = ['src/core/dependencies.ts', 'src/gate/options.ts']
+  const source = ['src/core/options.ts', 'src/gate/options.ts']
     .filter((path) => existsSync(join(ROOT, path)))
     .map((path) => readFileSync(join(ROOT, path), 'utf8'))
     .join('\n');

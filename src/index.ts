@@ -1,6 +1,5 @@
-export { AuthError } from './core/auth-error';
-export { ConfigurationError } from './core/configuration-error';
-export type { Dependencies } from './core/dependencies';
+export { AuthError, ConfigurationError } from './core/errors';
+export type { Dependencies } from './core/options';
 export type { GateStatus } from './core/gate-status';
 export type { Logger } from './core/logger';
 export { REASONS } from './core/reasons';

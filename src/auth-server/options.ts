@@ -1,8 +1,6 @@
-import { DEPENDENCIES } from '../core/dependencies';
-import type { Dependencies } from '../core/dependencies';
-import { isList, option, readOptions, refuseOption } from '../core/options';
-import type { OptionPlace, TableOf, ValuesOf } from '../core/options';
-import { isLoopbackHost } from '../core/urls';
+import { dependencies, isList, option, readOptions, refuseOption } from '../core/options';
+import type { Dependencies, OptionPlace, TableOf, ValuesOf } from '../core/options';
+import { isHttpUrl, isLoopbackHost, parseUrl } from '../core/urls';
 import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';
 import type { RateLimit } from '../settings/variables';
@@ -44,7 +42,6 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly production?: boolean | undefined;
 }
 
-const { logger, clock, schedule } = DEPENDENCIES;
 const OPTIONS = {
   issuer: option.required(option('an http: or https: URL without query and fragment', readIssuer)),
   audience: option.required(option.string()),
@@ -65,7 +62,7 @@ const OPTIONS = {
   }),
   browserOrigins: option('an array of origins, such as "http://127.0.0.1:3000"', readOrigins, []),
   production: option.boolean(),
-  ...{ logger, clock, schedule },
+  ...dependencies('logger', 'clock', 'schedule'),
 } satisfies TableOf<AuthServerOptions>;
 
 /** The options, checked and with every default in place. */
@@ -94,7 +91,7 @@ export function readAuthServerOptions(options: AuthServerOptions): AuthServerSet
 
 /** An issuer identifier has neither query nor fragment (RFC 8414 section 2). */
 function readIssuer(given: unknown): string | undefined {
-  return typeof given === 'string' && URL.canParse(given) && /^https?:\/\/[^?#]+$/.test(given) ? given : undefined;
+  return typeof given === 'string' && isHttpUrl(given) && /^[^?#]+$/.test(given) ? given : undefined;
 }
 
 function readScopes(given: unknown): readonly string[] | undefined {
@@ -120,7 +117,6 @@ function isCount(value: unknown): value is number {
 
 /** Origins as browsers send them (RFC 6454 section 6.2); neither `null` nor `*`. */
 function readOrigins(given: unknown): readonly string[] | undefined {
-  const isOrigin = (one: unknown): one is string =>
-    typeof one === 'string' && URL.canParse(one) && new URL(one).origin === one;
+  const isOrigin = (one: unknown): one is string => typeof one === 'string' && parseUrl(one)?.origin === one;
   return isList(given) && given.every(isOrigin) ? [...given] : undefined;
 }

@@ -1,5 +1,6 @@
 import type { ClientResource, ClientWithSecret } from '../auth-server/index';
-import { readBody } from '../core/read-body';
+import { parseUrl } from '../core/urls';
+import { readBody } from '../token/http';
 import type { Settings } from '../settings/settings';
 import { CliError } from './command';
 import type { CliIo } from './command';
@@ -37,7 +38,7 @@ export async function send(
   },
 ): Promise<HttpResponse> {
   const { method = 'GET', token, json, form } = request;
-  const origin = URL.canParse(url) ? new URL(url).origin : url;
+  const origin = parseUrl(url)?.origin ?? url;
   let response: Response;
   let bytes: Buffer | undefined;
   try {

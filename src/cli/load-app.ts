@@ -7,7 +7,7 @@ import { createApp, startApi } from '../app/index';
 import type { App, AppOptions, RunningApi } from '../app/index';
 import { logRequest, requestObserver, warningsOf } from '../app/log';
 import type { RequestObserver } from '../app/log';
-import { ConfigurationError } from '../core/configuration-error';
+import { ConfigurationError } from '../core/errors';
 import type { AuthenticateOptions } from '../index';
 import { layersOf } from '../openapi/app-routes';
 import { CliError, EXIT } from './command';

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { systemSchedule } from '../core/clock';
 import type { Timer } from '../core/clock';
-import { ConfigurationError } from '../core/configuration-error';
+import { ConfigurationError } from '../core/errors';
 import { ownManifest, requirePackages } from '../core/required-packages';
 import type { Environment } from '../settings/settings';
 import { CliError, EXIT, write } from './command';

@@ -1,4 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein';
+import { systemClock, systemSchedule } from './clock';
+import type { Clock, Schedule } from './clock';
 import { consoleLogger } from './logger';
 import type { Logger } from './logger';
 import { ownMembers } from './objects';
@@ -196,6 +198,42 @@ export const option = Object.assign(anyOption, {
   string,
   withMethods,
 });
+
+/** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
+export interface Dependencies {
+  /**
+   * Where refusals (each as `info`), warnings and errors go; a logger of pino fits. Default: the console, where refusals are
+   * counted: one line per reason and client, then at most one a minute.
+   */
+  readonly logger?: Logger | undefined;
+  /** Returns the time in ms since the epoch. Default: `Date.now`. */
+  readonly clock?: (() => number) | undefined;
+  /**
+   * Calls `task` once after `delayMs`, unless it is cancelled before. Default: `setTimeout`, with timers that do not keep
+   * the process alive.
+   */
+  readonly schedule?: ((task: () => void, delayMs: number) => { cancel(): void }) | undefined;
+  /** Fetches metadata, key sets and generations; replace it for a proxy or mutual TLS. Default: the global `fetch`. */
+  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  /** Returns a number in [0, 1), which spreads refreshes and retries. Default: `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** The rows of {@link Dependencies}. */
+export const DEPENDENCIES = {
+  logger: logger(),
+  clock: callable<Clock>(systemClock),
+  schedule: callable<Schedule>(systemSchedule),
+  fetch: callable<NonNullable<Dependencies['fetch']>>((url, init) => fetch(url, init)),
+  random: callable<() => number>(Math.random),
+} satisfies TableOf<Dependencies>;
+
+/** The rows of the dependencies that a factory takes, to be spread into its table. */
+export function dependencies<Name extends keyof Dependencies>(
+  ...names: readonly Name[]
+): Pick<typeof DEPENDENCIES, Name> {
+  return Object.fromEntries(names.map((name) => [name, DEPENDENCIES[name]])) as Pick<typeof DEPENDENCIES, Name>;
+}
 
 /** `, did you mean "x"?` when a known name is close, else the list of what is known. */
 export function didYouMean(name: string, known: readonly string[]): string {

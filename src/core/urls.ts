@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { attempt } from './objects';
 
 /**
  * Whether a host name or address (as `URL.hostname` gives it, IPv6 in brackets or not) can only be this machine:
@@ -10,9 +11,17 @@ export function isLoopbackHost(host: string): boolean {
   return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
 }
 
+/**
+ * Parses an absolute URL; `undefined` if it is not one. Not by `URL.canParse()`: in Node 20 it refuses hosts with Latin-1
+ * letters once it has been optimized.
+ */
+export function parseUrl(text: string): URL | undefined {
+  return attempt(() => new URL(text));
+}
+
 /** Whether a text is an absolute `http:` or `https:` URL. */
 export function isHttpUrl(text: string): boolean {
-  return /^https?:\/\//.test(text) && URL.canParse(text);
+  return /^https?:\/\//.test(text) && parseUrl(text) !== undefined;
 }
 
 /** Whether a URL may be called without TLS: `https:`, or `http:` to this machine. */
@@ -28,8 +37,9 @@ export function withoutSlash(url: string): string {
 
 /** A URL as logs, status and errors may show it: user info, query and fragment can hold secrets and are left out. */
 export function loggableUrl(url: string): string {
-  if (!URL.canParse(url)) return url.replace(/[?#].*$/s, '').replace(/^.*@/s, '');
-  const { protocol, host, pathname, search, hash } = new URL(url);
+  const parsed = parseUrl(url);
+  if (!parsed) return url.replace(/[?#].*$/s, '').replace(/^.*@/s, '');
+  const { protocol, host, pathname, search, hash } = parsed;
   return hasUserInfo(url) || search !== '' || hash !== '' ? `${protocol}//${host}${pathname}` : url;
 }
 
@@ -66,7 +76,7 @@ export function foreignCaller(req: IncomingMessage): ForeignCaller | undefined {
   // A local proxy connects from loopback for callers anywhere.
   if (isFromProxy(req)) return 'proxy';
   // DNS rebinding: a page of a foreign host name that resolves to 127.0.0.1 sends that name.
-  if (!isLoopbackHost(hostnameOf(`http://${req.headers.host ?? ''}`))) return 'host';
+  if (!isLoopbackHost(parseUrl(`http://${req.headers.host ?? ''}`)?.hostname ?? '')) return 'host';
   return isFromForeignPage(req) ? 'page' : undefined;
 }
 
@@ -81,8 +91,4 @@ function isFromForeignPage({ headers }: IncomingMessage): boolean {
   if (site !== 'none' && site !== 'same-origin') return true;
   const own = [`http://${headers.host}`, `https://${headers.host}`];
   return headers.origin !== undefined && !own.includes(headers.origin);
-}
-
-function hostnameOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname : '';
 }

@@ -1,8 +1,7 @@
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import { withTimeLimit } from '../core/clock';
-import { DEPENDENCIES } from '../core/dependencies';
-import type { Dependencies } from '../core/dependencies';
-import { describe, option, readOptions } from '../core/options';
+import type { Dependencies } from '../core/options';
+import { dependencies, describe, option, readOptions } from '../core/options';
 import { redisConnection } from '../generation/redis/connection';
 import type { RedisClient } from '../generation/redis/connection';
 import type { ReplayStore } from '../token/possession/replay-store';
@@ -67,8 +66,7 @@ export function redisReplayStore(
     prefix: option.string('tillgate:dpop:'),
     maxProofsPerKey: option.number({ unit: 'proofs', min: 1, integer: true }, MAX_PROOFS_OF_KEY),
     timeoutMs: option.number({ unit: 'milliseconds', min: 1, max: 60_000 }, 1_000),
-    clock: DEPENDENCIES.clock,
-    schedule: DEPENDENCIES.schedule,
+    ...dependencies('clock', 'schedule'),
   };
   const given = readOptions('redisReplayStore', options, table, { alsoKnown: ['client'] });
   const { prefix, maxProofsPerKey, timeoutMs, clock, schedule } = given;

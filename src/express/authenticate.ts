@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Authenticator } from 'passport';
 import type { BearerRequest } from 'passport';
 import { Strategy as BearerStrategy } from 'passport-http-bearer';
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
 import { option, readOptions } from '../core/options';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
 import { describe, didYouMean, isList } from '../core/options';
 import type { Auth } from '../gate/options';

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { isObject } from '../core/objects';
 import { isList, option, readOptions, refuseOption } from '../core/options';
 import type { TableOf } from '../core/options';
-import { hasUserInfo, isSecureUrl } from '../core/urls';
+import { hasUserInfo, isHttpUrl, isSecureUrl } from '../core/urls';
 import { gateOf } from '../gate/verifier';
 import { sendProblem } from './respond';
 import type { GateRequest, Middleware, Next } from './request-state';
@@ -183,7 +183,7 @@ function refuse(name: keyof typeof METADATA_OPTIONS, expected: string, given: un
 }
 
 function isPlainUrl(url: unknown, allowHttp: boolean): url is string {
-  if (typeof url !== 'string' || !/^https?:\/\//.test(url) || !URL.canParse(url) || hasUserInfo(url)) return false;
+  if (typeof url !== 'string' || !isHttpUrl(url) || hasUserInfo(url)) return false;
   return allowHttp || isSecureUrl(url);
 }
 

@@ -1,9 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { AuthError } from '../core/auth-error';
-import { DEPENDENCIES } from '../core/dependencies';
+import { AuthError } from '../core/errors';
 import { ownMembers, ownValue } from '../core/objects';
-import { readOptions } from '../core/options';
+import { DEPENDENCIES, readOptions } from '../core/options';
 import {
   DEFAULT_PRESENTATION,
   isTemporary,

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import { isTemporary } from '../core/problem';
-import { readBody } from '../core/read-body';
+import { readBody } from '../token/http';
 import type { Reason } from '../core/reasons';
 import type { GateRequest, Middleware } from './request-state';
 import { openSecurityEvents } from '../gate/security-events';

@@ -1,4 +1,4 @@
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
 import type { Reason } from '../core/reasons';
 import { describe, option, readOptions } from '../core/options';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { AuthError } from '../core/auth-error';
-import type { Dependencies } from '../core/dependencies';
+import type { AuthError } from '../core/errors';
+import type { Dependencies } from '../core/options';
 import type { Reason } from '../core/reasons';
 import type { PresetName } from '../token/presets';
 import type { GenerationSource } from '../generation/log';

@@ -1,8 +1,7 @@
-import { DEPENDENCIES } from '../core/dependencies';
-import { isList, option, readOptions, refuseOption } from '../core/options';
+import { DEPENDENCIES, isList, option, readOptions, refuseOption } from '../core/options';
 import type { TableOf, ValuesOf } from '../core/options';
 import { PROBLEM_TYPES } from '../core/problem';
-import { hasUserInfo, isHttpUrl, isSecureUrl } from '../core/urls';
+import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
 import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { ClaimRules } from '../token/verify';
@@ -24,7 +23,7 @@ const FACTORY = 'authenticate';
  */
 export const ISSUER_URL = option('a non-empty string', (given, at) => {
   if (typeof given !== 'string' || given === '') return undefined;
-  if (URL.canParse(given) && hasUserInfo(given)) refuseOption(at, 'a URL without user name and password', given);
+  if (parseUrl(given) && hasUserInfo(given)) refuseOption(at, 'a URL without user name and password', given);
   if (/^https?:[^?#]*[?#]/i.test(given)) refuseOption(at, 'a URL without a query and a fragment', given);
   return given;
 });

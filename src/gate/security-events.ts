@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import type { Logger } from '../core/logger';
 import { isObject } from '../core/objects';
-import { DEPENDENCIES } from '../core/dependencies';
-import { option, readOptions } from '../core/options';
+import { DEPENDENCIES, option, readOptions } from '../core/options';
 import type { TableOf } from '../core/options';
 import { FIRST_TIME_MS, requireChange } from '../generation/generation';
 import type { GenerationSource } from '../generation/log';

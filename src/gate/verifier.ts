@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
 import { NO_OPTIONS, ownMembers } from '../core/objects';

@@ -1,4 +1,4 @@
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import { describe } from '../core/options';
 import type { Change } from './log';
 

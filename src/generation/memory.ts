@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { DEPENDENCIES } from '../core/dependencies';
-import type { Dependencies } from '../core/dependencies';
-import { readOptions } from '../core/options';
-import type { TableOf } from '../core/options';
+import { dependencies, readOptions } from '../core/options';
+import type { Dependencies, TableOf } from '../core/options';
 import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
 import { SourceError, isSameMark } from './log';
@@ -16,8 +14,7 @@ export interface MemoryGenerationsOptions extends Pick<Dependencies, 'clock' | '
 
 const MEMORY_OPTIONS = {
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
-  clock: DEPENDENCIES.clock,
-  schedule: DEPENDENCIES.schedule,
+  ...dependencies('clock', 'schedule'),
 } satisfies TableOf<MemoryGenerationsOptions>;
 
 /** A log that can be served to other processes: whoever reads it keeps the position. */

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { withTimeLimit } from '../core/clock';
 import type { Timer } from '../core/clock';
-import { DEPENDENCIES } from '../core/dependencies';
-import type { Dependencies } from '../core/dependencies';
 import { ownMembers } from '../core/objects';
-import { option, readOptions } from '../core/options';
-import type { TableOf } from '../core/options';
+import { dependencies, option, readOptions } from '../core/options';
+import type { Dependencies, TableOf } from '../core/options';
 import { Outage } from '../core/outage';
 import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
@@ -67,10 +65,7 @@ const PUBLISHER_OPTIONS = {
   changes: option.required(option.callable<PublisherOptions['changes']>()),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
-  clock: DEPENDENCIES.clock,
-  schedule: DEPENDENCIES.schedule,
-  logger: DEPENDENCIES.logger,
-  random: DEPENDENCIES.random,
+  ...dependencies('clock', 'schedule', 'logger', 'random'),
 } satisfies TableOf<PublisherOptions>;
 
 const MARK_EVERY_MS = 1_000;

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import type { Dependencies } from '../core/dependencies';
+import type { Dependencies } from '../core/options';
+import { parseUrl } from '../core/urls';
 
 /** Dependencies of a source that is made from a URL; each source uses those that it needs. */
 export interface SourceDependencies extends Pick<Dependencies, 'fetch' | 'clock' | 'schedule' | 'logger'> {
@@ -36,8 +37,8 @@ export function readStoreUrl(
   placeParameter: string,
 ): { readonly url: string; readonly place: string | undefined; readonly mark: boolean } {
   // Node's error repeats its input, and with it the password.
-  if (!URL.canParse(url)) throw new TypeError(`generations: the ${scheme}: URL is not valid`);
-  const parsed = new URL(url);
+  const parsed = parseUrl(url);
+  if (!parsed) throw new TypeError(`generations: the ${scheme}: URL is not valid`);
   const query = parsed.searchParams;
   const place = query.get(placeParameter) ?? undefined;
   const mark = query.get('mark') ?? 'on';

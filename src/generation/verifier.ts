@@ -1,4 +1,4 @@
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import type { GenerationStatus } from '../core/gate-status';
 import { retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';

@@ -1,5 +1,5 @@
 import type { Router } from 'express';
-import { ConfigurationError } from '../core/configuration-error';
+import { ConfigurationError } from '../core/errors';
 import { describeRoutes } from './app-routes';
 import type { DescribedRoute } from './app-routes';
 import { bothOf, declaredScopes, describeAlternatives, nameOf, operationsOf } from './document';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as jsYaml from 'js-yaml';
-import { ConfigurationError } from '../core/configuration-error';
+import { ConfigurationError } from '../core/errors';
 import { isObject, ownValue } from '../core/objects';
 import { requirePackages } from '../core/required-packages';
 

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/configuration-error';
+import { ConfigurationError } from '../core/errors';
 import { describe, didYouMean } from '../core/options';
 import { isSecureUrl } from '../core/urls';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';

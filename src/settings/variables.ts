@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/urls';
 import { PRESET_NAMES } from '../token/presets';
 import { SCOPES_OPTION } from '../token/scopes';
 import type { ScopeOptions } from '../token/scopes';
@@ -332,7 +333,7 @@ function url({
     parse(given) {
       // `new URL()` corrects blanks, backslashes and missing slashes: such URLs are refused.
       const scheme = /^([a-z]+):\/\/[^\s\\]+$/.exec(given)?.[1];
-      if (scheme === undefined || !schemes.includes(scheme) || !URL.canParse(given)) return undefined;
+      if (scheme === undefined || !schemes.includes(scheme) || !parseUrl(given)) return undefined;
       if (given.includes('#') || (given.includes('?') && !query)) return undefined;
       return given.includes('@') && !credentials ? undefined : given;
     },

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { systemSchedule } from '../core/clock';
 import { describe, option, readOptions } from '../core/options';
 import type { TableOf } from '../core/options';
-import { readBody } from '../core/read-body';
+import { readBody } from '../token/http';
 import { logHandler } from '../generation/http/handler';
 import { wellKnownUrls } from '../token/keys/fetch-keys';
 import { publishingIssuer, TEST_ISSUER_OPTIONS } from './test-issuer';

@@ -1,8 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { systemSchedule } from '../core/clock';
 import type { Clock, Schedule } from '../core/clock';
-import { DEPENDENCIES } from '../core/dependencies';
-import { describe, didYouMean, option, readOptions } from '../core/options';
+import { dependencies, describe, didYouMean, option, readOptions } from '../core/options';
 import type { TableOf, ValuesOf } from '../core/options';
 import { FIRST_TIME_MS } from '../generation/generation';
 import { memoryGenerations } from '../generation/memory';
@@ -76,7 +75,7 @@ export interface TestIssuer {
 export const TEST_ISSUER_OPTIONS = {
   audience: option.string('https://api.test'),
   algorithm: option.oneOf(ALGORITHMS, 'ES256'),
-  clock: DEPENDENCIES.clock,
+  ...dependencies('clock'),
 } satisfies TableOf<Omit<TestIssuerOptions, 'issuer'>>;
 
 /**

@@ -1,4 +1,4 @@
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import type { Logger } from '../core/logger';
 import { isObject } from '../core/objects';
 import { describe } from '../core/options';

@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 
 /** The parts of a request that can contain a token, or prove possession of its key, as any Node framework has them. */
 export interface TokenRequest {

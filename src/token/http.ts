@@ -1,6 +1,5 @@
 import type { Schedule, Timer } from '../core/clock';
 import { attempt, ownMembers } from '../core/objects';
-import { readBody } from '../core/read-body';
 import { loggableUrl } from '../core/urls';
 import { parseJson, parseJsonObject } from './strict-json';
 import type { JsonObject } from './strict-json';
@@ -179,4 +178,20 @@ export class Exchanges {
   close(): void {
     for (const abort of this.#open) abort.abort('is not asked any more');
   }
+}
+
+/**
+ * Reads a body whole, up to a limit. Counts what arrives, because a Content-Length is only a claim.
+ *
+ * @returns `undefined` when the body is larger; the rest of it is not read
+ */
+export async function readBody(chunks: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer | undefined> {
+  const received: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    length += chunk.byteLength;
+    if (length > maxBytes) return undefined;
+    received.push(chunk);
+  }
+  return Buffer.concat(received);
 }

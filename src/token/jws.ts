@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import { isObject, NO_OPTIONS } from '../core/objects';
 import type { Algorithm } from './signature';
 import { parseJsonObject } from './strict-json';

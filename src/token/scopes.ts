@@ -1,4 +1,4 @@
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import { isObject } from '../core/objects';
 import { isList, option, refuseOption } from '../core/options';
 import type { OptionPlace, TableOf } from '../core/options';

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock';
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import { isObject } from '../core/objects';
 import type { Algorithm } from './signature';
 import { checkHeader, parseToken } from './jws';

@@ -1,6 +1,6 @@
 import { constants, sign, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { AuthError } from '../core/auth-error';
+import { AuthError } from '../core/errors';
 import { ownMembers } from '../core/objects';
 import { isList } from '../core/options';
 

@@ -1,4 +1,4 @@
-import { hasUserInfo, isLoopbackHost, isSecureUrl, loggableUrl } from '../../src/core/urls';
+import { hasUserInfo, isHttpUrl, isLoopbackHost, isSecureUrl, loggableUrl } from '../../src/core/urls';
 import { loggablePath, consoleLogger } from '../../src/core/logger';
 
 describe('isLoopbackHost', () => {
@@ -18,6 +18,19 @@ describe('isLoopbackHost', () => {
     '10.0.0.1',
   ])('%s is not', (host) => {
     expect(isLoopbackHost(host)).toBe(false);
+  });
+});
+
+describe('isHttpUrl', () => {
+  it('accepts a host with Latin-1 letters every time, also when it is called often', () => {
+    const refused = Array.from({ length: 50_000 }, () => isHttpUrl('https://caf\u00e9.example.com/keys')).indexOf(
+      false,
+    );
+    expect(refused).toBe(-1);
+  });
+
+  it.each(['ftp://example.com', 'https://', 'https://[::1', '/path', ''])('refuses %j', (text) => {
+    expect(isHttpUrl(text)).toBe(false);
   });
 });
 

@@ -1,7 +1,7 @@
 import type { Logger } from '../../src/core/logger';
 import { GenerationVerifier } from '../../src/generation/verifier';
 import type { GenerationVerifierOptions } from '../../src/generation/verifier';
-import { AuthError } from '../../src/core/auth-error';
+import { AuthError } from '../../src/core/errors';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
 

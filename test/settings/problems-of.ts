@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../src/core/configuration-error';
+import { ConfigurationError } from '../../src/core/errors';
 import { readSettings } from '../../src/settings/settings';
 import type { Environment } from '../../src/settings/settings';
 

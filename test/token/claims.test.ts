@@ -1,4 +1,4 @@
-import { AuthError } from '../../src/core/auth-error';
+import { AuthError } from '../../src/core/errors';
 import { claimsVerifier, isUnverified, TokenVerifier } from '../../src/token/verify';
 import type { ClaimRules } from '../../src/token/verify';
 import { PRESETS } from '../../src/token/presets';

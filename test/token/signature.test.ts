@@ -9,7 +9,7 @@ import { token } from '../support/issuer';
 import type { TokenParts } from '../support/issuer';
 import { newKey, testKey } from '../support/keys';
 import type { TestKey } from '../support/keys';
-import type { AuthError } from '../../src/core/auth-error';
+import type { AuthError } from '../../src/core/errors';
 
 const BAD = expect.objectContaining({ name: 'AuthError', reason: 'bad_signature' });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { parseJsonObject } from '../../src/token/strict-json';
 import { anyCharacter } from '../support/any-character';
-import type { AuthError } from '../../src/core/auth-error';
+import type { AuthError } from '../../src/core/errors';
 import { staticKeys } from '../../src/token/keys/key-set';
 import { securityEventVerifier } from '../../src/token/security-event';
 import { NOW, NOW_MS, token } from '../support/issuer';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { commerceRouter } from '../../app/commerce/router';
 import { routes, SCOPES } from '../../app/commerce/resources';
 import { systemClock, systemSchedule } from '../../core/clock';
-import { ConfigurationError } from '../../core/configuration-error';
+import { ConfigurationError } from '../../core/errors';
 import { escapeUnsafe } from '../../core/logger';
 import { installedVersion } from '../../core/required-packages';
 import { isSecureUrl, loggableUrl } from '../../core/urls';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { SCOPES } from '../../app/commerce/resources';
 import type { DocsClient, RunningApi } from '../../app/index';
 import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
-import { ConfigurationError } from '../../core/configuration-error';
+import { ConfigurationError } from '../../core/errors';
 import { withoutSlash } from '../../core/urls';
 import { allOperations, declaredScopes, loadDocument } from '../../openapi/document';
 import { authenticateOptions, MISSING_ISSUER, readSettings } from '../../settings/settings';

@@ -2,7 +2,7 @@ import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { readState } from '../../auth-server/store';
-import { ConfigurationError } from '../../core/configuration-error';
+import { ConfigurationError } from '../../core/errors';
 import type { Reason } from '../../index';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';

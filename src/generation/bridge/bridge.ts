@@ -1,8 +1,6 @@
 import type { Timer } from '../../core/clock';
-import { DEPENDENCIES } from '../../core/dependencies';
-import type { Dependencies } from '../../core/dependencies';
-import { option, readOptions } from '../../core/options';
-import type { TableOf } from '../../core/options';
+import { dependencies, option, readOptions } from '../../core/options';
+import type { Dependencies, TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
 import { keptMsOf, TOKEN_AGE_OPTION } from '../floors';
 import { requireChange } from '../generation';
@@ -79,10 +77,7 @@ const BRIDGE_OPTIONS = {
   state: option.required(option.withMethods<BridgeOptions<unknown>['state']>(['load', 'save'], '{ load, save }')),
   pollMs: option.number({ unit: 'ms', min: 1 }, 1_000),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
-  clock: DEPENDENCIES.clock,
-  schedule: DEPENDENCIES.schedule,
-  logger: DEPENDENCIES.logger,
-  random: DEPENDENCIES.random,
+  ...dependencies('clock', 'schedule', 'logger', 'random'),
 } satisfies TableOf<BridgeOptions<unknown>>;
 
 const PAUSES = { firstMs: 1_000, longestMs: 30_000 };

@@ -1,8 +1,6 @@
-import { DEPENDENCIES } from '../../core/dependencies';
-import type { Dependencies } from '../../core/dependencies';
 import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
-import { option, readOptions, refuseOption } from '../../core/options';
-import type { TableOf } from '../../core/options';
+import { dependencies, option, readOptions, refuseOption } from '../../core/options';
+import type { Dependencies, TableOf } from '../../core/options';
 import { clientAuthorization, isSecureUrl } from '../../core/urls';
 import { fetchJson } from '../../token/http';
 import type { Exchange, FetchError } from '../../token/http';
@@ -40,8 +38,7 @@ const KEYCLOAK_OPTIONS = {
   clientSecret: option.required(option.string(), 'its secret'),
   allowHttp: option.boolean(false),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
-  fetch: DEPENDENCIES.fetch,
-  clock: DEPENDENCIES.clock,
+  ...dependencies('fetch', 'clock'),
 } satisfies TableOf<KeycloakChangesOptions>;
 
 const TIMEOUT_MS = 10_000;

@@ -1,11 +1,9 @@
 import type { Timer } from '../../core/clock';
-import { DEPENDENCIES } from '../../core/dependencies';
-import type { Dependencies } from '../../core/dependencies';
 import { attempt, isObject } from '../../core/objects';
-import { describe, option, readOptions } from '../../core/options';
-import type { TableOf } from '../../core/options';
+import { dependencies, describe, option, readOptions } from '../../core/options';
+import type { Dependencies, TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
-import { hasUserInfo, isSecureUrl, loggableUrl, withoutSlash } from '../../core/urls';
+import { hasUserInfo, isSecureUrl, loggableUrl, parseUrl, withoutSlash } from '../../core/urls';
 import { Exchanges, exchange, fetchBytes, FetchError } from '../../token/http';
 import type { Exchange } from '../../token/http';
 import { SourceError, describeFailure } from '../log';
@@ -33,9 +31,7 @@ const HTTP_OPTIONS = {
   headers: option('an object of strings', readHeaders),
   allowHttp: option.boolean(false),
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
-  fetch: DEPENDENCIES.fetch,
-  schedule: DEPENDENCIES.schedule,
-  logger: DEPENDENCIES.logger,
+  ...dependencies('fetch', 'schedule', 'logger'),
 } satisfies TableOf<HttpGenerationsOptions>;
 
 /**
@@ -240,7 +236,7 @@ function readConnection(options: HttpGenerationsOptions) {
     ...others
   } = readOptions('httpGenerations', options, HTTP_OPTIONS);
   // Node's error repeats its input, and with it the password.
-  const url = URL.canParse(given) ? new URL(given) : undefined;
+  const url = parseUrl(given);
   if (!url || !/^https?:$/.test(url.protocol) || url.hash !== '') {
     refuse('option "url" must be an absolute http: or https: URL without a fragment');
   }

@@ -1,10 +1,8 @@
 import type * as Pg from 'pg';
 import type { Schedule } from '../../core/clock';
-import { DEPENDENCIES } from '../../core/dependencies';
-import type { Dependencies } from '../../core/dependencies';
 import type { Logger } from '../../core/logger';
-import { option, readOptions, refuseOption } from '../../core/options';
-import type { OptionPlace, TableOf } from '../../core/options';
+import { dependencies, option, readOptions, refuseOption } from '../../core/options';
+import type { Dependencies, OptionPlace, TableOf } from '../../core/options';
 import { requireChange } from '../generation';
 import { SourceError, describeFailure } from '../log';
 import type { Batch, GenerationLog, LogReader, Mark } from '../log';
@@ -40,9 +38,7 @@ const POSTGRES_OPTIONS = {
   createTable: option.boolean(false),
   mark: option.boolean(true),
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
-  clock: DEPENDENCIES.clock,
-  schedule: DEPENDENCIES.schedule,
-  logger: DEPENDENCIES.logger,
+  ...dependencies('clock', 'schedule', 'logger'),
 } satisfies TableOf<PostgresGenerationsOptions>;
 
 /**

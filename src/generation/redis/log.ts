@@ -1,7 +1,5 @@
-import { DEPENDENCIES } from '../../core/dependencies';
-import type { Dependencies } from '../../core/dependencies';
-import { option, readOptions } from '../../core/options';
-import type { TableOf } from '../../core/options';
+import { dependencies, option, readOptions } from '../../core/options';
+import type { Dependencies, TableOf } from '../../core/options';
 import { parseGeneration, requireChange } from '../generation';
 import { SourceError } from '../log';
 import type { Batch, Change, GenerationLog, LogReader, Mark, Unit } from '../log';
@@ -39,9 +37,7 @@ const REDIS_OPTIONS = {
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
   mark: option.boolean(true),
   waitReplicas: WAIT_REPLICAS,
-  clock: DEPENDENCIES.clock,
-  schedule: DEPENDENCIES.schedule,
-  logger: DEPENDENCIES.logger,
+  ...dependencies('clock', 'schedule', 'logger'),
 } satisfies TableOf<Omit<RedisGenerationsOptions, 'client'>>;
 
 /**

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { isList, option, readOptions } from '../../core/options';
 import type { TableOf, ValuesOf } from '../../core/options';
+import { parseUrl } from '../../core/urls';
 import { nameOf } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
 import { PATHS } from '../audit-routes';
@@ -103,7 +104,7 @@ export function readContractOptions(options: ContractCasesOptions): ContractSett
 }
 
 function readUrl(given: unknown): URL | undefined {
-  const url = typeof given === 'string' && URL.canParse(given) ? new URL(given) : undefined;
+  const url = typeof given === 'string' ? parseUrl(given) : undefined;
   return url && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 

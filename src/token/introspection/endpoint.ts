@@ -1,11 +1,10 @@
 import { createPrivateKey, randomUUID } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { AuthError } from '../../core/auth-error';
+import { AuthError } from '../../core/errors';
 import type { Clock, Schedule } from '../../core/clock';
-import type { Dependencies } from '../../core/dependencies';
 import { isObject, ownMembers } from '../../core/objects';
 import { isList, option } from '../../core/options';
-import type { TableOf } from '../../core/options';
+import type { Dependencies, TableOf } from '../../core/options';
 import { clientAuthorization, loggableUrl } from '../../core/urls';
 import { Exchanges, FetchError, fetchObject, unlessAborted } from '../http';
 import type { Fetch } from '../http';

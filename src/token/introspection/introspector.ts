@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { AuthError } from '../../core/auth-error';
+import { AuthError } from '../../core/errors';
 import type { Clock, Schedule } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';

@@ -3,7 +3,7 @@ import type * as jwksRsa from 'jwks-rsa';
 import { errorLabel } from '../../core/logger';
 import type { Logger } from '../../core/logger';
 import { isObject, ownMembers } from '../../core/objects';
-import { loggableUrl } from '../../core/urls';
+import { loggableUrl, parseUrl } from '../../core/urls';
 import { FetchError, fetchObject } from '../http';
 import type { Exchange } from '../http';
 import type { JsonObject } from '../strict-json';
@@ -59,7 +59,7 @@ async function urlAt(document: string, member: MetadataMember, options: Discover
     const named = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'none';
     throw new FetchError(`${name} names another issuer: expected ${JSON.stringify(options.issuer)}, got ${named}`);
   }
-  if (typeof url !== 'string' || !URL.canParse(url)) throw new FetchError(`${name} has no usable ${member}`);
+  if (typeof url !== 'string' || !parseUrl(url)) throw new FetchError(`${name} has no usable ${member}`);
   try {
     options.checkUrl(url, member);
   } catch {

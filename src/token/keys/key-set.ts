@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { AuthError } from '../../core/auth-error';
+import { AuthError } from '../../core/errors';
 import type { KeyStatus } from '../../core/gate-status';
 import { isObject, ownMembers } from '../../core/objects';
 import type { UnverifiedHeader } from '../jws';

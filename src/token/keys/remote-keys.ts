@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { AuthError } from '../../core/auth-error';
+import { AuthError } from '../../core/errors';
 import type { Clock, Schedule, Timer } from '../../core/clock';
 import type { KeyStatus } from '../../core/gate-status';
 import { errorLabel } from '../../core/logger';

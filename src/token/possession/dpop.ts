@@ -1,13 +1,12 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { AuthError } from '../../core/auth-error';
+import { AuthError } from '../../core/errors';
 import type { Clock } from '../../core/clock';
 import { escapeUnsafe, loggablePath } from '../../core/logger';
 import type { Logger } from '../../core/logger';
-import { attempt } from '../../core/objects';
 import { option, refuseOption } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import type { Reason } from '../../core/reasons';
-import { hasUserInfo, withoutSlash } from '../../core/urls';
+import { hasUserInfo, parseUrl, withoutSlash } from '../../core/urls';
 import { headerOf } from '../bearer';
 import type { TokenRequest } from '../bearer';
 import { checkHeader, parseToken } from '../jws';
@@ -48,7 +47,7 @@ const NONCE = option.nested({ secret: option.required(option.secret(32)) });
 /** The option `dpop` of a factory; {@link withBaseUrl} completes it. */
 export const DPOP_OPTION = option.nested({
   baseUrl: option(BASE_URL, (given) => {
-    const fits = typeof given === 'string' && /^https?:\/\/[^?#]+$/i.test(given) && URL.canParse(given);
+    const fits = typeof given === 'string' && /^https?:\/\/[^?#]+$/i.test(given) && parseUrl(given) !== undefined;
     return fits && !hasUserInfo(given) ? withoutSlash(given) : undefined;
   }),
   required: option.boolean(false),
@@ -301,8 +300,7 @@ function isUrlOf(htu: string, baseUrl: string, target: string): boolean {
 
 /** `undefined` for anything but an http(s) URL. */
 function parse(url: string): { readonly origin: string; readonly path: string } | undefined {
-  // Not canParse(): in Node 20 it refuses hosts with Latin-1 letters, once it has been optimized.
-  const parsed = /^https?:\/\//i.test(url) ? attempt(() => new URL(url)) : undefined;
+  const parsed = /^https?:\/\//i.test(url) ? parseUrl(url) : undefined;
   if (!parsed) return undefined;
   const { origin, pathname } = parsed;
   return { origin, path: pathname.replace(/%[0-9a-f]{2}/gi, (encoded) => encoded.toUpperCase()) };

@@ -1,7 +1,7 @@
 import { X509Certificate, createHash } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import { AuthError } from '../../core/auth-error';
+import { AuthError } from '../../core/errors';
 import type { Clock } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';

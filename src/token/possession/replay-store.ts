@@ -1,7 +1,6 @@
-import { AuthError } from '../../core/auth-error';
-import { DEPENDENCIES } from '../../core/dependencies';
-import type { Dependencies } from '../../core/dependencies';
-import { option, readOptions } from '../../core/options';
+import { AuthError } from '../../core/errors';
+import type { Dependencies } from '../../core/options';
+import { dependencies, option, readOptions } from '../../core/options';
 
 /** Remembers the proofs that were used, so that none is accepted twice (RFC 9449 section 11.1). */
 export interface ReplayStore {
@@ -45,7 +44,7 @@ export function memoryReplayStore(
 ): ReplayStore {
   const { maxProofs, clock } = readOptions('memoryReplayStore', options, {
     maxProofs: option.number({ unit: 'proofs', min: 1, integer: true }, MAX_PROOFS),
-    clock: DEPENDENCIES.clock,
+    ...dependencies('clock'),
   });
   /** In the order of their use, which is nearly that of their end. */
   const proofs = new Map<string, { readonly untilMs: number; readonly key: string | undefined }>();

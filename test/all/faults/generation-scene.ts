@@ -1,4 +1,4 @@
-import { AuthError } from '../../../src/core/auth-error';
+import { AuthError } from '../../../src/core/errors';
 import { systemClock, systemSchedule } from '../../../src/core/clock';
 import type { GenerationSource } from '../../../src/generation/log';
 import { startPublisher } from '../../../src/generation/publisher';

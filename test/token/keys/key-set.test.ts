@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { AuthError } from '../../../src/core/auth-error';
+import { AuthError } from '../../../src/core/errors';
 import type { Algorithm } from '../../../src/token/signature';
 import { KeySet, importKey, toVerificationKey, unsuitable, staticKeys } from '../../../src/token/keys/key-set';
 import type { VerificationKey, Jwks } from '../../../src/token/keys/key-set';
