@@ -176,6 +176,13 @@ export const REASON_ADVICE = {
     operator:
       'Some requests per minute are normal after a change of keys. Many can be an attack with made-up key ids: limit its addresses.',
   },
+  too_many_signatures: {
+    cause:
+      'More access tokens or proofs with expensive signatures (ES384, ES512, ...) arrived than can be verified in a quarter of a second. Callers of other addresses are not affected, nor are tokens that were verified before.',
+    caller: 'Keep the token, and repeat the request after Retry-After.',
+    operator:
+      'Many at once can be forged tokens: limit their addresses, and set "trust proxy" so that the gate sees them. Otherwise let the authorization server sign with RS256 or ES256, or start more processes.',
+  },
   too_many_proofs: {
     cause:
       'One key has signed as many DPoP proofs in the last minutes as are remembered for it. Other keys are not affected.',

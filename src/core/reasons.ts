@@ -93,6 +93,11 @@ export const REASONS = {
     title: 'Too many unknown keys',
     detail: 'The key of the access token is not known yet, and too many requests name unknown keys: try again later.',
   },
+  too_many_signatures: {
+    status: 429,
+    title: 'Too many signatures',
+    detail: 'More signatures wait than can be verified in time: try again later.',
+  },
   too_many_proofs: {
     status: 429,
     title: 'Too many DPoP proofs',

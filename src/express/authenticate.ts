@@ -14,7 +14,7 @@ import { withAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
 import { resourceMetadataUrl } from './metadata';
 import { refusalLog } from './refusal-log';
-import { addressOf, openState, pathOf, requestIdOf, stateOf } from './request-state';
+import { callerOf, openState, pathOf, requestIdOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
 import { enforceGuards, warnUnguarded } from './unguarded';
@@ -84,7 +84,12 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     }
     if (known && !possession) accept(req, res, known, next);
     else
-      decideLater(possession ? verifyWithProof(token, known, req, res) : verify(token, addressOf(req)), req, res, next);
+      decideLater(
+        possession ? verifyWithProof(token, known, req, res) : verify(token, callerOf(req, res)),
+        req,
+        res,
+        next,
+      );
   }
 
   /** A known token too needs the proof of this request where it is bound to a key. */
@@ -94,8 +99,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     req: GateRequest,
     res: ServerResponse,
   ): Promise<Auth> {
-    const auth = known ?? (await verify(token, addressOf(req)));
-    setNonce(res, await possession?.verify(req, token, auth.claims));
+    const auth = known ?? (await verify(token, callerOf(req, res)));
+    setNonce(res, await possession?.verify(req, token, auth.claims, callerOf(req, res)));
     return auth;
   }
 
@@ -192,17 +197,17 @@ function throughPassport(verifier: GateVerifier): GateVerifier['verify'] {
   const passport = new Authenticator();
   const strategy = new BearerStrategy(
     { passReqToCallback: true, scope: undefined, realm: 'api' },
-    ({ address }, token, done) => {
-      verifier.verify(token, address).then((auth) => done(null, auth), done);
+    ({ caller }, token, done) => {
+      verifier.verify(token, caller).then((auth) => done(null, auth), done);
     },
   );
   passport.use(strategy);
   const run = passport.authenticate<Auth>('bearer', ownMembers(PASSPORT_OPTIONS));
 
-  return function verifyByStrategy(token, address) {
+  return function verifyByStrategy(token, caller) {
     return new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}` };
-      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined, address };
+      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined, caller };
       run(req, NO_RESPONSE, (error) => {
         if (req.auth && !error) resolve(req.auth);
         else reject(error ?? NO_TOKEN);

@@ -7,8 +7,8 @@ declare module 'passport' {
     readonly headers: { readonly authorization: string };
     readonly body: undefined;
     readonly query: undefined;
-    /** Of the caller; a member of our own. */
-    readonly address: string | undefined;
+    /** A member of our own. */
+    readonly caller: object | undefined;
     auth: User | undefined;
   }
   interface Options {

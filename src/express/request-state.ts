@@ -3,6 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { loggablePath } from '../core/logger';
 import type { Auth } from '../gate/options';
 import type { GateSettings } from '../gate/read-options';
+import type { Caller } from '../token/fair-queue';
 
 interface WithAuth {
   /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
@@ -108,9 +109,15 @@ export function pathOf(req: GateRequest): string {
   return loggablePath(req.originalUrl ?? req.url ?? '');
 }
 
-/** Address of the caller, as far as the app knows it: behind a proxy that it does not trust, the one of the proxy. */
-export function addressOf({ ip, socket }: GateRequest): string | undefined {
-  return typeof ip === 'string' ? ip : socket?.remoteAddress;
+/** The caller as far as it decides when its turn is. Behind a proxy that the app does not trust, all have the address of the proxy. */
+export function callerOf({ ip, socket }: GateRequest, res: ServerResponse): Caller {
+  return {
+    address: typeof ip === 'string' ? ip : socket?.remoteAddress,
+    whenGone(leave) {
+      if (res.destroyed) leave();
+      else res.once('close', leave);
+    },
+  };
 }
 
 /** The route as it was declared, for messages to developers: `GET /v1/orders/:id`. */

@@ -3,6 +3,7 @@ import { AuthError } from '../core/errors';
 import { isTemporary } from '../core/problem';
 import { readBody } from '../token/http';
 import type { Reason } from '../core/reasons';
+import { callerOf } from './request-state';
 import type { GateRequest, Middleware } from './request-state';
 import { openSecurityEvents } from '../gate/security-events';
 import type { SignalsReceiverOptions } from '../gate/security-events';
@@ -53,12 +54,12 @@ export function signalsReceiver(options: SignalsReceiverOptions): Middleware & {
   const events = openSecurityEvents(options);
   const { logger, transmitter } = events;
 
-  async function receive(req: GateRequest): Promise<DeliveryResponse> {
+  async function receive(req: GateRequest, res: ServerResponse): Promise<DeliveryResponse> {
     if (req.method !== 'POST') return { status: 405, headers: { Allow: 'POST' } };
     if (!MEDIA_TYPE.test(req.headers['content-type'] ?? '')) return { status: 415 };
     const body = await bodyOf(req);
     if (body === undefined) return refused('invalid_request', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
-    await events.receive(body.toString().trim());
+    await events.receive(body.toString().trim(), callerOf(req, res));
     return { status: 202 };
   }
 
@@ -79,7 +80,7 @@ export function signalsReceiver(options: SignalsReceiverOptions): Middleware & {
   }
 
   function signalsReceiver(req: GateRequest, res: ServerResponse): void {
-    receive(req)
+    receive(req, res)
       .catch(fail)
       .then((response) => send(res, response))
       .catch(() => res.destroy());

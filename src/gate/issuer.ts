@@ -12,7 +12,7 @@ import {
   introspectionEndpoint,
 } from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
-import type { SignatureQueue } from '../token/signature';
+import type { SignatureQueue } from '../token/signature-queue';
 import { claimsVerifier, TokenVerifier } from '../token/verify';
 import type { ClaimsVerifier } from '../token/verify';
 import type { GateDependencies, IssuerSettings } from './read-options';

@@ -12,6 +12,7 @@ import type { SecurityEvent } from '../token/security-event';
 import type { GateOptions, IssuerOptions } from './options';
 import { ISSUER_URL, KEY_SET, readStrings, urlCheck } from './read-options';
 import { openKeys } from './issuer';
+import type { Caller } from '../token/fair-queue';
 import { ALGORITHMS } from '../token/signature';
 
 /** Options of `signalsReceiver()`. */
@@ -65,7 +66,7 @@ export function openSecurityEvents(options: SignalsReceiverOptions): {
   readonly transmitter: string;
   readonly logger: Logger;
   /** Verifies an event token and publishes its floors. Rejects with an AuthError when the token is refused. */
-  receive(eventToken: string): Promise<void>;
+  receive(eventToken: string, caller: Caller): Promise<void>;
   close(): void;
 } {
   const settings = readOptions('signalsReceiver', options, SIGNALS_OPTIONS);
@@ -108,8 +109,8 @@ export function openSecurityEvents(options: SignalsReceiverOptions): {
   return {
     transmitter,
     logger,
-    async receive(eventToken) {
-      const event = await verify(eventToken);
+    async receive(eventToken, caller) {
+      const event = await verify(eventToken, caller);
       if (seen.has(event.tokenId)) return;
       await apply(event);
       // Remembered only now: a delivery whose floor could not be published must be repeated.

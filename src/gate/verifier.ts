@@ -5,11 +5,12 @@ import type { GateStatus, IssuerStatus } from '../core/gate-status';
 import { NO_OPTIONS, ownMembers } from '../core/objects';
 import { describe } from '../core/options';
 import { authenticateOptions, readSettings } from '../settings/settings';
+import type { Caller } from '../token/fair-queue';
 import { isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
 import type { VerificationKey } from '../token/keys/key-set';
 import { PossessionVerifier } from '../token/possession/possession';
-import { SignatureQueue } from '../token/signature';
+import { SignatureQueue } from '../token/signature-queue';
 import type { ClaimsVerifier } from '../token/verify';
 import { openIssuer } from './issuer';
 import type { IssuerContext } from './issuer';
@@ -49,7 +50,7 @@ export class GateVerifier {
   constructor(settings: GateSettings) {
     const signatures = new SignatureQueue();
     this.settings = settings;
-    this.possession = settings.dpop || settings.mtls ? new PossessionVerifier(settings) : undefined;
+    this.possession = settings.dpop || settings.mtls ? new PossessionVerifier(settings, signatures) : undefined;
     this.#issuers = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
     this.#byIssuer = new Map(this.#issuers.map((context) => [context.issuer, context]));
     [this.#opaque] = this.#issuers.flatMap((context) => {
@@ -93,26 +94,26 @@ export class GateVerifier {
    * Verifies a token: structure, header, key, signature, claims, generation; an opaque one by introspection instead of
    * its signature. Rejects with the AuthError of the first check that fails.
    *
-   * @param address - of the caller: where many opaque tokens wait, each address has the same share
+   * @param caller - takes turns with others where introspection or signatures have to wait
    */
-  async verify(token: string, address?: string): Promise<Auth> {
+  async verify(token: string, caller?: Caller): Promise<Auth> {
     const opaque = this.#opaque;
     const trusted =
       opaque && this.isIntrospected(token)
-        ? this.#introspectedToken(opaque, await opaque.introspection.introspect(token, address))
-        : await this.#verifyJws(parseToken(token), address);
+        ? this.#introspectedToken(opaque, await opaque.introspection.introspect(token, caller?.address))
+        : await this.#verifyJws(parseToken(token), caller);
     // Before the first read of the generations has ended, a token waits for it.
     await trusted.context.generations?.settled();
     return accept(trusted);
   }
 
-  async #verifyJws(unverified: UnverifiedToken, address: string | undefined): Promise<TrustedToken> {
+  async #verifyJws(unverified: UnverifiedToken, caller: Caller | undefined): Promise<TrustedToken> {
     const context = this.#contextFor(unverified);
     const { verifier, policy, introspection } = context;
-    const key = await verifier.verifySignature(unverified);
+    const key = await verifier.verifySignature(unverified, caller);
     const verified = { context, policy, claims: unverified.claims, key };
     if (introspection?.confirms) {
-      return this.#confirmedToken(verified, await introspection.introspect(unverified.raw, address));
+      return this.#confirmedToken(verified, await introspection.introspect(unverified.raw, caller?.address));
     }
     // Refused claims are cached too: repeating an expired token costs no signature check each time.
     this.#cache?.set(unverified, verified);

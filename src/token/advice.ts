@@ -2,8 +2,8 @@ import { AuthError } from '../core/errors';
 import type { Logger } from '../core/logger';
 import { isObject } from '../core/objects';
 import { describe } from '../core/options';
-
 import type { Reason } from '../core/reasons';
+import type { Caller } from './fair-queue';
 import { isJwsShaped, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
 import { isScopeToken, namesAt } from './scopes';
@@ -249,7 +249,7 @@ const OF_CONFIGURATION: ReadonlySet<Reason> = new Set<Reason>([
  * @param isSigned - advice quotes the token, so its signature has to be good: a made-up one must not suggest anything
  */
 export function withAdvice<Result>(
-  verify: (token: string, address?: string) => Promise<Result>,
+  verify: (token: string, caller?: Caller) => Promise<Result>,
   isSigned: (token: string) => Promise<boolean>,
   {
     issuers,
@@ -258,7 +258,7 @@ export function withAdvice<Result>(
     readonly issuers: readonly Pick<AdviceContext, 'issuer' | 'preset' | 'introspection'>[];
     readonly logger: Logger;
   },
-): (token: string, address?: string) => Promise<Result> {
+): (token: string, caller?: Caller) => Promise<Result> {
   const [issuer] = issuers;
   let watching = issuers.length === 1;
 
@@ -280,8 +280,8 @@ export function withAdvice<Result>(
     );
   }
 
-  return function verifyWithAdvice(token, address) {
-    const verifying = verify(token, address);
+  return function verifyWithAdvice(token, caller) {
+    const verifying = verify(token, caller);
     if (!watching) return verifying;
     const watched = verifying.then(
       () => void (watching = false),

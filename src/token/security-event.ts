@@ -1,11 +1,12 @@
 import type { Clock } from '../core/clock';
 import { AuthError } from '../core/errors';
 import { isObject } from '../core/objects';
+import type { Caller } from './fair-queue';
 import type { Algorithm } from './signature';
 import { checkHeader, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
 import type { KeySource } from './keys/key-set';
-import { verifySignature } from './signature';
+import { SignatureQueue } from './signature-queue';
 
 /** What the security event tokens of one transmitter are verified against. */
 interface SecurityEventOptions {
@@ -35,15 +36,18 @@ const TYPES: ReadonlySet<string | undefined> = new Set(['secevent+jwt']);
  * Makes the function that verifies security event tokens (RFC 8417). Their type is checked as strictly as that of
  * access tokens, so that neither can stand in for the other (RFC 8417 section 4.6, RFC 8725 section 3.11).
  */
-export function securityEventVerifier(options: SecurityEventOptions): (raw: string) => Promise<SecurityEvent> {
+export function securityEventVerifier(
+  options: SecurityEventOptions,
+): (raw: string, caller?: Caller) => Promise<SecurityEvent> {
   const { transmitter, audiences, keys, clock, clockToleranceMs } = options;
+  const signatures = new SignatureQueue();
   const accepted = { algorithms: new Set(options.algorithms), types: TYPES };
 
-  return async function verifySecurityEvent(raw) {
+  return async function verifySecurityEvent(raw, caller) {
     const token = parseToken(raw);
     const header = checkHeader(token.header, accepted);
-    const { key } = await keys.find(header, () => void readEvent(token.claims));
-    verifySignature(token, key, header.algorithm);
+    const key = await keys.find(header, () => void readEvent(token.claims));
+    await signatures.verify(token, key, header.algorithm, caller);
     return readEvent(token.claims);
   };
 

@@ -1,11 +1,12 @@
 import { constants, sign, verify } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import type { KeyObject, VerifyKeyObjectInput } from 'node:crypto';
+import { promisify } from 'node:util';
 import { AuthError } from '../core/errors';
 import { ownMembers } from '../core/objects';
 import { isList } from '../core/options';
 
 /** The parts of a token that its signature is verified with. */
-interface SignedText {
+export interface SignedText {
   /** The whole token. */
   readonly raw: string;
   readonly signingInput: string;
@@ -19,17 +20,19 @@ interface Scheme {
   readonly hash: string | null;
   /** RFC 7518 section 3.4: each ECDSA algorithm goes with exactly one curve. */
   readonly curve: string | undefined;
+  /** Time that a verification takes, in us; for RSA with 2048 bits and e = 65537. */
+  readonly costUs: number;
   readonly parameters: object;
 }
 
 /** RSASSA-PSS, the salt as long as the hash (RFC 7518 section 3.5). */
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
 
-const ED25519: Scheme = { keyType: 'ed25519', hash: null, curve: undefined, parameters: {} };
+const ED25519: Scheme = { keyType: 'ed25519', hash: null, curve: undefined, costUs: 65, parameters: {} };
 
 /**
  * The signature algorithms that can be accepted (RFC 7518 section 3.1, RFC 8037, RFC 9864): a token cannot select anything
- * else. No HMAC: a key set has public keys only.
+ * else. No HMAC: a key set has public keys only. Costs as `npm run bench:signatures` prints them: only their ratios count.
  */
 const SCHEMES = {
   RS256: rsa('sha256'),
@@ -38,9 +41,9 @@ const SCHEMES = {
   PS256: rsa('sha256', PSS),
   PS384: rsa('sha384', PSS),
   PS512: rsa('sha512', PSS),
-  ES256: ecdsa('sha256', 'prime256v1'),
-  ES384: ecdsa('sha384', 'secp384r1'),
-  ES512: ecdsa('sha512', 'secp521r1'),
+  ES256: ecdsa('sha256', 'prime256v1', 50),
+  ES384: ecdsa('sha384', 'secp384r1', 440),
+  ES512: ecdsa('sha512', 'secp521r1', 1_000),
   EdDSA: ED25519,
   // RFC 9864 section 2.2: with the only curve that is accepted here, both names mean the same signature.
   Ed25519: ED25519,
@@ -53,12 +56,12 @@ export type Algorithm = keyof typeof SCHEMES;
 export const ALGORITHMS = Object.keys(SCHEMES) as readonly Algorithm[];
 
 function rsa(hash: string, parameters = {}): Scheme {
-  return { keyType: 'rsa', hash, curve: undefined, parameters };
+  return { keyType: 'rsa', hash, curve: undefined, costUs: 20, parameters };
 }
 
 /** r and s concatenated, not DER (RFC 7518 section 3.4). */
-function ecdsa(hash: string, curve: string): Scheme {
-  return { keyType: 'ec', hash, curve, parameters: { dsaEncoding: 'ieee-p1363' } };
+function ecdsa(hash: string, curve: string, costUs: number): Scheme {
+  return { keyType: 'ec', hash, curve, costUs, parameters: { dsaEncoding: 'ieee-p1363' } };
 }
 
 /**
@@ -82,34 +85,62 @@ export function isCompatible({ asymmetricKeyType, asymmetricKeyDetails }: KeyObj
 }
 
 /**
- * Verifies the signature with a cached key object (RFC 7515 section 5.2). Times are not looked at here: claims are
- * checked after the signature.
+ * Estimates how long a verification with a key takes, in us. That of RSA grows with the square of the modulus and with
+ * the length of the exponent.
+ *
+ * @param algorithms - those that the key can verify
+ */
+export function verificationCostUs({ asymmetricKeyDetails }: KeyObject, [algorithm]: readonly Algorithm[]): number {
+  const { modulusLength = 2048, publicExponent = 65_537n } = asymmetricKeyDetails ?? {};
+  const { costUs } = SCHEMES[algorithm ?? 'RS256'];
+  return (costUs * (modulusLength / 2048) ** 2 * publicExponent.toString(2).length) / 17;
+}
+
+/**
+ * Verifies the signature with a cached key object (RFC 7515 section 5.2), on the event loop. Times are not looked at here:
+ * claims are checked after the signature.
  *
  * @throws AuthError `bad_signature`
  */
-export function verifySignature({ signingInput, signature }: SignedText, key: KeyObject, algorithm: Algorithm): void {
-  const { hash, parameters } = SCHEMES[algorithm];
+export function verifySignature(token: SignedText, key: KeyObject, algorithm: Algorithm): void {
   let isGood: boolean;
   try {
-    const options = ownMembers({ key, ...parameters });
-    isGood =
-      (parameters !== PSS || signature.length === modulusBytes(key)) &&
-      verify(hash, Buffer.from(signingInput, 'latin1'), options, signature);
+    isGood = hasRightLength(token, key, algorithm) && verify(...argumentsOf(token, key, algorithm));
   } catch (cause) {
     throw new AuthError('bad_signature', { cause });
   }
   if (!isGood) throw new AuthError('bad_signature');
 }
 
-/**
- * The length of an RSA key's modulus, in bytes, which is that of its signatures (RFC 8017 section 8.1.2, step 1). OpenSSL
- * checks it for PKCS #1 v1.5 only: for PSS it would accept a signature without its leading zero bytes, and so a second
- * spelling of the same token.
- */
-function modulusBytes(key: KeyObject): number {
-  return Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
+/** The same in libuv's thread pool. Rejects with an AuthError `bad_signature`. */
+export async function verifySignatureInPool(token: SignedText, key: KeyObject, algorithm: Algorithm): Promise<void> {
+  let isGood: boolean;
+  try {
+    isGood = hasRightLength(token, key, algorithm) && (await verifyInPool(...argumentsOf(token, key, algorithm)));
+  } catch (cause) {
+    throw new AuthError('bad_signature', { cause });
+  }
+  if (!isGood) throw new AuthError('bad_signature');
 }
 
+const verifyInPool = promisify(verify) as (...given: VerifyArguments) => Promise<boolean>;
+
+type VerifyArguments = [hash: string | null, data: Buffer, key: VerifyKeyObjectInput, signature: Buffer];
+
+function argumentsOf({ signingInput, signature }: SignedText, key: KeyObject, algorithm: Algorithm): VerifyArguments {
+  const { hash, parameters } = SCHEMES[algorithm];
+  return [hash, Buffer.from(signingInput, 'latin1'), ownMembers({ key, ...parameters }), signature];
+}
+
+/**
+ * Whether a signature is as long as the modulus of an RSA key (RFC 8017 section 8.1.2, step 1). OpenSSL checks it for
+ * PKCS #1 v1.5 only: for PSS it would accept a signature without its leading zero bytes, and so a second spelling of the
+ * same token.
+ */
+function hasRightLength({ signature }: SignedText, key: KeyObject, algorithm: Algorithm): boolean {
+  if (SCHEMES[algorithm].parameters !== PSS) return true;
+  return signature.length === Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
+}
 /** Signs a text, off the main thread. The error tells nothing of the key. */
 export function signText(text: string, key: KeyObject, algorithm: Algorithm): Promise<Buffer> {
   const { hash, parameters } = SCHEMES[algorithm];
@@ -119,70 +150,4 @@ export function signText(text: string, key: KeyObject, algorithm: Algorithm): Pr
       else resolve(signature);
     });
   });
-}
-
-/** Limits of one turn, so that signatures do not hold the event loop: the rest is verified in the next one. */
-const MAX_PER_TURN = 64;
-const MAX_TURN_MS = 3;
-/** Characters at the end of a token by which it is found: hashing a whole token takes longer than comparing it. */
-const ENDING = 32;
-
-interface Waiting {
-  readonly token: SignedText;
-  readonly ending: string;
-  readonly key: KeyObject;
-  readonly algorithm: Algorithm;
-  readonly resolve: () => void;
-  readonly reject: (refusal: AuthError) => void;
-}
-
-/**
- * Verifies signatures in the order of their arrival, those of one turn of the event loop one right after the other.
- * Verified each within its own request, OpenSSL and the rest of the request evict each other from the processor's caches.
- */
-export class SignatureQueue {
-  readonly #waiting: Waiting[] = [];
-  readonly #byEnding = new Map<string, Pick<Waiting, 'token' | 'key'> & { readonly verified: Promise<void> }>();
-  readonly #defer: (task: () => void) => void;
-  readonly #now: () => number;
-
-  /**
-   * @param defer - calls `task` after the pending events
-   * @param now - monotonic time in ms
-   */
-  constructor(defer: (task: () => void) => void = setImmediate, now = () => performance.now()) {
-    this.#defer = defer;
-    this.#now = now;
-  }
-
-  /** Verifies a signature once the events that are pending now have been handled. Rejects with an AuthError `bad_signature`. */
-  verify(token: SignedText, key: KeyObject, algorithm: Algorithm): Promise<void> {
-    const ending = token.raw.slice(-ENDING);
-    const same = this.#byEnding.get(ending);
-    // The key of an id may have been replaced meanwhile.
-    if (same?.key === key && same.token.raw === token.raw) return same.verified;
-    const verified = new Promise<void>((resolve, reject) => {
-      if (this.#waiting.length === 0) this.#defer(() => this.#runTurn());
-      this.#waiting.push({ token, ending, key, algorithm, resolve, reject });
-    });
-    this.#byEnding.set(ending, { token, key, verified });
-    return verified;
-  }
-
-  #runTurn(): void {
-    const endMs = this.#now() + MAX_TURN_MS;
-    let count = 0;
-    for (const { token, ending, key, algorithm, resolve, reject } of this.#waiting) {
-      this.#byEnding.delete(ending);
-      try {
-        verifySignature(token, key, algorithm);
-        resolve();
-      } catch (error) {
-        reject(error as AuthError);
-      }
-      if (++count === MAX_PER_TURN || this.#now() >= endMs) break;
-    }
-    this.#waiting.splice(0, count);
-    if (this.#waiting.length > 0) this.#defer(() => this.#runTurn());
-  }
 }

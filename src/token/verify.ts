@@ -2,12 +2,14 @@ import { AuthError } from '../core/errors';
 import type { Clock } from '../core/clock';
 import { isObject } from '../core/objects';
 import { describe } from '../core/options';
+import type { Caller } from './fair-queue';
 import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
 import type { VerificationKey } from './keys/key-set';
 import type { KeySource } from './keys/key-set';
 import type { Preset } from './presets';
-import type { Algorithm, SignatureQueue } from './signature';
+import type { Algorithm } from './signature';
+import type { SignatureQueue } from './signature-queue';
 import type { JsonObject } from './strict-json';
 
 /** What the claims of one issuer's tokens are checked against. */
@@ -67,13 +69,13 @@ export class TokenVerifier {
    *
    * @returns the key that has signed the token
    */
-  async verifySignature(token: UnverifiedToken): Promise<VerificationKey> {
+  async verifySignature(token: UnverifiedToken, caller?: Caller): Promise<VerificationKey> {
     const { rules, rulesOfLightweight = rules, keys, signatures, clock } = this.#options;
     const header = checkHeader(token.header, this.#accepted);
     const key = await keys.find(header, () =>
       checkBeforeAsking(() => checkClaims(token.claims, rulesOfLightweight, clock())),
     );
-    await signatures.verify(token, key.key, header.algorithm);
+    await signatures.verify(token, key, header.algorithm, caller);
     return key;
   }
 
@@ -82,7 +84,7 @@ export class TokenVerifier {
     const { keys, signatures } = this.#options;
     try {
       const header = checkHeader(token.header, { ...this.#accepted, types: ANY_TYPE });
-      const { key } = await keys.find(header, refuseUnknown);
+      const key = await keys.find(header, refuseUnknown);
       await signatures.verify(token, key, header.algorithm);
       return true;
     } catch {

@@ -7,7 +7,7 @@ import type { Members } from '../support/issuer';
 import { parseToken } from '../../src/token/jws';
 import { staticKeys } from '../../src/token/keys/key-set';
 import type { KeySource } from '../../src/token/keys/key-set';
-import { SignatureQueue } from '../../src/token/signature';
+import { SignatureQueue } from '../../src/token/signature-queue';
 import { jwks, newKey, testKey } from '../support/keys';
 
 const RULES: ClaimRules = {

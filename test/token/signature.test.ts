@@ -1,15 +1,19 @@
 import { constants, createSecretKey, sign, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { ALGORITHMS, verifySignature, SignatureQueue, isCompatible } from '../../src/token/signature';
+import type { AuthError } from '../../src/core/errors';
+import {
+  ALGORITHMS,
+  isCompatible,
+  verificationCostUs,
+  verifySignature,
+  verifySignatureInPool,
+} from '../../src/token/signature';
 import type { Algorithm } from '../../src/token/signature';
 import { importKey } from '../../src/token/keys/key-set';
-import type { VerificationKey } from '../../src/token/keys/key-set';
 import { parseToken } from '../../src/token/jws';
 import { token } from '../support/issuer';
 import type { TokenParts } from '../support/issuer';
 import { newKey, testKey } from '../support/keys';
-import type { TestKey } from '../support/keys';
-import type { AuthError } from '../../src/core/errors';
 
 const BAD = expect.objectContaining({ name: 'AuthError', reason: 'bad_signature' });
 
@@ -95,153 +99,54 @@ describe('verifySignature', () => {
   });
 });
 
-describe('the queue of signatures', () => {
-  /** The public half, as a key source returns it. */
-  function verificationKey({ kid, privateKey }: TestKey): VerificationKey {
-    return { keyId: kid, key: createPublicKey(privateKey), algorithms: ['ES256'] };
-  }
-
-  const KEY = verificationKey(testKey());
-  const FORGED = token({ key: newKey('ES256', testKey().kid) });
-
-  /** A good token, different from those of other numbers, and at each call: ES256 signs at random. */
-  const good = (number: number): string => token({ claims: { jti: `t${number}` } });
-
-  /** Lets promises that are settled call back. */
-  const settle = (): Promise<void> => new Promise(setImmediate);
-
-  /** A queue whose turns a test runs; each signature takes `msEach`. */
-  function testQueue(msEach = 0): { queue: SignatureQueue; turn: () => Promise<void>; turns: () => number } {
-    const deferred: (() => void)[] = [];
-    let nowMs = 0;
-    const now = (): number => (nowMs += msEach) - msEach;
-    return {
-      queue: new SignatureQueue((task) => void deferred.push(task), now),
-      turn() {
-        deferred.shift()?.();
-        return settle();
-      },
-      turns: () => deferred.length,
-    };
-  }
-
-  /** Adds tokens, and notes in the order of the decisions: the number of a token, or the reason of its refusal. */
-  function decisions(queue: SignatureQueue, tokens: readonly string[], key = KEY): unknown[] {
-    const decided: unknown[] = [];
-    for (const [number, raw] of tokens.entries()) {
-      queue.verify(parseToken(raw), key.key, 'ES256').then(
-        () => decided.push(number),
-        (error: unknown) => decided.push((error as AuthError).reason),
-      );
-    }
-    return decided;
-  }
-
-  it('verifies all tokens of one turn in the next, in the order of their arrival; a forged one refuses itself only', async () => {
-    const { queue, turn, turns } = testQueue();
-    const decided = decisions(queue, [good(0), good(1), FORGED, good(3)]);
-    await settle();
-    expect([decided, turns()]).toEqual([[], 1]);
-    await turn();
-    expect([decided, turns()]).toEqual([[0, 1, 'bad_signature', 3], 0]);
-  });
-
-  it('waits one turn again after it has been empty', async () => {
-    const { queue, turn, turns } = testQueue();
-    for (const number of [1, 2]) {
-      const decided = decisions(queue, [good(number)]);
-      expect(turns()).toBe(1);
-      await turn();
-      expect(decided).toEqual([0]);
-    }
-  });
-
-  it('verifies at most 64 tokens per turn, the rest in the next one, before tokens that arrived later', async () => {
-    const { queue, turn, turns } = testQueue();
-    const first = decisions(
-      queue,
-      Array.from({ length: 65 }, (_, number) => good(number)),
+describe('verifySignatureInPool', () => {
+  /** `good`, or the reason of the refusal. */
+  function verdict(raw: string, key: KeyObject, algorithm: Algorithm): Promise<unknown> {
+    return verifySignatureInPool(parseToken(raw), key, algorithm).then(
+      () => 'good',
+      (error: unknown) => (error as AuthError).reason,
     );
-    await turn();
-    expect([first.length, turns()]).toEqual([64, 1]);
-    const later = decisions(queue, [good(100)]);
-    expect(turns()).toBe(1);
-    await turn();
-    expect([first.length, later, turns()]).toEqual([65, [0], 0]);
-  });
+  }
 
-  it('ends a turn after 3 ms, and verifies at least one token in each', async () => {
-    const tokens = [good(0), good(1), good(2), good(3)];
-    const quick = testQueue(1);
-    const decided = decisions(quick.queue, tokens);
-    await quick.turn();
-    expect(decided).toEqual([0, 1, 2]);
-
-    const slow = testQueue(10);
-    const oneByOne = decisions(slow.queue, tokens);
-    for (const number of tokens.keys()) {
-      await slow.turn();
-      expect(oneByOne).toHaveLength(number + 1);
+  it.each(ALGORITHMS)('decides about %s as the event loop does', async (alg) => {
+    const { privateKey } = testKey(alg);
+    const key = createPublicKey(privateKey);
+    const genuine = token({ key: testKey(alg) });
+    const [input, signature = ''] = [genuine.slice(0, genuine.lastIndexOf('.')), genuine.split('.')[2]];
+    const bytes = Buffer.from(signature, 'base64url');
+    const altered = Buffer.from(bytes);
+    altered.writeUInt8(altered.readUInt8(0) ^ 1);
+    for (const [bad, expected] of [
+      [bytes, 'good'],
+      [altered, 'bad_signature'],
+      [bytes.subarray(1), 'bad_signature'],
+      [Buffer.alloc(bytes.length), 'bad_signature'],
+    ] as const) {
+      const raw = `${input}.${bad.toString('base64url')}`;
+      expect(await verdict(raw, key, alg)).toBe(expected);
+      const onLoop = (): void => verifySignature(parseToken(raw), key, alg);
+      if (expected === 'good') expect(onLoop).not.toThrow();
+      else expect(onLoop).toThrow(BAD);
     }
+    expect(await verdict(genuine, createSecretKey(Buffer.alloc(32)), alg)).toBe('bad_signature');
   });
+});
 
-  describe('a token that waits already', () => {
-    it('is verified once for all its requests, also when it is refused', async () => {
-      const { queue, turn } = testQueue();
-      const raw = good(0);
-      const results = [raw, raw, FORGED, FORGED].map((each) => queue.verify(parseToken(each), KEY.key, 'ES256'));
-      expect(results[1]).toBe(results[0]);
-      expect(results[3]).toBe(results[2]);
-      const settled = Promise.allSettled(results);
-      await turn();
-      expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
-    });
+describe('the cost of a verification', () => {
+  const costOf = (alg: Algorithm, key: KeyObject): number => verificationCostUs(createPublicKey(key), [alg]);
 
-    it('is verified again after that turn', async () => {
-      const { queue, turn, turns } = testQueue();
-      const raw = good(0);
-      const first = decisions(queue, [raw]);
-      await turn();
-      const second = decisions(queue, [raw]);
-      expect([first, second, turns()]).toEqual([[0], [], 1]);
-      await turn();
-      expect(second).toEqual([0]);
-    });
-
-    it('is verified for itself where its key was replaced meanwhile', async () => {
-      const { queue, turn } = testQueue();
-      const raw = good(0);
-      const replaced = decisions(queue, [raw], verificationKey(newKey('ES256', testKey().kid)));
-      const current = decisions(queue, [raw]);
-      await turn();
-      expect([replaced, current]).toEqual([['bad_signature'], [0]]);
-    });
-
-    it('does not decide for another one with the same signature', async () => {
-      const genuine = good(0);
-      const [header, , signature = ''] = genuine.split('.');
-      const altered = [header, good(1).split('.')[1], signature].join('.');
-      expect([altered === genuine, altered.endsWith(signature)]).toEqual([false, true]);
-      for (const [tokens, expected] of [
-        [
-          [genuine, altered],
-          [0, 'bad_signature'],
-        ],
-        [
-          [altered, genuine],
-          ['bad_signature', 1],
-        ],
-        [
-          [genuine, altered, genuine, altered],
-          [0, 2, 'bad_signature', 'bad_signature'],
-        ],
-      ] as const) {
-        const { queue, turn } = testQueue();
-        const decided = decisions(queue, tokens);
-        await turn();
-        expect([...decided].sort()).toEqual([...expected].sort());
-      }
-    });
+  it('follows the algorithm, and for RSA the key', () => {
+    const rsa = (modulusLength: number, publicExponent: number): KeyObject =>
+      generateKeyPairSync('rsa', { modulusLength, publicExponent }).privateKey;
+    const usual = testKey('RS256').privateKey;
+    expect(costOf('RS256', usual)).toBe(20);
+    expect(costOf('PS512', usual)).toBe(20);
+    expect(costOf('RS256', rsa(1024, 65_537))).toBe(5);
+    expect(costOf('RS256', rsa(1024, 3))).toBeCloseTo((5 * 2) / 17);
+    expect(costOf('ES256', testKey('ES256').privateKey)).toBe(50);
+    expect(costOf('EdDSA', testKey('EdDSA').privateKey)).toBe(65);
+    expect(costOf('ES384', testKey('ES384').privateKey)).toBe(440);
+    expect(costOf('ES512', testKey('ES512').privateKey)).toBe(1_000);
   });
 });
 

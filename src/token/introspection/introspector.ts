@@ -5,6 +5,7 @@ import type { Clock, Schedule } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';
 import { Outage, retryAfterSeconds } from '../../core/outage';
+import { FairQueue, networkOf } from '../fair-queue';
 import { Exchanges, FetchError } from '../http';
 import { MAX_TOKEN_LENGTH } from '../jws';
 import type { JsonObject } from '../strict-json';
@@ -28,6 +29,8 @@ interface Introspector {
 const TIMEOUT_MS = 5_000;
 /** How long a token counts as inactive: it may have been issued a moment ago by another server of the issuer. */
 const INACTIVE_MS = 5_000;
+/** Calls. A token that was active before is never turned away. */
+const LIMITS = { running: 16, waitingFirst: Infinity, waiting: 256 };
 const MAX_ACTIVE = 5_000;
 const MAX_INACTIVE = 10_000;
 const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
@@ -60,7 +63,7 @@ export function introspector({
   const active = new LRUCache<string, { readonly claims: JsonObject; readonly askedMs: number }>({ max: MAX_ACTIVE });
   const inactive = new LRUCache<string, number>({ max: MAX_INACTIVE });
   const inFlight = new Map<string, Promise<JsonObject>>();
-  const calls = new CallQueue();
+  const calls = new FairQueue(LIMITS, busy);
   const exchanges = new Exchanges(schedule);
   const outage = new Outage(BACK_OFF, clock, random);
   let closed = false;
@@ -82,9 +85,11 @@ export function introspector({
   async function ask(token: string, id: string, address: string): Promise<JsonObject> {
     requireAvailable();
     const isKnown = active.has(id, NO_OPTIONS);
-    return exchanges.run(TIMEOUT_MS, (signal) =>
-      calls.run(() => callFor(token, id, signal), { signal, isKnown, address }),
-    );
+    return exchanges.run(TIMEOUT_MS, (signal) => {
+      const whenGone = (leave: () => void): void => signal.addEventListener('abort', leave);
+      const place = { share: networkOf(address), isFirst: isKnown, cost: 1, whenGone };
+      return calls.run(place, () => callFor(token, id, signal));
+    });
   }
 
   function requireAvailable(): void {
@@ -201,116 +206,6 @@ function failureOf(error: unknown): Failure {
 
 function unavailable(privateDetail: string, waitMs: number): AuthError {
   return new AuthError('introspection_unavailable', { privateDetail, retryAfterSeconds: retryAfterSeconds(waitMs) });
-}
-
-interface QueuedCaller {
-  readonly signal: AbortSignal;
-  /** Goes before those that are not, and is never turned away. */
-  readonly isKnown: boolean;
-  /** Addresses take turns, and where too many calls wait, one of the address with the most is turned away. */
-  readonly address: string;
-}
-
-interface Waiting {
-  readonly start: () => void;
-  readonly turnAway: () => void;
-}
-
-const MAX_CALLS = 16;
-const MAX_WAITING = 256;
-
-/** Runs a bounded number of calls at a time; the others wait. */
-class CallQueue {
-  readonly #known = new Set<Waiting>();
-  /** By address; the address whose turn is next comes first. None is empty. */
-  readonly #shares = new Map<string, Set<Waiting>>();
-  #running = 0;
-  #strangers = 0;
-
-  /**
-   * Runs a call when it is its turn.
-   *
-   * @throws AuthError `introspection_unavailable` when too many calls wait, or the signal aborts the wait
-   */
-  async run<Value>(call: () => Promise<Value>, caller: QueuedCaller): Promise<Value> {
-    await this.#turn(caller);
-    try {
-      return await call();
-    } finally {
-      this.#next();
-    }
-  }
-
-  #turn({ signal, isKnown, address }: QueuedCaller): Promise<void> | undefined {
-    if (this.#running < MAX_CALLS) {
-      this.#running++;
-      return undefined;
-    }
-    const share = networkOf(address);
-    if (!isKnown && this.#strangers >= MAX_WAITING) this.#makeRoomFor(share);
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        signal.removeEventListener('abort', waiting.turnAway);
-        if (isKnown) this.#known.delete(waiting);
-        else this.#remove(share, waiting);
-      };
-      const waiting: Waiting = {
-        start: () => {
-          leave();
-          this.#running++;
-          resolve();
-        },
-        turnAway: () => {
-          leave();
-          reject(busy());
-        },
-      };
-      if (isKnown) this.#known.add(waiting);
-      else this.#add(share, waiting);
-      signal.addEventListener('abort', waiting.turnAway);
-    });
-  }
-
-  #add(share: string, waiting: Waiting): void {
-    this.#shares.set(share, (this.#shares.get(share) ?? new Set()).add(waiting));
-    this.#strangers++;
-  }
-
-  #remove(share: string, waiting: Waiting): void {
-    const ofShare = this.#shares.get(share);
-    if (!ofShare?.delete(waiting)) return;
-    this.#strangers--;
-    if (ofShare.size === 0) this.#shares.delete(share);
-  }
-
-  /** Turns away the last of the largest share, if that is larger than the one of the newcomer. */
-  #makeRoomFor(share: string): void {
-    const [largest] = [...this.#shares.values()].sort((one, other) => other.size - one.size);
-    if (!largest || largest.size <= (this.#shares.get(share)?.size ?? 0)) throw busy();
-    [...largest].at(-1)?.turnAway();
-  }
-
-  #next(): void {
-    this.#running--;
-    const [first] = this.#known;
-    if (first) return first.start();
-    const [turnOf] = this.#shares;
-    if (!turnOf) return;
-    const [share, ofShare] = turnOf;
-    // To the end of the round.
-    this.#shares.delete(share);
-    this.#shares.set(share, ofShare);
-    const [stranger] = ofShare;
-    stranger?.start();
-  }
-}
-
-/** An IPv6 address without its last 64 bits, which one host can choose (RFC 4291 section 2.5.4); any other one as it is. */
-function networkOf(address: string): string {
-  const [start = '', end] = address.replace(/^::ffff:(?=\d+\.)/i, '').split('::');
-  const groups = start.split(':');
-  if (groups.length < 2 && end === undefined) return start;
-  return [...groups, '0', '0', '0'].slice(0, 4).join(':');
 }
 
 function busy(): AuthError {

@@ -4,7 +4,7 @@ import { AuthError } from '../../core/errors';
 import type { KeyStatus } from '../../core/gate-status';
 import { isObject, ownMembers } from '../../core/objects';
 import type { UnverifiedHeader } from '../jws';
-import { ALGORITHMS, isCompatible, readAlgorithms } from '../signature';
+import { ALGORITHMS, isCompatible, readAlgorithms, verificationCostUs } from '../signature';
 import type { Algorithm } from '../signature';
 import type { JsonObject } from '../strict-json';
 
@@ -14,6 +14,8 @@ export interface VerificationKey {
   /** Accepted algorithms: the JWK's `alg`, or all that its type and curve allow. */
   readonly algorithms: readonly Algorithm[];
   readonly key: KeyObject;
+  /** Estimated time that a verification takes, in us. */
+  readonly costUs: number;
 }
 
 /**
@@ -63,7 +65,7 @@ export function toVerificationKey(
   // `unsuitable()` has refused an `alg` that is not one of these.
   const algorithms = (readAlgorithms([jwk['alg']]) ?? ALGORITHMS).filter((algorithm) => isCompatible(key, algorithm));
   if (algorithms.length === 0) return 'its type or curve does not fit any accepted algorithm';
-  return { keyId: jwk['kid'] as string | undefined, algorithms, key };
+  return { keyId: jwk['kid'] as string | undefined, algorithms, key, costUs: verificationCostUs(key, algorithms) };
 }
 
 /** Reads a JWK that may verify signatures (RFC 7518 section 6); says why where it must not, or is broken, for example a point off its curve. */

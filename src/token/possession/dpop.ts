@@ -1,19 +1,23 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { AuthError } from '../../core/errors';
 import type { Clock } from '../../core/clock';
 import { escapeUnsafe, loggablePath } from '../../core/logger';
 import type { Logger } from '../../core/logger';
+import { isObject, NO_OPTIONS } from '../../core/objects';
 import { option, refuseOption } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import type { Reason } from '../../core/reasons';
 import { hasUserInfo, parseUrl, withoutSlash } from '../../core/urls';
 import { headerOf } from '../bearer';
 import type { TokenRequest } from '../bearer';
+import type { Caller } from '../fair-queue';
 import { checkHeader, parseToken } from '../jws';
-import { importKey } from '../keys/key-set';
+import { importKey, unsuitable } from '../keys/key-set';
 import type { VerificationKey } from '../keys/key-set';
-import { ALGORITHMS, readAlgorithms, verifySignature } from '../signature';
+import { ALGORITHMS, readAlgorithms } from '../signature';
 import type { Algorithm } from '../signature';
+import type { SignatureQueue } from '../signature-queue';
 import type { JsonObject } from '../strict-json';
 import { isInMemory, memoryReplayStore } from './replay-store';
 import type { ReplayStore } from './replay-store';
@@ -83,15 +87,23 @@ const MIN_CLOCK_DIFFERENCE_MS = 20_000;
 /** Verifies the proofs of one gate. */
 export class DpopVerifier {
   readonly #settings: DpopSettings;
+  readonly #signatures: SignatureQueue;
   readonly #algorithms: ReadonlySet<Algorithm>;
   readonly #clock: Clock;
   readonly #clockToleranceMs: number;
   readonly #replays: ReplayStore;
   readonly #nonces: DpopNonces | undefined;
 
-  constructor(settings: DpopSettings, clock: Clock, clockToleranceMs: number, logger: Logger) {
+  constructor(
+    settings: DpopSettings,
+    signatures: SignatureQueue,
+    clock: Clock,
+    clockToleranceMs: number,
+    logger: Logger,
+  ) {
     const { nonce } = settings;
     this.#settings = settings;
+    this.#signatures = signatures;
     this.#algorithms = new Set(settings.algorithms);
     this.#clock = clock;
     this.#clockToleranceMs = clockToleranceMs;
@@ -112,9 +124,9 @@ export class DpopVerifier {
    * @param bound - thumbprint of the key that the token is bound to
    * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
    */
-  async verify(request: TokenRequest, token: string, bound: unknown): Promise<string | undefined> {
+  async verify(request: TokenRequest, token: string, bound: unknown, caller?: Caller): Promise<string | undefined> {
     const { baseUrl } = this.#settings;
-    const proof = verifyProof(proofOf(request), this.#algorithms, bound);
+    const proof = await this.#verifyProof(proofOf(request), bound, caller);
     if (proof.method !== request.method) throw invalidProof('htm is not the method of the request');
     const target = request.originalUrl ?? request.url ?? '';
     if (!isUrlOf(proof.url, baseUrl, target)) throw invalidProof(`htu is not ${baseUrl}${loggable(target)}`);
@@ -131,6 +143,24 @@ export class DpopVerifier {
   /** The nonce for a response with `dpop_nonce_required`. */
   nonce(): string | undefined {
     return this.#nonces?.make();
+  }
+
+  /**
+   * Reads a DPoP proof and verifies its signature with the key that it contains (RFC 9449 section 4.3, checks 2 to 7).
+   *
+   * @throws AuthError `invalid_dpop_proof`, `wrong_binding` or `too_many_signatures`
+   */
+  async #verifyProof(raw: string, bound: unknown, caller: Caller | undefined): Promise<DpopProof> {
+    try {
+      const proof = parseToken(raw);
+      const { algorithm } = checkHeader(proof.header, { algorithms: this.#algorithms, types: PROOF_TYPES });
+      const key = readKey(proof.header['jwk'], bound, algorithm);
+      const thumbprint = bound as string;
+      await this.#signatures.verify(proof, key, algorithm, caller, thumbprint);
+      return { thumbprint, ...readClaims(proof.claims) };
+    } catch (error) {
+      throw asProofRefusal(error);
+    }
   }
 
   /** First moment at which a proof would be refused without being remembered. */
@@ -190,7 +220,7 @@ interface DpopProof {
 
 const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
 /** Refusals that are passed on as they are; all others become `invalid_dpop_proof`. */
-const OWN_REASONS: readonly Reason[] = ['invalid_dpop_proof', 'wrong_binding'];
+const OWN_REASONS: readonly Reason[] = ['invalid_dpop_proof', 'wrong_binding', 'too_many_signatures'];
 const MAX_ID_LENGTH = 512;
 /** Anyone whose issuer binds tokens to its key chooses that key, which must cost less than those of issuers. */
 const MAX_MODULUS_BITS = 4_096;
@@ -200,55 +230,51 @@ const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   OKP: ['crv', 'kty', 'x'],
   RSA: ['e', 'kty', 'n'],
 };
-/** Keys by the header that contains them: all proofs of a client have the same one. */
-const keys = new WeakMap<object, ProofKey>();
+/** In characters of base64url: a coordinate has the length of its curve (RFC 7518 section 6.2.1.2, RFC 8037 section 2). */
+const COORDINATE_LENGTHS: Readonly<Record<string, number>> = { 'P-256': 43, 'P-384': 64, 'P-521': 88, Ed25519: 43 };
+/** The keys that proofs were signed with, by their thumbprints: a client has one for many requests. */
+const keys = new LRUCache<string, VerificationKey>({ max: 5_000 });
 
-type ProofKey = Pick<DpopProof, 'thumbprint'> & { readonly key: VerificationKey };
-
-/**
- * Reads a DPoP proof and verifies its signature with the key that it contains (RFC 9449 section 4.3, checks 2 to 7). The
- * key has to be the one that the token is bound to, so that no caller makes us compute with a key of its choice.
- *
- * @param bound - thumbprint of that key
- * @throws AuthError `invalid_dpop_proof` or `wrong_binding`
- */
-function verifyProof(raw: string, algorithms: ReadonlySet<Algorithm>, bound: unknown): DpopProof {
-  try {
-    const proof = parseToken(raw);
-    const { algorithm } = checkHeader(proof.header, { algorithms, types: PROOF_TYPES });
-    const { key, thumbprint } = keys.get(proof.header) ?? readKey(proof.header);
-    if (thumbprint !== bound) throw new AuthError('wrong_binding');
-    if (!key.algorithms.includes(algorithm)) throw invalidProof('alg does not fit the key');
-    verifySignature(proof, key.key, algorithm);
-    return { thumbprint, ...readClaims(proof.claims) };
-  } catch (error) {
-    if (!(error instanceof AuthError) || OWN_REASONS.includes(error.reason)) throw error;
-    throw new AuthError('invalid_dpop_proof', {
-      privateDetail: error.privateDetail ?? error.reason,
-      cause: error.cause,
-    });
-  }
+/** The reasons of the signature's verification are those of tokens, but a proof was refused. */
+function asProofRefusal(error: unknown): unknown {
+  if (!(error instanceof AuthError) || OWN_REASONS.includes(error.reason)) return error;
+  return new AuthError('invalid_dpop_proof', {
+    privateDetail: error.privateDetail ?? error.reason,
+    cause: error.cause,
+  });
 }
 
 function invalidProof(privateDetail: string): AuthError {
   return new AuthError('invalid_dpop_proof', { privateDetail });
 }
 
-function readKey(header: JsonObject): ProofKey {
-  const key = importKey(header['jwk'], MAX_MODULUS_BITS);
+/**
+ * Reads the key of a proof, which has to be the one that the token is bound to: no caller makes us import a key of its
+ * choice, which takes up to 0.7 ms, or compute with it.
+ */
+function readKey(jwk: unknown, bound: unknown, algorithm: Algorithm): VerificationKey {
+  const why = unsuitable(jwk);
+  if (why !== undefined || !isObject(jwk)) throw invalidProof(`jwk: ${why}`);
+  const names = THUMBPRINT_MEMBERS[String(jwk['kty'])] ?? [];
+  const members: Record<string, unknown> = {};
+  for (const name of names) {
+    const value = jwk[name];
+    const isCoordinate = name === 'x' || name === 'y';
+    if (typeof value !== 'string' || (isCoordinate && value.length !== COORDINATE_LENGTHS[String(jwk['crv'])])) {
+      throw invalidProof('jwk: its key material is broken');
+    }
+    members[name] = value;
+  }
+  const thumbprint = hash('sha256', JSON.stringify(members), 'base64url');
+  if (thumbprint !== bound) throw new AuthError('wrong_binding');
+  const key = keys.get(thumbprint, NO_OPTIONS) ?? importKey(members, MAX_MODULUS_BITS);
   if (typeof key === 'string') throw invalidProof(`jwk: ${key}`);
-  const known = { key, thumbprint: thumbprintOf(key) };
-  keys.set(header, known);
-  return known;
-}
-
-/** Of the key as Node exports it: another spelling of its numbers is the same key. */
-function thumbprintOf({ key }: VerificationKey): string {
-  const jwk = key.export({ format: 'jwk' });
-  const members = (THUMBPRINT_MEMBERS[jwk.kty ?? ''] ?? []).map((name) => [name, jwk[name]]);
-  return createHash('sha256')
-    .update(JSON.stringify(Object.fromEntries(members)))
-    .digest('base64url');
+  keys.set(thumbprint, key, NO_OPTIONS);
+  const { alg } = jwk;
+  if (!key.algorithms.includes(algorithm) || (alg !== undefined && !readAlgorithms([alg])?.includes(algorithm))) {
+    throw invalidProof('alg does not fit the key');
+  }
+  return key;
 }
 
 function readClaims(claims: JsonObject): Omit<DpopProof, 'thumbprint'> {

@@ -9,6 +9,8 @@ import { isList, option } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { headerOf, usesDpop } from '../bearer';
 import type { TokenRequest } from '../bearer';
+import type { Caller } from '../fair-queue';
+import type { SignatureQueue } from '../signature-queue';
 import type { JsonObject } from '../strict-json';
 import { bindingsOf } from '../verify';
 import { DpopVerifier } from './dpop';
@@ -20,11 +22,11 @@ export class PossessionVerifier {
   readonly #proofs: DpopVerifier | undefined;
   readonly #readCertificate: ReturnType<typeof certificateReader> | undefined;
 
-  constructor(settings: PossessionSettings) {
+  constructor(settings: PossessionSettings, signatures: SignatureQueue) {
     const { dpop, mtls, issuers, clock, logger } = settings;
     const clockToleranceMs = Math.max(...issuers.map((issuer) => issuer.clockToleranceMs));
     this.#settings = settings;
-    this.#proofs = dpop && new DpopVerifier(dpop, clock, clockToleranceMs, logger);
+    this.#proofs = dpop && new DpopVerifier(dpop, signatures, clock, clockToleranceMs, logger);
     this.#readCertificate = mtls && certificateReader(mtls);
   }
 
@@ -46,18 +48,18 @@ export class PossessionVerifier {
   /**
    * Checks the proofs of a request whose token is good (RFC 9449 section 7, RFC 8705 section 3). Rejects with an AuthError
    * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required`,
-   * `too_many_proofs` or `replay_store_unavailable`.
+   * `too_many_proofs`, `too_many_signatures` or `replay_store_unavailable`.
    *
    * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
    */
-  async verify(request: TokenRequest, token: string, claims: JsonObject): Promise<string | undefined> {
+  async verify(request: TokenRequest, token: string, claims: JsonObject, caller?: Caller): Promise<string | undefined> {
     const { key, certificate } = bindingsOf(claims);
     if (this.#readCertificate && certificate !== undefined) checkBinding(certificate, this.#readCertificate(request));
     this.requireBinding(claims);
     if (!this.#proofs) return undefined;
     if (usesDpop(request)) {
       if (key === undefined) throw new AuthError('binding_required');
-      return this.#proofs.verify(request, token, key);
+      return this.#proofs.verify(request, token, key, caller);
     }
     if (key !== undefined) {
       throw new AuthError('sender_constrained', { privateDetail: 'the token came with the Bearer scheme' });

@@ -39,6 +39,9 @@ export interface PreparedRequest {
   send(app: RequestListener): Promise<string>;
 }
 
+/** A signature in the thread pool takes many turns of an idle event loop. */
+const MOST_TURNS = 1_000_000;
+
 export function prepareRequest(path: string, token: string | undefined): PreparedRequest {
   let text = '';
   const socket = new Duplex({
@@ -60,7 +63,7 @@ export function prepareRequest(path: string, token: string | undefined): Prepare
       } catch (error) {
         return `threw ${String(error)}`;
       }
-      for (let turns = 0; turns < 30 && !res.writableEnded; turns++) await new Promise(setImmediate);
+      for (let turns = 0; turns < MOST_TURNS && !res.writableEnded; turns++) await new Promise(setImmediate);
       return text === '' ? 'no response' : `${text.slice(9, 12)} ${/error="(\w+)"/.exec(text)?.[1] ?? ''}`.trim();
     },
   };

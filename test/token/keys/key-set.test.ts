@@ -10,6 +10,7 @@ const key = (keyId: string | undefined, ...algorithms: Algorithm[]): Verificatio
   keyId,
   algorithms,
   key: testKey().privateKey,
+  costUs: 50,
 });
 const otherAlgorithm = new AuthError('algorithm_not_allowed');
 
@@ -107,6 +108,7 @@ describe('toVerificationKey: what the key material says', () => {
     expect(judged({ ...rsa('AQAB'), alg: 'PS384', kid: 'a' })).toEqual({
       keyId: 'a',
       algorithms: ['PS384'],
+      costUs: 20,
       key: expect.objectContaining({ type: 'public' }),
     });
   });

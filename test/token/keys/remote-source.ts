@@ -14,7 +14,12 @@ export const TTL_MS = 600_000;
 /** With `random: () => 0.5`. */
 export const REFRESH_MS = 0.8 * TTL_MS;
 
-const key = (keyId: string): VerificationKey => ({ keyId, algorithms: ['ES256'], key: testKey().privateKey });
+const key = (keyId: string): VerificationKey => ({
+  keyId,
+  algorithms: ['ES256'],
+  key: testKey().privateKey,
+  costUs: 50,
+});
 export const [A, B] = [key('a'), key('b')];
 export const header = (keyId: string): UnverifiedHeader => ({ keyId, algorithm: 'ES256' });
 

@@ -1,12 +1,19 @@
 import type { AuthError } from '../../../src';
 import { DpopVerifier } from '../../../src/token/possession/dpop';
+import { SignatureQueue } from '../../../src/token/signature-queue';
 import { boundToken, callerKey, proof, thumbprint } from '../../support/dpop';
 import { NOW_MS } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
 
 const verifierAt = (baseUrl: string, nowMs = NOW_MS): DpopVerifier => {
   const settings = { baseUrl, required: false, proofMaxAgeSeconds: 60, nonce: false as const, replayStore: undefined };
-  return new DpopVerifier({ ...settings, algorithms: ['ES256'] }, () => nowMs, 0, recordingLogger());
+  return new DpopVerifier(
+    { ...settings, algorithms: ['ES256'] },
+    new SignatureQueue(),
+    () => nowMs,
+    0,
+    recordingLogger(),
+  );
 };
 
 /** RFC 9449 section 7.1, figure 13. */
