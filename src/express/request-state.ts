@@ -111,13 +111,7 @@ export function pathOf(req: GateRequest): string {
 
 /** The caller as far as it decides when its turn is. Behind a proxy that the app does not trust, all have the address of the proxy. */
 export function callerOf({ ip, socket }: GateRequest, res: ServerResponse): Caller {
-  return {
-    address: typeof ip === 'string' ? ip : socket?.remoteAddress,
-    whenGone(leave) {
-      if (res.destroyed) leave();
-      else res.once('close', leave);
-    },
-  };
+  return { address: typeof ip === 'string' ? ip : socket?.remoteAddress, response: res };
 }
 
 /** The route as it was declared, for messages to developers: `GET /v1/orders/:id`. */

@@ -4,8 +4,8 @@ import type { AuthError } from '../core/errors';
 export interface Caller {
   /** Callers of one address, or of one IPv6 network, share their turns. */
   readonly address?: string | undefined;
-  /** Calls `leave` when the client disconnects: nothing is done for it any more. */
-  readonly whenGone?: ((leave: () => void) => void) | undefined;
+  /** Closes when the client disconnects: nothing is done for it any more. */
+  readonly response?: { readonly destroyed?: boolean; once(event: 'close', listener: () => void): unknown } | undefined;
 }
 
 /** Where work waits if it has to. */

@@ -36,6 +36,7 @@ interface Verification {
 /** A signature of the next turn. */
 interface InTurn {
   readonly token: SignedText;
+  readonly ending: string;
   readonly key: VerificationKey;
   readonly algorithm: Algorithm;
   readonly resolve: () => void;
@@ -90,16 +91,16 @@ export class SignatureQueue {
     }
     const verification =
       key.costUs <= MAX_ON_LOOP_US
-        ? this.#verifyInTurn(token, key, algorithm)
+        ? this.#verifyInTurn(token, ending, key, algorithm)
         : this.#verifyInPool(token, key, algorithm, caller, holder);
     this.#underWay.set(ending, verification);
     return verification.verified;
   }
 
-  #verifyInTurn(token: SignedText, key: VerificationKey, algorithm: Algorithm): Verification {
+  #verifyInTurn(token: SignedText, ending: string, key: VerificationKey, algorithm: Algorithm): Verification {
     const verified = new Promise<void>((resolve, reject) => {
       if (this.#turn.length === 0) this.#defer(() => this.#runTurn());
-      this.#turn.push({ token, key, algorithm, resolve, reject });
+      this.#turn.push({ token, ending, key, algorithm, resolve, reject });
     });
     return { token, key, verified };
   }
@@ -107,8 +108,8 @@ export class SignatureQueue {
   #runTurn(): void {
     const endMs = this.#now() + MAX_TURN_MS;
     let count = 0;
-    for (const { token, key, algorithm, resolve, reject } of this.#turn) {
-      this.#forget(token);
+    for (const { token, ending, key, algorithm, resolve, reject } of this.#turn) {
+      this.#underWay.delete(ending);
       try {
         verifySignature(token, key.key, algorithm);
         resolve();
@@ -130,11 +131,13 @@ export class SignatureQueue {
   ): Verification {
     let callers = 0;
     let leave: (() => void) | undefined;
-    const join = ({ whenGone }: Caller): void => {
+    const quit = (): void => {
+      if (--callers === 0) leave?.();
+    };
+    const join = ({ response }: Caller): void => {
       callers++;
-      whenGone?.(() => {
-        if (--callers === 0) leave?.();
-      });
+      if (response?.destroyed) quit();
+      else response?.once('close', quit);
     };
     const place = {
       share: holder ?? networkOf(caller.address ?? ''),
@@ -147,12 +150,8 @@ export class SignatureQueue {
     };
     const verified = this.#pool
       .run(place, () => verifySignatureInPool(token, key.key, algorithm))
-      .finally(() => this.#forget(token));
+      .finally(() => this.#underWay.delete(token.raw.slice(-ENDING)));
     return { token, key, verified, join: (other) => leave && join(other) };
-  }
-
-  #forget({ raw }: SignedText): void {
-    this.#underWay.delete(raw.slice(-ENDING));
   }
 }
 

@@ -1,4 +1,5 @@
 import { createPublicKey } from 'node:crypto';
+import { EventEmitter } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { AuthError } from '../../src/core/errors';
 import type { Caller } from '../../src/token/fair-queue';
@@ -181,8 +182,8 @@ describe('expensive signatures', () => {
 
   /** A caller that disconnects when a test says so. */
   function leavingCaller(address: string): Caller & { leave: () => void } {
-    let gone: () => void = () => undefined;
-    return { address, whenGone: (leave) => (gone = leave), leave: () => gone() };
+    const response = new EventEmitter();
+    return { address, response, leave: () => response.emit('close') };
   }
 
   it('are verified while the event loop goes on, and a forged one refuses itself only', async () => {
