@@ -15,7 +15,6 @@ export default tseslint.config(
       '.test-build/',
       'test/all/package/consumers/',
       'examples/',
-      'src/cli/static/',
     ],
   },
   js.configs.recommended,

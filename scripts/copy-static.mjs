@@ -1,5 +1,4 @@
-// Copies what the compiler leaves out of the build: files that a browser loads or «tillgate init» writes, in folders named
-// «static».
+// Copies what the compiler leaves out of the build: files that a browser loads, in folders named «static».
 // `node scripts/copy-static.mjs [dist]`, after tsc.
 import { cpSync, readdirSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';

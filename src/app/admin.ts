@@ -1,10 +1,10 @@
 import express, { Router } from 'express';
-import type { Express } from 'express';
+import type { Express, RequestHandler } from 'express';
 import type * as Prometheus from 'prom-client';
 import { problemHandler, sendProblem } from '../index';
 import type { GateStatus } from '../index';
 import type { RequestEvent } from './log';
-import { notFound } from './pages';
+import { notFound, serving } from './pages';
 
 /** State of each component that the API needs, in one word: the response is public. */
 export type ComponentStates = Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface Readiness {
 }
 
 /** `/livez` (the process runs) and `/readyz` (it accepts requests), for load balancers; both without a token. */
-export function healthRoutes(readiness: () => Readiness, problemTypes: string): Router {
+export function healthRoutes(readiness: () => Readiness, problemTypes: string): RequestHandler {
   const router = Router();
   router.get('/livez', function livez(_req, res) {
     res.set('Cache-Control', 'no-store').json({ status: 'alive' });
@@ -40,7 +40,7 @@ export function healthRoutes(readiness: () => Readiness, problemTypes: string): 
       members: { components },
     });
   });
-  return router;
+  return serving(router, '/livez', '/readyz');
 }
 
 /**

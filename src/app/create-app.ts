@@ -1,20 +1,23 @@
+import { basename, resolve } from 'node:path';
 import express from 'express';
 import type { Express, Request, RequestHandler, Router } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import helmet from 'helmet';
 import { isObject } from '../core/objects';
-import { option, readOptions } from '../core/options';
-import type { TableOf } from '../core/options';
+import { didYouMean, option, readOptions, refuseOption } from '../core/options';
+import type { OptionPlace, TableOf } from '../core/options';
 import { authenticate, problemHandler, protectedResourceMetadata, sendProblem } from '../index';
 import { authenticateOptions } from '../settings/settings';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
 import type { Settings } from '../settings/settings';
 import { assertAgreement } from '../openapi/audit';
-import { loadContract } from '../openapi/document';
+import { layersOf } from '../openapi/app-routes';
+import { allOperations, CONTRACT_FILE, loadContract, operationsOf, scopesOf } from '../openapi/document';
+import type { ContractDocument } from '../openapi/document';
 import { healthRoutes } from './admin';
 import type { Readiness } from './admin';
 import { commerceRouter } from './commerce/router';
-import { routes, SCOPES } from './commerce/resources';
+import { RESOURCES } from './commerce/resources';
 import type { ResourceName } from './commerce/resources';
 import { docsPage } from './docs/docs-page';
 import type { DocsOptions } from './docs/docs-page';
@@ -31,7 +34,18 @@ export interface AppOptions {
   readonly settings: Settings;
   /** Default: JSON lines on stderr, at the level of the settings. */
   readonly logger?: Logger;
-  /** Routers that replace placeholders, by resource: `{ orders: myOrders }`. */
+  /**
+   * Your OpenAPI 3.1 document, a YAML or JSON file or its parsed content: requests are validated by it, and the start fails
+   * where routes or guards differ from it. Only resources that it has get a placeholder. Default: the openapi.yaml of this
+   * package.
+   */
+  readonly document?: string | object | undefined;
+  /**
+   * Your routers, each with its own guards and with its operations in `document`: `{ 'gift-cards': giftCards }` is mounted
+   * at `/v1/gift-cards`. One of the name of a placeholder replaces it.
+   */
+  readonly routers?: Readonly<Record<string, Router>> | undefined;
+  /** Routers that replace placeholders, by resource: `{ orders: myOrders }`. As `routers`, but only those names. */
   readonly replace?: { readonly [Name in ResourceName]?: Router };
   /** Options of the gate. Default: `authenticateOptions(settings)`. */
   readonly gate?: AuthenticateOptions;
@@ -61,10 +75,40 @@ function objectOption<Value>(expected: string) {
   return option(expected, (given) => (isObject(given) ? (given as Value) : undefined));
 }
 
+/** Express routers, by a name that `refuse` accepts. */
+function routersOption(refuse: (name: string, at: OptionPlace) => void) {
+  return option<Readonly<Record<string, Router>>>('an object of Express routers', (given, at) => {
+    if (!isObject(given)) return undefined;
+    for (const [name, router] of Object.entries(given)) {
+      refuse(name, at);
+      const isRouter = typeof router === 'function' && layersOf(router) !== undefined;
+      if (!isRouter) refuseOption({ ...at, name: `${at.name}.${name}` }, 'an Express Router', router);
+    }
+    return given as Readonly<Record<string, Router>>;
+  });
+}
+
+function refuseSegment(name: string, { factory }: OptionPlace): void {
+  if (/^[\w~-][\w.~-]*$/.test(name)) return;
+  const expected = 'expected one segment of a path, such as "gift-cards" for /v1/gift-cards';
+  throw new TypeError(`${factory}(): option "routers" has the name ${JSON.stringify(name)}; ${expected}`);
+}
+
+function refuseUnknownResource(name: string, { factory }: OptionPlace): void {
+  const known = RESOURCES.map(({ path }) => path);
+  if (known.some((path) => path === name)) return;
+  const hint = `${didYouMean(name, known)} A resource of your own goes into "routers"`;
+  throw new TypeError(`${factory}(): option "replace" names no resource: ${JSON.stringify(name)}${hint}`);
+}
+
 const OPTIONS = {
   settings: option.required(objectOption<Settings>('what readSettings() returns')),
   logger: option.withMethods<Logger>(['info', 'warn', 'error'], 'an object with the methods info, warn and error'),
-  replace: objectOption<NonNullable<AppOptions['replace']>>('an object of routers, by resource'),
+  document: option('the path of an OpenAPI document or its parsed content', (given) =>
+    (typeof given === 'string' && given !== '') || isObject(given) ? given : undefined,
+  ),
+  routers: routersOption(refuseSegment),
+  replace: routersOption(refuseUnknownResource),
   gate: objectOption<AuthenticateOptions>('an object with the options of authenticate()'),
   connectToRedis: option.callable<AppOptions['connectToRedis']>(),
   onRequest: option.callable<AppOptions['onRequest']>(),
@@ -81,18 +125,19 @@ const FORM_LIMIT = '16kb';
  * Makes the commerce API. Requests pass through its middleware from top to bottom.
  *
  * @throws TypeError when an option is wrong
- * @throws Error when the routes, their scopes and openapi.yaml disagree
+ * @throws ConfigurationError when the routes, their guards and the document disagree
  * @throws ConfigurationError when the settings name no issuer
  */
 export function createApp(options: AppOptions): App {
   const given = readOptions('createApp', options, OPTIONS);
-  const { settings, replace, connectToRedis, onRequest, clock } = given;
+  const { settings, document, routers, replace, connectToRedis, onRequest, clock } = given;
   const { docs = !settings.production } = given;
   const { logger = createLog({ level: settings.logLevel }) } = given;
-  const contract = loadContract();
-  const router = commerceRouter(replace, clock);
+  const contract = loadContract(document);
+  // `undefined` for parsed content.
+  const file = typeof document === 'object' ? undefined : resolve(document ?? CONTRACT_FILE);
   const problemTypes = problemTypesOf(settings.baseUrl);
-  assertAgreement(contract, routes(), SCOPES, router);
+  const validation = requestValidation(contract);
 
   const observer = requestObserver((event) => {
     logRequest(logger, event);
@@ -125,8 +170,8 @@ export function createApp(options: AppOptions): App {
   v1.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
   v1.use(gate);
   v1.use(limit.handler);
-  v1.use(requestValidation(contract));
-  v1.use(router);
+  v1.use(validation);
+  v1.use(commerceRouter({ ...replace, ...routers }, document === undefined ? RESOURCES : resourcesIn(contract), clock));
 
   const app = express();
   app.use(requestId());
@@ -134,7 +179,7 @@ export function createApp(options: AppOptions): App {
   app.use(helmet());
   app.use(healthRoutes(readiness, problemTypes));
   const [issuer] = gate.status().issuers.map((one) => one.issuer);
-  app.use(frontPage({ contract, baseUrl: settings.baseUrl, issuer, docs: docs !== false }));
+  app.use(frontPage({ contract, file, baseUrl: settings.baseUrl, issuer, docs: docs !== false }));
   if (docs !== false) {
     const { baseUrl, authUrl = issuer } = settings;
     app.use(docsPage({ ...(docs !== true && docs), contract, baseUrl, authUrl }));
@@ -142,22 +187,37 @@ export function createApp(options: AppOptions): App {
   app.use(problemPages());
   app.use(
     // Whether the API is reached by TLS is up to its operator, so is the base URL.
-    protectedResourceMetadata({ gate, scopes: SCOPES, resourceName: titleOf(contract), allowHttp: true }),
+    protectedResourceMetadata({ gate, scopes: scopesOf(contract), resourceName: titleOf(contract), allowHttp: true }),
   );
   app.use('/v1', v1);
   app.use(notFound(problemTypes));
   app.use(problemHandler({ logger, problemTypes }));
 
+  async function close(): Promise<void> {
+    limit.close();
+    await gate.close();
+  }
+
+  try {
+    const names = { source: 'the app', document: file === undefined ? 'the document' : basename(file) };
+    assertAgreement(app, { names, document: contract, operations: allOperations(contract) });
+  } catch (error) {
+    void close();
+    throw error;
+  }
   return {
     handler: app,
     gate,
     readiness,
     drain: () => void (draining = true),
-    async close() {
-      limit.close();
-      await gate.close();
-    },
+    close,
   };
+}
+
+/** The resources of which the document has an operation. */
+function resourcesIn(contract: ContractDocument): (typeof RESOURCES)[number][] {
+  const segments = new Set(operationsOf(contract).map(({ path }) => path.split('/')[2]));
+  return RESOURCES.filter(({ path }) => segments.has(path));
 }
 
 function readinessOf({ ready, issuers }: GateStatus, draining: boolean): Readiness {

@@ -6,7 +6,6 @@ import { REASON_ADVICE } from '../core/reason-advice';
 import type { Advice } from '../core/reason-advice';
 import { withoutSlash } from '../core/urls';
 import { sendProblem } from '../index';
-import { CONTRACT_FILE } from '../openapi/document';
 import type { ContractDocument } from '../openapi/document';
 
 const STYLE = `:root { color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif }
@@ -63,22 +62,30 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
 }
 
+/** Routes that a document may have and need not: for route audits, which read the routes of a router. */
+export function serving(router: Router, ...serves: readonly string[]): RequestHandler {
+  return Object.assign<RequestHandler, object>((req, res, next) => router(req, res, next), { serves });
+}
+
 /**
  * `GET /` says what this API is and where to go, as HTML or JSON; `/openapi.yaml` and `/openapi.json` are its contract.
  * All without a token.
  */
 export function frontPage({
   contract,
+  file,
   baseUrl,
   issuer,
   docs,
 }: {
   readonly contract: ContractDocument;
+  /** Where the contract was read from. */
+  readonly file: string | undefined;
   readonly baseUrl: string;
   readonly issuer: string | undefined;
   /** Whether `/docs` is served. */
   readonly docs: boolean;
-}): Router {
+}): RequestHandler {
   const router = Router();
   const base = withoutSlash(baseUrl);
   const name = titleOf(contract);
@@ -96,13 +103,16 @@ export function frontPage({
     sendPage(res, name, `${INTRODUCTION}\n<dl>\n${Object.entries(links).map(row).join('\n')}\n</dl>`);
   });
   router.get('/openapi.yaml', function serveYaml(_req, res) {
+    res.type('application/yaml');
+    // JSON is YAML, too (YAML 1.2 section 1.3).
+    if (file === undefined) return void res.send(JSON.stringify(contract, undefined, 2));
     // With a root, because a folder of the path may begin with a dot: node_modules/.pnpm.
-    res.type('application/yaml').sendFile(basename(CONTRACT_FILE), { root: dirname(CONTRACT_FILE) });
+    res.sendFile(basename(file), { root: dirname(file) });
   });
   router.get('/openapi.json', function serveJson(_req, res) {
     res.json(contract);
   });
-  return router;
+  return serving(router, '/', '/openapi.yaml', '/openapi.json');
 }
 
 const INTRODUCTION =
@@ -203,7 +213,7 @@ export function problemTypesOf(baseUrl: string): string {
 }
 
 /** `GET /problems/<code>`: what a problem means and what to do about it, as HTML, or as JSON for those who ask for it. */
-export function problemPages(): Router {
+export function problemPages(): RequestHandler {
   const router = Router();
   router.get('/problems/:code', function serveProblemPage(req, res, next) {
     const { code } = req.params;
@@ -213,7 +223,7 @@ export function problemPages(): Router {
     if (req.accepts(['html', 'json']) === 'json') return void res.json({ code, ...advice });
     sendPage(res, `Problem: ${code}`, sectionsOf(advice));
   });
-  return router;
+  return serving(router, '/problems/{code}');
 }
 
 /** Makes the handler for URLs that no route has. */

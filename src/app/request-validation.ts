@@ -3,8 +3,8 @@ import addFormats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020';
 import { json } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
-import { sendProblem } from '../index';
-import { operationsOf, toFragment } from '../openapi/document';
+import { ConfigurationError, sendProblem } from '../index';
+import { nameOf, operationsOf, toFragment } from '../openapi/document';
 import type { ContractDocument, LocatedOperation } from '../openapi/document';
 
 const BODY_LIMIT = '100kb';
@@ -27,7 +27,7 @@ interface RequestError {
  * a request that does not match a schema 400 with `errors`. Requests without the scopes of the operation are not
  * validated: the guard of the route refuses them with 403.
  *
- * @throws TypeError when the document cannot be compiled
+ * @throws ConfigurationError when a schema cannot be compiled
  */
 export function requestValidation(document: ContractDocument): RequestHandler {
   const find = compileContract(document);
@@ -215,16 +215,22 @@ function compilePaths(document: ContractDocument): (path: string) => PathMatch |
   const bodies = schemasOf(document, { coerceTypes: false });
   const parameters = memoize(schemasOf(document, { coerceTypes: true }));
   const paths = new Map<string, Map<string, CompiledOperation>>();
+  const problems: string[] = [];
   for (const at of operationsOf(document)) {
     const operations = paths.get(at.path) ?? new Map<string, CompiledOperation>();
     paths.set(at.path, operations);
-    operations.set(at.method, {
-      security: at.security,
-      path: parameters(parametersSchema(at, 'path')),
-      query: parameters(parametersSchema(at, 'query')),
-      body: compileBody(bodies, at),
-    });
+    try {
+      operations.set(at.method, {
+        security: at.security,
+        path: parameters(parametersSchema(at, 'path')),
+        query: parameters(parametersSchema(at, 'query')),
+        body: compileBody(bodies, at),
+      });
+    } catch (error) {
+      problems.push(`${nameOf(at)}: the document has a schema that cannot be used: ${(error as Error).message}`);
+    }
   }
+  if (problems.length > 0) throw new ConfigurationError(problems);
   return pathMatcher(paths);
 }
 
@@ -262,7 +268,7 @@ function compileBody(ajv: Ajv2020, { path, method, operation }: LocatedOperation
   if (!requestBody) return undefined;
   const names = ['paths', path, method.toLowerCase(), 'requestBody', 'content', JSON_BODY, 'schema'];
   const validate = ajv.getSchema(`${DOCUMENT}#${toFragment(names)}`);
-  if (!validate) throw new TypeError(`openapi.yaml: ${method} ${path} has a body without a schema for ${JSON_BODY}`);
+  if (!validate) throw new TypeError(`its body has no schema for ${JSON_BODY}`);
   return { required: requestBody.required ?? false, mediaTypes: Object.keys(requestBody.content), validate };
 }
 
@@ -273,7 +279,8 @@ function parametersSchema({ parameters }: LocatedOperation, place: 'path' | 'que
     type: 'object',
     additionalProperties: false,
     required: here.filter(({ required }) => required).map(({ name }) => name),
-    properties: Object.fromEntries(here.map(({ name, schema }) => [name, absolute(schema)])),
+    // A parameter with `content` has no schema: any value.
+    properties: Object.fromEntries(here.map(({ name, schema = {} }) => [name, absolute(schema)])),
   };
 }
 

@@ -207,8 +207,9 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     usage: 'init <directory>',
-    about: 'write a small project to start from',
-    run: (context, _options, directory) => load.init().init(context, directory),
+    about: 'write a small project to start from: an app, its openapi.yaml, and tests by it',
+    options: [['--typescript', 'in TypeScript instead of JavaScript']],
+    run: (context, options, directory) => load.init().init(context, options, directory),
   },
   {
     usage: 'completion <bash|zsh|fish>',

@@ -62,6 +62,7 @@ export interface CommandOptions {
   readonly all?: true;
   readonly url?: string;
   readonly client?: string;
+  readonly typescript?: true;
 }
 
 /** One command of the table, or several under a common name: `clients list`. */

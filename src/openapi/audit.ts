@@ -1,8 +1,7 @@
-import type { Router } from 'express';
 import { ConfigurationError } from '../core/errors';
 import { describeRoutes } from './app-routes';
 import type { DescribedRoute } from './app-routes';
-import { bothOf, declaredScopes, describeAlternatives, nameOf, operationsOf } from './document';
+import { bothOf, declaredScopes, describeAlternatives, nameOf } from './document';
 import type { Alternatives, ContractDocument, LocatedOperation } from './document';
 import { shapeOf } from './path-template';
 
@@ -93,81 +92,29 @@ function unreadableAt(path: string): RouteFinding {
   return findingAt({ method: '*', path }, 'unreadable-route', `the routes mounted here cannot be read; ${fix}`);
 }
 
-/** A route from the table of resources. */
-interface ContractRoute {
-  readonly method: string;
-  /** As OpenAPI writes it: `/v1/orders/{id}`. */
-  readonly path: string;
-  /** All of them are required. */
-  readonly scopes: readonly string[];
-  readonly optionalScopes?: readonly string[];
-  readonly operationId?: string;
-}
+/** What a start or a check compares: {@link auditApp}, and the parameters in the paths. */
+type Agreement = Omit<Parameters<typeof auditApp>[1], 'document'> & { readonly document: ContractDocument };
 
 /**
- * Refuses a contract that disagrees with the table of routes, or with the router that is mounted at `/v1`.
+ * Refuses an app that disagrees with its document.
  *
  * @throws ConfigurationError with every disagreement
  */
-export function assertAgreement(
-  document: ContractDocument,
-  routes: readonly ContractRoute[],
-  scopes: readonly string[],
-  router?: Router,
-): void {
-  const problems = [
-    ...findDisagreements(document, routes, scopes),
-    ...(router ? findRouterDisagreements(document, router) : []),
-  ];
+export function assertAgreement(app: object, agreement: Agreement): void {
+  const problems = findDisagreements(app, agreement);
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
-/** Compares the table of routes and its scopes with the document; one sentence per disagreement. */
-export function findDisagreements(
-  document: ContractDocument,
-  routes: readonly ContractRoute[],
-  scopes: readonly string[],
-): string[] {
-  const operations = operationsOf(document);
-  const names = { source: 'the table of resources', document: 'openapi.yaml' };
+/** Where an app or router and its document disagree; one sentence each. */
+export function findDisagreements(app: object, agreement: Agreement): string[] {
+  const { names, operations } = agreement;
   return [
-    ...sortFindings(compareRoutes(names, routes.map(describeRow), operations)).map(describeFinding),
-    ...routes.flatMap((route) => compareNames(route, operations)),
-    ...sortFindings(compareScopes(names, document, operations, scopes)).map(describeFinding),
-    ...operations.flatMap(findParameterMistakes),
+    ...auditApp(app, agreement).map(describeFinding),
+    ...operations.flatMap((operation) => findParameterMistakes(operation, names.document)),
   ];
 }
 
-/** Compares the routes and guards of a router mounted at `/v1` with the document. */
-export function findRouterDisagreements(document: ContractDocument, router: Router): string[] {
-  const names = { source: 'the router', document: 'openapi.yaml' };
-  const audit = { names, operations: operationsOf(document), mountedAt: '/v1', behindGate: true };
-  return auditApp(router, audit).map(describeFinding);
-}
-
-function describeRow({ method, path, scopes }: ContractRoute): DescribedRoute {
-  return { method, path, requires: [scopes], tooLate: [], gate: 'strict' };
-}
-
-/** Compares names, which a router does not have. */
-function compareNames(route: ContractRoute, operations: readonly LocatedOperation[]): string[] {
-  const at = operations.find(({ method, path }) => method === route.method && shapeOf(path) === shapeOf(route.path));
-  if (!at) return [];
-  const optional = (scopes: readonly string[] = []): string => describeAlternatives([scopes]) || 'none';
-  const { operationId = 'nothing', 'x-optional-scopes': optionalScopes } = at.operation;
-  const members = [
-    ['path', route.path, at.path],
-    ['operationId', route.operationId ?? operationId, operationId],
-    ['x-optional-scopes', optional(route.optionalScopes ?? optionalScopes), optional(optionalScopes)],
-  ] as const;
-  return members
-    .filter(([, ours, theirs]) => ours !== theirs)
-    .map(([what, ours, theirs]) => {
-      return `${nameOf(route)}: the table of resources has the ${what} ${ours}, openapi.yaml says ${theirs}; make them equal`;
-    });
-}
-
-function findParameterMistakes(at: LocatedOperation): string[] {
+function findParameterMistakes(at: LocatedOperation, document: string): string[] {
   const inPath = [...at.path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name);
   const described = at.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
   const missing = inPath.filter((name) => !described.includes(name));
@@ -175,7 +122,7 @@ function findParameterMistakes(at: LocatedOperation): string[] {
   return [
     ...missing.map((name) => `does not describe the path parameter ${name}; add it to its parameters`),
     ...superfluous.map((name) => `describes the path parameter ${name}, which is not in the path; remove it`),
-  ].map((mistake) => `${nameOf(at)}: openapi.yaml ${mistake}`);
+  ].map((mistake) => `${nameOf(at)}: ${document} ${mistake}`);
 }
 
 /** Compares routes with the operations of a document: which exist, and what guards them. */

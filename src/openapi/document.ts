@@ -51,7 +51,7 @@ interface Parameter {
   readonly name: string;
   readonly in: string;
   readonly required?: boolean;
-  readonly schema: object;
+  readonly schema?: object;
 }
 
 /** Alternatives: the scopes of each required scheme. */
@@ -122,6 +122,12 @@ export function declaredScopes(document: ContractDocument): readonly string[] {
   return [...new Set(flows.flatMap(({ scopes }) => Object.keys(scopes ?? {})))];
 }
 
+/** Every scope that the document declares or requires, sorted. */
+export function scopesOf(document: ContractDocument): readonly string[] {
+  const required = allOperations(document).flatMap(({ security }) => security.flat());
+  return [...new Set([...declaredScopes(document), ...required])].sort();
+}
+
 function locate(
   document: ContractDocument,
   path: string,
@@ -158,7 +164,7 @@ function takesTokens({ components }: ContractDocument, name: string): boolean {
 function resolve(document: ContractDocument, parameter: Parameter | { readonly $ref: string }): Parameter {
   if (!('$ref' in parameter)) return parameter;
   const target = dereference(document, parameter);
-  if (!isObject(target)) throw new TypeError(`openapi.yaml: ${parameter.$ref} does not exist`);
+  if (!isObject(target)) throw new TypeError(`${parameter.$ref} does not exist`);
   return target as unknown as Parameter;
 }
 
@@ -242,25 +248,27 @@ export const CONTRACT_FILE = join(__dirname, '..', '..', 'openapi.yaml');
 let ownContract: ContractDocument | undefined;
 
 /**
- * Loads the contract.
+ * Loads a contract of the scaffold.
  *
- * @param file - default: the openapi.yaml of this package, which is read once per process
+ * @param source - a YAML or JSON file, or its parsed content; default: the openapi.yaml of this package, which is read
+ *   once per process
  * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3.1 document
  */
-export function loadContract(file?: string): ContractDocument {
-  if (file !== undefined) return requireDocument(parseYaml(file), file, '3.1');
-  return (ownContract ??= loadContract(CONTRACT_FILE));
+export function loadContract(source?: string | object): ContractDocument {
+  if (source === undefined) return (ownContract ??= loadContract(CONTRACT_FILE));
+  return loadDocument(source, '3.1');
 }
 
 /**
  * Loads any OpenAPI 3 document.
  *
  * @param source - a YAML or JSON file, or its parsed content
- * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3 document
+ * @param version - the version that it must have
+ * @throws ConfigurationError when it cannot be read, or is not an OpenAPI document of that version
  */
-export function loadDocument(source: string | object): ContractDocument {
-  if (typeof source !== 'string') return requireDocument(source, 'the document', '3');
-  return requireDocument(parseYaml(source), source, '3');
+export function loadDocument(source: string | object, version = '3'): ContractDocument {
+  if (typeof source !== 'string') return requireDocument(source, 'the document', version);
+  return requireDocument(parseYaml(source), source, version);
 }
 
 function requireDocument(document: unknown, name: string, version: string): ContractDocument {

@@ -11,6 +11,7 @@ import { docsPage } from '../../src/app/docs/docs-page';
 import { readSettings } from '../../src/settings/settings';
 import { createTestIssuer } from '../../src/testing';
 import { recordingLogger } from '../support/log';
+import { CONTRACT_FILE } from '../../src/openapi/document';
 import { contract } from './commerce/commerce-app';
 import { frontPage, notFound, problemPages, problemTypesOf } from '../../src/app/pages';
 import { REASONS } from '../../src';
@@ -146,7 +147,7 @@ describe('the front page', () => {
     health: `${BASE_URL}/readyz`,
   };
   const appFor = (issuer?: string): express.Express =>
-    express().use(frontPage({ contract, baseUrl: `${BASE_URL}/`, issuer, docs: false }));
+    express().use(frontPage({ contract, file: CONTRACT_FILE, baseUrl: `${BASE_URL}/`, issuer, docs: false }));
 
   it('GET / says what this is and where to go, as JSON', async () => {
     const { body, headers } = await request(appFor('https://login.test')).get('/').accept('json').expect(200);

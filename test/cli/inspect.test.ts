@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { peerDependencies, version } from '../../package.json';
+import { APP_PACKAGES } from '../../src/core/required-packages';
 import { cliScene, json } from './harness';
 import type { CliScene, SceneOptions, SentRequest } from './harness';
 import { createTestIssuer } from '../../src/testing';
@@ -174,31 +176,35 @@ describe('explain', () => {
 });
 
 describe('init', () => {
-  it('writes a project and prints the next steps', async () => {
+  const COMMON = ['.env.example', '.gitignore', 'README.md', 'openapi.yaml', 'package.json', 'test'];
+
+  it.each([
+    ['JavaScript', [], ['app.js', 'orders.js']],
+    ['TypeScript', ['--typescript'], ['app.ts', 'orders.ts', 'tsconfig.json']],
+  ])('writes a project in %s and prints the next steps', async (_language, flags, sources) => {
     const { dataDir, run } = scene();
     const directory = join(dataDir, 'My Shop');
 
-    const { exitCode, stdout } = await run('init', directory);
+    const { exitCode, stdout } = await run('init', directory, ...flags);
 
     expect(exitCode).toBe(0);
     expect(stdout).toContain('npm install\n  npm test\n');
-    expect(readdirSync(directory).sort()).toEqual([
-      '.env.example',
-      '.gitignore',
-      'app.js',
-      'package.json',
-      'server.js',
-      'test',
-    ]);
-    expect(JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))).toMatchObject({
-      name: 'my-shop',
-      private: true,
-      dependencies: { tillgate: '^0.1.0' },
-      scripts: {
-        dev: 'tillgate dev --watch --app ./app.js',
-        'token-server': 'tillgate dev --token-server',
-        start: 'node --env-file=.env server.js',
-      },
+    expect(readdirSync(directory).sort()).toEqual([...COMMON, ...sources].sort());
+    const { name, scripts, dependencies, devDependencies } = JSON.parse(
+      readFileSync(join(directory, 'package.json'), 'utf8'),
+    ) as Record<string, Record<string, string>>;
+    expect(name).toBe('my-shop');
+    expect(scripts).toMatchObject({ 'token-server': 'tillgate dev --token-server --openapi openapi.yaml' });
+    const { jsonwebtoken } = devDependencies!;
+    // The scaffold runs on Express 5 only.
+    const peers = {
+      ...Object.fromEntries(APP_PACKAGES.map((peer) => [peer, peerDependencies[peer]])),
+      express: '^5.3.0',
+    };
+    expect({ ...dependencies, jsonwebtoken }).toEqual({
+      ...peers,
+      jsonwebtoken: peerDependencies.jsonwebtoken,
+      tillgate: `^${version}`,
     });
   });
 
@@ -216,10 +222,12 @@ describe('init', () => {
     expect(git('diff', '--cached', '--name-only').trim().split('\n')).toEqual([
       '.env.example',
       '.gitignore',
+      'README.md',
       'app.js',
+      'openapi.yaml',
+      'orders.js',
       'package.json',
-      'server.js',
-      'test/orders.test.js',
+      'test/api.test.js',
     ]);
   });
 

@@ -159,8 +159,8 @@ describe('routes', () => {
   it('of the scaffold can be compared with another document', async () => {
     const { exitCode, stdout } = await scene.run('routes', '--check', '--openapi', agreeing);
     expect(exitCode).toBe(1);
-    expect(stdout).toContain('GET /v1/items: the router has it, openapi.yaml has not;');
-    expect(stdout).not.toContain('GET /v1/orders: the router');
+    expect(stdout).toContain('GET /v1/items: the scaffold has it, openapi.yaml has not;');
+    expect(stdout).not.toContain('GET /v1/orders: the scaffold');
   });
 
   it('refuse a document with nothing to check', async () => {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from 'esbuild';
 import express from 'express';
+import { load as parseYaml } from 'js-yaml';
 import type { Express } from 'express';
 import request from 'supertest';
 import * as tillgate from '../../src';
@@ -12,7 +13,7 @@ import type { AppOptions } from '../../src/app';
 import * as generations from '../../src/generation';
 import type { HttpGenerationsOptions } from '../../src/generation';
 import * as testing from '../../src/testing';
-import type { TestIssuer } from '../../src/testing';
+import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../src/testing';
 import { recordingLogger } from '../support/log';
 import { blocksOf, PAGES_WITH_CODE, programOf, ROOT } from './blocks';
 
@@ -36,7 +37,10 @@ async function runPage(page: string): Promise<Result> {
   const { code } = transformSync(`(async () => {\n${body}})()`, { loader: 'ts', target: 'node20' });
   const result = { apps: [], issuers: [], opened: [], tests: [] } as Made & { tests: Result['tests'][number][] };
   const it = (name: string, test: () => unknown): unknown => result.tests.push({ name, run: test });
-  const modules: Readonly<Record<string, unknown>> = { ...modulesFor(result), 'node:test': { it, test: it } };
+  const modules: Readonly<Record<string, unknown>> = {
+    ...modulesFor(result, documentOf(page)),
+    'node:test': { it, test: it },
+  };
   const load = (name: string): unknown => {
     if (!Object.hasOwn(modules, name)) throw new Error(`${page} imports ${name}, which this test does not know`);
     return modules[name];
@@ -47,6 +51,12 @@ async function runPage(page: string): Promise<Result> {
   // A gate that is closed follows no log: they are closed behind the tests of the page.
   toClose.push(...result.opened);
   return result;
+}
+
+/** The OpenAPI document that a page shows: its examples read it as openapi.yaml. */
+function documentOf(page: string): object | undefined {
+  const [, text] = /^```yaml\n(openapi: [^]*?)^```$/m.exec(readFileSync(join(ROOT, page), 'utf8')) ?? [];
+  return text === undefined ? undefined : (parseYaml(text) as object);
 }
 
 function requireOf(statement: string): readonly string[] {
@@ -65,7 +75,7 @@ function fetchFromThisMachine(url: string, init: RequestInit): Promise<Response>
   return url.startsWith('http://127.0.0.1:') ? fetch(url, init) : Promise.reject(new Error('offline'));
 }
 
-function modulesFor({ apps, issuers, opened }: Made): Readonly<Record<string, unknown>> {
+function modulesFor({ apps, issuers, opened }: Made, shown: object | undefined): Readonly<Record<string, unknown>> {
   const isolated = { fetch: fetchFromThisMachine, logger: recordingLogger() };
   function authenticate(options: AuthenticateOptions): Gate {
     const gate = tillgate.authenticate({ ...isolated, ...options });
@@ -74,7 +84,13 @@ function modulesFor({ apps, issuers, opened }: Made): Readonly<Record<string, un
   }
   function createApp(options: AppOptions): app.App {
     const gate = { ...app.authenticateOptions(options.settings), ...isolated };
-    return app.createApp({ gate, logger: recordingLogger(), ...options });
+    const document = options.document && shown;
+    const made = app.createApp({ gate, logger: recordingLogger(), ...options, document });
+    opened.push(made);
+    return made;
+  }
+  function contractCases(options: ContractCasesOptions): ContractCases {
+    return testing.contractCases({ ...options, openapi: shown ?? options.openapi });
   }
   function makeExpress(): Express {
     const made = express();
@@ -98,7 +114,7 @@ function modulesFor({ apps, issuers, opened }: Made): Readonly<Record<string, un
     tillgate: { ...tillgate, authenticate },
     'tillgate/app': { ...app, createApp },
     'tillgate/generations': { ...generations, httpGenerations },
-    'tillgate/testing': { ...testing, createTestIssuer },
+    'tillgate/testing': { ...testing, contractCases, createTestIssuer },
     './handlers.js': { listOrders: handler, listReports: handler, listStores: handler },
   };
 }

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { load } from 'js-yaml';
 import { REASONS } from '../../src';
-import { SCOPES } from '../../src/app/commerce/resources';
+import { routes, SCOPES } from '../../src/app/commerce/resources';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -16,6 +16,7 @@ interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
+  readonly 'x-optional-scopes'?: readonly string[];
   readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
   readonly responses: Readonly<Record<string, Json>>;
 }
@@ -78,6 +79,16 @@ describe('openapi.yaml', () => {
       expect(tags).toEqual(expect.arrayContaining([...operation.tags]));
       expect(operation.summary).not.toBe('');
     }
+  });
+
+  it('names operations and optional scopes as the table of resources does', () => {
+    const inTable = routes().map(({ method, path, ...route }) => {
+      return [`${method} ${path}`, route.operationId, route.optionalScopes];
+    });
+    const documented = commerce.map(([name, { operationId, 'x-optional-scopes': optional = [] }]) => {
+      return [name, operationId, optional];
+    });
+    expect(documented.sort()).toEqual(inTable.sort());
   });
 
   it('declares the client credentials grant with every scope', () => {

@@ -16,15 +16,12 @@ const PLACEHOLDERS: Readonly<Record<ResourceName, (clock: () => number) => Colle
 };
 
 /**
- * Makes the router of all commerce resources. Mount it at `/v1` after `authenticate()` and `requestValidation()`. Every
+ * Makes the router of the commerce resources. Mount it at `/v1` after `authenticate()` and `requestValidation()`. Every
  * router has its own sample data.
  *
- * A placeholder is replaced by one line in `replace`: the router given is mounted in its place, at `/v1/orders` here.
- * Its routes are relative to that, and its own guards apply; the start fails when they differ from openapi.yaml.
- *
- * @param replace - routers that replace placeholders, by resource; each has its own `requireScope()` guards
+ * @param routers - routers with guards of their own, by path segment: one of the name of a resource runs in its place
+ * @param placeholders - resources that have a placeholder unless a router runs in its place
  * @param clock - time of the sample data, in ms since the epoch
- * @throws TypeError when `replace` names no resource
  *
  * @example
  * ```ts
@@ -35,26 +32,18 @@ const PLACEHOLDERS: Readonly<Record<ResourceName, (clock: () => number) => Colle
  * ```
  */
 export function commerceRouter(
-  replace: { readonly [Name in ResourceName]?: Router } = {},
+  routers: Readonly<Record<string, Router>> = {},
+  placeholders: readonly Resource[] = RESOURCES,
   clock: () => number = Date.now,
 ): Router {
-  refuseUnknownResources(Object.keys(replace));
   const router = Router();
-  for (const resource of RESOURCES) {
+  for (const [segment, own] of Object.entries(routers)) router.use(`/${segment}`, own);
+  for (const resource of placeholders) {
     const { path } = resource;
-    router.use(`/${path}`, replace[path] ?? resourceRouter(resource, PLACEHOLDERS[path](clock)));
+    if (Object.hasOwn(routers, path)) continue;
+    router.use(`/${path}`, resourceRouter(resource, PLACEHOLDERS[path as ResourceName](clock)));
   }
   return router;
-}
-
-function refuseUnknownResources(names: readonly string[]): void {
-  const known: readonly string[] = RESOURCES.map(({ path }) => path);
-  for (const name of names) {
-    if (known.includes(name)) continue;
-    throw new TypeError(
-      `commerceRouter(): option "replace" names no resource: ${JSON.stringify(name)}; known are ${known.join(', ')}`,
-    );
-  }
 }
 
 const DEFAULT_LIMIT = 20;

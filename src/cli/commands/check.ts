@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { commerceRouter } from '../../app/commerce/router';
-import { routes, SCOPES } from '../../app/commerce/resources';
 import { systemClock, systemSchedule } from '../../core/clock';
 import { ConfigurationError } from '../../core/errors';
 import { escapeUnsafe } from '../../core/logger';
@@ -8,8 +7,8 @@ import { installedVersion } from '../../core/required-packages';
 import { isSecureUrl, loggableUrl } from '../../core/urls';
 import { explain } from '../../index';
 import type { Auth, Gate, GateStatus, IntrospectionOptions } from '../../index';
-import { findDisagreements, findRouterDisagreements } from '../../openapi/audit';
-import { loadContract } from '../../openapi/document';
+import { findDisagreements } from '../../openapi/audit';
+import { loadContract, operationsOf } from '../../openapi/document';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { introspectionEndpoint } from '../../token/introspection/endpoint';
@@ -76,14 +75,20 @@ function asText({ check: name, ok, detail, fix }: Finding): string {
 }
 
 /**
- * Where the table of routes, the routers and openapi.yaml disagree; empty where they agree.
+ * Where the scaffold and openapi.yaml disagree; empty where they agree.
  *
  * @param file - default: the openapi.yaml of this package
  * @throws ConfigurationError when the contract cannot be read
  */
 export function contractProblems(file?: string): readonly string[] {
   const document = loadContract(file);
-  return [...findDisagreements(document, routes(), SCOPES), ...findRouterDisagreements(document, commerceRouter())];
+  return findDisagreements(commerceRouter(), {
+    names: { source: 'the scaffold', document: 'openapi.yaml' },
+    document,
+    operations: operationsOf(document),
+    mountedAt: '/v1',
+    behindGate: true,
+  });
 }
 
 /** Whether the routes of the scaffold, their scopes and openapi.yaml agree. */

@@ -5,7 +5,7 @@ import type { DocsClient, RunningApi } from '../../app/index';
 import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
 import { ConfigurationError } from '../../core/errors';
 import { withoutSlash } from '../../core/urls';
-import { allOperations, declaredScopes, loadDocument } from '../../openapi/document';
+import { loadDocument, scopesOf } from '../../openapi/document';
 import { authenticateOptions, MISSING_ISSUER, readSettings } from '../../settings/settings';
 import type { Environment, Settings } from '../../settings/settings';
 import { isScopeToken } from '../../token/scopes';
@@ -34,7 +34,7 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
   const { io } = context;
   const given = readSettings(await withFreePorts(io.env));
   const settings = apiSettings(given);
-  const scopes = scopesOf(options);
+  const scopes = clientScopes(options);
   const logger = openLog(io, options, given);
   const gate = { ...authenticateOptions(settings), fetch: io.fetch };
   const tokens = isEmbedded(given) ? await startTokenServer(given, logger, scopes) : undefined;
@@ -89,7 +89,7 @@ async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<
 async function devTokenServer(context: CommandContext, options: CommandOptions): Promise<void> {
   const { io } = context;
   const settings = tokenServerSettings(readSettings(await withFreePorts(io.env)));
-  const scopes = scopesOf(options);
+  const scopes = clientScopes(options);
   const tokens = await startTokenServer(settings, openLog(io, options, settings), scopes);
   try {
     const report = {
@@ -196,7 +196,7 @@ function freePort(): Promise<number> {
  *
  * @throws CliError when the options name no scopes
  */
-function scopesOf({ app, tokenServer, scopes, openapi }: CommandOptions): readonly string[] | undefined {
+function clientScopes({ app, tokenServer, scopes, openapi }: CommandOptions): readonly string[] | undefined {
   if (scopes !== undefined && openapi !== undefined) {
     throw new CliError('give --scopes or --openapi, not both', EXIT.usage);
   }
@@ -214,9 +214,7 @@ function readScopes(text: string): readonly string[] {
 }
 
 function scopesOfDocument(file: string): readonly string[] {
-  const document = loadDocument(file);
-  const required = allOperations(document).flatMap(({ security }) => security.flat());
-  const scopes = [...new Set([...declaredScopes(document), ...required])].sort();
+  const scopes = scopesOf(loadDocument(file));
   if (scopes.length > 0) return scopes;
   throw new CliError(`${file} names no scopes: declare them in its security schemes, or give --scopes`, EXIT.usage);
 }

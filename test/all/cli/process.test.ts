@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, createServer, get } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { COMPILED } from '../support/compiled';
@@ -86,38 +85,4 @@ describe('the program', () => {
       stdout: 'METHOD  PATH  REQUIRES\nGET     /     (no guard) (no gate)\n',
     });
   }, 20_000);
-});
-
-describe('the server that init writes', () => {
-  const project = join(dataDir, 'shop');
-  /** Its server.js in its own process, with an app that needs no packages. */
-  function startShop(port: number): Child {
-    mkdirSync(project, { recursive: true });
-    cpSync(join(COMPILED, 'src/cli/static/project/server.js'), join(project, 'server.js'));
-    writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
-    const app = `import { createServer } from 'node:http'; export const createApp = () => createServer();`;
-    writeFileSync(join(project, 'app.js'), app);
-    return childOf(spawn(process.execPath, ['server.js'], { cwd: project, env: { PORT: String(port) } }));
-  }
-
-  it('listens on PORT', async () => {
-    const child = startShop(0);
-    await once(child.process.stdout, 'data');
-    expect(child.stdout()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\n$/);
-    child.process.kill();
-    await once(child.process, 'close');
-  });
-
-  it('says so and exits with 1 when the port is taken', async () => {
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const { port } = taken.address() as AddressInfo;
-    const child = startShop(port);
-    const [exitCode] = (await once(child.process, 'close')) as [number];
-    taken.close();
-    expect({ exitCode, stderr: child.stderr() }).toEqual({
-      exitCode: 1,
-      stderr: `cannot listen on port ${port}: listen EADDRINUSE: address already in use 127.0.0.1:${port}; set PORT to a free one\n`,
-    });
-  });
 });

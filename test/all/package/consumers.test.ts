@@ -150,11 +150,16 @@ describe('the command of the package', () => {
     );
   });
 
-  it('starts a project that passes its own tests', async () => {
+  it.each([
+    ['JavaScript', []],
+    ['TypeScript', ['--typescript']],
+  ])('starts a project in %s that passes its own tests', async (language, flags) => {
     const { folder: home } = consumer('esm-js-node-test-express5');
-    expect(await npm(home, 'exec', '--', 'tillgate', 'init', 'shop')).toMatchObject({ exitCode: 0 });
-    const shop = join(home, 'shop');
+    expect(await npm(home, 'exec', '--', 'tillgate', 'init', language, ...flags)).toMatchObject({ exitCode: 0 });
+    const shop = join(home, language);
     expect(await install(shop, tarball)).toMatchObject({ exitCode: 0, errors: '' });
-    expect(await npm(shop, 'test', '--loglevel=error')).toMatchObject({ exitCode: 0 });
+    const { exitCode, output } = await npm(shop, 'test', '--loglevel=error');
+    expect(exitCode).toBe(0);
+    expect(passedTests(output)).toBeGreaterThan(50);
   });
 });

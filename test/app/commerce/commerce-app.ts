@@ -4,7 +4,7 @@ import request from 'supertest';
 import type { Test } from 'supertest';
 import { authenticate, problemHandler } from '../../../src';
 import { commerceRouter } from '../../../src/app/commerce/router';
-import { routes } from '../../../src/app/commerce/resources';
+import { RESOURCES, routes } from '../../../src/app/commerce/resources';
 import type { Route } from '../../../src/app/commerce/resources';
 import { requestValidation } from '../../../src/app/request-validation';
 import { loadContract } from '../../../src/openapi/document';
@@ -28,7 +28,7 @@ export interface Caller {
 }
 
 /** The commerce API after a real gate, as the scaffold mounts it. */
-export function commerceApp(replace: Parameters<typeof commerceRouter>[0] = {}): {
+export function commerceApp(routers: Parameters<typeof commerceRouter>[0] = {}): {
   app: Express;
   as(...scopes: string[]): Caller;
 } {
@@ -46,7 +46,7 @@ export function commerceApp(replace: Parameters<typeof commerceRouter>[0] = {}):
     '/v1',
     gate,
     validation,
-    commerceRouter(replace, () => NOW_MS),
+    commerceRouter(routers, RESOURCES, () => NOW_MS),
   );
   app.use(problemHandler({ logger }));
   return { app, as: (...scopes) => caller(app, scopes) };

@@ -1,7 +1,6 @@
 import { Router } from 'express';
 import { RESOURCES, routes, SCOPES } from '../../../src/app/commerce/resources';
 import { requireScope } from '../../../src';
-import { commerceRouter } from '../../../src/app/commerce/router';
 import { commerceApp, routeOf } from './commerce-app';
 
 describe('the table of resources', () => {
@@ -114,13 +113,5 @@ describe('a router that replaces a placeholder', () => {
     const response = await commerceApp({ orders }).as('orders:read').get('/v1/orders');
     expect(response.status).toBe(500);
     expect(response.text).not.toContain('secret');
-  });
-
-  it('must be for a resource that exists', () => {
-    const replace = { order: Router() } as object;
-    expect(() => commerceRouter(replace)).toThrow(TypeError);
-    expect(() => commerceRouter(replace)).toThrow(
-      /^commerceRouter\(\): option "replace" names no resource: "order"; known are locations, items, .*kitchen-tickets$/,
-    );
   });
 });
