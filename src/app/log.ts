@@ -126,31 +126,9 @@ export function requestObserver(onRequest: (event: RequestEvent) => void, clock:
     refused: (request, refusal) => void refusals.set(request, refusal),
     decided(decision, request) {
       const { reason, error } = decision;
-      if (reason) refusals.set(request, { reason, detail: error?.privateDetail ?? describeScopes(decision) });
+      if (reason) refusals.set(request, { reason, detail: error?.privateDetail });
     },
   };
-}
-
-const MAX_SCOPES = 4;
-
-/** `needs orders:write, has orders:read and 3 more`; of the token's scopes those of the same resource come first. */
-function describeScopes({ error, auth }: Decision): string | undefined {
-  const needed = error?.requiredScopes;
-  if (!needed || !auth) return undefined;
-  const resources = needed.map(resourceOf);
-  const near = auth.scopes.filter((scope) => resources.includes(resourceOf(scope)));
-  return `needs ${listed(needed)}, has ${listed(near.length > 0 ? near : auth.scopes, auth.scopes.length)}`;
-}
-
-/** `orders` of `orders:write`. */
-function resourceOf(scope: string): string {
-  return scope.replace(/[:.][^:.]*$/, '');
-}
-
-function listed(scopes: readonly string[], total = scopes.length): string {
-  const shown = scopes.slice(0, MAX_SCOPES);
-  const others = total - shown.length;
-  return `${shown.join(' ') || 'none'}${others > 0 ? ` and ${others} more` : ''}`;
 }
 
 function eventOf(req: Request, res: Response, durationMs: number, refusal: Refusal | undefined): RequestEvent {

@@ -47,6 +47,7 @@ export function readOptions<Table extends OptionTable>(
   context: { readonly parent?: string; readonly alsoKnown?: readonly string[] } = {},
 ): ValuesOf<Table> {
   const { parent = '', alsoKnown = [] } = ownMembers(context);
+  refuseUncalled(`${factory}(...)`, [given]);
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     const expected = parent === '' ? 'expected an options object' : `option "${parent}" must be an object`;
     throw new TypeError(`${factory}(): ${expected}, got ${describe(given)}`);
@@ -64,6 +65,16 @@ export function readOptions<Table extends OptionTable>(
     values[key] = option.read(value, { factory, name: prefix + key });
   }
   return Object.freeze(values) as ValuesOf<Table>;
+}
+
+/**
+ * Throws where a framework calls a factory with a request, because the app registered it without calling it.
+ *
+ * @param call - how it is written: `requireScope('orders:read')`
+ */
+export function refuseUncalled(call: string, [first]: readonly unknown[]): void {
+  if (typeof first !== 'object' || first === null || !('httpVersion' in first && 'headers' in first)) return;
+  throw new TypeError(`${/^\w+/.exec(call)?.[0]} is registered as a middleware without being called: write ${call}`);
 }
 
 /** Throws the TypeError about one option. */
@@ -143,7 +154,14 @@ function oneOf<const Choice extends string, Fallback extends Choice | undefined 
   choices: readonly Choice[],
   fallback?: Fallback,
 ): Option<Choice | Fallback> {
-  return anyOption(`one of ${choices.join(', ')}`, (given) => choices.find((choice) => choice === given), fallback);
+  const expected = `one of ${choices.join(', ')}`;
+  const accept = (given: unknown, { factory, name }: OptionPlace) => {
+    const choice = choices.find((one) => one === given);
+    const near = choice === undefined && typeof given === 'string' ? nearest(given, choices) : undefined;
+    if (near === undefined) return choice;
+    throw new TypeError(`${factory}(): option "${name}" must be ${expected}, got ${describe(given)}${near}`);
+  };
+  return anyOption(expected, accept, fallback);
 }
 
 /** A function, whose parameters nothing can check. */
@@ -237,9 +255,13 @@ export function dependencies<Name extends keyof Dependencies>(
 
 /** `, did you mean "x"?` when a known name is close, else the list of what is known. */
 export function didYouMean(name: string, known: readonly string[]): string {
+  return nearest(name, known) ?? `; known are ${known.join(', ')}`;
+}
+
+/** `; did you mean "x"?`, or `undefined` where no known name is close. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
   const candidate = startedBy(name, known) ?? closest(name, [...known]);
-  const near = candidate && isNear(name, candidate) ? candidate : undefined;
-  return near ? `; did you mean "${near}"?` : `; known are ${known.join(', ')}`;
+  return candidate && isNear(name, candidate) ? `; did you mean "${candidate}"?` : undefined;
 }
 
 /** The shortest name that begins with `name`, such as maxTokenAgeSeconds for maxTokenAge: the edit distance is too large. */

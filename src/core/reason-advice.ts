@@ -12,7 +12,6 @@ export interface Advice {
 
 const REQUEST_NEW_TOKEN = 'Request a new access token and repeat the request with it.';
 const NOTHING_TO_DO = 'Nothing, unless many callers are affected.';
-const COMPARE_SETTINGS = 'Compare the settings of the API with those of the authorization server: `tillgate check`.';
 
 /** Advice for each reason; `invalid_token` stands for every 401 about a token in production. */
 export const REASON_ADVICE = {
@@ -64,7 +63,8 @@ export const REASON_ADVICE = {
   unknown_key: {
     cause: 'The issuer does not publish the key that the access token names.',
     caller: REQUEST_NEW_TOKEN,
-    operator: COMPARE_SETTINGS,
+    operator:
+      'If new tokens are refused too, TILLGATE_JWKS_URI is the key set of another server, realm or stage than the one that signs them.',
   },
   unusable_key: {
     cause:

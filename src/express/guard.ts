@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
-import { describe, didYouMean, isList } from '../core/options';
+import { describe, didYouMean, isList, refuseUncalled } from '../core/options';
 import type { Auth } from '../gate/options';
-import { routeOf, stateOf } from './request-state';
+import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next } from './request-state';
 import { handleRejection, sendInternalError } from './respond';
-import { readRequirement, readScopeList, satisfies, scopesOf } from '../gate/scope-requirement';
+import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../gate/scope-requirement';
 import type { ScopeRequirement } from '../gate/scope-requirement';
 
 /**
@@ -29,16 +29,17 @@ import type { ScopeRequirement } from '../gate/scope-requirement';
 export function requireScope(...scopes: readonly [string, ...string[]]): Middleware;
 export function requireScope(scopes: readonly string[] | { readonly anyOf: readonly string[] }): Middleware;
 export function requireScope(...args: readonly unknown[]): Middleware {
+  refuseUncalled("requireScope('orders:read')", args);
   return scopeGuard(readRequirement(args));
 }
 
 function scopeGuard(requirement: ScopeRequirement): Middleware {
   const own = scopesOf(requirement);
-  const guard = makeGuard('requireScope', requirement, ({ scopes }, req) =>
-    satisfies(scopes, requirement)
-      ? undefined
-      : new AuthError('insufficient_scope', { requiredScopes: scopesInARow(guard, req) ?? own }),
-  );
+  const guard = makeGuard('requireScope', requirement, ({ scopes }, req) => {
+    if (satisfies(scopes, requirement)) return undefined;
+    const privateDetail = describeLack(scopes, requirement);
+    return new AuthError('insufficient_scope', { privateDetail, requiredScopes: scopesInARow(guard, req) ?? own });
+  });
   return guard;
 }
 
@@ -99,6 +100,7 @@ export function defineScopes<const Scope extends string>(scopes: readonly Scope[
   return {
     scopes: defined as readonly Scope[],
     requireScope(...args: readonly unknown[]) {
+      refuseUncalled("requireScope('orders:read')", args);
       const requirement = readRequirement(args);
       const unknown = scopesOf(requirement).find((scope) => !defined.includes(scope));
       if (unknown === undefined) return scopeGuard(requirement);
@@ -129,6 +131,7 @@ export function requireClaim<Req extends object = IncomingMessage & { readonly a
   name: string,
   test: (value: unknown, req: Req) => boolean | Promise<boolean>,
 ): Middleware {
+  refuseUncalled("requireClaim('tenant', (value) => value === 'shop')", [name, test]);
   if (typeof name !== 'string' || name === '') {
     throw new TypeError(`requireClaim(): expected the name of a claim, got ${describe(name)}`);
   }
@@ -164,7 +167,9 @@ export function requireClaim<Req extends object = IncomingMessage & { readonly a
  * me.get('/', requireAuthenticated(), (req, res) => res.json({ client: req.auth?.clientId }));
  * ```
  */
-export function requireAuthenticated(): Middleware {
+export function requireAuthenticated(): Middleware;
+export function requireAuthenticated(...args: readonly unknown[]): Middleware {
+  refuseUncalled('requireAuthenticated()', args);
   return makeGuard('requireAuthenticated', {}, () => undefined);
 }
 
@@ -196,7 +201,12 @@ function makeGuard(
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
     const state = stateOf(req);
     if (!state) {
-      consoleLogger.error({ route: routeOf(req) }, `${name}() is on a route without authenticate() before it`);
+      const other = otherCopyOf(req);
+      const why =
+        other === undefined
+          ? 'is on a route without authenticate() before it'
+          : 'is after an authenticate() by another copy of tillgate, which it does not trust: `npm ls tillgate` lists them';
+      consoleLogger.error({ route: routeOf(req), ...(other !== undefined && { other }) }, `${name}() ${why}`);
       return sendInternalError(req, res);
     }
     const { auth, gate } = state;

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { loggablePath } from '../core/logger';
@@ -76,6 +77,18 @@ export function openState(req: GateRequest, gate: RequestState['gate'], auth: Au
   const state = { gate, auth, allowed: false, unguarded: gate.unguarded };
   states.set(req, state);
   return state;
+}
+
+/** What each copy of this package in the process has accepted, to say so: it allows nothing. */
+const COPIES: unique symbol = Symbol.for('tillgate.copies');
+type Copies = Map<(req: object) => boolean, string>;
+const copies: Copies = ((globalThis as { [COPIES]?: Copies })[COPIES] ??= new Map());
+// A bundle may have no such name.
+copies.set((req) => states.has(req), typeof __dirname === 'string' ? dirname(dirname(__dirname)) : 'a bundle');
+
+/** Where the other copy of this package is whose gate accepted a request; `undefined`: none did. */
+export function otherCopyOf(req: object): string | undefined {
+  return [...copies].find(([hasAccepted]) => hasAccepted(req))?.[1];
 }
 
 /** The state of a request, or `undefined` when no gate has accepted it. */

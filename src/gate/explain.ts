@@ -7,7 +7,7 @@ import { gateOf, openGate } from './verifier';
 import { isJwsShaped, parseToken } from '../token/jws';
 import { bindingsOf, isUnverified } from '../token/verify';
 import type { GateSettings } from './read-options';
-import { readRequirement, satisfies } from './scope-requirement';
+import { describeLack, readRequirement, satisfies } from './scope-requirement';
 
 /** Why a token is accepted or refused. */
 export interface Explanation {
@@ -140,7 +140,9 @@ export async function explain(
   try {
     auth = await gate.verify(token);
     gate.possession?.requireBinding(auth.claims);
-    if (requirement && !satisfies(auth.scopes, requirement)) throw new AuthError('insufficient_scope');
+    if (requirement && !satisfies(auth.scopes, requirement)) {
+      throw new AuthError('insufficient_scope', { privateDetail: describeLack(auth.scopes, requirement) });
+    }
     return { accepted: true, checks: passed(all, auth), auth };
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;

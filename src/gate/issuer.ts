@@ -115,7 +115,7 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
   if (claim === 'iat' && generationSource === undefined) {
     const message =
       "generationClaim is 'iat', and there is no generationSource to compare it with: tokens are accepted until they expire";
-    dependencies.logger.warn({ issuer }, message);
+    dependencies.logger[preset.generationClaim === 'iat' ? 'info' : 'warn']({ issuer }, message);
   }
   const ownsSource = typeof generationSource === 'string';
   return new GenerationVerifier({

@@ -49,6 +49,40 @@ export function satisfies(granted: readonly string[], requirement: ScopeRequirem
     : requirement.allOf.every((scope) => isGranted(granted, scope));
 }
 
+const MAX_SCOPES = 4;
+/** A token can have thousands. */
+const MAX_LOOKED = 200;
+
+/**
+ * `needs orders:write, has orders:read and 3 more`; of the granted scopes those of the same resource come first, and one that
+ * differs in case only is named as such.
+ */
+export function describeLack(granted: readonly string[], requirement: ScopeRequirement): string {
+  const needed = scopesOf(requirement);
+  const resources = needed.map(resourceOf);
+  const looked = granted.slice(0, MAX_LOOKED);
+  const near = looked.filter((scope) => resources.includes(resourceOf(scope)));
+  const needs = `needs ${isAnyOf(requirement) && needed.length > 1 ? 'one of ' : ''}${listed(needed)}`;
+  const alike = looked.find((scope) => !needed.includes(scope) && needed.some((one) => isAlike(scope, one)));
+  const hint = alike === undefined ? '' : `; scopes are compared by case, and ${listed([alike])} is another one`;
+  return `${needs}, has ${listed(near.length > 0 ? near : granted, granted.length)}${hint}`;
+}
+
+function isAlike(scope: string, other: string): boolean {
+  return scope.toLowerCase() === other.toLowerCase();
+}
+
+/** `orders` of `orders:write`. */
+function resourceOf(scope: string): string {
+  return scope.replace(/[:.][^:.]*$/, '').toLowerCase();
+}
+
+function listed(scopes: readonly string[], total = scopes.length): string {
+  const shown = scopes.slice(0, MAX_SCOPES).map((scope) => scope.slice(0, 80));
+  const others = total - shown.length;
+  return `${shown.join(' ') || 'none'}${others > 0 ? ` and ${others} more` : ''}`;
+}
+
 /** Not `'anyOf' in requirement`: a polluted prototype would make every requirement one of no scopes. */
 function isAnyOf(requirement: ScopeRequirement): requirement is { readonly anyOf: readonly string[] } {
   return Object.hasOwn(requirement, 'anyOf');

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../core/errors';
-import { describe, didYouMean } from '../core/options';
+import { describe, didYouMean, nearest } from '../core/options';
 import { isSecureUrl } from '../core/urls';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';
 import type { ScopeOptions } from '../token/scopes';
@@ -137,9 +137,10 @@ function defaultText({ fallback }: Variable): string | undefined {
 }
 
 function problemOf({ name, type }: Variable, given: string): string {
-  const fix = `for example ${name}=${type.example}`;
-  if (given === '') return `${name}: set but empty, expected ${type.expected}; remove it or give a value, ${fix}`;
-  return `${name}: got ${(type.show ?? describe)(given)}, expected ${type.expected}; ${fix}`;
+  const example = `for example ${name}=${type.example}`;
+  if (given === '') return `${name}: set but empty, expected ${type.expected}; remove it or give a value, ${example}`;
+  const near = type.choices && nearest(given, type.choices);
+  return `${name}: got ${(type.show ?? describe)(given)}, expected ${type.expected}${near ?? `; ${example}`}`;
 }
 
 function insecureUrls(values: Partial<Values>): string[] {

@@ -20,6 +20,8 @@ interface VariableType<Value> {
   readonly example: string;
   /** The value; `undefined` if the text is not of this type. */
   parse(text: string): Value | undefined;
+  /** The texts that are accepted, where only these are. */
+  readonly choices?: readonly string[];
   /** Makes a refused text safe to show; default: as it is. */
   show?(text: string): string;
 }
@@ -291,6 +293,7 @@ function oneOf<const Choice extends string>(choices: readonly Choice[], example:
   return {
     expected: `one of ${choices.join(', ')}`,
     example,
+    choices,
     parse: (given) => choices.find((choice) => choice === given),
   };
 }

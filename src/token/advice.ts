@@ -45,8 +45,10 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
   switch (reason) {
     case 'wrong_issuer': {
       const issuer = token.claims['iss'];
-      const change = typeof issuer === 'string' ? `: ${set('issuer', issuer)}` : '';
-      return `iss is ${describe(issuer)}, expected ${describe(context.issuer)}${difference(issuer, context.issuer)}${change}`;
+      const typo = difference(issuer, context.issuer);
+      const other = typo === '' ? 'request the token from the expected one, or ' : '';
+      const change = typeof issuer === 'string' ? `: ${other}${set('issuer', issuer)}` : '';
+      return `iss is ${describe(issuer, 200)}, expected ${describe(context.issuer, 200)}${typo}${change}`;
     }
     case 'wrong_audience': {
       const audience: unknown = token.claims['aud'];
@@ -54,6 +56,8 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
       if (typeof first !== 'string') return 'the token has no aud: let the authorization server add that of this API';
       return `aud is ${JSON.stringify(audience).slice(0, 200)}: ${set('audience', first)}, or let the authorization server add the aud of this API`;
     }
+    case 'unknown_key':
+      return `the key set of ${context.issuer} has no key ${describe(token.header['kid'])}: another server, realm or stage has signed the token; check that jwksUri (TILLGATE_JWKS_URI), where it is set, is the jwks_uri in the metadata of that issuer`;
     case 'generation_missing':
       return `the issuer stamps no generation: ${set('generationClaim', 'iat')}, or let the authorization server add the claim`;
     case 'lifetime_too_long': {

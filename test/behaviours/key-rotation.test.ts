@@ -334,7 +334,8 @@ describe('key documents', () => {
       await through.pass(REFRESH_MS);
       expect(through.server.keyFetches).toBe(2);
       const warned = through.log.at('warn').map(({ fields: { kid, why } }) => [kid, why]);
-      expect(warned.sort()).toEqual([...WHY, ['a kid of type undefined', 'it is not an object']].sort());
+      // The key for encryption, the first row, is no mistake of the issuer.
+      expect(warned.sort()).toEqual([...WHY.slice(1), ['a kid of type undefined', 'it is not an object']].sort());
       await through.stop();
     });
   });

@@ -107,14 +107,14 @@ const BROKEN: readonly [string, Setup, string, RegExp, RegExp][] = [
     {},
     token({ key: newKey('ES256', 'elsewhere'), claims: { ...RFC9068, ...TIMES } }),
     /token: unknown_key: /,
-    /\S/,
+    /the key set of https:\/\/login\.test has no key "elsewhere": .*\(TILLGATE_JWKS_URI\)/,
   ],
   [
     'a token of a staging server',
     {},
     token({ key: newKey('ES256', 'elsewhere'), claims: { ...RFC9068, ...TIMES, iss: 'https://staging.test' } }),
-    /token: wrong_issuer: its key is unknown, and was not asked for/,
-    /iss is "https:\/\/staging\.test", expected "https:\/\/login\.test"/,
+    /token: wrong_issuer: iss is "https:\/\/staging\.test", expected "https:\/\/login\.test"; its key is unknown/,
+    /request the token from the expected one, or set TILLGATE_ISSUER=https:\/\/staging\.test$/,
   ],
   [
     'a clock that is behind',

@@ -3,9 +3,20 @@ import { connect, createServer } from 'node:http2';
 import type { Http2ServerRequest, Http2ServerResponse, IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import express from 'express';
+import type { ErrorRequestHandler, RequestHandler } from 'express';
+import request from 'supertest';
 import { requirementOf } from '../../src/express/guard';
 import { isGranted } from '../../src/gate/scope-requirement';
-import { requireAuthenticated, requireClaim, requireScope, defineScopes, authenticate, authOf } from '../../src';
+import {
+  requireAuthenticated,
+  requireClaim,
+  requireScope,
+  defineScopes,
+  authenticate,
+  authOf,
+  problemHandler,
+} from '../../src';
 import type { Middleware } from '../../src';
 import { gateApp } from '../support/gate-app';
 import { token, AUDIENCE, ISSUER, NOW_MS } from '../support/issuer';
@@ -273,6 +284,59 @@ describe('a server of node:http2', () => {
     const server = await open(gate);
     const { status, body } = await server.get(`Bearer ${token()}`);
     expect([status, (JSON.parse(body) as { code: string }).code]).toEqual([500, 'internal_error']);
+  });
+});
+
+describe('mistakes of the app', () => {
+  it.each<[string, Middleware | typeof requireScope, string]>([
+    ['requireScope', requireScope, "requireScope('orders:read')"],
+    ['requireScope', defineScopes(['a']).requireScope, "requireScope('orders:read')"],
+    ['requireClaim', requireClaim, "requireClaim('tenant', (value) => value === 'shop')"],
+    ['requireAuthenticated', requireAuthenticated, 'requireAuthenticated()'],
+    ['authenticate', authenticate, 'authenticate(...)'],
+    ['problemHandler', problemHandler, 'problemHandler(...)'],
+  ] as [string, Middleware, string][])(
+    '%s registered without being called says how it is written',
+    async (name, handler, call) => {
+      const errors: unknown[] = [];
+      const app = express().get('/', handler as RequestHandler, (_req, res) => void res.json('reached'));
+      const onError: ErrorRequestHandler = (error: Error, _req, res, _next) => {
+        errors.push(error.message);
+        res.sendStatus(500);
+      };
+      await request(app.use(onError)).get('/').expect(500);
+      expect(errors).toEqual([`${name} is registered as a middleware without being called: write ${call}`]);
+    },
+  );
+
+  it('a guard after the gate of another copy of the package says so, and allows nothing', async () => {
+    let other = requireScope;
+    jest.isolateModules(() => {
+      other = jest.requireActual<{ requireScope: typeof requireScope }>('../../src').requireScope;
+    });
+    const entries: unknown[] = [];
+    const error = jest.spyOn(console, 'error').mockImplementation((entry) => void entries.push(entry));
+    const reached: string[] = [];
+    const app = gateApp({
+      routes: (app) => app.get('/v1/orders', other('orders:read'), () => void reached.push('handler')),
+    });
+    await app.get(token()).expect(500);
+    error.mockRestore();
+    const why = 'requireScope() is after an authenticate() by another copy of tillgate, which it does not trust';
+    expect(entries).toEqual([
+      expect.stringContaining(`${why}: \`npm ls tillgate\` lists them {"route":"GET /v1/orders","other":"`),
+    ]);
+    expect(reached).toEqual([]);
+  });
+
+  it.each([
+    ['Orders:Read', 'needs orders:read, has Orders:Read; scopes are compared by case, and Orders:Read is another one'],
+    ['a orders:write b', 'needs orders:read, has orders:write and 2 more'],
+    ['', 'needs orders:read, has none'],
+  ])('a refusal for scopes says to operators what a token with %j has', async (scope, detail) => {
+    const through = gateApp();
+    await through.get(token({ claims: { scope } })).expect(403);
+    expect(through.log.at('info').map(({ fields }) => fields['detail'])).toEqual([detail]);
   });
 });
 

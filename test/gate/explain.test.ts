@@ -61,7 +61,7 @@ describe('explain()', () => {
       'scope',
       403,
       'insufficient_scope',
-      'The access token lacks a scope that this resource requires.',
+      'needs orders:read, has none',
       { claims: { scope: '' } },
     ],
   ];

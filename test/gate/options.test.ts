@@ -4,6 +4,7 @@ import { AUDIENCE, ISSUER } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
 import { ALGORITHMS as KNOWN } from '../../src/token/signature';
 import { describe as named } from '../../src/core/options';
+import { PRESET_NAMES } from '../../src/token/presets';
 import { recordingLogger } from '../support/log';
 
 describe('wrong options', () => {
@@ -202,6 +203,11 @@ describe('wrong options', () => {
       [{ schedule: {} }, 'option "schedule" must be a function, got an object'],
       [{ fetch: 'node-fetch' }, 'option "fetch" must be a function, got "node-fetch"'],
       [{ random: 0.5 }, 'option "random" must be a function, got 0.5'],
+      [
+        { preset: 'keyclok' },
+        `option "preset" must be one of ${PRESET_NAMES.join(', ')}, got "keyclok"; did you mean "keycloak"?`,
+      ],
+      [{ preset: 'duende' }, `option "preset" must be one of ${PRESET_NAMES.join(', ')}, got "duende"`],
       [{ audiense: 'x' }, 'unknown option "audiense"; did you mean "audience"?'],
       [{ jwksURI: 'x' }, 'unknown option "jwksURI"; did you mean "jwksUri"?'],
       [{ maxTokenAge: 1 }, 'unknown option "maxTokenAge"; did you mean "maxTokenAgeSeconds"?'],
@@ -304,7 +310,7 @@ describe('options of bindings', () => {
         { binding: 'any', ...options },
         'option "binding" needs "dpop" and "mtls", neither of them with "required": one of both is enough',
       ]),
-      [{ binding: 'all', dpop: BASE, mtls: {} }, 'option "binding" must be one of any, got "all"'],
+      [{ binding: 'all', dpop: BASE, mtls: {} }, 'option "binding" must be one of any, got "all"; did you mean "any"?'],
       [{ mtls: [] }, 'option "mtls" must be an object, got an empty array'],
       [{ mtls: { requried: true } }, 'unknown option "mtls.requried"; did you mean "required"?'],
       [{ mtls: { header: 'client cert' } }, 'option "mtls.header" must be the name of a header, got "client cert"'],

@@ -97,7 +97,7 @@ describe('createTestIssuer()', () => {
     [{ clock: 5 }, 'createTestIssuer(): option "clock" must be a function, got 5'],
     [
       { algorithm: 'HS256' },
-      `createTestIssuer(): option "algorithm" must be one of ${ALGORITHMS.join(', ')}, got "HS256"`,
+      `createTestIssuer(): option "algorithm" must be one of ${ALGORITHMS.join(', ')}, got "HS256"; did you mean "RS256"?`,
     ],
   ])('refuses %j', (options, message) => {
     expect(() => createTestIssuer(options as TestIssuerOptions)).toThrow(new TypeError(message));

@@ -121,7 +121,8 @@ export function keyFetcher(
     function ignore(jwk: unknown, why: string): void {
       const kid = isObject(jwk) ? jwk['kid'] : undefined;
       if (typeof kid === 'string') ignored.set(kid, why);
-      warnIgnored(kid, why);
+      // Keycloak and others publish their encryption keys too: that is no mistake.
+      if (!isObject(jwk) || jwk['use'] !== 'enc') warnIgnored(kid, why);
     }
 
     function isSuitable(jwk: unknown): jwk is JsonObject {
