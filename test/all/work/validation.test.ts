@@ -12,7 +12,7 @@ function worstCosts(): ReadonlyMap<string, number> {
   const costs = new Map<string, number>();
   for (const { method, path, operation } of operationsOf(contract)) {
     const media = operation.requestBody?.content['application/json'] as { readonly example?: object } | undefined;
-    const validate = find(path)?.operations.get(method)?.body?.validate;
+    const validate = find(path)?.operations.get(method)?.().body?.validate;
     if (!media?.example || !validate) continue;
     const ratios = [...largestBodies(media.example)].map(({ text }) => {
       const body: unknown = JSON.parse(text);
