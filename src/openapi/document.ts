@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as jsYaml from 'js-yaml';
 import { ConfigurationError } from '../core/errors';
@@ -245,6 +245,8 @@ export function bothOf(a: Alternatives, b: Alternatives): Alternatives {
 
 /** The contract of the scaffold, in the root of the package: two levels up from src/openapi and from dist/openapi alike. */
 export const CONTRACT_FILE = join(__dirname, '..', '..', 'openapi.yaml');
+/** The same, parsed by the build: reading the YAML takes an eighth of the start. A clone has none. */
+const PARSED_CONTRACT = join(__dirname, 'contract.json');
 let ownContract: ContractDocument | undefined;
 
 /**
@@ -255,8 +257,12 @@ let ownContract: ContractDocument | undefined;
  * @throws ConfigurationError when it cannot be read, or is not an OpenAPI 3.1 document
  */
 export function loadContract(source?: string | object): ContractDocument {
-  if (source === undefined) return (ownContract ??= loadContract(CONTRACT_FILE));
+  if (source === undefined) return (ownContract ??= loadContract(parsedContract() ?? CONTRACT_FILE));
   return loadDocument(source, '3.1');
+}
+
+function parsedContract(): object | undefined {
+  return existsSync(PARSED_CONTRACT) ? (JSON.parse(readFileSync(PARSED_CONTRACT, 'utf8')) as object) : undefined;
 }
 
 /**
