@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { systemSchedule } from '../core/clock';
 import type { Timer } from '../core/clock';
@@ -47,6 +49,7 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     for (const [flags, text] of declared) command.option(flags, text);
     command.action(async () => {
       requirePackages(`tillgate ${command.name()}`, needs);
+      useProxy(io.env);
       const options = command.opts<CommandOptions>();
       // Under --watch another process does the work.
       const progress = options.watch ? { io, stop() {} } : withProgress(io, nameOf(command));
@@ -160,6 +163,22 @@ export function withProgress(
       },
     },
   };
+}
+
+/**
+ * Lets `fetch` use the proxy of the environment where `NODE_USE_ENV_PROXY=1` asks for it: Node 22.21 and 24 do that
+ * themselves, for older ones the package undici does.
+ */
+function useProxy(env: Environment): void {
+  if (env['NODE_USE_ENV_PROXY'] !== '1' || process.allowedNodeEnvironmentFlags.has('--use-env-proxy')) return;
+  let undici: { EnvHttpProxyAgent: new () => object; setGlobalDispatcher: (agent: object) => void };
+  try {
+    undici = createRequire(join(process.cwd(), 'package.json'))('undici') as typeof undici;
+  } catch {
+    const why = `NODE_USE_ENV_PROXY=1 needs Node 22.21, 24 or later; Node ${process.versions.node} needs the package undici`;
+    throw new CliError(`${why}: npm install undici@6`, EXIT.configuration);
+  }
+  undici.setGlobalDispatcher(new undici.EnvHttpProxyAgent());
 }
 
 /** The io of the real process. */

@@ -12,6 +12,7 @@ import {
   introspectionEndpoint,
 } from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
+import { IssuerClock } from '../token/issuer-clock';
 import type { SignatureQueue } from '../token/signature-queue';
 import { claimsVerifier, TokenVerifier } from '../token/verify';
 import type { ClaimsVerifier } from '../token/verify';
@@ -55,13 +56,15 @@ export function openIssuer(
   dependencies: GateDependencies,
 ): IssuerContext {
   const { issuer, algorithms, preset, scopes } = settings;
-  const keys = openKeys(settings, dependencies, { canBeEmpty: settings.introspection !== undefined });
+  const issuerClock = new IssuerClock({ ...dependencies, ...settings });
+  const canBeEmpty = settings.introspection !== undefined;
+  const keys = openKeys(settings, { ...dependencies, fetch: issuerClock.fetch }, { canBeEmpty });
   const generations = openGenerations(settings, dependencies);
   const rulesOfLightweight = settings.introspection?.tokens === 'all' ? withoutAdditions(settings) : settings;
   const { clock } = dependencies;
   const verifier = new TokenVerifier({ rules: settings, rulesOfLightweight, algorithms, keys, signatures, clock });
   const policy = {
-    verifyClaims: claimsVerifier(settings, clock),
+    verifyClaims: issuerClock.explain(claimsVerifier(settings, clock)),
     readScopes: scopeReader(preset.scopeClaims, scopes),
   };
   const introspection = openIntrospection(settings, dependencies, policy.verifyClaims);

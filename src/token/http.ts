@@ -80,7 +80,7 @@ export function exchange<Value>(
     const advice = status >= 300 && status < 400 ? '; redirects are refused, configure the final URL' : '';
     return refuse(url, `responded with ${status}${advice}`, status);
   }
-  return unlessAborted(signal, loggableUrl(url), work());
+  return unlessAborted(signal, loggableUrl(url), work(), () => unusedProxy(url));
 }
 
 function refuse(url: string, why: string, status: number): never {
@@ -89,7 +89,33 @@ function refuse(url: string, why: string, status: number): never {
 
 function fail(url: string, cause: unknown): never {
   const code = codeOf(cause);
-  throw new FetchError(`${loggableUrl(url)} could not be fetched${code === undefined ? '' : ` (${code})`}`, { cause });
+  const why = code === undefined ? '' : ` (${code})${adviceOn(code, url)}`;
+  throw new FetchError(`${loggableUrl(url)} could not be fetched${why}`, { cause });
+}
+
+/** What to do about failures that are mistakes of whoever runs the process, by their codes. */
+const ADVICE: readonly (readonly [code: RegExp, advice: string])[] = [
+  [
+    /SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CERT_UNTRUSTED/,
+    ': Node does not know the CA of its certificate; start with NODE_EXTRA_CA_CERTS=/path/to/ca.pem',
+  ],
+  [/CERT_(HAS_EXPIRED|NOT_YET_VALID)/, ': its certificate is not valid now'],
+  [/ALTNAME_INVALID/, ': its certificate is for another host name'],
+  [/WRONG_VERSION_NUMBER|PACKET_LENGTH|EPROTO/, ': it does not speak TLS; check scheme and port'],
+  [/TIMEOUT|ETIMEDOUT|UNREACH/, '; where only a proxy leads out, start with HTTPS_PROXY and NODE_USE_ENV_PROXY=1'],
+];
+
+function adviceOn(code: string, url: string): string {
+  const [, advice = ''] = ADVICE.find(([pattern]) => pattern.test(code)) ?? [];
+  return advice.startsWith(':') ? advice : unusedProxy(url) || advice;
+}
+
+/** Behind a proxy, requests that do not use it time out, or find no host of that name. */
+function unusedProxy(url: string): string {
+  const { env } = process;
+  const name = ['HTTPS_PROXY', 'https_proxy'].find((one) => env[one]);
+  if (name === undefined || env['NODE_USE_ENV_PROXY'] === '1' || !url.startsWith('https:')) return '';
+  return `; ${name} is set, but Node uses it only with NODE_USE_ENV_PROXY=1`;
 }
 
 /** Without prototypes: fetch reads inherited members of its options too. */
@@ -125,7 +151,12 @@ function codeOf(error: unknown): string | undefined {
  * @param what - begins the message: "<what> did not respond within 5000 ms"
  * @throws FetchError when the signal aborts
  */
-export async function unlessAborted<Value>(signal: AbortSignal, what: string, work: Promise<Value>): Promise<Value> {
+export async function unlessAborted<Value>(
+  signal: AbortSignal,
+  what: string,
+  work: Promise<Value>,
+  advice = () => '',
+): Promise<Value> {
   let giveUp = (): void => undefined;
   const aborted = new Promise<never>((_resolve, reject) => (giveUp = () => reject(new FetchError('aborted'))));
   signal.addEventListener('abort', giveUp);
@@ -134,7 +165,7 @@ export async function unlessAborted<Value>(signal: AbortSignal, what: string, wo
   } catch (error) {
     const reason: unknown = signal.reason;
     if (signal.aborted)
-      throw new FetchError(`${what} ${typeof reason === 'string' ? reason : 'did not respond in time'}`);
+      throw new FetchError(`${what} ${typeof reason === 'string' ? reason : 'did not respond in time'}${advice()}`);
     throw error;
   } finally {
     signal.removeEventListener('abort', giveUp);

@@ -111,7 +111,7 @@ describe('advice', () => {
     [
       'wrong_issuer',
       { claims: { iss: 'https://x.test' } },
-      `iss is "https://x.test", expected "${ISSUER}": issuer=https://x.test`,
+      `iss is "https://x.test", expected "${ISSUER}": request the token from the expected one, or issuer=https://x.test`,
     ],
     [
       'wrong_issuer',
@@ -131,7 +131,7 @@ describe('advice', () => {
     [
       'wrong_issuer',
       { claims: { iss: `${ISSUER}/a` } },
-      `iss is "${ISSUER}/a", expected "${ISSUER}": issuer=${ISSUER}/a`,
+      `iss is "${ISSUER}/a", expected "${ISSUER}": request the token from the expected one, or issuer=${ISSUER}/a`,
     ],
     ['wrong_issuer', { claims: { iss: 17 } }, `iss is 17, expected "${ISSUER}"`],
     ['wrong_audience', { claims: { aud: 'a' } }, `aud is "a": audience=a, ${orAdd}`],

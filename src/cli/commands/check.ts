@@ -11,6 +11,7 @@ import { findDisagreements } from '../../openapi/audit';
 import { loadContract, operationsOf } from '../../openapi/document';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
+import { IssuerClock } from '../../token/issuer-clock';
 import { introspectionEndpoint } from '../../token/introspection/endpoint';
 import { scopeAdvice, scopePaths } from '../../token/advice';
 import type { AdviceContext } from '../../token/advice';
@@ -23,7 +24,7 @@ import { namesAt } from '../../token/scopes';
 import { EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';
-import { adviceContext, adviceFor, withGate } from './explain';
+import { adviceContext, adviceFor, SILENT, withGate } from './explain';
 
 /** One line of the report. */
 interface Finding {
@@ -110,45 +111,32 @@ type Issuer = GateStatus['issuers'][number];
 /** Examines the authorization server as the API would use it: metadata, clock, keys, generations, a token. */
 async function issuerFindings(io: CliIo, settings: Settings, token?: string): Promise<readonly Finding[]> {
   const { introspection } = settings;
-  const server = withDate(io);
-  const { finding: metadata, jwksUri } = await metadataFinding(server.io, settings);
+  const clock = new IssuerClock({
+    ...{ issuer: settings.issuer ?? '', clockToleranceMs: 1000 * settings.clockToleranceSeconds },
+    ...{ fetch: io.fetch, clock: systemClock, logger: SILENT },
+  });
+  const server = { ...io, fetch: clock.fetch as typeof io.fetch };
+  const { finding: metadata, jwksUri } = await metadataFinding(server, settings);
   if (!metadata.ok) return [metadata];
-  return withGate(server.io, settings, async (gate) => {
+  return withGate(server, settings, async (gate) => {
     const issuer = await settled(gate);
     return [
       metadata,
       ...presetFindings(settings, jwksUri, token),
-      ...clockFindings(server.aheadMs(), settings),
+      ...clockFindings(clock, settings),
       ...(issuer ? [keysFinding(issuer), generationsFinding(issuer, settings)] : []),
-      ...(introspection ? [await introspectionFinding(documentOf(server.io, settings), introspection)] : []),
+      ...(introspection ? [await introspectionFinding(documentOf(server, settings), introspection)] : []),
       ...(token === undefined ? [] : [await tokenFinding(gate, token, settings)]),
     ];
   });
 }
 
-/** The same, with a record of how far the clock of the server is ahead of this one (RFC 9110 section 6.6.1). */
-function withDate(io: CliIo): { readonly io: CliIo; readonly aheadMs: () => number | undefined } {
-  let aheadMs: number | undefined;
-  const fetch: typeof io.fetch = async (input, init) => {
-    const response = await io.fetch(input, init);
-    const date = Date.parse(response.headers.get('date') ?? '');
-    if (!Number.isNaN(date)) aheadMs ??= date - Date.now();
-    return response;
-  };
-  return { io: { ...io, fetch }, aheadMs: () => aheadMs };
-}
-
-/** A Date header has whole seconds. */
-const DATE_RESOLUTION_MS = 1_000;
-
-function clockFindings(aheadMs: number | undefined, { clockToleranceSeconds }: Settings): readonly Finding[] {
-  if (aheadMs === undefined) return [];
-  const seconds = Math.round(Math.abs(aheadMs) / 1000);
-  if (Math.abs(aheadMs) <= clockToleranceSeconds * 1000 + DATE_RESOLUTION_MS) {
-    return [passed('clock', `within ${clockToleranceSeconds} s of the clock of the authorization server`)];
-  }
-  const detail = `the clock of the authorization server is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this one`;
-  return [failed('clock', detail, 'synchronize both clocks (NTP), or raise TILLGATE_CLOCK_TOLERANCE_SECONDS')];
+function clockFindings(clock: IssuerClock, { clockToleranceSeconds }: Settings): readonly Finding[] {
+  if (!clock.isKnown) return [];
+  const within = `within ${clockToleranceSeconds} s of the clock of the authorization server`;
+  if (clock.difference === undefined) return [passed('clock', within)];
+  const fix = 'synchronize both clocks (NTP), or raise TILLGATE_CLOCK_TOLERANCE_SECONDS';
+  return [failed('clock', clock.difference, fix)];
 }
 
 /** With a token its shape says more than the URLs of the issuer. */
@@ -176,9 +164,11 @@ async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding
     return { finding: passed('issuer', detail), jwksUri: found };
   } catch (error) {
     const { message } = error as Error;
-    const fix = message.includes('names another issuer')
-      ? 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte'
-      : `check TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;
+    const fix = /NODE_\w+/.test(message)
+      ? 'set that variable where the API starts: docs/deployment.md, "Connections to the authorization server"'
+      : message.includes('names another issuer')
+        ? 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte'
+        : `check TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;
     return { finding: failed('issuer', message, fix) };
   }
 }

@@ -1,7 +1,7 @@
 import { escapeUnsafe } from '../../core/logger';
 import { REASON_ADVICE } from '../../core/reason-advice';
 import { authenticate, explain } from '../../index';
-import type { Auth, Explanation, Gate, Reason } from '../../index';
+import type { Auth, Explanation, Gate, Logger, Reason } from '../../index';
 import { authenticateOptions, readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { configurationAdvice, scopeAdvice } from '../../token/advice';
@@ -58,7 +58,7 @@ function asText(result: Explanation & ReturnType<typeof details>): string {
   return [table(rows), ...lines.map(escapeUnsafe)].join('\n');
 }
 
-const SILENT = { info() {}, warn() {}, error() {} };
+export const SILENT: Logger = { info() {}, warn() {}, error() {} };
 
 /** Opens the gate that the API would have, for some work. It logs nothing: its state is what the work reads. */
 export async function withGate<Result>(
