@@ -1,14 +1,15 @@
 import type { RequestListener } from 'node:http';
 import express, { Router } from 'express';
-import type { Express, RequestHandler, Response } from 'express';
+import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express';
 import helmet from 'helmet';
 import { loggablePath } from '../core/logger';
 import type { GenerationSource } from '../generation/log';
-import type { ClientResource, ClientWithSecret } from './client';
+import { problemHandler, sendProblem } from '../index';
+import type { Logger } from '../index';
 import { clientsApi, listClients, registerClient } from './clients-api';
-import type { Context } from './context';
+import type { ClientResource, ClientWithSecret } from './clients-api';
 import { keySet, metadata, oauthEndpoints } from './endpoints';
-import { allowOnly, refusals, RequestError, sendProblems } from './errors';
+import { allowOnly, refusals, RequestError } from './errors';
 import { openGenerations } from './generations';
 import { adminGuard, rateLimits } from './guards';
 import { readAuthServerOptions } from './options';
@@ -16,6 +17,7 @@ import type { AuthServerOptions } from './options';
 import { Store } from './store';
 import type { OAuthResponse } from './token-request';
 import { newSigningKey, rotateKeys } from './tokens';
+import type { Context } from './tokens';
 
 /** What a client registers with: the body of `POST /clients`. */
 export interface ClientRegistration {
@@ -127,10 +129,7 @@ function createApp(context: Context): Express {
   return app;
 }
 
-/**
- * Lets pages of these origins call an endpoint (Fetch standard, section 3.2). Nothing is gained by forging an origin: the
- * endpoint asks for credentials that no browser adds by itself.
- */
+/** Lets pages of these origins call an endpoint (CORS): it asks for credentials that no browser adds by itself. */
 function allowPagesOf(origins: readonly string[]): RequestHandler {
   return function allowPages(req, res, next) {
     const { origin } = req.headers;
@@ -164,16 +163,26 @@ const refuseUnknownUrl: RequestHandler = () => {
   throw new RequestError(404, 'not_found', 'There is nothing at this URL.');
 };
 
+/** Makes the last error handler: every error becomes a problem body; unexpected ones expose no detail. */
+function sendProblems(logger: Logger): ErrorRequestHandler {
+  const handleOther = problemHandler({ logger });
+  return function handleError(error, req, res, next) {
+    // Another middleware has responded in the meantime, a time limit for example.
+    if (res.writableEnded) return;
+    if (!(error instanceof RequestError)) return handleOther(error, req, res, next);
+    const { status, code, message, headers } = error;
+    refusals.set(res, { code });
+    sendProblem(req, res, { status, code, detail: message, headers });
+  };
+}
+
 /** Resource servers read the metadata, the key set and the generations all the time. */
 const POLLED = /\/(generations(\/stream)?$|\.well-known\/)/;
 
 /** A secret has 43 characters: one that was sent as part of a path is not logged. */
 const LONG_SEGMENT = /[^/]{40,}/g;
 
-/**
- * Logs every request when its response is complete: no query, no body, no secret and no token. Leaves out what
- * resource servers read again and again, unless it fails.
- */
+/** Logs each finished request without query, body, secret and token; successful polls are left out. */
 function logRequests({ settings: { logger, clock }, store }: Context): RequestHandler {
   /** Only ids of registered clients are logged: another text may be a secret that was sent in the wrong place. */
   function callerOf(res: Response): object {

@@ -71,10 +71,7 @@ export function deleted(row: ClientRow, nowMs: number): ClientRow {
   return withNewGeneration(emptied, nowMs);
 }
 
-/**
- * The rows of all clients, deleted ones too, with one new generation that is above theirs; the first row is its record,
- * under an id that no client can have.
- */
+/** The rows of all clients with one generation above theirs; first its record, under an id that no client can have. */
 export function withOneGeneration(
   clients: State['clients'],
   nowMs: number,
@@ -118,49 +115,6 @@ function sameScopes(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((scope) => b.includes(scope));
 }
 
-/** A client credential as the API shows it. */
-export interface ClientResource {
-  readonly client_id: string;
-  readonly description: string;
-  /** Separated by spaces. */
-  readonly scope: string;
-  readonly disabled: boolean;
-  readonly generation: number;
-  readonly version: number;
-  /** ISO 8601. */
-  readonly created_at: string;
-  /** ISO 8601. */
-  readonly updated_at: string;
-  /** Which secrets are live, newest first. Their text was shown once. */
-  readonly secrets: readonly { readonly id: string; readonly created_at: string }[];
-}
-
-/** A client credential after a change. */
-export interface ChangedClient extends ClientResource {
-  /** `false`: on disk here, but not in the generation source yet, to which it is sent until it is there. */
-  readonly published: boolean;
-}
-
-/** A client credential when it gets a secret. */
-export interface ClientWithSecret extends ChangedClient {
-  readonly client_secret: string;
-}
-
-/** The client as the API shows it; of a secret only its id. */
-export function toResource(row: ClientRow): ClientResource {
-  return {
-    client_id: row.clientId,
-    description: row.description,
-    scope: row.scopes.join(' '),
-    disabled: row.disabled,
-    generation: row.generation,
-    version: row.version,
-    created_at: new Date(row.createdMs).toISOString(),
-    updated_at: new Date(row.updatedMs).toISOString(),
-    secrets: row.secrets.map(({ id, createdMs }) => ({ id, created_at: new Date(createdMs).toISOString() })),
-  };
-}
-
 /** With two live secrets, a fleet can change over without a gap. */
 const MAX_SECRETS = 2;
 
@@ -185,11 +139,6 @@ export function matchesSecret(
     return compare(secret ? Buffer.from(secret.hash, 'hex') : NO_SECRET, actual) && secret !== undefined;
   });
   return matches.includes(true);
-}
-
-/** Whether two texts are equal, in constant time for any lengths. */
-export function equalTexts(a: string, b: string): boolean {
-  return timingSafeEqual(digest(a), digest(b));
 }
 
 function digest(text: string): Buffer {

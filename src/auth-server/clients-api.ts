@@ -4,21 +4,54 @@ import { isObject } from '../core/objects';
 import { describe, didYouMean } from '../core/options';
 import { ALL_CLIENTS } from '../generation/log';
 import { isScopeToken } from '../token/scopes';
-import type { Context } from './context';
 import { allowOnly, invalidRequest, RequestError } from './errors';
 import { issueSuccessor } from './tokens';
+import type { Context } from './tokens';
 import type { ClientRow, State } from './store';
-import {
-  deleted,
-  newSecret,
-  patched,
-  registered,
-  rotated,
-  toResource,
-  withNewGeneration,
-  withOneGeneration,
-} from './client';
-import type { ChangedClient, ClientResource, ClientWithSecret } from './client';
+import { deleted, newSecret, patched, registered, rotated, withNewGeneration, withOneGeneration } from './client';
+
+/** A client credential as the API shows it. */
+export interface ClientResource {
+  readonly client_id: string;
+  readonly description: string;
+  /** Separated by spaces. */
+  readonly scope: string;
+  readonly disabled: boolean;
+  readonly generation: number;
+  readonly version: number;
+  /** ISO 8601. */
+  readonly created_at: string;
+  /** ISO 8601. */
+  readonly updated_at: string;
+  /** Which secrets are live, newest first. Their text was shown once. */
+  readonly secrets: readonly { readonly id: string; readonly created_at: string }[];
+}
+
+/** A client credential after a change. */
+export interface ChangedClient extends ClientResource {
+  /** `false`: on disk here, but not in the generation source yet, to which it is sent until it is there. */
+  readonly published: boolean;
+}
+
+/** A client credential when it gets a secret. */
+export interface ClientWithSecret extends ChangedClient {
+  readonly client_secret: string;
+}
+
+/** The client as the API shows it; of a secret only its id. */
+function toResource(row: ClientRow): ClientResource {
+  return {
+    client_id: row.clientId,
+    description: row.description,
+    scope: row.scopes.join(' '),
+    disabled: row.disabled,
+    generation: row.generation,
+    version: row.version,
+    created_at: new Date(row.createdMs).toISOString(),
+    updated_at: new Date(row.updatedMs).toISOString(),
+    secrets: row.secrets.map(({ id, createdMs }) => ({ id, created_at: new Date(createdMs).toISOString() })),
+  };
+}
 
 const MAX_BODY_BYTES = 16 * 1024;
 const MAX_DESCRIPTION_LENGTH = 1_000;

@@ -1,17 +1,14 @@
 import { Router } from 'express';
-import type { Request, RequestHandler } from 'express';
-import type { Context } from './context';
-import { invalidRequest, RequestError, sendOAuthError } from './errors';
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
+import { invalidRequest, refusals, RequestError } from './errors';
 import { parseScope } from './clients-api';
 import type { ClientRow } from './store';
 import { authenticateClient, readRequest } from './token-request';
 import type { OAuthResponse } from './token-request';
 import { issueToken, publishedKeys, readToken } from './tokens';
+import type { Context } from './tokens';
 
-/**
- * Makes the endpoints under `/connect`: `/token`, for the client credentials grant (RFC 6749 section 4.4), and
- * `/introspect`, for every registered client (RFC 7662).
- */
+/** Makes `/connect/token` (client credentials, RFC 6749 section 4.4) and `/connect/introspect` (RFC 7662). */
 export function oauthEndpoints(context: Context): Router {
   const { store, limits } = context;
   const router = Router();
@@ -22,7 +19,11 @@ export function oauthEndpoints(context: Context): Router {
 
   function grantToken(_req: Request, res: OAuthResponse): void {
     const { form, credentials } = res.locals;
-    requireClientCredentialsGrant(form);
+    const grantType = form.get('grant_type');
+    if (grantType === undefined) throw invalidRequest('grant_type is missing: send grant_type=client_credentials.');
+    if (grantType !== 'client_credentials') {
+      throw new RequestError(400, 'unsupported_grant_type', 'The only grant type here is client_credentials.');
+    }
     // One row from here on: the token carries the generation that the secret was checked against.
     const client = authenticateClient(store.state, credentials);
     res.json(issueToken(context, client, requestedScopes(form, client)));
@@ -39,13 +40,6 @@ export function oauthEndpoints(context: Context): Router {
   }
 }
 
-function requireClientCredentialsGrant(form: ReadonlyMap<string, string>): void {
-  const grantType = form.get('grant_type');
-  if (grantType === 'client_credentials') return;
-  if (grantType === undefined) throw invalidRequest('grant_type is missing: send grant_type=client_credentials.');
-  throw new RequestError(400, 'unsupported_grant_type', 'The only grant type here is client_credentials.');
-}
-
 /** All of the requested scopes or none: RFC 6749 section 3.3 leaves partial grants to the server. */
 function requestedScopes(form: ReadonlyMap<string, string>, client: ClientRow): readonly string[] {
   const requested = form.get('scope');
@@ -60,6 +54,24 @@ function requestedScopes(form: ReadonlyMap<string, string>, client: ClientRow): 
 
 function invalidScope(message: string): RequestError {
   return new RequestError(400, 'invalid_scope', message);
+}
+
+/** Responds to errors of the OAuth endpoints with the body of RFC 6749 section 5.2. */
+const sendOAuthError: ErrorRequestHandler = function sendOAuthError(error, _req, res, next) {
+  const refusal = toRequestError(error);
+  if (!refusal || res.headersSent) return next(error);
+  refusals.set(res, { code: refusal.code, detail: refusal.message });
+  res.status(refusal.status).set(refusal.headers);
+  res.json({ error: refusal.code, error_description: refusal.message });
+};
+
+/** Includes the 4xx errors of body parsers; `undefined` when the client is not at fault. */
+function toRequestError(error: unknown): RequestError | undefined {
+  if (error instanceof RequestError) return error;
+  const status = (error as { status?: unknown } | null)?.status;
+  if (status === 413) return new RequestError(413, 'invalid_request', 'The request body must not exceed 16 KiB.');
+  if (typeof status !== 'number' || status < 400 || status >= 500) return undefined;
+  return invalidRequest('The request body could not be read: check its length and encoding.');
 }
 
 const CLIENT_AUTHENTICATION = ['client_secret_basic', 'client_secret_post'];

@@ -1,6 +1,4 @@
-import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
-import { problemHandler, sendProblem } from '../index';
-import type { Logger } from '../index';
+import type { RequestHandler, Response } from 'express';
 
 /** A refused request: RFC 6749 section 5.2 at the OAuth endpoints, a problem (RFC 9457) everywhere else. */
 export class RequestError extends Error {
@@ -34,34 +32,3 @@ export function allowOnly(methods: string): RequestHandler {
 
 /** Why a response refuses its request, as the log may show it: `detail` has no text of the caller. */
 export const refusals = new WeakMap<Response, { readonly code: string; readonly detail?: string }>();
-
-/** Responds to errors of the OAuth endpoints with the body of RFC 6749 section 5.2. */
-export const sendOAuthError: ErrorRequestHandler = function sendOAuthError(error, _req, res, next) {
-  const refusal = toRequestError(error);
-  if (!refusal || res.headersSent) return next(error);
-  refusals.set(res, { code: refusal.code, detail: refusal.message });
-  res.status(refusal.status).set(refusal.headers);
-  res.json({ error: refusal.code, error_description: refusal.message });
-};
-
-/** Includes the 4xx errors of body parsers; `undefined` when the client is not at fault. */
-function toRequestError(error: unknown): RequestError | undefined {
-  if (error instanceof RequestError) return error;
-  const status = (error as { status?: unknown } | null)?.status;
-  if (status === 413) return new RequestError(413, 'invalid_request', 'The request body must not exceed 16 KiB.');
-  if (typeof status !== 'number' || status < 400 || status >= 500) return undefined;
-  return invalidRequest('The request body could not be read: check its length and encoding.');
-}
-
-/** Makes the last error handler: every error becomes a problem body; unexpected ones expose no detail. */
-export function sendProblems(logger: Logger): ErrorRequestHandler {
-  const handleOther = problemHandler({ logger });
-  return function handleError(error, req, res, next) {
-    // Another middleware has responded in the meantime, a time limit for example.
-    if (res.writableEnded) return;
-    if (!(error instanceof RequestError)) return handleOther(error, req, res, next);
-    const { status, code, message, headers } = error;
-    refusals.set(res, { code });
-    sendProblem(req, res, { status, code, detail: message, headers });
-  };
-}

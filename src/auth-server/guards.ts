@@ -1,11 +1,10 @@
+import { hash, timingSafeEqual } from 'node:crypto';
 import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
 import type { Options, RateLimitRequestHandler } from 'express-rate-limit';
 import type { Request, RequestHandler, Response } from 'express';
 import { LocalRateStore } from '../rate-limit/stores';
 import type { RateLimit } from '../settings/variables';
 import { foreignCaller } from '../core/urls';
-import type { ForeignCaller } from '../core/urls';
-import { equalTexts } from './client';
 import { RequestError } from './errors';
 
 /** The limits of one token server. */
@@ -99,12 +98,17 @@ export function adminGuard(adminToken: string | undefined, { wrongAdminTokens }:
   };
 }
 
+/** Whether two texts are equal, in constant time for any lengths. */
+function equalTexts(a: string, b: string): boolean {
+  return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));
+}
+
 function refusal(code: string, error = ''): RequestError {
   const message = 'Send the admin token of the token server: Authorization: Bearer <TILLGATE_ADMIN_TOKEN>.';
   return new RequestError(401, code, message, { 'WWW-Authenticate': `Bearer realm="admin"${error}` });
 }
 
-const FOREIGN: Readonly<Record<ForeignCaller, string>> = {
+const FOREIGN: Readonly<Record<NonNullable<ReturnType<typeof foreignCaller>>, string>> = {
   address: 'Without an admin token only this machine may call these URLs: set TILLGATE_ADMIN_TOKEN.',
   proxy:
     'Requests through a proxy (or by HTTP/1.0, as proxies send them) need an admin token: set TILLGATE_ADMIN_TOKEN.',

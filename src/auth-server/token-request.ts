@@ -44,10 +44,7 @@ function checkHead({ method, headers, query }: Request, res: Response, next: Nex
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * The parser of Express keeps broken encodings as text, and so could make another secret or scope of what was sent; and
- * it drops `__proto__`, repeated or not.
- */
+/** The parser of Express accepts broken encodings, which could become another secret, and drops `__proto__`. */
 function checkBody(_req: unknown, _res: unknown, body: Buffer): void {
   let text: string;
   try {

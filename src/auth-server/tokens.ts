@@ -2,9 +2,20 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPair, randomU
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import jwt from 'jsonwebtoken';
-import type { Context } from './context';
-import type { SigningAlgorithm } from './options';
-import type { ClientRow, State, StoredKey } from './store';
+import type { Generations } from './generations';
+import type { RateLimits } from './guards';
+import type { AuthServerSettings, SigningAlgorithm } from './options';
+import type { ClientRow, State, Store, StoredKey } from './store';
+
+/** What the endpoints of one token server work on. */
+export interface Context {
+  readonly settings: AuthServerSettings;
+  readonly store: Store;
+  readonly generations: Generations;
+  readonly limits: RateLimits;
+  /** The scopes of the last token of each client since the start. */
+  readonly lastGranted: Map<string, readonly string[]>;
+}
 
 /** The members that a thumbprint covers, in order (RFC 7638 section 3.2). */
 const THUMBPRINT_MEMBERS = { RS256: ['e', 'kty', 'n'], ES256: ['crv', 'kty', 'x', 'y'] } as const;
@@ -61,16 +72,6 @@ function toPublic(jwk: JsonWebKey): JsonWebKey {
   return createPublicKey({ key: jwk, format: 'jwk' }).export({ format: 'jwk' });
 }
 
-/** Response of the token endpoint (RFC 6749 section 5.1). */
-interface TokenResponse {
-  readonly access_token: string;
-  readonly token_type: 'Bearer';
-  /** Seconds. */
-  readonly expires_in: number;
-  /** What was granted, separated by spaces. */
-  readonly scope: string;
-}
-
 /** Claims of an access token (RFC 9068 section 2.2), with the generation of its client credential. */
 interface AccessTokenClaims extends jwt.JwtPayload {
   readonly client_id: string;
@@ -81,8 +82,8 @@ interface AccessTokenClaims extends jwt.JwtPayload {
 /** `typ` of the tokens (RFC 9068 section 2.1). */
 const TOKEN_TYPE = 'at+jwt';
 
-/** Signs a token for exactly this row: its generation is the one that the secret was checked against. */
-export function issueToken(context: Context, client: ClientRow, scopes: readonly string[]): TokenResponse {
+/** Signs a token for exactly this row, which the secret was checked against; returns the response (RFC 6749 section 5.1). */
+export function issueToken(context: Context, client: ClientRow, scopes: readonly string[]): object {
   const { issuer, audience, tokenLifetimeSeconds, clock } = context.settings;
   const { signing } = context.store.state.keys;
   const { clientId, generation } = client;
@@ -103,7 +104,7 @@ export function issueToken(context: Context, client: ClientRow, scopes: readonly
 }
 
 /** Signs a token with the scopes of the last one, as far as they are still registered; without one, with all. */
-export function issueSuccessor(context: Context, client: ClientRow): TokenResponse {
+export function issueSuccessor(context: Context, client: ClientRow): object {
   const last = context.lastGranted.get(client.clientId) ?? [];
   const kept = last.filter((scope) => client.scopes.includes(scope));
   return issueToken(context, client, kept.length > 0 ? kept : client.scopes);

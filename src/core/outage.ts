@@ -9,12 +9,10 @@ export function retryAfterSeconds(waitMs: number): number {
   return Math.min(LONGEST_RETRY_AFTER_SECONDS, Math.max(1, Math.ceil(waitMs / 1000)));
 }
 
-/**
- * The outages of something that is retried. Spaces the attempts, and logs twice per outage, however long it lasts: the
- * first failure, and the recovery with the duration.
- */
+/** Spaces the attempts of something that is retried, and logs twice per outage: the first failure, and the recovery. */
 export class Outage {
-  readonly #bounds: BackOffBounds;
+  readonly #firstMs: number;
+  readonly #longestMs: number;
   readonly #clock: Clock;
   readonly #random: () => number;
   #sinceMs = 0;
@@ -24,8 +22,14 @@ export class Outage {
   /** Why the last attempt failed; `undefined` when there is no outage. */
   lastError: string | undefined;
 
-  constructor(bounds: BackOffBounds, clock: Clock = systemClock, random: () => number = Math.random) {
-    this.#bounds = bounds;
+  /** @param pauses - bounds of the exponential back-off, in ms */
+  constructor(
+    { firstMs, longestMs }: { readonly firstMs: number; readonly longestMs: number },
+    clock: Clock = systemClock,
+    random: () => number = Math.random,
+  ) {
+    this.#firstMs = firstMs;
+    this.#longestMs = longestMs;
     this.#clock = clock;
     this.#random = random;
   }
@@ -38,7 +42,9 @@ export class Outage {
    */
   fail(detail: string, log: (fields: { readonly detail: string }) => void): number {
     const nowMs = this.#clock();
-    const pauseMs = backOffMs(++this.failures, this.#bounds, this.#random);
+    const exponentialMs = Math.min(this.#longestMs, this.#firstMs * 2 ** this.failures++);
+    // Less up to a half, so that a fleet does not come back in step.
+    const pauseMs = exponentialMs * (1 - this.#random() / 2);
     this.#retryAtMs = nowMs + pauseMs;
     this.lastError = detail;
     if (this.failures === 1) {
@@ -65,21 +71,6 @@ export class Outage {
   /** What is left of the pause after the last failure, in ms. A pause that seems longer than any is over: the clock has stepped back. */
   get waitMs(): number {
     const waitMs = this.#retryAtMs - this.#clock();
-    return waitMs > 0 && waitMs <= this.#bounds.longestMs ? waitMs : 0;
+    return waitMs > 0 && waitMs <= this.#longestMs ? waitMs : 0;
   }
-}
-
-/** Bounds of an exponential back-off, in ms. */
-interface BackOffBounds {
-  readonly firstMs: number;
-  readonly longestMs: number;
-}
-
-/**
- * Pause in ms before the next attempt after `failures` in a row (1 or more): doubled each time up to the longest, then
- * cut by up to a half at random, so that a fleet does not come back in step.
- */
-function backOffMs(failures: number, { firstMs, longestMs }: BackOffBounds, random: () => number): number {
-  const exponentialMs = Math.min(longestMs, firstMs * 2 ** (failures - 1));
-  return exponentialMs * (1 - random() / 2);
 }

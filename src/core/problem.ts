@@ -61,11 +61,8 @@ export function problemType(code: string, problemTypes: string | undefined): str
 /** `title` of a problem: the phrase of the status where `type` is `about:blank` (RFC 9457 section 4.2.1), else its own. */
 export function problemTitle(status: number, title: string | undefined, type: string | undefined): string {
   const phrase = STATUS_CODES[status];
-  return (isBlank(type) ? (phrase ?? title) : (title ?? phrase)) ?? 'Error';
-}
-
-function isBlank(type: string | undefined): boolean {
-  return type === undefined || type === 'about:blank';
+  const isBlank = type === undefined || type === 'about:blank';
+  return (isBlank ? (phrase ?? title) : (title ?? phrase)) ?? 'Error';
 }
 
 /** The text about a refusal that the caller may see. */
@@ -132,10 +129,7 @@ function errorOf(row: ReasonRow): ReasonRow['error'] {
 /** One auth-param of a challenge; a value of `undefined` leaves the parameter out. */
 type ChallengeParameter = readonly [name: string, value: string | undefined];
 
-/**
- * Serialises a challenge for `WWW-Authenticate` (RFC 9110 section 11.6.1). Any text is safe as a value: what cannot
- * stand in a header is replaced, never passed on.
- */
+/** Serialises a challenge (RFC 9110 section 11.6.1). Any value is safe: what cannot be in a header is replaced. */
 export function serializeChallenge(
   scheme: 'Bearer' | 'Basic' | 'DPoP',
   parameters: readonly ChallengeParameter[],
@@ -150,10 +144,7 @@ export function serializeChallenge(
   return challenge;
 }
 
-/**
- * Writes an RFC 9110 section 5.6.4 quoted-string. Quotes and backslashes are escaped; control characters and
- * everything beyond ASCII become `?`, because neither CR LF nor obs-text may reach a header.
- */
+/** Writes a quoted-string (RFC 9110 section 5.6.4); control characters and everything beyond ASCII become `?`. */
 export function quote(text: string): string {
   return `"${text.replace(/[^\x20-\x7e]/gu, '?').replace(/["\\]/g, '\\$&')}"`;
 }

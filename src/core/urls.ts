@@ -11,10 +11,7 @@ export function isLoopbackHost(host: string): boolean {
   return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
 }
 
-/**
- * Parses an absolute URL; `undefined` if it is not one. Not by `URL.canParse()`: in Node 20 it refuses hosts with Latin-1
- * letters once it has been optimized.
- */
+/** Parses an absolute URL. `URL.canParse()` of Node 20 refuses hosts with Latin-1 letters once it is optimized. */
 export function parseUrl(text: string): URL | undefined {
   return attempt(() => new URL(text));
 }
@@ -49,17 +46,11 @@ export function hasUserInfo(url: string): boolean {
   return username !== '' || password !== '';
 }
 
-/**
- * The Authorization header with which a client authenticates (RFC 6749 section 2.3.1): id and secret are form-encoded
- * before they are joined.
- */
+/** The Authorization header of a client (RFC 6749 section 2.3.1): id and secret are form-encoded, then joined. */
 export function clientAuthorization(clientId: string, clientSecret: string): string {
   const credentials = [clientId, clientSecret].map((text) => new URLSearchParams({ '': text }).toString().slice(1));
   return `Basic ${Buffer.from(credentials.join(':')).toString('base64')}`;
 }
-
-/** Why a request does not count as one of this machine. */
-export type ForeignCaller = 'address' | 'proxy' | 'host' | 'page';
 
 /** Headers that only proxies and content delivery networks add. */
 const PROXY_HEADERS =
@@ -71,7 +62,7 @@ const PROXY_HEADERS =
  *
  * @returns the first reason why not; `undefined` if it does
  */
-export function foreignCaller(req: IncomingMessage): ForeignCaller | undefined {
+export function foreignCaller(req: IncomingMessage): 'address' | 'proxy' | 'host' | 'page' | undefined {
   if (!isLoopbackHost((req.socket.remoteAddress ?? '').replace(/^::ffff:/i, ''))) return 'address';
   // A local proxy connects from loopback for callers anywhere.
   if (isFromProxy(req)) return 'proxy';

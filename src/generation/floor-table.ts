@@ -17,10 +17,7 @@ function hashOf(clientId: string): number {
   return hash ^ (hash >>> 16);
 }
 
-/**
- * Generations by client id, in typed arrays: a million floors take some 50 MB, and the garbage collector neither visits
- * nor copies them.
- */
+/** Generations by client id, in typed arrays: a million take some 50 MB, and the garbage collector visits none. */
 export class FloorTable {
   readonly #parts: (Part | undefined)[] = Array.from({ length: PARTS });
 

@@ -2,10 +2,7 @@ import { option } from '../core/options';
 import { FloorTable } from './floor-table';
 import { ALL_CLIENTS } from './log';
 
-/**
- * How far apart the clocks of an issuer's machines may be: a token can carry a later `iat` than the floor that discards
- * it, and then outlives the floor by that much.
- */
+/** How far apart the clocks of an issuer's machines may be: by so much a token can outlive its floor. */
 const ISSUER_CLOCK_SKEW_MS = 60_000;
 
 /** The row of `maxTokenAgeSeconds`. */

@@ -10,22 +10,13 @@ export function isGeneration(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Reads a generation from decimal digits: stores return it as text, because a double would lose digits silently. */
-export function parseGeneration(text: unknown): number | undefined {
-  const number = typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : undefined;
-  return isGeneration(number) ? number : undefined;
-}
-
 /** UTF-8 cannot encode a lone surrogate, so a store would keep another client id; PostgreSQL stores no U+0000. */
 const NOT_STORABLE = /\0|\p{Surrogate}/u;
 
 /** In UTF-16 code units. RFC 6749 sets no limit; this one fits every engine. */
 const MAX_CLIENT_ID_LENGTH = 2_048;
 
-/**
- * How far in the future a generation that is a time may lie, in ms: one wrong change, in microseconds for example, must not
- * lock a client out for ever.
- */
+/** How early a change may come, in ms: one in microseconds, for example, must not lock a client out for ever. */
 const CHANGE_TOLERANCE_MS = 60_000;
 
 /**

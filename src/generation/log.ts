@@ -1,18 +1,12 @@
 import { errorLabel } from '../core/logger';
 
-/**
- * A change of a client credential: tokens of this client with a lower generation are refused. The client id `*` means
- * every client of the issuer.
- */
+/** Tokens of this client with a lower generation are refused. The client id `*` means every client of the issuer. */
 export type Change = readonly [clientId: string, generation: number];
 
 /** The client id of a change that concerns every client of the issuer. */
 export const ALL_CLIENTS = '*';
 
-/**
- * What the publisher of a log writes next to the changes, every second: it is lost, restored and replicated together
- * with them, so it tells what became of the log.
- */
+/** What the publisher writes every second: lost and restored with the changes, it tells what became of them. */
 export interface Mark {
   /** Another one whenever the publisher cannot prove that the log still holds all that it has appended. */
   readonly epoch: string;
@@ -60,10 +54,7 @@ export interface Unit {
  * docs/generation-sources.md has the argument why no change is lost.
  */
 export interface GenerationSource {
-  /**
-   * Whether a publisher keeps a mark in this log. Without one, a publisher that has stopped and a log that was rolled back
-   * are not noticed.
-   */
+  /** Whether a publisher keeps a mark: without one, a stopped publisher and a rolled-back log are not noticed. */
   readonly mark: boolean;
   /** Opens a reader at the oldest change. Does not wait; failures are those of `next()`. */
   reader(): LogReader;

@@ -1,15 +1,21 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { withTimeLimit } from '../core/clock';
+import type { Clock, Schedule, Timer } from '../core/clock';
 import { AuthError } from '../core/errors';
 import type { GenerationStatus } from '../core/gate-status';
-import { retryAfterSeconds } from '../core/outage';
+import type { Logger } from '../core/logger';
+import { ownMembers } from '../core/objects';
+import { Outage, retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';
-import { Follower } from './follower';
-import type { FollowerOptions } from './follower';
-import { readGeneration } from './generation';
+import { isGeneration, isInFuture, readGeneration } from './generation';
 import type { GenerationRule } from './generation';
-import type { GenerationSource } from './log';
+import { describeFailure, noResponse } from './log';
+import type { Batch, Change, GenerationSource, LogReader, Mark } from './log';
 
-/** How the generations of one issuer's tokens are verified. */
-export interface GenerationVerifierOptions extends Omit<FollowerOptions, 'source' | 'floors'> {
+/** How the generations of one issuer's tokens are verified, and its floors kept up to date with a log. */
+export interface GenerationVerifierOptions {
+  /** In every log line, to tell the sources apart. */
+  readonly issuer: string;
   readonly rule: GenerationRule;
   /** Whether tokens raise floors; `false` where the claim is `iat`, which says nothing about changes. */
   readonly learn: boolean;
@@ -21,6 +27,20 @@ export interface GenerationVerifierOptions extends Omit<FollowerOptions, 'source
   readonly maxTokenAgeMs: number;
   /** While the floors may be out of date: refuses with 503, or accepts with a warning in the log. */
   readonly onStale: 'reject' | 'accept';
+  /** Longest time since the log was read to its end, in ms; past it the floors are stale. */
+  readonly maxStalenessMs: number;
+  /** Longest time since the publisher was heard from, in ms; past it the floors are stale too. */
+  readonly maxSilenceMs: number;
+  /** Longest pause between reads, in ms. */
+  readonly pollMs: number;
+  /** Longest time for one read, in ms. */
+  readonly readTimeoutMs: number;
+  /** Tolerance between this clock and the publisher's, in ms. */
+  readonly skewMs: number;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+  readonly random: () => number;
+  readonly logger: Logger;
 }
 
 /** The floors of one issuer, kept up to date with the source, and whether they can be relied on. */
@@ -35,8 +55,7 @@ export class GenerationVerifier {
     const { source } = options;
     this.#options = options;
     this.#floors = new Floors(options);
-    this.#follower = source && new Follower({ ...options, source, floors: this.#floors });
-    this.#follower?.start();
+    this.#follower = source && new Follower(options, source, this.#floors);
     this.#settled = this.#follower?.settled.finally(() => (this.#settled = undefined));
   }
 
@@ -125,3 +144,241 @@ export class GenerationVerifier {
 }
 
 const SILENT = 'the publisher is not heard from: it is down, cut off from the log, or writes to another one';
+
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 30_000;
+/** After a start or an outage, how long a mark that moves is waited for: a publisher writes one every second. */
+const MARK_WAIT_MS = 5_000;
+const MARK_POLL_MS = 250;
+/** Silence of this length is reported. */
+const REPORTED_SILENCE_MS = 60_000;
+/** Changes that are held back because their time has not come. */
+const MAX_HELD_BACK = 10_000;
+
+/** Keeps the floors of one issuer up to date with one log, and knows how old they are. */
+class Follower {
+  readonly #options: GenerationVerifierOptions;
+  readonly #source: GenerationSource;
+  readonly #floors: Floors;
+  #reader: LogReader;
+  #closed = false;
+  #timer: Timer | undefined;
+  #resolveReady: () => void = () => undefined;
+  #resolveSettled: () => void = () => undefined;
+  /** When the last read that reached the end of the log began. */
+  #readMs: number | undefined;
+  /** The mark that was read last. */
+  #mark: Mark | undefined;
+  /** When the publisher was last known to be alive: the mark moved, and was not older than this. */
+  #heardMs: number | undefined;
+  /** Until then, a mark that moves is waited for. */
+  #waitUntilMs: number | undefined;
+  #wasFresh = false;
+  readonly #outage: Outage;
+  #silenceReported = false;
+  readonly #heldBack = new Map<string, number>();
+  /** Complete reads. */
+  reads = 0;
+  /** Failed reads. */
+  failures = 0;
+  /** What is wrong with the log that was read last. */
+  #problem: string | undefined;
+  /** Resolves when the floors are fresh for the first time. */
+  readonly ready = new Promise<void>((resolve) => (this.#resolveReady = resolve));
+  /** Resolves when it is known whether they are: they are fresh, the log could not be read, or its mark does not move. */
+  readonly settled = new Promise<void>((resolve) => (this.#resolveSettled = resolve));
+
+  constructor(options: GenerationVerifierOptions, source: GenerationSource, floors: Floors) {
+    const { maxStalenessMs, clock, random } = options;
+    const longestMs = Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4);
+    this.#options = options;
+    this.#source = source;
+    this.#floors = floors;
+    this.#outage = new Outage({ firstMs: FIRST_RETRY_MS, longestMs }, clock, random);
+    this.#reader = source.reader();
+    void this.#follow();
+  }
+
+  /** Age of the last complete read, in ms; negative when the clock has stepped back since. */
+  get ageMs(): number | undefined {
+    return this.#readMs === undefined ? undefined : this.#options.clock() - this.#readMs;
+  }
+
+  /** How long the publisher was not heard from, in ms. */
+  get silentMs(): number | undefined {
+    return this.#heardMs === undefined ? undefined : Math.max(0, this.#options.clock() - this.#heardMs);
+  }
+
+  /** Why the last read failed, or what is wrong with the log that it has read. */
+  get lastError(): string | undefined {
+    return this.#outage.lastError ?? this.#problem;
+  }
+
+  get state(): Exclude<GenerationStatus['source'], 'none'> {
+    const { clock, maxStalenessMs, maxSilenceMs } = this.#options;
+    const nowMs = clock();
+    if (this.#readMs === undefined) return 'starting';
+    const ageMs = nowMs - this.#readMs;
+    // After the clock stepped back the age is unknown, which counts as stale until the next read.
+    if (ageMs < 0 || ageMs > maxStalenessMs) return 'stale';
+    if (!this.#source.mark) return 'fresh';
+    const isKnown = this.#heardMs !== undefined && this.#isKeptLongEnough() && !this.#isWaiting(nowMs);
+    if (!isKnown) return this.#wasFresh ? 'stale' : 'starting';
+    return nowMs - (this.#heardMs as number) > maxSilenceMs ? 'silent' : 'fresh';
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#reader.close();
+    this.#resolveSettled();
+  }
+
+  /** Follows the log until `close()`; never rejects. */
+  async #follow(): Promise<void> {
+    while (!this.#closed) {
+      const startedMs = this.#options.clock();
+      try {
+        const batch = await this.#next();
+        if (!this.#closed) this.#take(batch, startedMs);
+      } catch (error) {
+        if (!this.#closed) await this.#failed(error);
+      }
+      // A log that never pauses must not starve the process.
+      await turn();
+    }
+  }
+
+  /** Reads the next batch. A reader that does not respond is replaced: it may hang for ever. */
+  async #next(): Promise<Batch> {
+    const { readTimeoutMs, schedule } = this.#options;
+    const reader = this.#reader;
+    const waitMs = this.#pauseMs();
+    const reading = (async () => reader.next(waitMs))();
+    return withTimeLimit(reading, waitMs + readTimeoutMs, schedule, () => {
+      reader.close();
+      if (!this.#closed) this.#reader = this.#source.reader();
+      return noResponse(readTimeoutMs);
+    });
+  }
+
+  /** How long the next read may wait for something to follow. */
+  #pauseMs(): number {
+    const { pollMs, maxStalenessMs, random, clock } = this.#options;
+    const ageMs = this.ageMs ?? -1;
+    // Too old where the clock was set, or the process suspended, while the last read waited.
+    if (ageMs < 0 || ageMs > maxStalenessMs || this.#outage.failures > 0) return 0;
+    // Jitter of a tenth, so that a fleet does not poll in step.
+    const pauseMs = Math.min(pollMs, maxStalenessMs / 3) * (1 - random() / 10);
+    return Math.floor(this.#isWaiting(clock()) ? Math.min(MARK_POLL_MS, pauseMs) : pauseMs);
+  }
+
+  #isWaiting(nowMs: number): boolean {
+    const leftMs = (this.#waitUntilMs ?? 0) - nowMs;
+    // More than the whole after the clock has stepped back.
+    return leftMs > 0 && leftMs <= MARK_WAIT_MS;
+  }
+
+  #isKeptLongEnough(): boolean {
+    return this.#mark === undefined || this.#mark.keptMs >= this.#floors.lifetimeMs;
+  }
+
+  #take(batch: Batch, startedMs: number): void {
+    // Own members only: one inherited from a polluted prototype would be a mark that nobody wrote.
+    const { changes, mark, end } = ownMembers(batch);
+    const nowMs = this.#options.clock();
+    // A clock that stepped back must not lengthen the silence that is tolerated.
+    if (this.#heardMs !== undefined) this.#heardMs = Math.min(this.#heardMs, nowMs);
+    for (const change of changes) this.#apply(change, nowMs);
+    this.#applyHeldBack(nowMs);
+    if (mark) this.#note(mark, nowMs);
+    if (end) this.#reachedEnd(startedMs, nowMs);
+    this.#floors.turn(nowMs);
+    this.#reportSilence();
+    if (this.state !== 'fresh') return;
+    this.#wasFresh = true;
+    this.#resolveReady();
+    this.#resolveSettled();
+  }
+
+  #apply([clientId, generation]: Change, nowMs: number): void {
+    const { logger, issuer, skewMs } = this.#options;
+    if (typeof clientId !== 'string' || !isGeneration(generation)) {
+      // The position is behind it already: failing here would leave out the changes after it.
+      return logger.error({ issuer }, 'an entry of the log is not a change, it is skipped');
+    }
+    if (!isInFuture(generation, nowMs, skewMs)) return this.#floors.apply(clientId, generation);
+    // A wrong number must not lock the client out; one that our own clock makes early counts when its time has come.
+    const given = { issuer, clientId, generation, aheadMs: generation - nowMs };
+    logger.error(given, 'a generation in the future is refused');
+    const heldBack = this.#heldBack.get(clientId);
+    if (heldBack === undefined && this.#heldBack.size >= MAX_HELD_BACK) return;
+    this.#heldBack.set(clientId, Math.min(generation, heldBack ?? generation));
+  }
+
+  #applyHeldBack(nowMs: number): void {
+    for (const [clientId, generation] of this.#heldBack) {
+      if (isInFuture(generation, nowMs, this.#options.skewMs)) continue;
+      this.#heldBack.delete(clientId);
+      this.#floors.apply(clientId, generation);
+    }
+  }
+
+  /** A mark moves when its time is later than that of the mark before it; one that went back has to move from there. */
+  #note(mark: Mark, nowMs: number): void {
+    const before = this.#mark;
+    this.#mark = mark;
+    if (mark.completeMs === 0) return;
+    const hasMoved = before !== undefined && mark.completeMs > before.completeMs;
+    // The time in the mark counts too: a replica that lags by an hour has a mark that moves.
+    const saidMs = Math.min(nowMs, mark.completeMs + this.#options.skewMs);
+    if (hasMoved || this.#heardMs === undefined) this.#heardMs = saidMs;
+    if (hasMoved) this.#waitUntilMs = undefined;
+  }
+
+  #reachedEnd(startedMs: number, nowMs: number): void {
+    const { maxStalenessMs, logger, issuer } = this.#options;
+    // Also where this read began before the limit: requests have been refused since.
+    const isOutageOver = this.#readMs === undefined || nowMs - this.#readMs > maxStalenessMs;
+    this.#readMs = startedMs;
+    this.reads++;
+    this.#outage.end((outage) => logger.info({ issuer, ...outage }, 'generations can be read again'));
+    this.#problem = this.#source.mark ? this.#findProblem() : undefined;
+    // What changed meanwhile may be pending at the publisher: it appends that before its next mark.
+    if (this.#source.mark && isOutageOver) this.#waitUntilMs = nowMs + MARK_WAIT_MS;
+    if (!this.#isWaiting(nowMs)) this.#resolveSettled();
+  }
+
+  /** What is wrong with a log that could be read. */
+  #findProblem(): string | undefined {
+    if (!this.#mark) return MISSING;
+    if (this.#heardMs === undefined) return 'the publisher is writing the log anew';
+    if (this.#isKeptLongEnough()) return undefined;
+    // Changes that are trimmed earlier than this process needs them would let discarded tokens pass.
+    const [kept, needed] = [this.#mark.keptMs, this.#floors.lifetimeMs].map((ms) => `${Math.round(ms / 60_000)} min`);
+    return `the log keeps changes for ${kept}, this process needs those of ${needed}: raise maxTokenAgeSeconds of the publisher`;
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    const { logger, issuer, schedule } = this.#options;
+    this.failures++;
+    this.#resolveSettled();
+    const pauseMs = this.#outage.fail(describeFailure(error), (failure) => {
+      logger.warn({ issuer, ...failure, ageMs: this.ageMs }, 'generations cannot be read');
+    });
+    await new Promise<void>((resolve) => (this.#timer = schedule(resolve, pauseMs)));
+  }
+
+  #reportSilence(): void {
+    const { logger, issuer } = this.#options;
+    const silentMs = this.silentMs ?? 0;
+    if (silentMs < REPORTED_SILENCE_MS === !this.#silenceReported) return;
+    this.#silenceReported = !this.#silenceReported;
+    if (this.#silenceReported) logger.warn({ issuer, silentMs }, 'the publisher of generations is not heard from');
+    else logger.info({ issuer }, 'the publisher of generations is heard from again');
+  }
+}
+
+const MISSING =
+  'the log has no mark: it is new or was wiped, and its publisher has not written it yet; ' +
+  'where no publisher keeps a mark, set the option "mark" to false (?mark=off in a URL)';

@@ -84,10 +84,7 @@ function describeRoute(
   return [...new Map(described.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-/**
- * What requests that reach the route pass through: one entry, or one for each kind of parameter value when a guard on a
- * path with a pattern of its own guards only some of them.
- */
+/** What requests to the route pass through: one entry, or one per kind of value if a guard depends on a parameter. */
 function requestsTo(follow: Follow, route: Layer, path: string, complete: boolean): readonly (readonly LayerMatch[])[] {
   const requests: (readonly LayerMatch[])[] = [];
   for (const { path: probe, values } of probesOf(path)) {
@@ -150,10 +147,7 @@ interface Templates {
   readonly texts: readonly string[];
 }
 
-/**
- * Lists the routes of an app or router, including those of nested routers; the paths to which a middleware responds
- * itself; and the mounted apps, whose routes Express hides.
- */
+/** Lists routes, also of nested routers; paths that a middleware serves; and mounted apps, whose routes are hidden. */
 function listRoutes(layers: readonly Layer[], mountedAt: string) {
   const [routes, served, hidden]: [AppRoute[], string[], Templates[]] = [[], [], []];
 

@@ -217,10 +217,7 @@ function describeRequirement(alternatives: Alternatives): string {
   return describeAlternatives(alternatives) || 'a token, whatever its scopes';
 }
 
-/**
- * Compares the required scopes with those that the document declares: no client can have an undeclared scope. A document
- * that declares none leaves them to the authorization server.
- */
+/** Compares required scopes with declared ones; a document without any leaves them to the authorization server. */
 function compareScopes(
   { source, document: name }: FindingNames,
   document: ContractDocument,

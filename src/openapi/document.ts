@@ -225,10 +225,7 @@ export function toFragment(names: readonly string[]): string {
   return names.map((name) => `/${encodeURIComponent(name.replace(/~/g, '~0').replace(/\//g, '~1'))}`).join('');
 }
 
-/**
- * Describes alternatives in a normal form that can be compared: `a and b`, `a or b`. Omits alternatives that another one
- * makes redundant. No scope is the empty text.
- */
+/** A comparable form, `a and b` or `a or b`, without alternatives that another one makes redundant; `` for no scope. */
 export function describeAlternatives(alternatives: Alternatives): string {
   const sets = alternatives.map((scopes) => new Set(scopes));
   const needed = sets.filter(

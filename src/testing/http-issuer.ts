@@ -155,10 +155,7 @@ function issuerEndpoints({ testIssuer, jwks, log }: ReturnType<typeof publishing
   ]);
 }
 
-/**
- * Client credentials grant (RFC 6749 sections 4.4 and 5.2) for any client id and secret, by HTTP Basic or in the form: a
- * test issuer has no registered clients.
- */
+/** Client credentials grant (RFC 6749 sections 4.4 and 5.2) for any client id and secret, by Basic or in the form. */
 async function issueToken(issuer: TestIssuer, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const form = new URLSearchParams((await readBody(req, MAX_FORM_BYTES))?.toString());
   const clientId = basicUser(req.headers.authorization) ?? form.get('client_id');

@@ -8,7 +8,7 @@ import {
 } from '../../src/testing/contract-cases/responses';
 import type { ApiResponse } from '../../src/testing/contract-cases/responses';
 import { bearerChallenge } from '../../src/testing/matchers';
-import { prepareRequest, sampleOf } from '../../src/testing/contract-cases/samples';
+import { prepareRequest } from '../../src/testing/contract-cases/samples';
 import type { SampleRequest } from '../../src/testing/contract-cases/samples';
 import { insufficientSets, sufficientSets } from '../../src/testing/contract-cases/credentials';
 import { contractReport } from '../../src/testing/contract-cases/contract-cases';
@@ -25,7 +25,15 @@ const document = {
   },
 };
 
-describe('sampleOf()', () => {
+/** The generated value of a schema, as a member of a body. */
+function sampleOf(document: object, schema: object): unknown {
+  const body = { type: 'object', required: ['value'], properties: { value: schema } };
+  const requestBody = { content: { 'application/json': { schema: body } } };
+  const at = { method: 'POST', path: '/', parameters: [], operation: { requestBody } } as unknown as LocatedOperation;
+  return JSON.parse(prepareRequest(document, at, {}).body ?? '').value;
+}
+
+describe('generated values', () => {
   it.each([
     ['an example', { type: 'string', example: 'a', default: 'b' }, 'a'],
     ['the first of the examples', { examples: ['x', 'y'] }, 'x'],

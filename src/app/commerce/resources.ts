@@ -1,5 +1,5 @@
 /** A request that does more than change members: `POST /v1/orders/{id}/cancel`. */
-interface Action {
+export interface Action {
   readonly name: string;
   readonly operationId: string;
   /** Below the resource. Without `{id}`, `reference` names the row. */
@@ -126,9 +126,8 @@ export interface Route {
   readonly operationId: string;
   /** The resource it belongs to: `orders`. */
   readonly resource: string;
-  readonly operation: Resource['operations'][number] | 'action';
-  /** What is done, where `operation` is `action`. */
-  readonly action?: Action;
+  /** What is done: an operation on rows, or an action. */
+  readonly operation: Resource['operations'][number] | Action;
 }
 
 /** Method, path below the resource, and the half of the scope family that each operation asks for. Write does not imply read. */
@@ -177,8 +176,7 @@ export function routesOf(resource: Resource): readonly Route[] {
       optionalScopes,
       operationId: action.operationId,
       resource: resource.path,
-      operation: 'action',
-      action,
+      operation: action,
     };
   });
   return [...operations, ...actions];

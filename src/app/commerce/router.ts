@@ -6,7 +6,7 @@ import { RESTAURANT } from './placeholders/restaurant';
 import { RETAIL } from './placeholders/retail';
 import { SALES } from './placeholders/sales';
 import { RESOURCES, routesOf } from './resources';
-import type { Resource, ResourceName, Route } from './resources';
+import type { Action, Resource, ResourceName, Route } from './resources';
 
 /** The sample data of every resource: a resource without an entry here does not compile. */
 const PLACEHOLDERS: Readonly<Record<ResourceName, (clock: () => number) => Collection>> = {
@@ -56,12 +56,14 @@ function resourceRouter(resource: Resource, rows: Collection): Router {
   for (const route of routesOf(resource)) {
     const path = route.path.slice(prefix.length).replace('{id}', ':id') || '/';
     const method = route.method.toLowerCase() as Lowercase<Route['method']>;
-    router[method](path, requireScope(route.scopes), HANDLERS[route.operation](rows, route));
+    const { scopes, operation } = route;
+    const handler = typeof operation === 'string' ? HANDLERS[operation](rows) : actOn(rows, operation);
+    router[method](path, requireScope(scopes), handler);
   }
   return router;
 }
 
-const HANDLERS: Readonly<Record<Route['operation'], (rows: Collection, route: Route) => RequestHandler>> = {
+const HANDLERS: Readonly<Record<Resource['operations'][number], (rows: Collection) => RequestHandler>> = {
   list: (rows) =>
     function list(req, res) {
       const { limit = DEFAULT_LIMIT, cursor } = req.query;
@@ -99,23 +101,22 @@ const HANDLERS: Readonly<Record<Route['operation'], (rows: Collection, route: Ro
       if (!rows.remove(idOf(req))) return refuseUnknown(req, res);
       res.sendStatus(204);
     },
-
-  action: (rows, route) => {
-    const { name, reference, creates } = actionOf(route);
-    return function act(req, res) {
-      const id = reference === undefined ? idOf(req) : String(bodyOf(req)[reference]);
-      const outcome = rows.act(name, id, bodyOf(req));
-      if (!outcome) {
-        return reference === undefined
-          ? refuseUnknown(req, res)
-          : refuseConflict(req, res, `The ${reference} of the body does not exist.`);
-      }
-      if ('conflict' in outcome) return refuseConflict(req, res, outcome.conflict);
-      if (creates) res.status(201).location(`${req.baseUrl}/${id}`);
-      res.json(outcome.response ?? rows.present(outcome.row, scopesOf(req)));
-    };
-  },
 };
+
+function actOn(rows: Collection, { name, reference, creates }: Action): RequestHandler {
+  return function act(req, res) {
+    const id = reference === undefined ? idOf(req) : String(bodyOf(req)[reference]);
+    const outcome = rows.act(name, id, bodyOf(req));
+    if (!outcome) {
+      return reference === undefined
+        ? refuseUnknown(req, res)
+        : refuseConflict(req, res, `The ${reference} of the body does not exist.`);
+    }
+    if ('conflict' in outcome) return refuseConflict(req, res, outcome.conflict);
+    if (creates) res.status(201).location(`${req.baseUrl}/${id}`);
+    res.json(outcome.response ?? rows.present(outcome.row, scopesOf(req)));
+  };
+}
 
 /** Marks every response as sample data, refusals included. */
 function markPlaceholder(_req: Request, res: Response, next: NextFunction): void {
@@ -139,11 +140,6 @@ function refuseCursor(req: Request, res: Response): void {
     detail: 'Unknown cursor: use next_cursor from the previous page, or omit it.',
     members: { errors: [{ path: '/query/cursor', message: 'must be the next_cursor of another page of this list' }] },
   });
-}
-
-function actionOf(route: Route): NonNullable<Route['action']> {
-  if (!route.action) throw new TypeError(`${route.operationId}: a route of an action needs the action`);
-  return route.action;
 }
 
 function idOf(req: Request): string {

@@ -6,13 +6,6 @@ import type { Clock, Schedule } from '../../core/clock';
 import type { Change, Mark } from '../log';
 import type { ServedLog } from '../memory';
 
-/** A request handler for Express 4 and 5, or for Node's own server. */
-interface LogHandler {
-  (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void;
-  /** Ends the open streams. */
-  close(): void;
-}
-
 /** Longest position, in characters. */
 const MAX_POSITION_LENGTH = 256;
 const HEARTBEAT_MS = 1_000;
@@ -26,16 +19,15 @@ const SLICE = 1_000;
  *
  * `GET /stream` (WHATWG HTML section 9.2): the same as events, which `Last-Event-ID` resumes, and the mark once the reader
  * has caught up and every second from then on. A reader that takes nothing for 15 s is dropped.
+ *
+ * @returns a handler for Express 4 and 5, or for Node's own server; `close()` ends the open streams
  */
 export function logHandler(options: {
   readonly log: ServedLog;
   readonly schedule: Schedule;
-  /**
-   * For a log that is itself the truth, and complete whenever it responds: it gets a mark of this time. Default: the mark
-   * that a publisher has written.
-   */
+  /** Makes a mark of this time, for a log that is itself the truth. Default: the publisher's mark. */
   readonly clock?: Clock;
-}): LogHandler {
+}): ((req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void) => void) & { close(): void } {
   const { log, schedule, clock } = options;
   const epoch = randomUUID();
   const streams = new Set<ServerResponse>();
@@ -102,7 +94,7 @@ export function logHandler(options: {
     }
   }
 
-  function serveLog(...[req, res, next]: Parameters<LogHandler>): void {
+  function serveLog(req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void {
     const [path = '', ...query] = (req.url ?? '').split('?');
     const name = path.replace(/\/+$/, '');
     if (name !== '' && name !== '/stream') {

@@ -69,13 +69,6 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
   return httpGenerations({ url, headers, allowHttp, fetch, schedule, logger });
 }
 
-/** Changes of the stream, and the positions before and behind them. */
-interface Streamed {
-  readonly after: string | undefined;
-  position: string | undefined;
-  readonly changes: Change[];
-}
-
 /** The server writes a mark every second: a stream that is silent for that long is dead, even if TCP is not. */
 const MAX_SILENCE_MS = 15_000;
 /** Pauses before the stream is opened again. A proxy may cut every stream soon: only one that stays open resets them. */
@@ -98,8 +91,9 @@ function httpReader(connection: ReturnType<typeof readConnection>): LogReader {
   let isHinted = false;
   /** The position behind the last event of the stream. */
   let streamPosition: string | undefined;
-  /** What the stream has delivered since the last call. */
-  let streamed: Streamed | undefined;
+  /** What the stream has delivered since the last call, and the positions before and behind it. */
+  let streamed:
+    { readonly after: string | undefined; position: string | undefined; readonly changes: Change[] } | undefined;
   let following: Promise<void> | undefined;
   const outage = new Outage(PAUSES);
   let pause: Timer | undefined;

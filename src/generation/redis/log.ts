@@ -1,6 +1,6 @@
 import { dependencies, option, readOptions } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
-import { parseGeneration, requireChange } from '../generation';
+import { isGeneration, requireChange } from '../generation';
 import { SourceError } from '../log';
 import type { Batch, Change, GenerationLog, LogReader, Mark, Unit } from '../log';
 import { loadPackage, readStoreUrl } from '../source-url';
@@ -239,6 +239,12 @@ function markOf(fields: readonly unknown[]): Mark | undefined {
   const [unit, completeMs, keptMs] = values.map(parseGeneration);
   if (unit === undefined || completeMs === undefined || keptMs === undefined) return undefined;
   return { epoch, unit, completeMs, keptMs };
+}
+
+/** Reads a generation from decimal digits: stores return it as text, because a double would lose digits silently. */
+function parseGeneration(text: unknown): number | undefined {
+  const number = typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : undefined;
+  return isGeneration(number) ? number : undefined;
 }
 
 /** An id, `<ms>-<number>`, in a form that sorts as ids do. */

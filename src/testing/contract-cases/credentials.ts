@@ -92,10 +92,7 @@ export function sufficientSets(alternatives: Alternatives): readonly ScopeSet[] 
   return withoutRepeats(sets);
 }
 
-/**
- * Insufficient sets: no scope, each alternative without each of its scopes in turn, every other scope of the document,
- * and names that only resemble a required scope.
- */
+/** Insufficient: no scope, alternatives without a scope, all scopes but one of each, and names that are only similar. */
 export function insufficientSets(alternatives: Alternatives, declared: readonly string[]): readonly ScopeSet[] {
   const isSufficient = ({ scopes }: ScopeSet): boolean =>
     alternatives.some((all) => all.every((one) => scopes.includes(one)));

@@ -208,10 +208,7 @@ export function documentedResponses(
   };
 }
 
-/**
- * Compiles the schemas of a document on demand, by the path of names that leads to them. A validator describes what is
- * wrong with a value; `undefined` when it is valid.
- */
+/** Compiles the schemas of a document on demand; a validator says what is wrong, `undefined` for a valid value. */
 export function schemaValidators(
   document: object,
 ): (names: readonly string[]) => (value: unknown) => string | undefined {

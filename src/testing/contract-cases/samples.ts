@@ -113,7 +113,7 @@ const TEXTS = [
  *
  * @throws TypeError when it finds none
  */
-export function sampleOf(document: object, schema: unknown, depth = 0): unknown {
+function sampleOf(document: object, schema: unknown, depth = 0): unknown {
   const given = merge(document, schema, depth);
   const { example, examples, default: fallback, const: constant, enum: choices } = given;
   const named = [example, list(examples)[0], fallback, constant, list(choices)[0]].find((value) => value !== undefined);

@@ -30,10 +30,7 @@ export function urlTarget(url: URL): Target {
   return { call: async (request) => ({ response: await send(request), reached: [] }), stop: () => {} };
 }
 
-/**
- * Targets an app, on a server on 127.0.0.1 that starts with the first request and stops after the last one. It does not
- * keep the process alive.
- */
+/** Targets an app: its server on 127.0.0.1 stops after the last request, and does not keep the process alive. */
 export function appTarget(app: RequestListener, beforeGuard: ContractSettings['beforeGuard']): Target {
   const spy = spyOnHandlers(app);
   const reachedBy = new Map<number | undefined, readonly string[]>();

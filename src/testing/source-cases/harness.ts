@@ -27,6 +27,8 @@ export interface SourceContext {
   readonly count: number;
   readonly timeoutMs: number;
   readonly append: (...changes: Change[]) => Promise<void>;
+  /** Opens a reader that is closed after the case. */
+  readonly open: () => LogReader;
 }
 
 /** A time in ms of which the generations are made: in the past, as real ones are. */

@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal, ok, rejects } from 'node:assert';
 import { option, readOptions } from '../../core/options';
 import type { TableOf } from '../../core/options';
-import type { Change, Mark, Unit } from '../../generation/log';
+import type { Change, LogReader, Mark, Unit } from '../../generation/log';
 import type { ContractCase } from '../contract-cases/contract-cases';
 import { inTime, markOf, nextChanges, numbered, readAll, readToEnd, readUntil, retried, TIME } from './harness';
 import type { GenerationSourceFixture, SourceContext } from './harness';
@@ -47,6 +47,12 @@ export function generationSourceCases(options: GenerationSourceCasesOptions): Co
     async run() {
       const fixture = await create();
       const { source } = fixture;
+      const readers: LogReader[] = [];
+      function open(): LogReader {
+        const reader = source.reader();
+        readers.push(reader);
+        return reader;
+      }
       async function append(...changes: Change[]): Promise<void> {
         if (source.append) await source.append(changes);
         else await fixture.append?.(changes);
@@ -55,8 +61,9 @@ export function generationSourceCases(options: GenerationSourceCasesOptions): Co
         if (!source.append && !fixture.append) {
           throw new TypeError('generationSourceCases(): the source has no append(), so the fixture must have one');
         }
-        await test({ fixture, source, count, timeoutMs, append });
+        await test({ fixture, source, count, timeoutMs, append, open });
       } finally {
+        for (const reader of readers) reader.close();
         await fixture.close();
       }
     },
@@ -93,17 +100,16 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
     deepStrictEqual(await readAll(source), changes);
   },
 
-  async 'a change whose append has resolved is in every later read'({ source, append }) {
-    const reader = source.reader();
+  async 'a change whose append has resolved is in every later read'({ append, open }) {
+    const reader = open();
     for (const change of numbered(5)) {
       await append(change);
       deepStrictEqual((await readToEnd(reader)).changes, [change]);
     }
-    reader.close();
   },
 
-  async 'a reader continues at its position, another one starts at the oldest change'({ source, append }) {
-    const [first, second] = [source.reader(), source.reader()];
+  async 'a reader continues at its position, another one starts at the oldest change'({ append, open }) {
+    const [first, second] = [open(), open()];
     await append(['pos', TIME]);
     deepStrictEqual((await readToEnd(first)).changes, [['pos', TIME]]);
     await append(['pos', TIME + 1]);
@@ -113,19 +119,16 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
       ['pos', TIME],
       ['pos', TIME + 1],
     ]);
-    first.close();
-    second.close();
   },
 
-  async 'an empty log is at its end, and has no mark'({ source }) {
-    const reader = source.reader();
+  async 'an empty log is at its end, and has no mark'({ open }) {
+    const reader = open();
     const { changes, mark, end } = await reader.next(0);
     deepStrictEqual({ changes: [...changes], mark, end }, { changes: [], mark: undefined, end: true });
-    reader.close();
   },
 
   async 'next() waits for a change, and returns as soon as one is appended'(context) {
-    const reader = context.source.reader();
+    const reader = context.open();
     await readToEnd(reader);
     for (const change of numbered(5)) {
       const waiting = inTime(
@@ -138,15 +141,13 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
       await context.append(change);
       deepStrictEqual(await waiting, [change]);
     }
-    reader.close();
   },
 
-  async 'next() returns after its time without a change'({ source, timeoutMs }) {
-    const reader = source.reader();
+  async 'next() returns after its time without a change'({ timeoutMs, open }) {
+    const reader = open();
     await readToEnd(reader);
     const { changes, end } = await inTime(reader.next(50), timeoutMs, 'next(50) did not return');
     deepStrictEqual({ changes: [...changes], end }, { changes: [], end: true });
-    reader.close();
   },
 
   async 'old numbers, counters and the largest times are kept as they are'({ source, append }) {
@@ -162,10 +163,10 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
     deepStrictEqual(await readAll(source), changes);
   },
 
-  async 'many changes arrive complete, in batches'({ source, append, count }) {
+  async 'many changes arrive complete, in batches'({ append, count, open }) {
     const changes = numbered(count);
     for (let at = 0; at < count; at += 1_000) await append(...changes.slice(at, at + 1_000));
-    const reader = source.reader();
+    const reader = open();
     const read: Change[] = [];
     for (let end = false; !end;) {
       const batch = await reader.next(0);
@@ -173,7 +174,6 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
       read.push(...batch.changes);
       ({ end } = batch);
     }
-    reader.close();
     deepStrictEqual(read, changes);
   },
 
@@ -199,20 +199,18 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
     deepStrictEqual(await readAll(source), []);
   },
 
-  async 'a unit takes place if the log has the expected mark, and replaces it'(context) {
-    const { source } = context;
+  async 'a unit takes place if the log has the expected mark, and replaces it'({ source, open }) {
     if (!source.append) return;
     const [first, second] = [markOf('epoch', 1), markOf('epoch', 2)];
     deepStrictEqual(await source.append([['pos', TIME]], { expected: undefined, mark: first }), first);
     deepStrictEqual(await source.append([['kiosk', TIME]], { expected: first, mark: second }), second);
-    const reader = source.reader();
+    const reader = open();
     const { changes, mark } = await readToEnd(reader);
     deepStrictEqual(changes, [
       ['pos', TIME],
       ['kiosk', TIME],
     ]);
     deepStrictEqual(mark, second);
-    reader.close();
   },
 
   async 'a unit that expects another mark appends nothing, and returns the mark of the log'({ source }) {
@@ -241,9 +239,9 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
     deepStrictEqual(await readAll(source), [[`client-${winner?.unit}`, TIME]]);
   },
 
-  async 'a mark is read with or after what was appended before it'({ source, append }) {
+  async 'a mark is read with or after what was appended before it'({ source, append, open }) {
     if (!source.append) return;
-    const reader = source.reader();
+    const reader = open();
     const known = new Set<string>();
     let mark: Mark | undefined;
     for (let unit = 1; unit <= 20; unit++) {
@@ -256,48 +254,48 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
       if (batch.mark)
         for (let n = 1; n <= batch.mark.unit; n++) ok(known.has(`client-${n}`) && known.has(`plain-${n}`));
     }
-    reader.close();
   },
 
-  async 'a reader misses nothing when the epoch is another one'({ source }) {
+  async 'a reader misses nothing when the epoch is another one'({ source, open }) {
     if (!source.append) return;
     const [first, second] = [markOf('one', 1), markOf('two', 1)];
     await source.append(numbered(3), { expected: undefined, mark: first });
-    const reader = source.reader();
+    const reader = open();
     const before = (await readToEnd(reader)).changes;
     await source.append([['kiosk', TIME]], { expected: first, mark: second });
     // Where it starts again at the oldest change, it repeats them.
     const known = new Map([...before, ...(await readUntil(reader, second)).changes]);
     deepStrictEqual(known, new Map([...numbered(3), ['kiosk', TIME]]));
-    reader.close();
   },
 
-  async 'a wiped log has no mark, and its readers get what is written after it'({ fixture, source }) {
+  async 'a wiped log has no mark, and its readers get what is written after it'({ fixture, source, open }) {
     if (!source.append || !fixture.wipe) return;
     const [first, second] = [markOf('one', 1), markOf('two', 1)];
     await source.append(numbered(3), { expected: undefined, mark: first });
-    const reader = source.reader();
+    const reader = open();
     await readToEnd(reader);
     await fixture.wipe();
     equal(await retried(() => source.append?.([], { expected: first, mark: second })), undefined);
     await source.append([['pos', TIME]], { expected: undefined, mark: second });
     ok((await readUntil(reader, second)).changes.some(([clientId]) => clientId === 'pos'));
-    reader.close();
   },
 
-  async 'a log that went back has its older mark, and a unit that expects the newer one fails'({ fixture, source }) {
+  async 'a log that went back has its older mark, and a unit that expects the newer one fails'({
+    fixture,
+    source,
+    open,
+  }) {
     if (!source.append || !fixture.snapshot) return;
     const [first, second, third] = [markOf('one', 1), markOf('one', 2), markOf('two', 1)];
     await source.append(numbered(3), { expected: undefined, mark: first });
     const restore = await fixture.snapshot();
     await source.append([['lost', TIME]], { expected: first, mark: second });
-    const reader = source.reader();
+    const reader = open();
     ok((await readToEnd(reader)).changes.some(([clientId]) => clientId === 'lost'));
     await restore();
     deepStrictEqual(await retried(() => source.append?.([], { expected: second, mark: third })), first);
     await source.append([['lost', TIME + 1]], { expected: first, mark: third });
     ok((await readUntil(reader, third)).changes.some(([, generation]) => generation === TIME + 1));
-    reader.close();
   },
 
   async 'two sources on one log see what is appended through either'({ fixture, append, timeoutMs }) {
@@ -316,9 +314,9 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
     }
   },
 
-  async 'a reader whose connection is cut continues where it was'({ fixture, source, append, timeoutMs }) {
+  async 'a reader whose connection is cut continues where it was'({ fixture, append, timeoutMs, open }) {
     if (!fixture.disconnect) return;
-    const reader = source.reader();
+    const reader = open();
     await append(...numbered(100));
     await readToEnd(reader);
     for (let n = 0; n < 3; n++) {
@@ -337,7 +335,6 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
       });
       ok(read.length < 50, `${read.length} changes were read again after a cut`);
     }
-    reader.close();
   },
 
   async 'close() ends what waits, and what comes after it rejects'({ source, timeoutMs }) {
