@@ -3,13 +3,14 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { createApp, startApi } from '../app/index';
+import { createApp, createLog, readSettings, startApi } from '../app/index';
 import type { App, AppOptions, RunningApi } from '../app/index';
 import { logRequest, requestObserver, warningsOf } from '../app/log';
 import type { RequestObserver } from '../app/log';
 import { ConfigurationError } from '../core/errors';
 import type { AuthenticateOptions } from '../index';
 import { layersOf } from '../openapi/app-routes';
+import { createTestIssuer } from '../testing/index';
 import { CliError, EXIT } from './command';
 
 /** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */
@@ -128,15 +129,25 @@ export async function loadApp(module: string): Promise<object> {
   const apps = new Set(candidates(exported).filter(isApp));
   const [app, ...others] = apps;
   if (app !== undefined && others.length === 0) return app;
-  const made = apps.size === 0 ? await factoryOf(exported)?.({}) : undefined;
+  const made = apps.size === 0 ? await factoryOf(exported)?.(optionsToLookAt()) : undefined;
   if (isApp(made)) return made;
-  if (isHosted(made)) return made.handler;
+  if (isHosted(made)) {
+    await made.close();
+    return made.handler;
+  }
   const names = Object.keys(exported ?? {}).join(', ') || 'nothing';
   throw new CliError(
     `${module}: expected a module that exports one Express app, got ${apps.size} apps in its exports (${names}); ` +
       'export the app itself, without listening: module.exports = app, export const app = ..., or a function createApp',
     EXIT.usage,
   );
+}
+
+/** Options for a function whose app is looked at and never called: no variable has to be set. */
+function optionsToLookAt(): AppOptions {
+  const { issuer, options } = createTestIssuer();
+  const settings = readSettings({ TILLGATE_AUTH_URL: issuer });
+  return { settings, gate: options, logger: createLog({ level: 'silent' }) };
 }
 
 async function loadModule(module: string): Promise<unknown> {
@@ -151,12 +162,24 @@ async function loadModule(module: string): Promise<unknown> {
 }
 
 async function requireOrImport(path: string): Promise<unknown> {
+  if (/\.[cm]?ts$/.test(path)) registerTypeScript(createRequire(path));
   try {
     return createRequire(path)(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ERR_REQUIRE_ASYNC_MODULE' && code !== 'ERR_REQUIRE_ESM') throw error;
     return import(pathToFileURL(path).href);
+  }
+}
+
+/** With the tsx of the project: Node 20 runs no TypeScript, and later ones find no `./orders.ts` by the name `./orders.js`. */
+function registerTypeScript(requireThere: NodeJS.Require): void {
+  try {
+    (requireThere('tsx/cjs/api') as { register(): unknown }).register();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error;
+    if ('typescript' in process.features && process.features.typescript) return;
+    throw new Error('TypeScript needs the package tsx: npm install --save-dev tsx');
   }
 }
 

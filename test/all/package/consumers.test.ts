@@ -151,9 +151,9 @@ describe('the command of the package', () => {
   });
 
   it.each([
-    ['JavaScript', []],
-    ['TypeScript', ['--typescript']],
-  ])('starts a project in %s that passes its own tests', async (language, flags) => {
+    ['JavaScript', './app.js', []],
+    ['TypeScript', './app.ts', ['--typescript']],
+  ])('starts a project in %s that passes its own tests', async (language, app, flags) => {
     const { folder: home } = consumer('esm-js-node-test-express5');
     expect(await npm(home, 'exec', '--', 'tillgate', 'init', language, ...flags)).toMatchObject({ exitCode: 0 });
     const shop = join(home, language);
@@ -161,5 +161,7 @@ describe('the command of the package', () => {
     const { exitCode, output } = await npm(shop, 'test', '--loglevel=error');
     expect(exitCode).toBe(0);
     expect(passedTests(output)).toBeGreaterThan(50);
+    const checked = ['tillgate', 'routes', '--check', '--app', app, '--openapi', 'openapi.yaml'];
+    expect(await npm(shop, 'exec', '--', ...checked)).toMatchObject({ output: '3 routes agree with openapi.yaml\n' });
   });
 });
