@@ -6,6 +6,7 @@ import { ConfigurationError, requireScope } from '../../src';
 import { createApp, createLog } from '../../src/app';
 import type { App, AppOptions } from '../../src/app';
 import { loadContract } from '../../src/openapi/document';
+import type { ContractDocument } from '../../src/openapi/document';
 import { readSettings } from '../../src/settings/settings';
 import { contractCases, createTestIssuer, expectProblem } from '../../src/testing';
 import { newDataDir } from '../cli/data-dir';
@@ -37,14 +38,14 @@ const NEW_GIFT_CARD = {
 const OPERATIONS = {
   '/v1/gift-cards': {
     get: {
-      security: [{ oauth2: ['gift-cards:read'] }],
+      security: [{ client: ['gift-cards:read'] }],
       responses: {
         '200': { description: 'All', content: { 'application/json': { schema: { type: 'array' } } } },
         ...ERRORS,
       },
     },
     post: {
-      security: [{ oauth2: ['gift-cards:write'] }],
+      security: [{ client: ['gift-cards:write'] }],
       requestBody: { required: true, content: { 'application/json': { schema: NEW_GIFT_CARD } } },
       responses: {
         '201': { description: 'It', content: { 'application/json': { schema: GIFT_CARD } } },
@@ -57,10 +58,12 @@ const SCOPES = { 'gift-cards:read': 'See them', 'gift-cards:write': 'Sell them' 
 
 /** A document with gift cards, and with the tables of the package. */
 function shop(paths: object = OPERATIONS, scopes: object = SCOPES): object {
-  const { components, ...contract } = loadContract();
+  const { components, ...contract } = JSON.parse(
+    JSON.stringify(loadContract()).replaceAll('"oauth2":', '"client":'),
+  ) as ContractDocument;
   const tables = Object.entries(contract.paths).filter(([path]) => path.startsWith('/v1/tables'));
   const ofTables = { 'tables:read': 'See tables', 'tables:write': 'Change tables' };
-  const oauth2 = {
+  const client = {
     type: 'oauth2',
     flows: { clientCredentials: { tokenUrl: '/', scopes: { ...ofTables, ...scopes } } },
   };
@@ -68,7 +71,7 @@ function shop(paths: object = OPERATIONS, scopes: object = SCOPES): object {
     ...contract,
     info: { title: 'Shop', version: '1' },
     paths: { ...Object.fromEntries(tables), ...paths },
-    components: { ...components, securitySchemes: { oauth2 } },
+    components: { ...components, securitySchemes: { client } },
   };
 }
 
@@ -129,6 +132,14 @@ describe('an app with a resource of its own', () => {
     expect(JSON.parse(yaml.text)).toEqual(document);
   });
 
+  it('names its token endpoint on the documentation page, whatever the name of the scheme', async () => {
+    const { body } = await request(handler).get('/docs/openapi.json');
+    expect(body.components.securitySchemes.client.flows.clientCredentials).toMatchObject({
+      tokenUrl: `${issuer.issuer}/connect/token`,
+      scopes: SCOPES,
+    });
+  });
+
   it('reads the document from a file, and publishes that as it is', async () => {
     const file = join(newDataDir(), 'shop.yaml');
     const text = `# Ours\n${JSON.stringify(document)}\n`;
@@ -142,7 +153,7 @@ it('a router of the name of a placeholder replaces it, as one in replace does', 
   const orders = Router();
   orders.get('/', requireScope('orders:read'), (_req, res) => void res.json({ mine: true }));
   const paths = {
-    '/v1/orders': { get: { ...OPERATIONS['/v1/gift-cards'].get, security: [{ oauth2: ['orders:read'] }] } },
+    '/v1/orders': { get: { ...OPERATIONS['/v1/gift-cards'].get, security: [{ client: ['orders:read'] }] } },
   };
   const document = shop(paths, { 'orders:read': 'See orders' });
   for (const { handler } of [appWith({ document, routers: { orders } }), appWith({ document, replace: { orders } })]) {

@@ -134,10 +134,12 @@ function withTokenUrl(
   { securitySchemes = {} }: ContractDocument['components'] = {},
   tokenUrl: string | undefined,
 ): object {
-  const { oauth2, ...others } = securitySchemes;
-  const flow = oauth2?.flows?.['clientCredentials'];
-  if (!oauth2 || !flow || tokenUrl === undefined) return securitySchemes;
-  return { oauth2: { ...oauth2, flows: { clientCredentials: { ...flow, tokenUrl } } }, ...others };
+  if (tokenUrl === undefined) return securitySchemes;
+  const changed = Object.entries(securitySchemes).map(([name, scheme]) => {
+    const flow = scheme.flows?.['clientCredentials'];
+    return [name, flow ? { ...scheme, flows: { clientCredentials: { ...flow, tokenUrl } } } : scheme] as const;
+  });
+  return Object.fromEntries(changed);
 }
 
 /** The folder of swagger-ui-dist, an optional peer; `undefined` where it is not installed. */
