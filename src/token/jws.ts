@@ -50,6 +50,12 @@ function isPartOfJws(part: string): boolean {
   }
 }
 
+/** What tokens with another number of parts mostly are. */
+const OPAQUE: Readonly<Record<number, string>> = {
+  1: ': opaque tokens need the option introspection',
+  5: ': encrypted tokens (JWE) are not accepted',
+};
+
 /**
  * Takes a token apart: three parts of canonical base64url (RFC 7515 section 2), header and payload each one strict
  * JSON object.
@@ -59,7 +65,7 @@ function isPartOfJws(part: string): boolean {
 export function parseToken(raw: string): UnverifiedToken {
   if (raw.length > MAX_TOKEN_LENGTH) throw malformed(`longer than ${MAX_TOKEN_LENGTH} characters`);
   const parts = raw.split('.');
-  if (parts.length !== 3) throw malformed(`${parts.length} parts instead of 3`);
+  if (parts.length !== 3) throw malformed(`${parts.length} parts instead of 3${OPAQUE[parts.length] ?? ''}`);
   const [header, payload, signature] = parts as [string, string, string];
   return {
     raw,

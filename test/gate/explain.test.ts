@@ -22,7 +22,14 @@ describe('explain()', () => {
   });
 
   const rows: readonly [string, string, number, string, string, TokenParts][] = [
-    ['no JWT', 'structure', 401, 'malformed_token', '1 parts instead of 3', {}],
+    [
+      'no JWT',
+      'structure',
+      401,
+      'malformed_token',
+      '1 parts instead of 3: opaque tokens need the option introspection',
+      {},
+    ],
     [
       'an ID token',
       'header',
@@ -36,7 +43,7 @@ describe('explain()', () => {
       'key',
       401,
       'unknown_key',
-      'The access token is signed with a key that its issuer does not publish.',
+      'the key set has no key with the kid "x": it may be that of another realm or stage (jwksUri)',
       { header: { kid: 'x' } },
     ],
     [

@@ -220,7 +220,9 @@ async function settled(gate: Gate): Promise<Issuer | undefined> {
     const { ready, issuers } = gate.status();
     const [issuer] = issuers;
     const broken = issuer?.keys.lastError ?? issuer?.generations?.lastError;
-    if (ready || broken !== undefined || Date.now() > deadline) return issuer;
+    // One failure may come before the response that tells about the other.
+    const isOpen = issuer?.keys.state === 'starting' && issuer.keys.lastError === undefined;
+    if (ready || (broken !== undefined && !isOpen) || Date.now() > deadline) return issuer;
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
 }

@@ -236,11 +236,15 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** Describes the failure of a command; `cause` is the error of its connection, if known. */
 function redisFailure(command: string | undefined, error: unknown, cause?: unknown): SourceError {
+  const because = cause === undefined ? '' : `; the connection failed: ${reasonOf(cause) ?? describeFailure(cause)}`;
+  const detail = reasonOf(error) ?? `${describeFailure(error)}${because}`;
+  return new SourceError(`Redis: ${command}: ${detail}`, { cause: error });
+}
+
+/** What a reply of Redis means; `undefined` for any other error. */
+function reasonOf(error: unknown): string | undefined {
   // Redis 6.2 wraps the error of a command in a script: `ERR Error running script [...]: -READONLY You can't write`.
   const words = error instanceof Error ? /^(?:ERR .* -)?([A-Z]{3,20})\b/.exec(error.message) : undefined;
   const word = words?.[1] ?? '';
-  const advice = Object.hasOwn(ADVICE, word) ? ADVICE[word] : undefined;
-  const because = cause === undefined ? '' : `; the connection failed: ${describeFailure(cause)}`;
-  const detail = advice === undefined ? `${describeFailure(error)}${because}` : `${advice} (${word})`;
-  return new SourceError(`Redis: ${command}: ${detail}`, { cause: error });
+  return Object.hasOwn(ADVICE, word) ? `${ADVICE[word]} (${word})` : undefined;
 }

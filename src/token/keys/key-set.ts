@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/errors';
 import type { KeyStatus } from '../../core/gate-status';
 import { isObject, ownMembers } from '../../core/objects';
+import { describe } from '../../core/options';
 import type { UnverifiedHeader } from '../jws';
 import { ALGORITHMS, isCompatible, readAlgorithms, verificationCostUs } from '../signature';
 import type { Algorithm } from '../signature';
@@ -148,6 +149,13 @@ export class KeySet {
   }
 }
 
+/** The refusal of a token whose key is in no key set of its issuer. */
+export function unknownKey({ keyId }: UnverifiedHeader): AuthError {
+  const kid = keyId === undefined ? 'for a token without kid' : `with the kid ${describe(keyId)}`;
+  const privateDetail = `the key set has no key ${kid}: it may be that of another realm or stage (jwksUri)`;
+  return new AuthError('unknown_key', { privateDetail });
+}
+
 /** A JSON Web Key Set (RFC 7517 section 5), or just its keys. */
 export type Jwks = { readonly keys: readonly object[] } | readonly object[];
 
@@ -176,7 +184,7 @@ export function staticKeys(jwks: Jwks, factory = 'authenticate', canBeEmpty = fa
       const key = current().find(header);
       if (key) return key;
       checkToken();
-      throw new AuthError('unknown_key');
+      throw unknownKey(header);
     },
     has: (key) => current().has(key),
     ready: () => Promise.resolve(),

@@ -10,7 +10,7 @@ import { Exchanges, FetchError } from '../http';
 import type { UnverifiedHeader } from '../jws';
 import { NoUsableKey } from './fetch-keys';
 import type { FetchedKeys, keyFetcher } from './fetch-keys';
-import { KeySet } from './key-set';
+import { KeySet, unknownKey } from './key-set';
 import type { KeySource, VerificationKey } from './key-set';
 
 /** The key set that an issuer publishes: how long its keys are used, and how gently it is asked. */
@@ -69,12 +69,12 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     await published.inFlight;
     let found = findNow(header);
     if (!found && published.keysFetch <= startedBefore) {
-      if (unknown.has(id)) throw new AuthError('unknown_key');
+      if (unknown.has(id)) throw unknownKey(header);
       if (published.outage.waitMs > 0) throw published.unavailable();
       // A fetch in flight here was started after the token came, on behalf of another one.
       if (!published.inFlight && !unknown.takeFetch()) {
         // The issuer has withdrawn the key: that is known without another fetch.
-        if (published.previous?.find(header)) throw new AuthError('unknown_key');
+        if (published.previous?.find(header)) throw unknownKey(header);
         throw new AuthError('too_many_unknown_keys', { retryAfterSeconds: retryAfterSeconds(unknown.waitMs()) });
       }
       await published.refresh();
@@ -83,7 +83,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     if (found) return found;
     if (published.keysFetch <= startedBefore) throw published.unavailable();
     unknown.add(id);
-    throw new AuthError('unknown_key');
+    throw unknownKey(header);
   }
 
   /** Throws also where the last key set has a key of this id that must not be used. */
@@ -104,7 +104,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
       const key = findNow(header);
       if (key) return key;
       checkToken();
-      if (unknown.has(header.keyId ?? '')) throw new AuthError('unknown_key');
+      if (unknown.has(header.keyId ?? '')) throw unknownKey(header);
       return findUnknown(header, published.started);
     },
     has(key) {
