@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { SERVER_CORE, pinned } from './load';
+import { pinned } from './load';
 
 /** A measured process on the server core, controlled over IPC. */
 export interface Child {
@@ -13,9 +13,9 @@ export interface Child {
   stop(): Promise<void>;
 }
 
-/** Starts a script in its own process. */
-export function startChild(script: string, env: NodeJS.ProcessEnv = process.env): Child {
-  const [command, args] = pinned(SERVER_CORE, process.execPath, [script]);
+/** Starts a script in its own process, on one hardware thread or on two, of which the load generator has the second. */
+export function startChild(script: string, env: NodeJS.ProcessEnv = process.env, threads: 1 | 2 = 1): Child {
+  const [command, args] = pinned(threads === 1 ? '0' : '0,1', process.execPath, [script]);
   const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env });
   const ended = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(`${script} ended with ${signal ?? code}`));

@@ -2,12 +2,13 @@
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 
-const { url, file, seconds, from = 0, connections = 32, pipelining = 1 } = JSON.parse(process.argv[2]);
+const { url, host, file, seconds, from = 0, connections = 32, pipelining = 1 } = JSON.parse(process.argv[2]);
 const values = readFileSync(file, 'utf8').trimEnd().split('\n');
 let at = from;
 
 function setupRequest(request) {
-  return { ...request, headers: { ...request.headers, authorization: values[at++ % values.length] } };
+  const [authorization, dpop] = values[at++ % values.length].split('\t');
+  return { ...request, headers: { ...request.headers, host, authorization, ...(dpop && { dpop }) } };
 }
 
 const result = await autocannon({

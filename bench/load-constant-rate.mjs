@@ -11,12 +11,13 @@ import { clearInterval, setInterval } from 'node:timers';
 /** Connections open and the generator's own code is compiled in this time, which is not counted. */
 const WARM_UP_MS = 1_000;
 
-const { url, file, seconds, rate, from = 0, connections = 32 } = JSON.parse(process.argv[2]);
-const { hostname, port, host, pathname } = new URL(url);
+const { url, host, file, seconds, rate, from = 0, connections = 32 } = JSON.parse(process.argv[2]);
+const { hostname, port, pathname } = new URL(url);
 const requests = readFileSync(file, 'utf8')
   .trimEnd()
   .split('\n')
-  .map((authorization) => `GET ${pathname} HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${authorization}\r\n\r\n`);
+  .map((line) => line.replace('\t', '\r\ndpop: '))
+  .map((headers) => `GET ${pathname} HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${headers}\r\n\r\n`);
 const intervalMs = 1000 / rate;
 const total = Math.ceil(((seconds * 1000 + WARM_UP_MS) / 1000) * rate);
 const latencies = [];

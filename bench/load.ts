@@ -8,7 +8,9 @@ const run = promisify(execFile);
 /** The GETs that are sent over keep-alive connections: one for each line of a file, over and over. */
 export interface Load {
   readonly url: string;
-  /** Each line is an Authorization header. */
+  /** The Host header. */
+  readonly host?: string | undefined;
+  /** Each line is an Authorization header; a DPoP header can follow after a tab. */
   readonly file: string;
   /** The first line to send, so that a new token is not sent twice. Default 0. */
   readonly from?: number;
@@ -36,11 +38,10 @@ export interface LoadResult {
   readonly stolenMs?: number;
 }
 
-/** The load generator and the server run on different cores. */
+/** The server has core 0, or both. */
 const LOAD_CORE = '1';
-export const SERVER_CORE = '0';
 
-/** A command line that runs on one core, if the system supports that. */
+/** A command line that runs on some cores, if the system supports that. */
 export function pinned(core: string, command: string, args: readonly string[]): [string, string[]] {
   return onPath('taskset') ? ['taskset', ['-c', core, command, ...args]] : [command, [...args]];
 }

@@ -6,9 +6,11 @@ import type { Issuer } from './tokens';
 export interface Usage {
   readonly cpuUs: number;
   readonly delayP99Ms: number;
+  /** Time that the event loop was busy. */
+  readonly loopUs: number;
 }
 
-/** A contender that runs in its own process, pinned to the server core. */
+/** A contender that runs in its own process, pinned to the server's cores. */
 export interface Contender {
   readonly url: string;
   usage(): Promise<Usage>;
@@ -16,10 +18,14 @@ export interface Contender {
 }
 
 /** Starts one of `contenders/`. */
-export async function startContender(name: string, issuer: Issuer): Promise<Contender> {
-  const child = startChild(join(__dirname, 'server.mjs'), { ...process.env, NODE_ENV: 'production' });
+export async function startContender(
+  name: string,
+  issuer: Issuer,
+  { dpop, threads }: { readonly dpop?: true | undefined; readonly threads?: 1 | 2 } = {},
+): Promise<Contender> {
+  const child = startChild(join(__dirname, 'server.mjs'), { ...process.env, NODE_ENV: 'production' }, threads);
   const { issuer: iss, audience, algorithm, jwksUri, jwks } = issuer;
-  const { port } = (await child.ask({ contender: name, issuer: iss, audience, algorithm, jwksUri, jwks })) as {
+  const { port } = (await child.ask({ contender: name, issuer: iss, audience, algorithm, jwksUri, jwks, dpop })) as {
     port: number;
   };
   return {

@@ -3,8 +3,9 @@ import type { Load } from '../load';
 import { percentile } from '../stats';
 import { startContender } from './contender';
 import type { Contender } from './contender';
+import { HOST } from './tokens';
 import type { Issuer } from './tokens';
-import type { Workload } from './workloads';
+import type { Column } from './workloads';
 
 /** One contender under load for the length of a window. */
 export interface Window {
@@ -14,6 +15,8 @@ export interface Window {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly delayP99Ms: number;
+  /** Time on the event loop per request, in us. */
+  readonly loopUs: number;
 }
 
 /** The windows of one round, by contender. */
@@ -45,11 +48,17 @@ export class Field {
   constructor(
     readonly issuer: Issuer,
     readonly names: readonly string[],
-    readonly load: Pick<Load, 'connections' | 'pipelining'> = {},
+    readonly column: Column,
+    /** The headers of the requests. */
+    readonly file: string,
+    readonly load: Pick<Load, 'connections' | 'pipelining'> & { readonly threads: 1 | 2 },
   ) {}
 
   async start(): Promise<void> {
-    for (const name of this.names) this.#running.set(name, await startContender(name, this.issuer));
+    const { column, issuer, load } = this;
+    for (const name of this.names) {
+      this.#running.set(name, await startContender(name, issuer, { dpop: column.dpop, threads: load.threads }));
+    }
   }
 
   async stop(): Promise<void> {
@@ -60,52 +69,53 @@ export class Field {
    * Measures the contenders by turns, in an order that rotates from round to round. Round 0 warms up and is dropped. A
    * round with a failed request or a dead contender is repeated after all contenders have been restarted.
    */
-  async measure(workload: Workload, plan: Plan): Promise<Round[]> {
+  async measure(plan: Plan): Promise<Round[]> {
     const rounds: Round[] = [];
     let repeats = 0;
     for (let at = 0; at <= plan.rounds;) {
       try {
-        const round = await this.#round(at, workload, plan);
+        const round = await this.#round(at, plan);
         if (at > 0) rounds.push(round);
         at += 1;
         repeats = 0;
       } catch (error) {
         if (++repeats > MOST_REPEATS) throw error;
-        console.error(`${workload.name}: repeating round ${at}: ${String(error)}`);
+        console.error(`${this.column.name}: repeating round ${at}: ${String(error)}`);
         await this.stop();
         await this.start();
         // Warms the new processes up.
-        await this.#round(at, workload, plan).catch(() => undefined);
+        await this.#round(at, plan).catch(() => undefined);
       }
     }
     return rounds;
   }
 
-  async #round(at: number, workload: Workload, plan: Plan): Promise<Round> {
+  async #round(at: number, plan: Plan): Promise<Round> {
     const { only = this.names } = plan;
     const turn = at % only.length;
     const windows: Record<string, Window> = {};
     for (const name of [...only.slice(turn), ...only.slice(0, turn)]) {
-      windows[name] = await this.#window(name, workload, plan);
+      windows[name] = await this.#window(name, plan);
     }
-    console.error(`${workload.name}: round ${at}`);
+    console.error(`${this.column.name}: round ${at}`);
     return windows;
   }
 
-  async #window(name: string, workload: Workload, { seconds, rate }: Plan): Promise<Window> {
+  async #window(name: string, { seconds, rate }: Plan): Promise<Window> {
     const contender = this.#running.get(name) as Contender;
     for (let attempt = 1; ; attempt++) {
       const from = this.#sent.get(name) ?? 0;
       await contender.usage();
-      const result = await load({ url: contender.url, file: workload.file, from, seconds, rate, ...this.load });
-      const { cpuUs, delayP99Ms } = await contender.usage();
+      const result = await load({ url: contender.url, host: HOST, file: this.file, from, seconds, rate, ...this.load });
+      const { cpuUs, loopUs, delayP99Ms } = await contender.usage();
       const wrong = result.failed + result.refused;
       if (wrong > 0 || result.responses === 0)
         throw new Error(`${name}: ${wrong} failures, ${result.responses} responses`);
       this.#sent.set(name, from + result.responses + IN_FLIGHT);
       const { responses, p50Ms, p99Ms, stolenMs = 0 } = result;
       if (stolenMs > MOST_STOLEN * seconds * 1000 && attempt < MOST_ATTEMPTS) continue;
-      return { perSecond: responses / result.seconds, cpuUs: cpuUs / responses, p50Ms, p99Ms, delayP99Ms };
+      const [cpu, loop] = [cpuUs / responses, loopUs / responses];
+      return { perSecond: responses / result.seconds, cpuUs: cpu, loopUs: loop, p50Ms, p99Ms, delayP99Ms };
     }
   }
 }

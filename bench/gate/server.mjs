@@ -1,13 +1,14 @@
 /**
  * One contender in its own process, controlled over IPC: the parent sends `{ contender, ... }` and gets `{ port }`; it sends
- * `'usage'` and gets CPU time and event loop delay since the previous `'usage'`.
+ * `'usage'` and gets CPU time, time on the event loop, and event loop delay since the previous `'usage'`.
  */
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { createPublicKey } from 'node:crypto';
 import express from 'express';
 
 const delay = monitorEventLoopDelay({ resolution: 5 });
 let before = process.cpuUsage();
+let loopBefore = performance.eventLoopUtilization();
 
 process.on('message', (message) => {
   if (message === 'usage') process.send(usage());
@@ -32,5 +33,7 @@ function usage() {
   before = process.cpuUsage();
   const delayP99Ms = delay.percentile(99) / 1e6;
   delay.reset();
-  return { cpuUs: user + system, delayP99Ms };
+  const loopUs = performance.eventLoopUtilization(loopBefore).active * 1000;
+  loopBefore = performance.eventLoopUtilization();
+  return { cpuUs: user + system, loopUs, delayP99Ms };
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
-import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import type { JsonWebKey, KeyObject, SignKeyObjectInput } from 'node:crypto';
 import { promisify } from 'node:util';
 
@@ -10,6 +10,9 @@ const signAsync = promisify(sign) as (
   key: SignKeyObjectInput,
 ) => Promise<Buffer>;
 
+/** Host and URL of all contenders, whatever their port: a proof is for one URL. */
+export const HOST = 'api.example.com';
+const URL_OF_REQUESTS = `http://${HOST}/v1/orders`;
 const AUDIENCE = 'https://api.example.com';
 const KEY_ID = 'bench';
 const SCOPE = 'items:read orders:read orders:write';
@@ -27,20 +30,29 @@ export interface Issuer {
   readonly jwks: { readonly keys: readonly JsonWebKey[] };
   /** Signs `count` different tokens for 1,000 clients by turns. */
   tokens(count: number): Promise<readonly string[]>;
+  /** Signs `count` proofs of possession by turns for these tokens, which are all bound to one key. */
+  proofs(count: number, tokens: readonly string[]): Promise<readonly string[]>;
   close(): void;
 }
 
 /** Starts the issuer on a free port. */
-export async function startIssuer(algorithm: Algorithm): Promise<Issuer> {
+export async function startIssuer(
+  algorithm: Algorithm,
+  dpop = false,
+  otherKeys: readonly JsonWebKey[] = [],
+): Promise<Issuer> {
   const privateKey = newKey(algorithm);
   const jwk = createPublicKey(privateKey).export({ format: 'jwk' });
-  const jwks = { keys: [{ ...jwk, kid: KEY_ID, alg: algorithm, use: 'sig' }] };
+  const jwks = { keys: [{ ...jwk, kid: KEY_ID, alg: algorithm, use: 'sig' }, ...otherKeys] };
   const server = createServer((_req, res) => {
     res.setHeader('Content-Type', 'application/json').end(JSON.stringify(jwks));
   });
   const address = await listen(server);
   // `r` and `s` concatenated for ES256 (RFC 7518 section 3.4); no other algorithm looks at it.
   const signingKey = { key: privateKey, dsaEncoding: 'ieee-p1363' } as const;
+  const callerKey = newKey('ES256');
+  const { crv, kty, x, y } = createPublicKey(callerKey).export({ format: 'jwk' });
+  const binding = dpop ? { cnf: { jkt: sha256(JSON.stringify({ crv, kty, x, y })) } } : undefined;
   let serial = 0;
 
   function signingInput(): string {
@@ -50,6 +62,7 @@ export async function startIssuer(algorithm: Algorithm): Promise<Issuer> {
       ...{ iss: address, aud: AUDIENCE, sub: clientId, client_id: clientId, scope: SCOPE },
       ...{ iat: issuedAt, exp: issuedAt + 43_200, jti: `token-${serial++}` },
       generation: 1_700_000_000_000,
+      ...binding,
     };
     return `${encode({ alg: algorithm, typ: 'at+jwt', kid: KEY_ID })}.${encode(claims)}`;
   }
@@ -61,16 +74,31 @@ export async function startIssuer(algorithm: Algorithm): Promise<Issuer> {
     jwksUri: `${address}/jwks`,
     jwks,
     tokens(count) {
-      const inputs = Array.from({ length: count }, signingInput);
-      return Promise.all(
-        inputs.map(async (input) => {
-          const signature = await signAsync(algorithm === 'EdDSA' ? null : 'sha256', Buffer.from(input), signingKey);
-          return `${input}.${signature.toString('base64url')}`;
-        }),
-      );
+      const hash = algorithm === 'EdDSA' ? null : 'sha256';
+      return Promise.all(Array.from({ length: count }, () => signed(signingInput(), hash, signingKey)));
+    },
+    proofs(count, tokens) {
+      const header = { alg: 'ES256', typ: 'dpop+jwt', jwk: { crv, kty, x, y } };
+      const iat = Math.floor(Date.now() / 1000);
+      const proofs = Array.from({ length: count }, (_, index) => {
+        const ath = sha256(tokens[index % tokens.length] ?? '');
+        const claims = { jti: `proof-${index}`, htm: 'GET', htu: URL_OF_REQUESTS, iat, ath };
+        const input = `${encode(header)}.${encode(claims)}`;
+        return signed(input, 'sha256', { key: callerKey, dsaEncoding: 'ieee-p1363' });
+      });
+      return Promise.all(proofs);
     },
     close: () => server.close(),
   };
+}
+
+async function signed(input: string, hash: string | null, key: SignKeyObjectInput): Promise<string> {
+  const signature = await signAsync(hash, Buffer.from(input), key);
+  return `${input}.${signature.toString('base64url')}`;
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 function newKey(algorithm: Algorithm): KeyObject {

@@ -1,27 +1,36 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Issuer } from './tokens';
+import type { Algorithm, Issuer } from './tokens';
 
-/** The tokens that callers send, one Authorization header per line of `file`. */
-export interface Workload {
+/** One column of the table: what the callers send. */
+export interface Column {
   readonly name: string;
-  readonly file: string;
+  readonly algorithm: Algorithm;
+  /** How many different tokens: of new ones more than any cache in the comparison holds, so that each is new again. */
+  readonly tokens: number;
+  /** With a new DPoP proof (RFC 9449) for each request, by ES256. */
+  readonly dpop?: true;
 }
 
-/** How many tokens each workload has; of new ones more than any cache in the comparison holds, so that each is new again. */
-const WORKLOADS = {
-  one: { name: 'one known token', tokens: 1 },
-  thousand: { name: '1,000 known tokens', tokens: 1_000 },
-  new: { name: 'new tokens', tokens: 80_000 },
-};
+const NEW = 80_000;
 
-export type WorkloadName = keyof typeof WORKLOADS;
-export const WORKLOAD_NAMES = Object.keys(WORKLOADS) as readonly WorkloadName[];
+export const COLUMNS: readonly Column[] = [
+  { name: 'one known token', algorithm: 'RS256', tokens: 1 },
+  { name: '1,000 known tokens', algorithm: 'RS256', tokens: 1_000 },
+  { name: 'new tokens', algorithm: 'RS256', tokens: NEW },
+  { name: 'new tokens, ES256', algorithm: 'ES256', tokens: NEW },
+  { name: 'new tokens, EdDSA', algorithm: 'EdDSA', tokens: NEW },
+  { name: 'DPoP, one known token', algorithm: 'RS256', tokens: 1, dpop: true },
+  { name: 'DPoP, new tokens', algorithm: 'RS256', tokens: NEW, dpop: true },
+];
 
-/** Writes a workload into a folder. */
-export async function writeWorkload(which: WorkloadName, issuer: Issuer, folder: string): Promise<Workload> {
-  const { name, tokens } = WORKLOADS[which];
-  const file = join(folder, `${which}.txt`);
-  writeFileSync(file, (await issuer.tokens(tokens)).map((token) => `Bearer ${token}\n`).join(''));
-  return { name, file };
+/** Writes the headers of a column's requests into a file, one request a line: Authorization, and the proof after a tab. */
+export async function writeHeaders({ tokens: count, dpop }: Column, issuer: Issuer, folder: string): Promise<string> {
+  const file = join(folder, 'headers.txt');
+  const tokens = await issuer.tokens(count);
+  const lines = dpop
+    ? (await issuer.proofs(NEW, tokens)).map((proof, index) => `DPoP ${tokens[index % count]}\t${proof}`)
+    : tokens.map((token) => `Bearer ${token}`);
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return file;
 }

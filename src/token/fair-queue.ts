@@ -28,7 +28,7 @@ interface Waiting extends Pick<Place, 'share' | 'cost'> {
 /** Runs work within a limit. What exceeds it waits, and each share has the same part of the turns. */
 export class FairQueue {
   readonly #limit: number;
-  readonly #busy: () => AuthError;
+  readonly #refusal: (hasLeft: boolean) => AuthError;
   /** Those that go first, and the others. */
   readonly #lines: readonly [Line, Line];
   #running = 0;
@@ -36,18 +36,18 @@ export class FairQueue {
   /**
    * @param limits - in the unit of the costs: what runs at the same time (work that costs more runs alone), and what waits
    *   at most, of the work that goes first and of the other
-   * @param busy - makes the refusal of work that is turned away
+   * @param refusal - of work that is turned away, or that has left
    */
   constructor(
     limits: { readonly running: number; readonly waitingFirst: number; readonly waiting: number },
-    busy: () => AuthError,
+    refusal: (hasLeft: boolean) => AuthError,
   ) {
     this.#limit = limits.running;
-    this.#busy = busy;
+    this.#refusal = refusal;
     this.#lines = [new Line(limits.waitingFirst), new Line(limits.waiting)];
   }
 
-  /** Runs work when it is its turn. Rejects as busy when too much work waits, or this has left. */
+  /** Runs work when it is its turn. Rejects when too much work waits, or this has left. */
   async run<Value>(place: Place, work: () => Promise<Value>): Promise<Value> {
     if (!this.#next && this.#hasRoomFor(place)) this.#running += place.cost;
     else await this.#turn(place);
@@ -71,11 +71,11 @@ export class FairQueue {
   #turn({ share, cost, isFirst, whenGone }: Place): Promise<void> {
     const line = this.#lines[isFirst ? 0 : 1];
     return new Promise((resolve, reject) => {
-      const turnAway = (): void => reject(this.#busy());
+      const turnAway = (): void => reject(this.#refusal(false));
       const waiting = { share, cost, start: resolve, turnAway };
       if (!line.add(waiting)) return turnAway();
       whenGone(() => {
-        if (line.remove(waiting)) turnAway();
+        if (line.remove(waiting)) reject(this.#refusal(true));
       });
     });
   }
