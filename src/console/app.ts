@@ -36,11 +36,16 @@ export function consoleApp({
   log,
   state,
   inspect,
+  replay,
+  onClear,
   streams,
 }: {
   readonly log: RequestLog;
   readonly state: () => object;
   readonly inspect: (token: string) => Promise<object>;
+  /** Sends a request again; what it rejects with is shown. */
+  readonly replay: (entry: LoggedRequest, json: string | undefined) => Promise<object>;
+  readonly onClear: () => void;
   /** Open event streams. */
   readonly streams: Set<ServerResponse>;
 }): Express {
@@ -58,6 +63,11 @@ export function consoleApp({
     const wanted = log.entries.filter((entry) => isWanted(entry, query)).reverse();
     res.json({ requests: wanted.slice(0, Number(query['limit']) || undefined).map(summaryOf) });
   });
+  api.delete('/requests', function clearRequests(_req, res) {
+    log.clear();
+    onClear();
+    res.status(204).end();
+  });
   api.get('/requests/:id', function showRequest({ params: { id } }, res, next) {
     const entry = log.entries.findLast((one) => (id === 'last-denied' ? isDenied(one) : String(one.id) === id));
     if (entry) res.json(entry);
@@ -68,6 +78,16 @@ export function consoleApp({
     const given = typeof token === 'string' ? token.trim() : '';
     if (given === '') refuse(req, res, 400, 'invalid_request', 'The body must be JSON with a token: {"token": "..."}.');
     else res.json(await inspect(given));
+  });
+  // JSON is asked for, because a form of another page cannot send it.
+  api.post('/requests/:id/replay', express.json({ limit: MAX_BODY }), async function replayRequest(req, res, next) {
+    const entry = log.entries.find(({ id }) => String(id) === req.params['id']);
+    if (!entry) return next();
+    if (!req.body) return refuse(req, res, 400, 'invalid_request', 'The body must be JSON: {}, or {"body": ...}.');
+    await replay(entry, JSON.stringify((req.body as { body?: unknown }).body)).then(
+      (outcome) => void res.json(outcome),
+      ({ message }: Error) => refuse(req, res, 409, 'not_replayable', message),
+    );
   });
   api.get('/events', function openStream(_req, res) {
     res.type('text/event-stream').write('retry: 1000\n\n');

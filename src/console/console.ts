@@ -26,12 +26,24 @@ export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'adv
   readonly clock?: () => number;
 }
 
+/** What the page offers for an API. */
+export interface ApiMeans {
+  /** Its documentation page. */
+  readonly docsUrl: string | undefined;
+  /** How `tillgate` is called in another terminal. */
+  readonly command: string;
+  /** Calls the API as a client, with a new token. Rejects with an error that says what to do. */
+  readonly call: (
+    request: Pick<LoggedRequest, 'method' | 'path' | 'client_id'> & { readonly json: string | undefined },
+  ) => Promise<{ readonly status: number; readonly text: string }>;
+}
+
 /** The console for development: clients, requests and why they were refused, on one page of the token server. */
 export interface Console {
   /** The token server with the console at `/console`. */
   serve(tokenServer: RequestListener): RequestListener;
-  /** The API, whose requests the console shows, and its documentation page. */
-  readonly observe: (api: RequestListener, docsUrl?: string) => RequestListener;
+  /** The API, whose requests the console shows. */
+  readonly observe: (api: RequestListener, means?: ApiMeans) => RequestListener;
   /** For the gate of the API. */
   readonly onDecision: (decision: Decision, request: IncomingMessage) => void;
   /** Ends the event streams. */
@@ -58,7 +70,7 @@ export function createConsole(options: ConsoleOptions): Console {
   const isClient = (id: string): boolean => client(id) !== undefined;
   const log = new RequestLog({ capacity, clock, isClient, onRequest });
   let api: object | undefined;
-  let docs: string | undefined;
+  let means: ApiMeans | undefined;
   let gate: Gate | undefined;
 
   function onRequest(entry: LoggedRequest): void {
@@ -84,7 +96,8 @@ export function createConsole(options: ConsoleOptions): Console {
     return {
       base_url: options.baseUrl,
       auth_url: options.issuer,
-      docs_url: docs ?? null,
+      docs_url: means?.docsUrl ?? null,
+      command: means?.command ?? null,
       scopes: options.scopes ?? null,
       routes: routesOf(api)
         .filter(isProtected)
@@ -109,7 +122,15 @@ export function createConsole(options: ConsoleOptions): Console {
     };
   }
 
-  const app = consoleApp({ log, state, inspect, streams });
+  async function replay(entry: LoggedRequest, json: string | undefined): Promise<object> {
+    // A path without a slash would change the host; brackets stand for what was left out to hide a secret.
+    const isWhole = entry.server === 'api' && /^\/[^[\]]*$/.test(entry.path);
+    if (!means || !isWhole) throw new Error('Only a request to the API whose whole path is known can be sent again.');
+    const { status, text } = await means.call({ ...entry, json });
+    return { status, text };
+  }
+
+  const app = consoleApp({ log, state, inspect, replay, onClear: () => publish('cleared', {}), streams });
 
   return {
     serve(tokenServer) {
@@ -120,9 +141,9 @@ export function createConsole(options: ConsoleOptions): Console {
         else rest(req, res);
       };
     },
-    observe(handler, docsUrl) {
+    observe(handler, given) {
       api = handler;
-      docs = docsUrl;
+      means = given;
       return log.observe('api', handler);
     },
     onDecision(decision, request) {

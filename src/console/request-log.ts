@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { isObject, ownMembers } from '../core/objects';
 import { loggablePath } from '../core/logger';
+import { isHttpUrl } from '../core/urls';
 import type { Why } from './why';
 
 /** One request, without query, headers and body, and without anything that can be a secret or a token. */
@@ -21,17 +22,19 @@ export interface LoggedRequest {
   readonly reason?: string;
   /** What the response said. */
   readonly detail?: string;
+  /** URL of the page about the reason: `type` of a problem (RFC 9457). */
+  readonly type?: string;
   /** What the gate decided. */
   readonly why?: Why;
 }
 
-type Refusal = Pick<LoggedRequest, 'reason' | 'detail'>;
+type Refusal = Pick<LoggedRequest, 'reason' | 'detail' | 'type'>;
 
 /** Bodies of refusals are smaller. */
 const MAX_BODY = 16_384;
 const MAX_DETAIL = 400;
-/** Files of pages, and what resource servers read again and again. */
-const NOISE = /\/docs\/[^/]+$|\/favicon\.ico$|\/\.well-known\/|^\/generations/;
+/** The documentation page and its files, and what resource servers read again and again. */
+const NOISE = /\/docs(\/[^/]+)?$|\/favicon\.ico$|\/\.well-known\/|^\/generations/;
 
 interface RequestLogOptions {
   readonly capacity: number;
@@ -56,6 +59,10 @@ export class RequestLog {
   /** Oldest first. */
   get entries(): readonly LoggedRequest[] {
     return this.#entries;
+  }
+
+  clear(): void {
+    this.#entries.length = 0;
   }
 
   /** Explains a request that is being handled. */
@@ -127,7 +134,7 @@ function refusalOf(body: string): Refusal {
   } catch {
     return {};
   }
-  const { code, error, detail = problem['error_description'], errors } = problem;
+  const { code, error, type, detail = problem['error_description'], errors } = problem;
   const reason = code ?? error;
   const places = Array.isArray(errors)
     ? errors.filter(isObject).map(({ path, message }) => ` ${String(path)}: ${String(message)}.`)
@@ -135,6 +142,7 @@ function refusalOf(body: string): Refusal {
   return {
     ...(typeof reason === 'string' && { reason: withoutSecrets(reason) }),
     ...(typeof detail === 'string' && { detail: withoutSecrets([detail, ...places].join('')).slice(0, MAX_DETAIL) }),
+    ...(typeof type === 'string' && isHttpUrl(type) && { type: withoutSecrets(type) }),
   };
 }
 

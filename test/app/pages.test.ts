@@ -67,6 +67,13 @@ describe('the documentation page', () => {
       expect(Object.keys(body.paths).sort()).toEqual(Object.keys(contract.paths).sort());
     });
 
+    it('names the URLs in the texts', async () => {
+      const { body } = await request(appFor()).get('/docs/openapi.json').expect(200);
+      expect(body.info).toEqual({ title: 'Shop <API>' });
+      expect(body.tags[0].description).toBe('Where access tokens come from. Served by http://127.0.0.1:4000.');
+      expect(JSON.stringify(body)).not.toMatch(/\{(auth|base)_url\}/);
+    });
+
     it('takes another token endpoint, which is then not an operation of the contract', async () => {
       const app = appFor({ tokenUrl: 'https://login.test/oauth2/token' });
       const { body } = await request(app).get('/docs/openapi.json').expect(200);

@@ -134,6 +134,61 @@ describe('the console of a scaffold with requests', () => {
     ]);
   });
 
+  it('links a reason to the page that explains it', async () => {
+    await dev.api('get', '/v1/items').expect(401);
+    expect((await lastDenied()).type).toBe(`${dev.base}/problems/missing_token`);
+  });
+
+  describe('replay', () => {
+    const replay = (id: number | string, body: object = {}) =>
+      dev.call('post', `/console/api/requests/${id}/replay`, body);
+
+    it('sends a request again, as its client with a new token', async () => {
+      await dev.api('post', '/v1/orders', await dev.token(dev.till, 'orders:read')).expect(403);
+      const { id } = await lastDenied();
+      const { body } = await replay(id, { body: {} }).expect(200);
+      expect(body.status).toBe(400);
+      expect(JSON.parse(body.text)).toMatchObject({ code: 'invalid_request' });
+      const { body: list } = await dev.call('get', '/console/api/requests?server=api&limit=1');
+      expect(list.requests[0]).toMatchObject({ method: 'POST', path: '/v1/orders', client_id: 'pos-terminal' });
+    });
+
+    it('sends no token where there was none', async () => {
+      await dev.api('get', '/v1/items').expect(401);
+      const { body } = await replay((await lastDenied()).id).expect(200);
+      expect(JSON.parse(body.text).code).toBe('missing_token');
+    });
+
+    it('says what is missing for a client whose secret is not kept here', async () => {
+      const client = await dev.register('till-5', 'orders:read');
+      await dev.api('post', '/v1/orders', await dev.token(client, 'orders:read')).expect(403);
+      const { body } = await replay((await lastDenied()).id).expect(409);
+      expect(body).toMatchObject({ code: 'not_replayable', detail: expect.stringContaining('secret of till-5') });
+    });
+
+    it('refuses a request to the token server, and a path of which a part was left out', async () => {
+      const form = { grant_type: 'client_credentials', client_id: 'kiosk', client_secret: 'no', scope: 'orders:read' };
+      await dev.call('post', '/connect/token').type('form').send(form).expect(401);
+      await replay((await lastDenied()).id).expect(409);
+      await dev.api('get', `/v1/orders/${'a'.repeat(300)}`).expect(401);
+      await replay((await lastDenied()).id).expect(409);
+      await replay('nothing').expect(404);
+    });
+
+    it('takes JSON only, which a form of another page cannot send', async () => {
+      await dev.api('get', '/v1/items').expect(401);
+      const path = `/console/api/requests/${(await lastDenied()).id}/replay`;
+      await dev.call('post', path).type('form').send('a=b').expect(400);
+      await dev.call('post', path).type('text/plain').send('{}').expect(400);
+    });
+  });
+
+  it('names the command that finds these servers from another terminal', async () => {
+    const { body } = await dev.call('get', '/console/api/state').expect(200);
+    expect(body.command).toContain(`TILLGATE_AUTH_PORT=${new URL(dev.auth).port} `);
+    expect(body.command).toMatch(/ npx tillgate$| npm run -s tillgate --$|tillgate$/);
+  });
+
   describe('the token inspector', () => {
     const inspect = (body: object | undefined) => dev.call('post', '/console/api/inspect', body);
 
@@ -239,6 +294,8 @@ describe('what the console promises', () => {
         expect(body).toMatchObject({ code: 'forbidden' });
       }
       await dev.call('post', '/console/api/inspect', { token: 'a' }).set(name, value).expect(403);
+      await dev.call('post', '/console/api/requests/1/replay', {}).set(name, value).expect(403);
+      await dev.call('delete', '/console/api/requests').set(name, value).expect(403);
     });
 
     it('but a link of another page may lead to the page, which holds no data', async () => {
@@ -332,6 +389,20 @@ describe('what the console promises', () => {
       '/clients/till-2',
     ]);
     await request(server).get('/console/api/requests/1').expect(404);
+    await request(server).delete('/console/api/requests').expect(204);
+    expect((await request(server).get('/console/api/requests')).body).toEqual({ requests: [] });
+    await console.close();
+  });
+
+  it('replays no target that names another host', async () => {
+    const console = createConsole(OPTIONS);
+    const server = console.serve((_req, res) => void res.end());
+    const call = jest.fn();
+    const api = console.observe((_req, res) => void res.emit('close'), { docsUrl: undefined, command: '', call });
+    const req = Object.assign(new IncomingMessage(new Socket()), { url: '@evil.example/', method: 'GET' });
+    api(req, new ServerResponse(req));
+    await request(server).post('/console/api/requests/1/replay').send({}).expect(409);
+    expect(call).not.toHaveBeenCalled();
     await console.close();
   });
 

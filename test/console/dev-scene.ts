@@ -18,7 +18,7 @@ export interface DevScene {
   readonly till: DevClient;
   readonly kiosk: DevClient;
   /** Calls the token server, or the console on it. */
-  call(method: 'get' | 'post' | 'patch', path: string, body?: object): Test;
+  call(method: 'get' | 'post' | 'patch' | 'delete', path: string, body?: object): Test;
   register(id: string, scope: string, description?: string): Promise<DevClient>;
   token(client: DevClient, scope: string): Promise<string>;
   /** Calls the API. */

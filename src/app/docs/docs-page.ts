@@ -72,7 +72,8 @@ export function docsPage(
       res.sendFile(name, { root: directory, maxAge: directory === STATIC ? 0 : MAX_AGE_MS });
     });
   }
-  const document = documentForBrowser(contract, base, tokenUrl);
+  const urls = [tokenUrl, authUrl && withoutSlash(authUrl), withoutSlash(options.baseUrl)];
+  const document = documentForBrowser(withUrls(contract, urls), base, tokenUrl);
   router.get('/docs/openapi.json', function serveDocument(_req, res) {
     res.json(document);
   });
@@ -128,6 +129,16 @@ function documentForBrowser(contract: ContractDocument, base: string, tokenUrl: 
     },
     components: { ...components, securitySchemes: withTokenUrl(components, tokenUrl) },
   };
+}
+
+const URL_NAMES = [`{auth_url}${TOKEN_PATH}`, '{auth_url}', '{base_url}'];
+
+/** The document with URLs in place of the names that its texts use. */
+function withUrls(document: ContractDocument, urls: readonly (string | undefined)[]): ContractDocument {
+  let text = JSON.stringify(document);
+  const escaped = (url: string): string => JSON.stringify(url).slice(1, -1);
+  for (const [index, name] of URL_NAMES.entries()) text = text.replaceAll(name, () => escaped(urls[index] ?? name));
+  return JSON.parse(text) as ContractDocument;
 }
 
 function withTokenUrl(

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { SCOPES } from '../../app/commerce/resources';
 import type { DocsClient, RunningApi } from '../../app/index';
 import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
+import type { ApiMeans } from '../../console/console';
 import { ConfigurationError } from '../../core/errors';
 import { withoutSlash } from '../../core/urls';
 import { loadDocument, scopesOf } from '../../openapi/document';
@@ -13,6 +14,7 @@ import { banner, tokenServerBanner } from '../banner';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { hasCredentials, keepCredential, keptCredential } from '../credentials';
+import { send } from '../http';
 import { startHosted } from '../load-app';
 import { openLog } from '../log';
 import { rateLimitRedis } from '../rate-limit-redis';
@@ -20,6 +22,7 @@ import { apiSettings, embeddedAddress, isEmbedded } from '../settings';
 import { startTokenServer } from '../token-server';
 import { runWatched } from '../watch';
 import { authorizedGenerations } from './generations';
+import { obtainToken } from './token';
 
 /** `tillgate dev`: the API and, unless an authorization server is configured, the embedded token server. */
 export async function dev(context: CommandContext, options: CommandOptions): Promise<void> {
@@ -32,7 +35,8 @@ const PATIENCE_MS = 3_000;
 
 async function devBoth(context: CommandContext, options: CommandOptions): Promise<void> {
   const { io } = context;
-  const given = readSettings(await withFreePorts(io.env));
+  const env = await withFreePorts(io.env);
+  const given = readSettings(env);
   const settings = apiSettings(given);
   const scopes = clientScopes(options);
   const logger = openLog(io, options, given);
@@ -40,6 +44,7 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
   const tokens = isEmbedded(given) ? await startTokenServer(given, logger, scopes) : undefined;
   const watching = tokens?.console;
   const docsUrl = options.app === undefined && !given.production ? `${withoutSlash(settings.baseUrl)}/docs` : undefined;
+  const means = { docsUrl, command: commandFor(env, io.programName), call: callerOf(io, given) };
   let api: RunningApi | undefined;
   try {
     const appOptions = {
@@ -50,7 +55,7 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
       connectToRedis: rateLimitRedis(settings),
       docs: tokens && { client: () => demoClient(given) },
     };
-    api = await startHosted(options.app, appOptions, watching && ((handler) => watching.observe(handler, docsUrl)));
+    api = await startHosted(options.app, appOptions, watching && ((handler) => watching.observe(handler, means)));
     const clients = tokens ? await registerDemoClients(tokens.auth, given, scopes) : [];
     const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
     const { baseUrl, authUrl, issuer } = settings;
@@ -73,6 +78,23 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
     // Together: each may wait for its own drain deadline.
     await Promise.all([api?.close(), tokens?.close()]);
   }
+}
+
+/** Variables with which a command in another terminal finds these servers. */
+const LOCATION = ['TILLGATE_HOST', 'TILLGATE_PORT', 'TILLGATE_BASE_URL', 'TILLGATE_AUTH_PORT', 'TILLGATE_DATA_DIR'];
+
+function commandFor(env: Environment, programName: string): string {
+  const quoted = (text = ''): string => (/^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
+  const given = LOCATION.filter((name) => env[name] !== undefined);
+  return [...given.map((name) => `${name}=${quoted(env[name])}`), programName].join(' ');
+}
+
+/** Calls the API as `tillgate call` does. */
+function callerOf(io: CommandContext['io'], settings: Settings): ApiMeans['call'] {
+  return async function callApi({ client_id, method, path, json }) {
+    const token = client_id === undefined ? undefined : (await obtainToken(io, settings, client_id, {})).access_token;
+    return send(io, withoutSlash(settings.baseUrl) + path, { method, token, json });
+  };
 }
 
 async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<boolean> {

@@ -213,7 +213,12 @@ function asText({ status, statusText, body, text }: HttpResponse, headers: Recor
  *
  * @throws CliError when the secret or the scopes are not known, or the token is denied
  */
-async function obtainToken(io: CliIo, settings: Settings, clientId: string, options: CommandOptions) {
+export async function obtainToken(
+  io: CliIo,
+  settings: Settings,
+  clientId: string,
+  options: CommandOptions,
+): ReturnType<typeof requestToken> {
   const kept = await keptCredential(settings, clientId);
   const secret = (await givenSecret(io, options)) ?? kept?.client_secret;
   const scope = options.scope ?? kept?.scope;

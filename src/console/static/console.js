@@ -2,6 +2,7 @@
 
 const $ = (selector, parent = document) => parent.querySelector(selector);
 const MAX_SHOWN = 200;
+const MAX_TEXT = 20_000;
 const state = { clients: [], routes: [], scopes: null };
 let requests = [];
 let chosenRequest;
@@ -67,32 +68,135 @@ const STATUS_KINDS = [
   [(status) => status >= 400, '4xx'],
   [() => true, '2xx'],
 ];
+const SEARCHED = ['method', 'path', 'status', 'client_id', 'reason', 'request_id'];
 const kindOf = (status) => STATUS_KINDS.find(([is]) => is(status))[1];
 const pressed = (group) => $(`#${group} [aria-pressed=true]`).value;
 const pill = (status) => el('span', { className: `pill s${kindOf(status)}` }, String(status));
 
+/** A token that was issued as it should be is of no interest, most of the time. */
+const isFoldable = ({ server, path, status }) => server === 'tokens' && path.endsWith('/connect/token') && status < 400;
+
+/** Whether each word of the search is in a request. */
+function isFound(request, words) {
+  const text = SEARCHED.map((name) => request[name] ?? '')
+    .join(' ')
+    .toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+function countIn(group, requests, valueOf) {
+  for (const button of $(`#${group}`).children) {
+    const count = requests.filter((one) => !button.value || valueOf(one) === button.value).length;
+    button.dataset.label ??= button.textContent;
+    button.replaceChildren(button.dataset.label, el('span', { className: 'count' }, ` ${count}`));
+  }
+}
+
 function showRequests() {
   const [server, kind] = [pressed('servers'), pressed('statuses')];
-  const shown = requests.filter((one) => (!server || one.server === server) && (!kind || kindOf(one.status) === kind));
+  const words = $('#search').value.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = requests.filter((one) => isFound(one, words));
+  countIn('servers', found, (one) => one.server);
+  const ofServer = found.filter((one) => !server || one.server === server);
+  const foldable = server ? [] : ofServer.filter(isFoldable);
+  const isFolded = $('#folded').getAttribute('aria-pressed') === 'false';
+  const listed = isFolded ? ofServer.filter((one) => !foldable.includes(one)) : ofServer;
+  countIn('statuses', listed, (one) => kindOf(one.status));
+  const shown = listed.filter((one) => !kind || kindOf(one.status) === kind);
+
+  $('#folded').hidden = foldable.length === 0;
+  $('#folded').textContent =
+    `${foldable.length} token ${foldable.length === 1 ? 'request' : 'requests'}: ${isFolded ? 'show' : 'fold away'}`;
   const focused = document.activeElement?.dataset?.request;
   $('#requests').replaceChildren(...shown.slice(0, MAX_SHOWN).map(requestRow));
   if (focused) $(`[data-request="${focused}"]`)?.focus({ preventScroll: true });
-  const call =
-    state.clients.length > 0
-      ? `Call ${state.base_url}, or try a request in the documentation.`
-      : 'Register a client first.';
+  $('#clear').disabled = requests.length === 0;
   $('#no-requests').hidden = shown.length > 0;
-  $('#no-requests').textContent =
-    requests.length > 0 ? 'No request matches these filters.' : `No request so far. ${call}`;
+  // Drawn again only when it changes: a button in it may have the focus.
+  const emptyFor =
+    requests.length > 0 ? 'filters' : JSON.stringify([state.base_url, state.command, state.clients.length]);
+  if ($('#no-requests').dataset.for === emptyFor) return;
+  $('#no-requests').dataset.for = emptyFor;
+  $('#no-requests').replaceChildren(...(requests.length > 0 ? ['No request matches.'] : firstSteps()));
 }
 
-function requestRow({ id, at, server, method, path, status, client_id, reason }) {
+/** Lines to paste: a call that is accepted, and one that is refused. */
+function firstSteps() {
+  const [client, route] = firstCall();
+  if (!client) return ['No request so far. Register a client, then call ', el('code', {}, state.base_url ?? ''), '.'];
+  const accepted = `${state.command ?? 'npx tillgate'} call GET ${route} --as ${client}`;
+  return [
+    el('p', {}, 'No request so far. Paste a line into another terminal:'),
+    line('Accepted', accepted),
+    line('Refused: no token', `curl -i ${quoted(state.base_url + route)}`),
+  ];
+}
+
+/** A client and a route without parameters that it may call. */
+function firstCall() {
+  for (const { client_id, scope, disabled } of state.clients) {
+    const granted = scope.split(' ');
+    const route = state.routes.find(
+      ({ method, path, requires }) =>
+        method === 'GET' && !/[{:*]/.test(path) && requires.some((set) => set.every((one) => granted.includes(one))),
+    );
+    if (route && !disabled) return [client_id, route.path];
+  }
+  return [];
+}
+
+function line(label, text) {
+  return el(
+    'div',
+    { className: 'line' },
+    el('span', {}, label),
+    el('code', {}, text),
+    el('button', { type: 'button', 'aria-label': `Copy: ${label}`, onclick: () => void copy(text) }, 'Copy'),
+  );
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    announce('Copied');
+  } catch {
+    announce('The browser did not allow this page to copy');
+  }
+}
+
+const quoted = (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+/** A request as a line of shell. It has no token: the line gets one, or names a variable. */
+function curlOf({ server, method, path, client_id, reason }, body) {
+  const isForm = server === 'tokens' && method === 'POST';
+  const base = server === 'api' ? state.base_url : state.auth_url;
+  const token = client_id ? `$(${state.command ?? 'npx tillgate'} token ${quoted(client_id)})` : '$TOKEN';
+  return [
+    'curl -i',
+    ...(method === 'GET' ? [] : [`-X ${method}`]),
+    quoted(base + path),
+    ...(server === 'api' && reason !== 'missing_token' ? [`-H "Authorization: Bearer ${token}"`] : []),
+    ...(body ? ["-H 'Content-Type: application/json'", `-d ${quoted(body)}`] : []),
+    ...(isForm && path.endsWith('/connect/token')
+      ? [
+          `-d grant_type=client_credentials -d ${quoted(`client_id=${client_id ?? ''}`)} -d client_secret="$SECRET" -d scope="$SCOPE"`,
+        ]
+      : []),
+  ].join(' ');
+}
+
+function durationOf(ms) {
+  return ms < 10 ? `${ms.toFixed(1)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+function requestRow({ id, at, server, method, path, status, duration_ms, client_id, reason }) {
   const button = el(
     'button',
     { type: 'button', onclick: () => void chooseRequest(id), 'aria-pressed': String(id === chosenRequest) },
     pill(status),
     el('span', { className: 'what' }, el('b', {}, method), ` ${path}`),
     el('time', { dateTime: at }, clock(at)),
+    el('span', { className: 'took' }, durationOf(duration_ms)),
     el(
       'span',
       { className: 'who' },
@@ -114,9 +218,10 @@ async function chooseRequest(id) {
         Server: request.server === 'api' ? 'API' : 'token server',
         Client: request.client_id,
         Time: clock(request.at),
-        Duration: `${request.duration_ms} ms`,
+        Duration: durationOf(request.duration_ms),
         'Request id': request.request_id,
       }),
+      ...actionsFor(request),
       ...explanation(request),
     );
   } catch {
@@ -125,10 +230,79 @@ async function chooseRequest(id) {
   showTab('why', { focus: true });
 }
 
-function explanation({ reason, detail, why = { checks: [] } }) {
-  const { got, expected, fix, checks, claims, verified } = why;
+/** Copy as curl, and replay. A token is made anew for both; bodies and queries are not kept. */
+function actionsFor(request) {
+  const output = el('div', { className: 'replay' });
+  const hasBody = !['GET', 'HEAD', 'DELETE'].includes(request.method);
+  const body = el('textarea', { id: 'replay-body', rows: 2, value: '{}', spellcheck: false });
+  const isWhole = !request.path.includes('[');
+
+  async function replay() {
+    send.disabled = true;
+    try {
+      const json = hasBody && body.value.trim() ? { body: JSON.parse(body.value) } : {};
+      const { status, text } = await call('POST', `/console/api/requests/${request.id}/replay`, json);
+      output.replaceChildren(
+        el(
+          'p',
+          { role: 'status' },
+          pill(status),
+          request.status === status ? ' as before' : ` instead of ${request.status}`,
+        ),
+        ...(text ? [el('pre', { tabIndex: 0 }, el('code', {}, indented(text.slice(0, MAX_TEXT))))] : []),
+      );
+    } catch ({ message }) {
+      output.replaceChildren(el('p', { className: 'error', role: 'alert' }, message));
+    }
+    send.disabled = false;
+  }
+
+  const copyLine = () => void copy(curlOf(request, hasBody && request.server === 'api' ? body.value.trim() : ''));
+  const send = el('button', { type: 'button', onclick: () => void replay() }, 'Replay');
+  const isApi = request.server === 'api' && isWhole;
   return [
-    reason && el('p', { className: 'reason' }, el('b', {}, reason), detail && el('span', {}, detail)),
+    el(
+      'div',
+      { className: 'actions start' },
+      el('button', { type: 'button', onclick: copyLine }, 'Copy as curl'),
+      ...(isApi ? [send] : []),
+    ),
+    ...(isApi && hasBody ? [el('label', { className: 'body' }, 'Body to send (it was not kept)', body)] : []),
+    output,
+  ];
+}
+
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), undefined, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** Generations are times, in ms. */
+const generationsAsTimes = (text) => text?.replace(/\b1\d{12}\b/g, (generation) => timeOf(Number(generation)));
+
+function timeOf(generation) {
+  const date = new Date(generation);
+  if (!(generation > 1e12) || Number.isNaN(date.getTime())) return String(generation);
+  const ms = String(date.getMilliseconds()).padStart(3, '0');
+  const day = date.toDateString() === new Date().toDateString() ? '' : `${date.toLocaleDateString('en-CA')} `;
+  return `${day}${clock(date)}.${ms}`;
+}
+
+/** The reason, as a link to the page that explains it, where there is one. */
+function reasonLink(reason, type) {
+  const name = el('b', {}, reason);
+  return type ? el('a', { href: type, target: '_blank', rel: 'noreferrer', title: 'What it means' }, name) : name;
+}
+
+function explanation({ reason, detail, type, why = { checks: [] } }) {
+  const { fix, checks, claims, verified } = why;
+  const [got, expected] =
+    reason === 'superseded' ? [why.got, why.expected].map(generationsAsTimes) : [why.got, why.expected];
+  return [
+    reason && el('p', { className: 'reason' }, reasonLink(reason, type), detail && el('span', {}, detail)),
     got && el('div', { className: 'compare' }, ...pair('Got', got), ...(expected ? pair('Expected', expected) : [])),
     fix && el('p', { className: 'fix' }, el('b', {}, 'What to do'), el('span', {}, fix)),
     !reason && !checks.length && el('p', { className: 'hint' }, 'No token was needed here, or none was checked.'),
@@ -146,11 +320,12 @@ const pair = (name, value) => [el('dl', {}, el('dt', {}, name), el('dd', {}, el(
 
 /** What the response has said is not repeated. */
 function checkRow({ check, outcome, detail }, said) {
+  const shown = check === 'generation' ? generationsAsTimes(detail) : detail;
   return el(
     'li',
     { className: outcome.replace(' ', '-') },
     el('b', {}, check),
-    el('span', {}, detail === undefined || detail === said ? outcome : detail),
+    el('span', {}, detail === undefined || detail === said ? outcome : shown),
   );
 }
 
@@ -268,9 +443,15 @@ function showClient() {
   );
   $('#client').replaceChildren(
     el('h3', {}, el('code', {}, client_id), disabled ? el('span', { className: 'pill s403' }, 'disabled') : undefined),
-    unpublished.has(client_id)
-      ? el('p', { className: 'error', role: 'status' }, 'The last change is not published yet: APIs learn of it later.')
-      : undefined,
+    ...(unpublished.has(client_id)
+      ? [
+          el(
+            'p',
+            { className: 'error', role: 'status' },
+            'The last change is not published yet: APIs learn of it later.',
+          ),
+        ]
+      : []),
     form,
     el('h4', {}, 'Credential'),
     el(
@@ -287,7 +468,12 @@ function showClient() {
       'ol',
       { className: 'timeline' },
       ...timeline.map(({ generation, at, cause }) =>
-        el('li', {}, el('b', {}, cause), el('time', { dateTime: at }, clock(at)), el('code', {}, String(generation))),
+        el(
+          'li',
+          {},
+          el('b', {}, cause),
+          el('time', { dateTime: at, title: `generation ${generation}` }, timeOf(generation)),
+        ),
       ),
     ),
     el('h4', {}, 'Routes'),
@@ -400,8 +586,7 @@ function showSecret(text) {
 secret.addEventListener('close', () => ($('code', secret).textContent = ''));
 $('[value=done]', secret).addEventListener('click', () => secret.close());
 $('[value=copy]', secret).addEventListener('click', async () => {
-  await navigator.clipboard.writeText($('code', secret).textContent);
-  announce('The secret is copied');
+  await copy($('code', secret).textContent);
 });
 
 // The token inspector.
@@ -447,11 +632,23 @@ async function load() {
 
 for (const group of document.querySelectorAll('.filter')) {
   group.addEventListener('click', ({ target }) => {
-    if (target.tagName !== 'BUTTON') return;
-    for (const button of group.children) button.setAttribute('aria-pressed', String(button === target));
+    const chosen = target.closest('button');
+    if (!chosen) return;
+    for (const button of group.children) button.setAttribute('aria-pressed', String(button === chosen));
     showRequests();
   });
 }
+
+$('#search').addEventListener('input', showRequests);
+$('#clear').addEventListener('click', async () => {
+  await call('DELETE', '/console/api/requests');
+  announce('The requests are cleared');
+  $('#requests-heading').focus();
+});
+$('#folded').addEventListener('click', ({ currentTarget }) => {
+  currentTarget.setAttribute('aria-pressed', String(currentTarget.getAttribute('aria-pressed') === 'false'));
+  showRequests();
+});
 
 function setConnection(text) {
   $('#connection').textContent = text;
@@ -466,6 +663,7 @@ events.addEventListener('open', () => {
 });
 events.addEventListener('error', () => setConnection('Disconnected: is tillgate dev running?'));
 events.addEventListener('clients', () => void load());
+events.addEventListener('cleared', () => void load());
 events.addEventListener('request', ({ data }) => {
   const request = JSON.parse(data);
   requests = [request, ...requests].slice(0, 500);

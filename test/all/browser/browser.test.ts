@@ -24,8 +24,6 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
   /** Executes an operation of the documentation page. */
   async function execute(id: string): Promise<Response> {
     const operation = docs.locator(`#operations-${id}`);
-    const [tag = ''] = id.split('-');
-    if (!(await operation.isVisible())) await docs.locator(`#operations-tag-${tag}`).click();
     if (!(await operation.locator('button.execute').isVisible())) {
       await operation.locator('.opblock-summary-control').click();
     }
@@ -42,6 +40,34 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
     // Swagger UI's own markup: headings of level 3 follow one of level 1, and its introduction is outside its main.
     expect(await violationsOf(docs, ['heading-order', 'region'])).toEqual([]);
     expect(await docs.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(view[0]);
+  });
+
+  it('says what to paste while there is no request', async () => {
+    await console.getByText('No request so far.').waitFor();
+    const port = new URL(scene.auth).port;
+    expect(await console.locator('#no-requests .line code').allInnerTexts()).toEqual([
+      expect.stringMatching(new RegExp(`TILLGATE_AUTH_PORT=${port} .*tillgate.* call GET /v1/\\w+ --as pos-terminal$`)),
+      expect.stringMatching(new RegExp(`^curl -i '${scene.base}/v1/\\w+'$`)),
+    ]);
+  });
+
+  it('finds operations by words of their path, scope and summary', async () => {
+    await docs.getByLabel('Search operations').fill('orders:write post');
+    await docs.locator('#operations-Locations-listLocations').waitFor({ state: 'detached' });
+    expect(await docs.locator('.opblock-summary-path').allInnerTexts()).toEqual(['/v1/orders']);
+    await docs.getByLabel('Search operations').fill('');
+    await docs.locator('#operations-Locations-listLocations').waitFor();
+  });
+
+  it('shows an operation as curl and as fetch, without a token', async () => {
+    await docs.locator('#operations-Orders-createOrder .opblock-summary-control').click();
+    const samples = docs.locator('#operations-Orders-createOrder .samples');
+    expect(await samples.locator('pre').innerText()).toMatch(
+      /^curl -i -X POST 'http:[^]*\/v1\/orders' [^]*Bearer \$TOKEN"[^]*-d '\{"location_id"/,
+    );
+    await samples.getByRole('button', { name: 'fetch' }).click();
+    expect(await samples.locator('pre').innerText()).toMatch(/^const response = await fetch\('http[^]*JSON\.stringify/);
+    await docs.locator('#operations-Orders-createOrder .opblock-summary-control').click();
   });
 
   it('registers a client in the console, which shows its secret once', async () => {
@@ -67,6 +93,11 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
   it('fills Authorize in with the demo client, and takes another one', async () => {
     await docs.locator('.scheme-container button.authorize').click();
     const form = docs.locator('.auth-container', { hasText: 'clientCredentials' });
+    await docs.locator('input[id^=client_id]:focus').waitFor();
+    await docs.keyboard.press('Escape');
+    await docs.locator('button.authorize:focus').waitFor();
+    await docs.keyboard.press('Enter');
+    await docs.locator('input[id^=client_id]:focus').waitFor();
     expect(await form.locator('input[id^=client_id]').inputValue()).toBe('pos-terminal');
     expect(await form.locator('input[id^=client_secret]').inputValue()).toMatch(/^[\w-]{43}$/);
     await form.locator('input[id^=client_id]').fill('till-9');
@@ -105,9 +136,50 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
     await console.locator('#description').fill('Front door');
     await console.getByRole('button', { name: 'Save' }).click();
     await console.locator('.timeline', { hasText: 'Description changed' }).waitFor();
+    expect(await console.locator('#client').innerText()).not.toContain('undefined');
     expect((await execute('Orders-listOrders')).status()).toBe(401);
     await requestsOf('superseded').first().click();
     await console.locator('#why').getByText('Request a new token for till-9.').waitFor();
+  });
+
+  it('links the reason to its page, and shows generations as times', async () => {
+    const why = console.locator('#why');
+    expect(await why.locator('.reason a').getAttribute('href')).toBe(`${scene.base}/problems/superseded`);
+    const times = await why.locator('.compare code').allInnerTexts();
+    expect(times).toEqual([
+      expect.stringMatching(/^\d\d:\d\d:\d\d\.\d{3}$/),
+      expect.stringMatching(/\.\d{3} or later$/),
+    ]);
+  });
+
+  it('copies a request as curl, without a token', async () => {
+    await console.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: scene.auth });
+    await console.getByRole('button', { name: 'Copy as curl' }).click();
+    await console.locator('#announcement', { hasText: 'Copied' }).waitFor({ state: 'attached' });
+    const copied = await console.evaluate<string>('navigator.clipboard.readText()');
+    expect(copied).toContain(`curl -i '${scene.base}/v1/orders' -H "Authorization: Bearer $(`);
+    expect(copied).toMatch(/tillgate.* token 'till-9'\)"$/);
+  });
+
+  it('replays a request as its client, and folds the token request away', async () => {
+    await fetch(`${scene.base}/v1/items`);
+    await requestsOf('missing_token').first().click();
+    await console.locator('#why .reason', { hasText: 'missing_token' }).waitFor();
+    await console.getByRole('button', { name: 'Replay' }).click();
+    await console.locator('.replay', { hasText: 'as before' }).waitFor();
+    expect(await console.locator('.replay .pill').innerText()).toBe('401');
+    expect(await requestsOf('/connect/token').count()).toBe(0);
+    await console.locator('#folded').click();
+    await requestsOf('/connect/token').first().waitFor();
+    await console.locator('#folded').click();
+    expect(await requestsOf('/connect/token').count()).toBe(0);
+  });
+
+  it('searches requests by client, path and reason', async () => {
+    await console.getByLabel('Search requests').fill('till-9 insufficient');
+    expect(await console.locator('#requests .pill').allInnerTexts()).toEqual(['403']);
+    expect(await console.locator('#statuses button').first().innerText()).toBe('All 1');
+    await console.getByLabel('Search requests').fill('');
   });
 
   it('inspects a token', async () => {
@@ -155,6 +227,12 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
     await console.locator('#client .matrix').waitFor();
     expect(await violationsOf(console)).toEqual([]);
     expect(await console.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(view[0]);
+  });
+
+  it('clears the requests', async () => {
+    await console.getByRole('button', { name: 'Clear' }).click();
+    await console.getByText('No request so far.').waitFor();
+    expect(await console.locator('#requests li').count()).toBe(0);
   });
 
   it('breaks no policy and reports no error', () => {
