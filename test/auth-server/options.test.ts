@@ -46,7 +46,10 @@ describe('options', () => {
         { tokenLifetimeSeconds: 0 },
         'option "tokenLifetimeSeconds" must be a whole number of seconds from 1 to 86400, got 0',
       ],
-      [{ signingAlgorithm: 'HS256' }, 'option "signingAlgorithm" must be one of RS256, ES256, got "HS256"'],
+      [
+        { signingAlgorithm: 'HS256' },
+        'option "signingAlgorithm" must be one of RS256, ES256, got "HS256"; did you mean "RS256"?',
+      ],
       [
         { rateLimit: true },
         'option "rateLimit" must be { limit, windowMs }, both whole numbers from 1, or false, got true',
