@@ -8,10 +8,10 @@ import type { Algorithm, SignedText } from './signature';
 
 const PROCESSORS = availableParallelism();
 /**
- * A signature that takes longer is verified in libuv's thread pool: handing it over costs the event loop 10 to 25 us. With
- * one processor that only adds changes of threads.
+ * A signature that takes longer is verified in libuv's thread pool. Handing one over costs the event loop some 50 us: the job,
+ * the wake-ups, and responses that leave one by one (docs/performance.md). With one processor it saves no time at all.
  */
-const MAX_ON_LOOP_US = PROCESSORS > 1 ? 40 : 200;
+const MAX_ON_LOOP_US = PROCESSORS > 1 ? 100 : 200;
 
 /** Limits of one turn, so that signatures do not hold the event loop: the rest is verified in the next one. */
 const MAX_PER_TURN = 64;

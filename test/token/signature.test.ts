@@ -133,20 +133,24 @@ describe('verifySignatureInPool', () => {
 });
 
 describe('the cost of a verification', () => {
-  const costOf = (alg: Algorithm, key: KeyObject): number => verificationCostUs(createPublicKey(key), [alg]);
+  const costOf = (alg: Algorithm, key = testKey(alg).privateKey): number =>
+    verificationCostUs(createPublicKey(key), [alg]);
 
-  it('follows the algorithm, and for RSA the key', () => {
-    const rsa = (modulusLength: number, publicExponent: number): KeyObject =>
-      generateKeyPairSync('rsa', { modulusLength, publicExponent }).privateKey;
-    const usual = testKey('RS256').privateKey;
-    expect(costOf('RS256', usual)).toBe(20);
-    expect(costOf('PS512', usual)).toBe(20);
-    expect(costOf('RS256', rsa(1024, 65_537))).toBe(5);
-    expect(costOf('RS256', rsa(1024, 3))).toBeCloseTo((5 * 2) / 17);
-    expect(costOf('ES256', testKey('ES256').privateKey)).toBe(50);
-    expect(costOf('EdDSA', testKey('EdDSA').privateKey)).toBe(65);
-    expect(costOf('ES384', testKey('ES384').privateKey)).toBe(440);
-    expect(costOf('ES512', testKey('ES512').privateKey)).toBe(1_000);
+  it('is measured once for each kind of key', () => {
+    for (const alg of ALGORITHMS) {
+      const cost = costOf(alg);
+      expect(cost).toBeGreaterThan(0);
+      expect(costOf(alg, newKey(alg).privateKey)).toBe(cost);
+    }
+    expect(costOf('RS512')).toBe(costOf('RS256'));
+  });
+
+  it('computes the whole signature: that of a larger curve takes longer', () => {
+    // On any machine P-521 takes 10 times as long or more; a signature that is out of range takes no time at all.
+    expect(costOf('ES512')).toBeGreaterThan(2 * costOf('ES256'));
+    expect(costOf('ES256')).toBeGreaterThan(5);
+    expect(costOf('EdDSA')).toBeGreaterThan(5);
+    expect(costOf('RS256')).toBeGreaterThan(2);
   });
 });
 

@@ -15,7 +15,7 @@ export interface VerificationKey {
   /** Accepted algorithms: the JWK's `alg`, or all that its type and curve allow. */
   readonly algorithms: readonly Algorithm[];
   readonly key: KeyObject;
-  /** Estimated time that a verification takes, in us. */
+  /** Time that a verification takes on this machine, in us. */
   readonly costUs: number;
 }
 

@@ -108,7 +108,7 @@ describe('toVerificationKey: what the key material says', () => {
     expect(judged({ ...rsa('AQAB'), alg: 'PS384', kid: 'a' })).toEqual({
       keyId: 'a',
       algorithms: ['PS384'],
-      costUs: 20,
+      costUs: expect.any(Number),
       key: expect.objectContaining({ type: 'public' }),
     });
   });
