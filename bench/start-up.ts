@@ -1,6 +1,6 @@
 /**
- * What a start costs, as Markdown tables: loading the package in a fresh process, the time from spawning a server to its
- * first 200, and the time until the scaffold is ready. `npm run bench:start-up -- --rounds 20`.
+ * What a start costs, as Markdown tables: loading the package in a fresh process, time and memory from spawning a server to
+ * its first 200, and the time until the scaffold is ready. `npm run bench:start-up -- --rounds 20`.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,26 +16,29 @@ import { median, round, table } from './stats';
 const ROOT = join(__dirname, '..');
 const DIST = join(ROOT, 'dist');
 
-/** Runs each piece of work by turns, and returns the median of what each returns. */
+/** Runs each piece of work by turns, and returns the medians of the figures that each returns. */
 async function medians(
   rounds: number,
-  work: Readonly<Record<string, () => number | Promise<number>>>,
-): Promise<Readonly<Record<string, number>>> {
-  const results = Object.keys(work).map((name) => [name, [] as number[]] as const);
+  work: Readonly<Record<string, () => readonly number[] | Promise<readonly number[]>>>,
+): Promise<readonly (readonly [string, ...number[]])[]> {
+  const results = Object.entries(work).map(([name, measure]) => ({ name, measure, all: [] as (readonly number[])[] }));
   for (let done = 0; done < rounds; done++) {
-    for (const [name, all] of results) all.push((await work[name]?.()) ?? NaN);
+    for (const { measure, all } of results) all.push(await measure());
   }
-  return Object.fromEntries(results.map(([name, all]) => [name, median(all)]));
+  return results.map(({ name, all }) => [
+    name,
+    ...(all[0] ?? []).map((_, at) => median(all.map((one) => one[at] ?? NaN))),
+  ]);
 }
 
 /** CPU time that a fresh process needs to load modules, in ms. */
-function loadingMs(...modules: readonly string[]): number {
+function loadingMs(...modules: readonly string[]): readonly number[] {
   const code = `
     const before = process.cpuUsage();
     for (const module of ${JSON.stringify(modules)}) require(module);
     const { user, system } = process.cpuUsage(before);
     console.log((user + system) / 1000);`;
-  return Number(execFileSync(process.execPath, ['-e', code], { encoding: 'utf8' }));
+  return [Number(execFileSync(process.execPath, ['-e', code], { encoding: 'utf8' }))];
 }
 
 async function loading(rounds: number): Promise<string> {
@@ -44,72 +47,98 @@ async function loading(rounds: number): Promise<string> {
     join(DIST, 'index.js'),
     join(DIST, 'testing/index.js'),
   ];
-  const ms = await medians(rounds, {
+  const rows = await medians(rounds, {
     express: () => loadingMs(express),
     'tillgate alone': () => loadingMs(tillgate),
     'express, then tillgate': () => loadingMs(express, tillgate),
     'tillgate/testing alone': () => loadingMs(testing),
   });
-  const rows = Object.entries(ms).map(([name, cpuMs]) => [name, round(cpuMs)]);
-  return table(['loaded in a fresh process', 'CPU ms'], rows);
+  return table(['loaded in a fresh process', 'CPU ms'], rows.map(rounded));
 }
 
-/** From spawning a server of `bench/gate` to its first 200, in ms. The key set is fetched in between. */
-async function firstResponseMs(name: string, issuer: Issuer): Promise<number> {
+function rounded([name, ...figures]: readonly [string, ...number[]]): (string | number)[] {
+  return [name, ...figures.map(round)];
+}
+
+const MIB = 2 ** 20;
+
+/** A server of `bench/gate`, spawned: ms to its first 200, MiB of memory and of heap then. The key set is fetched in between. */
+async function firstResponse(name: string, issuer: Issuer): Promise<readonly number[]> {
   const [token] = await issuer.tokens(1);
   const startedMs = performance.now();
   const server = await startContender(name, issuer);
   const { status } = await fetch(server.url, { headers: { authorization: `Bearer ${token}` } });
   const tookMs = performance.now() - startedMs;
+  const { rss, heapUsed } = await server.usage();
   await server.stop();
   if (status !== 200) throw new Error(`${name} responded with ${status}`);
-  return tookMs;
+  return [tookMs, rss / MIB, heapUsed / MIB];
+}
+
+/** `tillgate serve` with an issuer elsewhere, spawned: ms to its first 200. */
+async function firstResponseOfServe(issuer: Issuer): Promise<readonly number[]> {
+  const [token] = await issuer.tokens(1);
+  const { issuer: iss, audience, jwksUri } = issuer;
+  const variables = { TILLGATE_ISSUER: iss, TILLGATE_AUDIENCE: audience, TILLGATE_JWKS_URI: jwksUri };
+  return untilReport([join(DIST, 'cli/main.js'), 'serve'], variables, async ({ base_url }) => {
+    const { status } = await fetch(`${base_url}/v1/orders`, { headers: { authorization: `Bearer ${token}` } });
+    if (status !== 200) throw new Error(`serve responded with ${status}`);
+  });
 }
 
 async function firstResponses(rounds: number): Promise<string> {
   const issuer = await startIssuer('RS256');
   try {
-    const ms = await medians(rounds, {
-      'bare Express': () => firstResponseMs('bare', issuer),
-      'Express with the gate': () => firstResponseMs('tillgate', issuer),
+    const servers = await medians(rounds, {
+      'bare Express': () => firstResponse('bare', issuer),
+      'Express with the gate': () => firstResponse('tillgate', issuer),
+      'tillgate serve': () => firstResponseOfServe(issuer),
     });
-    return table(
-      ['spawned', 'first 200 after ms'],
-      Object.entries(ms).map(([name, tookMs]) => [name, round(tookMs)]),
-    );
+    return table(['spawned', 'first 200 after ms', 'memory MiB', 'heap MiB'], servers.map(rounded));
   } finally {
     issuer.close();
   }
 }
 
-/** From spawning `tillgate dev` to the report that it prints when it is ready, in ms. */
-async function readyMs(dataDir: string): Promise<number> {
+/** From spawning a command to the end of what is done with the report that it prints when it is ready, in ms. */
+async function untilReport(
+  argv: readonly string[],
+  variables: Readonly<Record<string, string>>,
+  use: (report: { readonly base_url: string }) => Promise<void>,
+): Promise<readonly number[]> {
   const startedMs = performance.now();
-  const child = spawn(process.execPath, [join(DIST, 'cli/main.js'), 'dev', '--json'], {
-    env: {
-      ...process.env,
-      ...{ TILLGATE_DATA_DIR: dataDir, TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'warn' },
-    },
+  const ports = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'error' };
+  const child = spawn(process.execPath, [...argv, '--json'], {
+    cwd: ROOT,
+    env: { ...process.env, ...ports, ...variables },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');
-  await Promise.race([once(child.stdout, 'data'), ended.then(() => Promise.reject(new Error('tillgate dev ended')))]);
+  const failed = ended.then(() => Promise.reject(new Error(`${argv.join(' ')} ended`)));
+  const [output] = (await Promise.race([once(child.stdout, 'data'), failed])) as [Buffer];
+  await use(JSON.parse(output.toString()) as { base_url: string });
   const tookMs = performance.now() - startedMs;
+  failed.catch(() => undefined);
   child.kill();
   await ended;
-  return tookMs;
+  return [tookMs];
 }
 
 async function scaffold(rounds: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tillgate-bench-'));
+  const dev = (argv: readonly string[], dataDir: string): Promise<readonly number[]> =>
+    untilReport([...argv, 'dev'], { TILLGATE_DATA_DIR: dataDir }, () => Promise.resolve());
+  const clone = ['-r', './scripts/run-sources.cjs', 'src/cli/main.ts'];
+  const built = [join(DIST, 'cli/main.js')];
   try {
-    const ms = await medians(rounds, {
-      'tillgate dev, for the first time': () => readyMs(mkdtempSync(join(folder, 'new-'))),
-      'tillgate dev': () => readyMs(join(folder, 'known')),
+    const starts = await medians(rounds, {
+      'tillgate dev in a clone, for the first time': () => dev(clone, mkdtempSync(join(folder, 'new-'))),
+      'tillgate dev, for the first time': () => dev(built, mkdtempSync(join(folder, 'new-'))),
+      'tillgate dev': () => dev(built, join(folder, 'known')),
     });
     return table(
       ['start', 'ready after ms'],
-      Object.entries(ms).map(([name, tookMs]) => [name, Math.round(tookMs)]),
+      starts.map(([name, ms = NaN]) => [name, Math.round(ms)]),
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });

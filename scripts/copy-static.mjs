@@ -1,5 +1,5 @@
-// Copies what the compiler leaves out of the build: files that a browser loads, in folders named «static».
-// «static»; and openapi.yaml as JSON, which the scaffold reads 80 ms faster.
+// Adds to the build what the compiler leaves out: files that a browser loads or «tillgate init» writes, in folders named
+// «static», and openapi.yaml as JSON, which the scaffold reads in 1 ms instead of 80.
 // `node scripts/copy-static.mjs [dist]`, after tsc.
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';

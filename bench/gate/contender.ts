@@ -8,6 +8,9 @@ export interface Usage {
   readonly delayP99Ms: number;
   /** Time that the event loop was busy. */
   readonly loopUs: number;
+  /** Bytes, now. */
+  readonly rss: number;
+  readonly heapUsed: number;
 }
 
 /** A contender that runs in its own process, pinned to the server's cores. */

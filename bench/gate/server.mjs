@@ -1,6 +1,7 @@
 /**
  * One contender in its own process, controlled over IPC: the parent sends `{ contender, ... }` and gets `{ port }`; it sends
- * `'usage'` and gets CPU time, time on the event loop, and event loop delay since the previous `'usage'`.
+ * `'usage'` and gets CPU time, time on the event loop, and event loop delay since the previous `'usage'`, and
+ * memory.
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { createPublicKey } from 'node:crypto';
@@ -35,5 +36,6 @@ function usage() {
   delay.reset();
   const loopUs = performance.eventLoopUtilization(loopBefore).active * 1000;
   loopBefore = performance.eventLoopUtilization();
-  return { cpuUs: user + system, loopUs, delayP99Ms };
+  const { rss, heapUsed } = process.memoryUsage();
+  return { cpuUs: user + system, loopUs, delayP99Ms, rss, heapUsed };
 }
