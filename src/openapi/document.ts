@@ -242,7 +242,7 @@ export function bothOf(a: Alternatives, b: Alternatives): Alternatives {
 
 /** The contract of the scaffold, in the root of the package: two levels up from src/openapi and from dist/openapi alike. */
 export const CONTRACT_FILE = join(__dirname, '..', '..', 'openapi.yaml');
-/** The same, parsed by the build: reading the YAML takes an eighth of the start. A clone has none. */
+/** The same, parsed by the build: reading YAML takes longer. A clone has none. */
 const PARSED_CONTRACT = join(__dirname, 'contract.json');
 let ownContract: ContractDocument | undefined;
 
