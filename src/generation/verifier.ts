@@ -10,7 +10,7 @@ import { Floors } from './floors';
 import { isGeneration, isInFuture, readGeneration } from './generation';
 import type { GenerationRule } from './generation';
 import { describeFailure, noResponse } from './log';
-import type { Batch, Change, GenerationSource, LogReader, Mark } from './log';
+import type { Batch, Change, GenerationSource, Mark } from './log';
 
 /** How the generations of one issuer's tokens are verified, and its floors kept up to date with a log. */
 export interface GenerationVerifierOptions {
@@ -47,7 +47,7 @@ export interface GenerationVerifierOptions {
 export class GenerationVerifier {
   readonly #options: GenerationVerifierOptions;
   readonly #floors: Floors;
-  readonly #follower: Follower | undefined;
+  readonly #follower: ReturnType<typeof followLog> | undefined;
   #settled: Promise<void> | undefined;
   #warned = false;
 
@@ -55,7 +55,7 @@ export class GenerationVerifier {
     const { source } = options;
     this.#options = options;
     this.#floors = new Floors(options);
-    this.#follower = source && new Follower(options, source, this.#floors);
+    this.#follower = source && followLog(options, source, this.#floors);
     this.#settled = this.#follower?.settled.finally(() => (this.#settled = undefined));
   }
 
@@ -99,16 +99,8 @@ export class GenerationVerifier {
   }
 
   status(): GenerationStatus {
-    const { state = 'none', ageMs, silentMs, lastError, reads = 0, failures = 0 } = this.#follower ?? {};
-    return {
-      source: state,
-      ...(ageMs !== undefined && { ageMs }),
-      ...(silentMs !== undefined && { silentMs }),
-      floors: this.#floors.size,
-      ...(lastError !== undefined && { lastError }),
-      reads,
-      failures,
-    };
+    const followed = this.#follower?.status() ?? { reads: 0, failures: 0 };
+    return { source: this.#follower?.state() ?? 'none', floors: this.#floors.size, ...followed };
   }
 
   async close(): Promise<void> {
@@ -125,13 +117,13 @@ export class GenerationVerifier {
   }
 
   #requireFresh(): void {
-    const follower = this.#follower;
-    if (follower === undefined || follower.state === 'fresh') {
+    const state = this.#follower?.state() ?? 'fresh';
+    if (state === 'fresh') {
       this.#warned = false;
       return;
     }
     const { issuer, onStale, pollMs, logger } = this.#options;
-    const { state, lastError = 'no recent complete read', ageMs, silentMs } = follower;
+    const { lastError = 'no recent complete read', ageMs, silentMs } = this.#follower?.status() ?? {};
     const detail = state === 'silent' ? SILENT : lastError;
     if (onStale === 'reject') {
       const refusal = { privateDetail: detail, retryAfterSeconds: retryAfterSeconds(pollMs) };
@@ -155,94 +147,67 @@ const REPORTED_SILENCE_MS = 60_000;
 /** Changes that are held back because their time has not come. */
 const MAX_HELD_BACK = 10_000;
 
-/** Keeps the floors of one issuer up to date with one log, and knows how old they are. */
-class Follower {
-  readonly #options: GenerationVerifierOptions;
-  readonly #source: GenerationSource;
-  readonly #floors: Floors;
-  #reader: LogReader;
-  #closed = false;
-  #timer: Timer | undefined;
-  #resolveReady: () => void = () => undefined;
-  #resolveSettled: () => void = () => undefined;
+/** Keeps the floors of one issuer up to date with one log until `close()`, and knows how old they are. */
+function followLog(options: GenerationVerifierOptions, source: GenerationSource, floors: Floors) {
+  const { issuer, maxStalenessMs, maxSilenceMs, pollMs, readTimeoutMs, skewMs, clock, schedule, random, logger } =
+    options;
+  const pauses = { firstMs: FIRST_RETRY_MS, longestMs: Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4) };
+  const outage = new Outage(pauses, clock, random);
+  let reader = source.reader();
+  let closed = false;
+  let timer: Timer | undefined;
   /** When the last read that reached the end of the log began. */
-  #readMs: number | undefined;
+  let readMs: number | undefined;
   /** The mark that was read last. */
-  #mark: Mark | undefined;
+  let lastMark: Mark | undefined;
   /** When the publisher was last known to be alive: the mark moved, and was not older than this. */
-  #heardMs: number | undefined;
+  let heardMs: number | undefined;
   /** Until then, a mark that moves is waited for. */
-  #waitUntilMs: number | undefined;
-  #wasFresh = false;
-  readonly #outage: Outage;
-  #silenceReported = false;
-  readonly #heldBack = new Map<string, number>();
-  /** Complete reads. */
-  reads = 0;
-  /** Failed reads. */
-  failures = 0;
+  let waitUntilMs: number | undefined;
+  let wasFresh = false;
+  let silenceReported = false;
+  /** Changes whose time has not come. */
+  const early = new Map<string, number>();
+  let reads = 0;
+  let failures = 0;
   /** What is wrong with the log that was read last. */
-  #problem: string | undefined;
-  /** Resolves when the floors are fresh for the first time. */
-  readonly ready = new Promise<void>((resolve) => (this.#resolveReady = resolve));
-  /** Resolves when it is known whether they are: they are fresh, the log could not be read, or its mark does not move. */
-  readonly settled = new Promise<void>((resolve) => (this.#resolveSettled = resolve));
-
-  constructor(options: GenerationVerifierOptions, source: GenerationSource, floors: Floors) {
-    const { maxStalenessMs, clock, random } = options;
-    const longestMs = Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4);
-    this.#options = options;
-    this.#source = source;
-    this.#floors = floors;
-    this.#outage = new Outage({ firstMs: FIRST_RETRY_MS, longestMs }, clock, random);
-    this.#reader = source.reader();
-    void this.#follow();
-  }
+  let problem: string | undefined;
+  let resolveReady = (): void => undefined;
+  let resolveSettled = (): void => undefined;
+  const ready = new Promise<void>((resolve) => (resolveReady = resolve));
+  const settled = new Promise<void>((resolve) => (resolveSettled = resolve));
 
   /** Age of the last complete read, in ms; negative when the clock has stepped back since. */
-  get ageMs(): number | undefined {
-    return this.#readMs === undefined ? undefined : this.#options.clock() - this.#readMs;
+  function age(): number | undefined {
+    return readMs === undefined ? undefined : clock() - readMs;
   }
 
   /** How long the publisher was not heard from, in ms. */
-  get silentMs(): number | undefined {
-    return this.#heardMs === undefined ? undefined : Math.max(0, this.#options.clock() - this.#heardMs);
+  function silence(): number | undefined {
+    return heardMs === undefined ? undefined : Math.max(0, clock() - heardMs);
   }
 
-  /** Why the last read failed, or what is wrong with the log that it has read. */
-  get lastError(): string | undefined {
-    return this.#outage.lastError ?? this.#problem;
-  }
-
-  get state(): Exclude<GenerationStatus['source'], 'none'> {
-    const { clock, maxStalenessMs, maxSilenceMs } = this.#options;
+  function state(): Exclude<GenerationStatus['source'], 'none'> {
     const nowMs = clock();
-    if (this.#readMs === undefined) return 'starting';
-    const ageMs = nowMs - this.#readMs;
+    if (readMs === undefined) return 'starting';
+    const ageMs = nowMs - readMs;
     // After the clock stepped back the age is unknown, which counts as stale until the next read.
     if (ageMs < 0 || ageMs > maxStalenessMs) return 'stale';
-    if (!this.#source.mark) return 'fresh';
-    const isKnown = this.#heardMs !== undefined && this.#isKeptLongEnough() && !this.#isWaiting(nowMs);
-    if (!isKnown) return this.#wasFresh ? 'stale' : 'starting';
-    return nowMs - (this.#heardMs as number) > maxSilenceMs ? 'silent' : 'fresh';
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#timer?.cancel();
-    this.#reader.close();
-    this.#resolveSettled();
+    if (!source.mark) return 'fresh';
+    const isKnown = heardMs !== undefined && isKeptLongEnough() && !isWaiting(nowMs);
+    if (!isKnown) return wasFresh ? 'stale' : 'starting';
+    return nowMs - (heardMs as number) > maxSilenceMs ? 'silent' : 'fresh';
   }
 
   /** Follows the log until `close()`; never rejects. */
-  async #follow(): Promise<void> {
-    while (!this.#closed) {
-      const startedMs = this.#options.clock();
+  async function follow(): Promise<void> {
+    while (!closed) {
+      const startedMs = clock();
       try {
-        const batch = await this.#next();
-        if (!this.#closed) this.#take(batch, startedMs);
+        const batch = await next();
+        if (!closed) take(batch, startedMs);
       } catch (error) {
-        if (!this.#closed) await this.#failed(error);
+        if (!closed) await failed(error);
       }
       // A log that never pauses must not starve the process.
       await turn();
@@ -250,133 +215,150 @@ class Follower {
   }
 
   /** Reads the next batch. A reader that does not respond is replaced: it may hang for ever. */
-  async #next(): Promise<Batch> {
-    const { readTimeoutMs, schedule } = this.#options;
-    const reader = this.#reader;
-    const waitMs = this.#pauseMs();
-    const reading = (async () => reader.next(waitMs))();
+  async function next(): Promise<Batch> {
+    const current = reader;
+    const waitMs = pauseMs();
+    const reading = (async () => current.next(waitMs))();
     return withTimeLimit(reading, waitMs + readTimeoutMs, schedule, () => {
-      reader.close();
-      if (!this.#closed) this.#reader = this.#source.reader();
+      current.close();
+      if (!closed) reader = source.reader();
       return noResponse(readTimeoutMs);
     });
   }
 
   /** How long the next read may wait for something to follow. */
-  #pauseMs(): number {
-    const { pollMs, maxStalenessMs, random, clock } = this.#options;
-    const ageMs = this.ageMs ?? -1;
+  function pauseMs(): number {
+    const ageMs = age() ?? -1;
     // Too old where the clock was set, or the process suspended, while the last read waited.
-    if (ageMs < 0 || ageMs > maxStalenessMs || this.#outage.failures > 0) return 0;
+    if (ageMs < 0 || ageMs > maxStalenessMs || outage.failures > 0) return 0;
     // Jitter of a tenth, so that a fleet does not poll in step.
     const pauseMs = Math.min(pollMs, maxStalenessMs / 3) * (1 - random() / 10);
-    return Math.floor(this.#isWaiting(clock()) ? Math.min(MARK_POLL_MS, pauseMs) : pauseMs);
+    return Math.floor(isWaiting(clock()) ? Math.min(MARK_POLL_MS, pauseMs) : pauseMs);
   }
 
-  #isWaiting(nowMs: number): boolean {
-    const leftMs = (this.#waitUntilMs ?? 0) - nowMs;
+  function isWaiting(nowMs: number): boolean {
+    const leftMs = (waitUntilMs ?? 0) - nowMs;
     // More than the whole after the clock has stepped back.
     return leftMs > 0 && leftMs <= MARK_WAIT_MS;
   }
 
-  #isKeptLongEnough(): boolean {
-    return this.#mark === undefined || this.#mark.keptMs >= this.#floors.lifetimeMs;
+  function isKeptLongEnough(): boolean {
+    return lastMark === undefined || lastMark.keptMs >= floors.lifetimeMs;
   }
 
-  #take(batch: Batch, startedMs: number): void {
+  function take(batch: Batch, startedMs: number): void {
     // Own members only: one inherited from a polluted prototype would be a mark that nobody wrote.
     const { changes, mark, end } = ownMembers(batch);
-    const nowMs = this.#options.clock();
+    const nowMs = clock();
     // A clock that stepped back must not lengthen the silence that is tolerated.
-    if (this.#heardMs !== undefined) this.#heardMs = Math.min(this.#heardMs, nowMs);
-    for (const change of changes) this.#apply(change, nowMs);
-    this.#applyHeldBack(nowMs);
-    if (mark) this.#note(mark, nowMs);
-    if (end) this.#reachedEnd(startedMs, nowMs);
-    this.#floors.turn(nowMs);
-    this.#reportSilence();
-    if (this.state !== 'fresh') return;
-    this.#wasFresh = true;
-    this.#resolveReady();
-    this.#resolveSettled();
+    if (heardMs !== undefined) heardMs = Math.min(heardMs, nowMs);
+    for (const change of changes) apply(change, nowMs);
+    applyHeldBack(nowMs);
+    if (mark) note(mark, nowMs);
+    if (end) reachedEnd(startedMs, nowMs);
+    floors.turn(nowMs);
+    reportSilence();
+    if (state() !== 'fresh') return;
+    wasFresh = true;
+    resolveReady();
+    resolveSettled();
   }
 
-  #apply([clientId, generation]: Change, nowMs: number): void {
-    const { logger, issuer, skewMs } = this.#options;
+  function apply([clientId, generation]: Change, nowMs: number): void {
     if (typeof clientId !== 'string' || !isGeneration(generation)) {
       // The position is behind it already: failing here would leave out the changes after it.
       return logger.error({ issuer }, 'an entry of the log is not a change, it is skipped');
     }
-    if (!isInFuture(generation, nowMs, skewMs)) return this.#floors.apply(clientId, generation);
+    if (!isInFuture(generation, nowMs, skewMs)) return floors.apply(clientId, generation);
     // A wrong number must not lock the client out; one that our own clock makes early counts when its time has come.
     const given = { issuer, clientId, generation, aheadMs: generation - nowMs };
     logger.error(given, 'a generation in the future is refused');
-    const heldBack = this.#heldBack.get(clientId);
-    if (heldBack === undefined && this.#heldBack.size >= MAX_HELD_BACK) return;
-    this.#heldBack.set(clientId, Math.min(generation, heldBack ?? generation));
+    const heldBack = early.get(clientId);
+    if (heldBack === undefined && early.size >= MAX_HELD_BACK) return;
+    early.set(clientId, Math.min(generation, heldBack ?? generation));
   }
 
-  #applyHeldBack(nowMs: number): void {
-    for (const [clientId, generation] of this.#heldBack) {
-      if (isInFuture(generation, nowMs, this.#options.skewMs)) continue;
-      this.#heldBack.delete(clientId);
-      this.#floors.apply(clientId, generation);
+  function applyHeldBack(nowMs: number): void {
+    for (const [clientId, generation] of early) {
+      if (isInFuture(generation, nowMs, skewMs)) continue;
+      early.delete(clientId);
+      floors.apply(clientId, generation);
     }
   }
 
   /** A mark moves when its time is later than that of the mark before it; one that went back has to move from there. */
-  #note(mark: Mark, nowMs: number): void {
-    const before = this.#mark;
-    this.#mark = mark;
+  function note(mark: Mark, nowMs: number): void {
+    const before = lastMark;
+    lastMark = mark;
     if (mark.completeMs === 0) return;
     const hasMoved = before !== undefined && mark.completeMs > before.completeMs;
     // The time in the mark counts too: a replica that lags by an hour has a mark that moves.
-    const saidMs = Math.min(nowMs, mark.completeMs + this.#options.skewMs);
-    if (hasMoved || this.#heardMs === undefined) this.#heardMs = saidMs;
-    if (hasMoved) this.#waitUntilMs = undefined;
+    const saidMs = Math.min(nowMs, mark.completeMs + skewMs);
+    if (hasMoved || heardMs === undefined) heardMs = saidMs;
+    if (hasMoved) waitUntilMs = undefined;
   }
 
-  #reachedEnd(startedMs: number, nowMs: number): void {
-    const { maxStalenessMs, logger, issuer } = this.#options;
+  function reachedEnd(startedMs: number, nowMs: number): void {
     // Also where this read began before the limit: requests have been refused since.
-    const isOutageOver = this.#readMs === undefined || nowMs - this.#readMs > maxStalenessMs;
-    this.#readMs = startedMs;
-    this.reads++;
-    this.#outage.end((outage) => logger.info({ issuer, ...outage }, 'generations can be read again'));
-    this.#problem = this.#source.mark ? this.#findProblem() : undefined;
+    const isOutageOver = readMs === undefined || nowMs - readMs > maxStalenessMs;
+    readMs = startedMs;
+    reads++;
+    outage.end((fields) => logger.info({ issuer, ...fields }, 'generations can be read again'));
+    problem = source.mark ? findProblem() : undefined;
     // What changed meanwhile may be pending at the publisher: it appends that before its next mark.
-    if (this.#source.mark && isOutageOver) this.#waitUntilMs = nowMs + MARK_WAIT_MS;
-    if (!this.#isWaiting(nowMs)) this.#resolveSettled();
+    if (source.mark && isOutageOver) waitUntilMs = nowMs + MARK_WAIT_MS;
+    if (!isWaiting(nowMs)) resolveSettled();
   }
 
   /** What is wrong with a log that could be read. */
-  #findProblem(): string | undefined {
-    if (!this.#mark) return MISSING;
-    if (this.#heardMs === undefined) return 'the publisher is writing the log anew';
-    if (this.#isKeptLongEnough()) return undefined;
+  function findProblem(): string | undefined {
+    if (!lastMark) return MISSING;
+    if (heardMs === undefined) return 'the publisher is writing the log anew';
+    if (isKeptLongEnough()) return undefined;
     // Changes that are trimmed earlier than this process needs them would let discarded tokens pass.
-    const [kept, needed] = [this.#mark.keptMs, this.#floors.lifetimeMs].map((ms) => `${Math.round(ms / 60_000)} min`);
+    const [kept, needed] = [lastMark.keptMs, floors.lifetimeMs].map((ms) => `${Math.round(ms / 60_000)} min`);
     return `the log keeps changes for ${kept}, this process needs those of ${needed}: raise maxTokenAgeSeconds of the publisher`;
   }
 
-  async #failed(error: unknown): Promise<void> {
-    const { logger, issuer, schedule } = this.#options;
-    this.failures++;
-    this.#resolveSettled();
-    const pauseMs = this.#outage.fail(describeFailure(error), (failure) => {
-      logger.warn({ issuer, ...failure, ageMs: this.ageMs }, 'generations cannot be read');
+  async function failed(error: unknown): Promise<void> {
+    failures++;
+    resolveSettled();
+    const pauseMs = outage.fail(describeFailure(error), (failure) => {
+      logger.warn({ issuer, ...failure, ageMs: age() }, 'generations cannot be read');
     });
-    await new Promise<void>((resolve) => (this.#timer = schedule(resolve, pauseMs)));
+    await new Promise<void>((resolve) => (timer = schedule(resolve, pauseMs)));
   }
 
-  #reportSilence(): void {
-    const { logger, issuer } = this.#options;
-    const silentMs = this.silentMs ?? 0;
-    if (silentMs < REPORTED_SILENCE_MS === !this.#silenceReported) return;
-    this.#silenceReported = !this.#silenceReported;
-    if (this.#silenceReported) logger.warn({ issuer, silentMs }, 'the publisher of generations is not heard from');
+  function reportSilence(): void {
+    const silentMs = silence() ?? 0;
+    if (silentMs < REPORTED_SILENCE_MS === !silenceReported) return;
+    silenceReported = !silenceReported;
+    if (silenceReported) logger.warn({ issuer, silentMs }, 'the publisher of generations is not heard from');
     else logger.info({ issuer }, 'the publisher of generations is heard from again');
   }
+
+  void follow();
+  return {
+    ready,
+    settled,
+    state,
+    status() {
+      const [ageMs, silentMs, lastError] = [age(), silence(), outage.lastError ?? problem];
+      return {
+        ...(ageMs !== undefined && { ageMs }),
+        ...(silentMs !== undefined && { silentMs }),
+        ...(lastError !== undefined && { lastError }),
+        reads,
+        failures,
+      };
+    },
+    close() {
+      closed = true;
+      timer?.cancel();
+      reader.close();
+      resolveSettled();
+    },
+  };
 }
 
 const MISSING =

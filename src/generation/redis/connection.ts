@@ -156,60 +156,50 @@ function withErrorListener(client: RedisClient): RedisConnection {
   return redisConnection(client);
 }
 
-/** Sends commands on the key of a log, bounded in time; every failure is a `SourceError`. */
-export class RedisSession {
-  #connection: RedisConnection;
-  readonly #key: string;
-  readonly #timeoutMs: number;
-  readonly #schedule: Schedule;
+/** Sends commands on the key of a log, each in `timeoutMs`; every failure is a `SourceError`. */
+export function redisSession(
+  first: RedisConnection,
+  { key, timeoutMs, schedule }: { readonly key: string; readonly timeoutMs: number; readonly schedule: Schedule },
+): { run(args: readonly string[], waitMs?: number): Promise<unknown>; close(): void } {
   /** The last failure that the client has reported. */
-  #cause: unknown;
-  #closed = false;
+  let cause: unknown;
+  let closed = false;
+  let connection = listen(first);
+  const timeoutError = (): SourceError => noResponse(timeoutMs);
 
-  /** @param limits - `timeoutMs`: longest time for one command */
-  constructor(
-    connection: RedisConnection,
-    { key, timeoutMs, schedule }: { readonly key: string; readonly timeoutMs: number; readonly schedule: Schedule },
-  ) {
-    this.#connection = this.#listen(connection);
-    this.#key = key;
-    this.#timeoutMs = timeoutMs;
-    this.#schedule = schedule;
+  function listen(opened: RedisConnection): RedisConnection {
+    opened.onError((error) => (cause = error));
+    return opened;
   }
 
-  #listen(connection: RedisConnection): RedisConnection {
-    connection.onError((error) => (this.#cause = error));
-    return connection;
-  }
-
-  /** @param waitMs - how long the server may block, in ms */
-  async run(args: readonly string[], waitMs = 0): Promise<unknown> {
-    if (this.#closed) throw new SourceError('Redis: closed');
-    const used = this.#connection;
-    const timeoutError = (): SourceError => noResponse(this.#timeoutMs);
-    try {
-      const sent = (async () => used.send(args, this.#key))();
-      const reply = await withTimeLimit(sent, waitMs + this.#timeoutMs, this.#schedule, timeoutError);
-      this.#cause = undefined;
-      return reply;
-    } catch (error) {
-      if (this.#closed) throw new SourceError('Redis: closed', { cause: error });
-      // The commands that were pending when another one timed out end with the connection.
-      const isSilent = error instanceof SourceError || used !== this.#connection;
-      const failure = redisFailure(args[0], isSilent ? timeoutError() : error, this.#cause);
-      // It can be dead without an error: packets are lost, and TCP may take a quarter of an hour to notice.
-      if (isSilent && used === this.#connection) {
-        this.#connection = this.#listen(used.duplicate());
-        used.close();
+  return {
+    /** @param waitMs - how long the server may block, in ms */
+    async run(args, waitMs = 0) {
+      if (closed) throw new SourceError('Redis: closed');
+      const used = connection;
+      try {
+        const sent = (async () => used.send(args, key))();
+        const reply = await withTimeLimit(sent, waitMs + timeoutMs, schedule, timeoutError);
+        cause = undefined;
+        return reply;
+      } catch (error) {
+        if (closed) throw new SourceError('Redis: closed', { cause: error });
+        // The commands that were pending when another one timed out end with the connection.
+        const isSilent = error instanceof SourceError || used !== connection;
+        const failure = redisFailure(args[0], isSilent ? timeoutError() : error, cause);
+        // It can be dead without an error: packets are lost, and TCP may take a quarter of an hour to notice.
+        if (isSilent && used === connection) {
+          connection = listen(used.duplicate());
+          used.close();
+        }
+        throw failure;
       }
-      throw failure;
-    }
-  }
-
-  close(): void {
-    if (!this.#closed) this.#connection.close();
-    this.#closed = true;
-  }
+    },
+    close() {
+      if (!closed) connection.close();
+      closed = true;
+    },
+  };
 }
 
 /** What an operator can do, by the first word of the error reply. */

@@ -5,7 +5,7 @@ import { SourceError } from '../log';
 import type { Batch, Change, GenerationLog, LogReader, Mark, Unit } from '../log';
 import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
-import { connectToRedis, redisConnection, RedisSession } from './connection';
+import { connectToRedis, redisConnection, redisSession } from './connection';
 import type { RedisClient, RedisConnection } from './connection';
 
 /** Options of `redisGenerations()`. */
@@ -85,7 +85,7 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
   const limits = { key, timeoutMs, schedule };
   const readers = new Set<LogReader>();
   // WAIT blocks its connection, and counts what that connection has written.
-  const writer = new RedisSession(wait ? connection.duplicate() : connection, limits);
+  const writer = redisSession(wait ? connection.duplicate() : connection, limits);
   let isPolicyKnown = false;
 
   /** A server that evicts keys can drop the log; not every user may ask for it. */
@@ -113,7 +113,7 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
     mark,
     reader() {
       void warnOfEviction();
-      const reader: LogReader = redisReader(new RedisSession(connection.duplicate(), limits), key, () =>
+      const reader: LogReader = redisReader(redisSession(connection.duplicate(), limits), key, () =>
         readers.delete(reader),
       );
       readers.add(reader);
@@ -150,7 +150,7 @@ const START = '0-0';
 type Entry = readonly [id: unknown, fields: readonly unknown[]];
 
 /** Reads the stream from its oldest entry on. @param session - of this reader alone, because it blocks */
-function redisReader(session: RedisSession, key: string, onClose: () => unknown): LogReader {
+function redisReader(session: ReturnType<typeof redisSession>, key: string, onClose: () => unknown): LogReader {
   let position = START;
   /** Of the mark that was in the log before it was read from its start; positions belong to it. */
   let epoch: string | undefined;

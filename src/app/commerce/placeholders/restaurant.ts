@@ -17,39 +17,19 @@ const menus = collection({
 const modifierGroups = collection({
   prefix: 'mod',
   sample: [
-    {
-      name: 'How would you like it?',
-      item_ids: ['itm_0001'],
-      min_choices: 1,
-      max_choices: 1,
-      modifiers: [
-        { name: 'Pink', price: pence(0) },
-        { name: 'Well done', price: pence(0) },
-      ],
-    },
-    {
-      name: 'Extras',
-      item_ids: ['itm_0001', 'itm_0002'],
-      min_choices: 0,
-      max_choices: 3,
-      modifiers: [
-        { name: 'Bacon', price: pence(150) },
-        { name: 'Halloumi', price: pence(180) },
-        { name: 'Fries', price: pence(320) },
-      ],
-    },
-    {
-      name: 'Size',
-      item_ids: ['itm_0003', 'itm_0004'],
-      min_choices: 1,
-      max_choices: 1,
-      modifiers: [
-        { name: 'Regular', price: pence(0) },
-        { name: 'Large', price: pence(60) },
-      ],
-    },
+    group('How would you like it?', ['itm_0001'], 1, 1, { Pink: 0, 'Well done': 0 }),
+    group('Extras', ['itm_0001', 'itm_0002'], 0, 3, { Bacon: 150, Halloumi: 180, Fries: 320 }),
+    group('Size', ['itm_0003', 'itm_0004'], 1, 1, { Regular: 0, Large: 60 }),
   ],
 });
+
+function group(name: string, item_ids: string[], min_choices: number, max_choices: number, prices: object) {
+  const modifiers = Object.entries(prices).map(([modifier, amount]) => ({
+    name: modifier,
+    price: pence(Number(amount)),
+  }));
+  return { name, item_ids, min_choices, max_choices, modifiers };
+}
 
 function menu(name: string, served_from: string, served_until: string, status: string) {
   const sections = [

@@ -84,36 +84,17 @@ function level(item_id: string, location_id: string, on_hand: number, reserved: 
 const priceLists = collection({
   prefix: 'prl',
   sample: [
-    {
-      name: 'Restaurant',
-      currency: 'GBP',
-      location_ids: ['loc_0002'],
-      prices: [
-        { item_id: 'itm_0001', price: pence(1250) },
-        { item_id: 'itm_0003', price: pence(450) },
-      ],
-      valid_from: '2026-01-01T00:00:00.000Z',
-      valid_until: null,
-    },
-    {
-      name: 'Station kiosk',
-      currency: 'GBP',
-      location_ids: ['loc_0004'],
-      prices: [{ item_id: 'itm_0004', price: pence(390) }],
-      valid_from: '2026-01-01T00:00:00.000Z',
-      valid_until: null,
-    },
-    {
-      name: 'January sale',
-      currency: 'GBP',
-      location_ids: ['loc_0001', 'loc_0004'],
-      prices: [{ item_id: 'itm_0006', price: pence(990) }],
-      valid_from: '2026-01-02T00:00:00.000Z',
-      valid_until: '2026-02-01T00:00:00.000Z',
-    },
+    priceList('Restaurant', ['loc_0002'], { itm_0001: 1250, itm_0003: 450 }, '2026-01-01', null),
+    priceList('Station kiosk', ['loc_0004'], { itm_0004: 390 }, '2026-01-01', null),
+    priceList('January sale', ['loc_0001', 'loc_0004'], { itm_0006: 990 }, '2026-01-02', '2026-02-01T00:00:00.000Z'),
   ],
   defaults: { valid_until: null },
 });
+
+function priceList(name: string, location_ids: string[], amounts: object, from: string, valid_until: string | null) {
+  const prices = Object.entries(amounts).map(([item_id, amount]) => ({ item_id, price: pence(Number(amount)) }));
+  return { name, currency: 'GBP', location_ids, prices, valid_from: `${from}T00:00:00.000Z`, valid_until };
+}
 
 /** Discounts for some time. */
 const promotions = collection({
