@@ -84,12 +84,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     }
     if (known && !possession) accept(req, res, known, next);
     else
-      decideLater(
-        possession ? verifyWithProof(token, known, req, res) : verify(token, callerOf(req, res)),
-        req,
-        res,
-        next,
-      );
+      decideLater(possession ? verifyWithProof(token, known, req, res) : verify(token, callerOf(req)), req, res, next);
   }
 
   /** A known token too needs the proof of this request where it is bound to a key. */
@@ -99,8 +94,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     req: GateRequest,
     res: ServerResponse,
   ): Promise<Auth> {
-    const auth = known ?? (await verify(token, callerOf(req, res)));
-    setNonce(res, await possession?.verify(req, token, auth.claims, callerOf(req, res)));
+    const auth = known ?? (await verify(token, callerOf(req)));
+    setNonce(res, await possession?.verify(req, token, auth.claims, callerOf(req)));
     return auth;
   }
 

@@ -123,8 +123,8 @@ export function pathOf(req: GateRequest): string {
 }
 
 /** The caller as far as it decides when its turn is. Behind a proxy that the app does not trust, all have the address of the proxy. */
-export function callerOf({ ip, socket }: GateRequest, res: ServerResponse): Caller {
-  return { address: typeof ip === 'string' ? ip : socket?.remoteAddress, response: res };
+export function callerOf({ ip, socket }: GateRequest): Caller {
+  return { address: typeof ip === 'string' ? ip : socket?.remoteAddress, socket };
 }
 
 /** The route as it was declared, for messages to developers: `GET /v1/orders/:id`. */

@@ -54,12 +54,12 @@ export function signalsReceiver(options: SignalsReceiverOptions): Middleware & {
   const events = openSecurityEvents(options);
   const { logger, transmitter } = events;
 
-  async function receive(req: GateRequest, res: ServerResponse): Promise<DeliveryResponse> {
+  async function receive(req: GateRequest): Promise<DeliveryResponse> {
     if (req.method !== 'POST') return { status: 405, headers: { Allow: 'POST' } };
     if (!MEDIA_TYPE.test(req.headers['content-type'] ?? '')) return { status: 415 };
     const body = await bodyOf(req);
     if (body === undefined) return refused('invalid_request', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
-    await events.receive(body.toString().trim(), callerOf(req, res));
+    await events.receive(body.toString().trim(), callerOf(req));
     return { status: 202 };
   }
 
@@ -80,7 +80,7 @@ export function signalsReceiver(options: SignalsReceiverOptions): Middleware & {
   }
 
   function signalsReceiver(req: GateRequest, res: ServerResponse): void {
-    receive(req, res)
+    receive(req)
       .catch(fail)
       .then((response) => send(res, response))
       .catch(() => res.destroy());

@@ -4,8 +4,8 @@ import type { AuthError } from '../core/errors';
 export interface Caller {
   /** Callers of one address, or of one IPv6 network, share their turns. */
   readonly address?: string | undefined;
-  /** Closes when the client disconnects: nothing is done for it any more. */
-  readonly response?: { readonly destroyed?: boolean; once(event: 'close', listener: () => void): unknown } | undefined;
+  /** Destroyed when the client disconnects: nothing is computed for it any more. */
+  readonly socket?: { readonly destroyed?: boolean } | undefined;
 }
 
 /** Where work waits if it has to. */
@@ -17,7 +17,7 @@ interface Place {
   /** Part of the limits that the work takes up. */
   readonly cost: number;
   /** Called if the work has to wait; `leave` gives up its place, and does nothing once the work has started. */
-  readonly whenGone: (leave: () => void) => void;
+  readonly whenWaiting?: (leave: () => void) => void;
 }
 
 interface Waiting extends Pick<Place, 'share' | 'cost'> {
@@ -28,7 +28,7 @@ interface Waiting extends Pick<Place, 'share' | 'cost'> {
 /** Runs work within a limit. What exceeds it waits, and each share has the same part of the turns. */
 export class FairQueue {
   readonly #limit: number;
-  readonly #refusal: (hasLeft: boolean) => AuthError;
+  readonly #refusal: () => AuthError;
   /** Those that go first, and the others. */
   readonly #lines: readonly [Line, Line];
   #running = 0;
@@ -40,7 +40,7 @@ export class FairQueue {
    */
   constructor(
     limits: { readonly running: number; readonly waitingFirst: number; readonly waiting: number },
-    refusal: (hasLeft: boolean) => AuthError,
+    refusal: () => AuthError,
   ) {
     this.#limit = limits.running;
     this.#refusal = refusal;
@@ -68,14 +68,14 @@ export class FairQueue {
     return this.#running === 0 || this.#running + cost <= this.#limit;
   }
 
-  #turn({ share, cost, isFirst, whenGone }: Place): Promise<void> {
+  #turn({ share, cost, isFirst, whenWaiting }: Place): Promise<void> {
     const line = this.#lines[isFirst ? 0 : 1];
     return new Promise((resolve, reject) => {
-      const turnAway = (): void => reject(this.#refusal(false));
+      const turnAway = (): void => reject(this.#refusal());
       const waiting = { share, cost, start: resolve, turnAway };
       if (!line.add(waiting)) return turnAway();
-      whenGone(() => {
-        if (line.remove(waiting)) reject(this.#refusal(true));
+      whenWaiting?.(() => {
+        if (line.remove(waiting)) reject(this.#refusal());
       });
     });
   }

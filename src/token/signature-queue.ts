@@ -33,8 +33,8 @@ interface Verification {
   readonly token: SignedText;
   readonly key: VerificationKey;
   readonly verified: Promise<void>;
-  /** Present in the pool. */
-  readonly join?: (caller: Caller) => void;
+  /** Those of the requests, in the pool. */
+  readonly callers?: Caller[];
 }
 
 /** A signature of the next turn. */
@@ -69,7 +69,7 @@ export class SignatureQueue {
   constructor(defer: (task: () => void) => void = setImmediate, now = () => performance.now()) {
     this.#defer = defer;
     this.#now = now;
-    this.#pool = new FairQueue({ running: RUNNING_US, waitingFirst: WAITING_US, waiting: WAITING_US }, refusal);
+    this.#pool = new FairQueue({ running: RUNNING_US, waitingFirst: WAITING_US, waiting: WAITING_US }, busy);
   }
 
   /**
@@ -90,7 +90,7 @@ export class SignatureQueue {
     const same = this.#underWay.get(ending);
     // The key of an id may have been replaced meanwhile.
     if (same?.key === key && same.token.raw === token.raw) {
-      same.join?.(caller);
+      same.callers?.push(caller);
       return same.verified;
     }
     const verification =
@@ -133,34 +133,19 @@ export class SignatureQueue {
     caller: Caller,
     holder: string | undefined,
   ): Verification {
-    let callers = 0;
-    let leave: (() => void) | undefined;
-    const quit = (): void => {
-      if (--callers === 0) leave?.();
-    };
-    const join = ({ response }: Caller): void => {
-      callers++;
-      if (response?.destroyed) quit();
-      else response?.once('close', quit);
-    };
-    const place = {
-      share: holder ?? networkOf(caller.address ?? ''),
-      isFirst: holder !== undefined,
-      cost: key.costUs,
-      whenGone(giveUp: () => void) {
-        leave = giveUp;
-        join(caller);
-      },
-    };
+    const callers = [caller];
+    const place = { share: holder ?? networkOf(caller.address ?? ''), isFirst: holder !== undefined, cost: key.costUs };
     const verified = this.#pool
-      .run(place, () => verifySignatureInPool(token, key.key, algorithm))
+      .run(place, async () => {
+        if (callers.every(({ socket }) => socket?.destroyed)) throw busy('the client has disconnected');
+        await verifySignatureInPool(token, key.key, algorithm);
+      })
       .finally(() => this.#underWay.delete(token.raw.slice(-ENDING)));
-    return { token, key, verified, join: (other) => leave && join(other) };
+    return { token, key, verified, callers };
   }
 }
 
 /** RFC 6585 section 4: an anonymous caller can cause it, so it is no 5xx. */
-function refusal(hasLeft: boolean): AuthError {
-  const privateDetail = hasLeft ? 'the client has disconnected' : undefined;
+function busy(privateDetail?: string): AuthError {
   return new AuthError('too_many_signatures', { privateDetail, retryAfterSeconds: 1 });
 }

@@ -86,8 +86,8 @@ export function introspector({
     requireAvailable();
     const isKnown = active.has(id, NO_OPTIONS);
     return exchanges.run(TIMEOUT_MS, (signal) => {
-      const whenGone = (leave: () => void): void => signal.addEventListener('abort', leave);
-      const place = { share: networkOf(address), isFirst: isKnown, cost: 1, whenGone };
+      const whenWaiting = (leave: () => void): void => signal.addEventListener('abort', leave);
+      const place = { share: networkOf(address), isFirst: isKnown, cost: 1, whenWaiting };
       return calls.run(place, () => callFor(token, id, signal));
     });
   }
