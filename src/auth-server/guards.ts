@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
-import type { Options, RateLimitRequestHandler } from 'express-rate-limit';
+import type { Options } from 'express-rate-limit';
 import type { Request, RequestHandler, Response } from 'express';
 import { LocalRateStore } from '../rate-limit/stores';
 import type { RateLimit } from '../settings/variables';
@@ -11,7 +11,12 @@ import { RequestError } from './errors';
 export interface RateLimits {
   readonly tokens: RequestHandler;
   readonly wrongSecrets: RequestHandler;
-  readonly wrongAdminTokens: RateLimitRequestHandler;
+  /** Counts a request by its address; `getKey` reads the count of an address. */
+  readonly wrongAdminTokens: RequestHandler & {
+    getKey(
+      address: string,
+    ): Promise<{ readonly totalHits: number } | undefined> | { readonly totalHits: number } | undefined;
+  };
   close(): void;
 }
 

@@ -179,7 +179,7 @@ function registerTypeScript(requireThere: NodeJS.Require): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error;
     if ('typescript' in process.features && process.features.typescript) return;
-    throw new Error('TypeScript needs the package tsx: npm install --save-dev tsx');
+    throw new Error('TypeScript needs the package tsx: npm install --save-dev tsx', { cause: error });
   }
 }
 

@@ -1,4 +1,4 @@
-import { closest, distance } from 'fastest-levenshtein';
+import type * as Levenshtein from 'fastest-levenshtein';
 import { systemClock, systemSchedule } from './clock';
 import type { Clock, Schedule } from './clock';
 import { consoleLogger } from './logger';
@@ -260,8 +260,14 @@ export function didYouMean(name: string, known: readonly string[]): string {
 
 /** `; did you mean "x"?`, or `undefined` where no known name is close. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- loaded with the first misspelt name: most processes never need it
+  const { closest, distance } = require('fastest-levenshtein') as typeof Levenshtein;
   const candidate = startedBy(name, known) ?? closest(name, [...known]);
-  return candidate && isNear(name, candidate) ? `; did you mean "${candidate}"?` : undefined;
+  const isNear = (a: string, b: string): boolean =>
+    a.includes(b) || b.includes(a) || distance(a, b) <= Math.max(2, Math.floor(b.length / 3));
+  return candidate && isNear(name.toLowerCase(), candidate.toLowerCase())
+    ? `; did you mean "${candidate}"?`
+    : undefined;
 }
 
 /** The shortest name that begins with `name`, such as maxTokenAgeSeconds for maxTokenAge: the edit distance is too large. */
@@ -269,11 +275,6 @@ function startedBy(name: string, known: readonly string[]): string | undefined {
   if (name.length < 3) return undefined;
   const longer = known.filter((one) => one.toLowerCase().startsWith(name.toLowerCase()));
   return longer.sort((one, other) => one.length - other.length)[0];
-}
-
-function isNear(name: string, candidate: string): boolean {
-  const [a, b] = [name.toLowerCase(), candidate.toLowerCase()];
-  return a.includes(b) || b.includes(a) || distance(a, b) <= Math.max(2, Math.floor(b.length / 3));
 }
 
 /** `Array.isArray` that keeps the members unknown, so that they have to be looked at. */

@@ -14,7 +14,7 @@ import { withAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
 import { resourceMetadataUrl } from './metadata';
 import { refusalLog } from './refusal-log';
-import { callerOf, openState, pathOf, requestIdOf, stateOf } from './request-state';
+import { callerOf, openState, pathOf, registerCopy, requestIdOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
 import { enforceGuards, warnUnguarded } from './unguarded';
@@ -59,6 +59,7 @@ export interface Gate extends Middleware {
 export function authenticate(options?: AuthenticateOptions): Gate {
   const verifier = openGate(options);
   const { settings, possession } = verifier;
+  registerCopy();
   const { logger, unguarded, optional, refusals, resource, dpop, onDecision } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {

@@ -82,13 +82,19 @@ export function openState(req: GateRequest, gate: RequestState['gate'], auth: Au
 /** What each copy of this package in the process has accepted, to say so: it allows nothing. */
 const COPIES: unique symbol = Symbol.for('tillgate.copies');
 type Copies = Map<(req: object) => boolean, string>;
-const copies: Copies = ((globalThis as { [COPIES]?: Copies })[COPIES] ??= new Map());
-// A bundle may have no such name.
-copies.set((req) => states.has(req), typeof __dirname === 'string' ? dirname(dirname(__dirname)) : 'a bundle');
+const registry = globalThis as { [COPIES]?: Copies };
+const hasAccepted = (req: object): boolean => states.has(req);
+
+/** Makes this copy known to the guards of others. Called with the first gate, because loading a module changes no global. */
+export function registerCopy(): void {
+  // A bundle may have no such name.
+  const place = typeof __dirname === 'string' ? dirname(dirname(__dirname)) : 'a bundle';
+  (registry[COPIES] ??= new Map()).set(hasAccepted, place);
+}
 
 /** Where the other copy of this package is whose gate accepted a request; `undefined`: none did. */
 export function otherCopyOf(req: object): string | undefined {
-  return [...copies].find(([hasAccepted]) => hasAccepted(req))?.[1];
+  return [...(registry[COPIES] ?? [])].find(([isAccepted]) => isAccepted(req))?.[1];
 }
 
 /** The state of a request, or `undefined` when no gate has accepted it. */

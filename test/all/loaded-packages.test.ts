@@ -20,20 +20,20 @@ const scaffold = (dataDir: string): string => `
 
 describe('a process that loads', () => {
   it('tillgate loads passport, and neither express nor what only some requests need', () => {
-    const own = ['fastest-levenshtein', 'lru-cache', 'passport', 'passport-http-bearer'];
+    const own = ['lru-cache', 'passport', 'passport-http-bearer'];
     expect(loadedPackages(`require('./src/index')`)).toEqual([...own, ...BROUGHT_ALONG].sort());
   });
 
   it('tillgate/generations loads almost nothing: no client of a store', () => {
-    expect(loadedPackages(`require('./src/generation/index')`)).toEqual(['fastest-levenshtein']);
+    expect(loadedPackages(`require('./src/generation/index')`)).toEqual([]);
   });
 
   it('tillgate/dpop loads almost nothing: no client of Redis', () => {
-    expect(loadedPackages(`require('./src/dpop/index')`)).toEqual(['fastest-levenshtein']);
+    expect(loadedPackages(`require('./src/dpop/index')`)).toEqual([]);
   });
 
   it('tillgate/testing loads almost nothing: no test framework, no YAML parser', () => {
-    expect(loadedPackages(`require('./src/testing/index')`)).toEqual(['fastest-levenshtein']);
+    expect(loadedPackages(`require('./src/testing/index')`)).toEqual([]);
   });
 
   it('the command line loads only commander to show its help', () => {
@@ -47,6 +47,8 @@ describe('a process that loads', () => {
     rmSync(dataDir, { recursive: true, force: true });
     const known = Object.keys({ ...dependencies, ...peerDependencies });
     const needed = new Set([...Object.keys(dependencies), ...APP_PACKAGES, ...AUTH_SERVER_PACKAGES]);
+    // Loaded with the first misspelt name.
+    needed.delete('fastest-levenshtein');
     expect(loaded.filter((name) => known.includes(name))).toEqual([...needed].sort());
   });
 });
