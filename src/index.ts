@@ -21,6 +21,7 @@ export type { SignalsReceiverOptions } from './gate/security-events';
 export type { IntrospectionOptions } from './token/introspection/endpoint';
 export type { MtlsOptions } from './token/possession/possession';
 export type { DpopOptions } from './token/possession/dpop';
+export type { KeyStore } from './token/keys/key-store';
 export type { ReplayStore } from './token/possession/replay-store';
 export type { ScopeOptions } from './token/scopes';
 export type { PresetName } from './token/presets';

@@ -16,4 +16,4 @@ export type { RunningApi } from './start-api';
 export { loggablePath } from '../core/logger';
 export { authenticateOptions, readSettings } from '../settings/settings';
 export type { Environment, Settings, SettingsOptions } from '../settings/settings';
-export type { RateLimit } from '../settings/variables';
+export type { RateLimit } from '../settings/variable-types';

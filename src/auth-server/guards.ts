@@ -3,7 +3,7 @@ import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
 import type { Options } from 'express-rate-limit';
 import type { Request, RequestHandler, Response } from 'express';
 import { LocalRateStore } from '../rate-limit/stores';
-import type { RateLimit } from '../settings/variables';
+import type { RateLimit } from '../settings/variable-types';
 import { foreignCaller } from '../core/urls';
 import { RequestError } from './errors';
 

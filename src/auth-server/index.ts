@@ -7,4 +7,4 @@ export { createAuthServer } from './auth-server';
 export type { AuthServer, ClientRegistration } from './auth-server';
 export type { ChangedClient, ClientResource, ClientWithSecret } from './clients-api';
 export type { AuthServerOptions, SigningAlgorithm } from './options';
-export type { RateLimit } from '../settings/variables';
+export type { RateLimit } from '../settings/variable-types';

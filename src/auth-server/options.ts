@@ -3,7 +3,7 @@ import type { Dependencies, OptionPlace, TableOf, ValuesOf } from '../core/optio
 import { isHttpUrl, isLoopbackHost, parseUrl } from '../core/urls';
 import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';
-import type { RateLimit } from '../settings/variables';
+import type { RateLimit } from '../settings/variable-types';
 import { isScopeToken } from '../token/scopes';
 
 /** Algorithms that the token server signs with (RFC 7518 section 3.1). */

@@ -2,6 +2,8 @@ import { generationsFromUrl } from '../generation/from-url';
 import { GenerationVerifier } from '../generation/verifier';
 import { keyFetcher } from '../token/keys/fetch-keys';
 import type { KeySource } from '../token/keys/key-set';
+import { keptKeys } from '../token/keys/key-store';
+import type { KeyStore } from '../token/keys/key-store';
 import { remoteKeys } from '../token/keys/remote-keys';
 import type { RemoteKeysOptions } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
@@ -81,14 +83,17 @@ function withoutAdditions({ preset, ...rules }: IssuerSettings): IssuerSettings 
  * publishes. `factory` is what the options were given to.
  */
 export function openKeys(
-  settings: Pick<IssuerSettings, 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl'> &
-    Omit<RemoteKeysOptions, 'fetchKeys' | 'timeoutMs' | keyof GateDependencies>,
+  settings: Pick<IssuerSettings, 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl'> & {
+    readonly keyStore?: KeyStore | undefined;
+  } & Omit<RemoteKeysOptions, 'fetchKeys' | 'kept' | 'timeoutMs' | keyof GateDependencies>,
   dependencies: GateDependencies,
   { factory = 'authenticate', canBeEmpty = false } = {},
 ): KeySource {
   if (settings.keys) return staticKeys(settings.keys, factory, canBeEmpty);
-  const fetchKeys = keyFetcher({ ...dependencies, ...settings, maxBytes: MAX_DOCUMENT_BYTES });
-  return remoteKeys({ ...dependencies, ...settings, fetchKeys, timeoutMs: FETCH_TIMEOUT_MS });
+  const fetcher = keyFetcher({ ...dependencies, ...settings, maxBytes: MAX_DOCUMENT_BYTES });
+  const { keyStore: store } = settings;
+  const kept = store && keptKeys({ ...dependencies, ...settings, store, readKeys: fetcher.read });
+  return remoteKeys({ ...dependencies, ...settings, fetchKeys: fetcher.fetch, kept, timeoutMs: FETCH_TIMEOUT_MS });
 }
 
 function openIntrospection(

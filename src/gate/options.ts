@@ -5,6 +5,7 @@ import type { Reason } from '../core/reasons';
 import type { PresetName } from '../token/presets';
 import type { GenerationSource } from '../generation/log';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';
+import type { KeyStore } from '../token/keys/key-store';
 import type { MtlsOptions } from '../token/possession/possession';
 import type { DpopOptions } from '../token/possession/dpop';
 import type { ScopeOptions } from '../token/scopes';
@@ -107,6 +108,12 @@ export interface GateOptions extends Dependencies {
   readonly allowHttp?: boolean | undefined;
   /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */
   readonly verifiedTokens?: number | undefined;
+  /**
+   * Keeps the last good key sets over restarts: a process that starts while the issuer is down then serves, as long as one
+   * that was running could (`keysMaxAgeMs` and `keysStaleMs` since the keys were fetched). A directory that only this user
+   * can write to, `redisKeyStore()`, or a store of your own. Whoever writes to it decides which tokens are good. Default: none.
+   */
+  readonly keyStore?: KeyStore | string | false | undefined;
   /**
    * Called for every decision, with reason and cause, and its request. The request's headers contain the token: log none
    * of them. If it throws or rejects, the error is logged.

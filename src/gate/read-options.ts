@@ -7,6 +7,8 @@ import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { ClaimRules } from '../token/verify';
 import { INTROSPECTION_OPTION } from '../token/introspection/endpoint';
 import type { Jwks } from '../token/keys/key-set';
+import { KEY_STORE } from '../token/keys/key-store';
+import type { KeyStore } from '../token/keys/key-store';
 import { MTLS_OPTION } from '../token/possession/possession';
 import { DPOP_OPTION, withBaseUrl } from '../token/possession/dpop';
 import { PRESET_NAMES, PRESETS } from '../token/presets';
@@ -97,6 +99,7 @@ export const GATE_OPTIONS = {
   binding: option.oneOf(['any']),
   allowHttp: option.boolean(false),
   verifiedTokens: option.number({ unit: 'tokens', min: 0, integer: true }, 5_000),
+  keyStore: KEY_STORE,
   onDecision: option.callable<GateOptions['onDecision']>(),
   ...DEPENDENCIES,
 } satisfies TableOf<GateOptions>;
@@ -135,7 +138,11 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: Authenticate
   return {
     ...values,
     dpop,
-    issuers: readIssuers(given, { confirmations, checkUrl: urlCheck(FACTORY, allowHttp) }),
+    issuers: readIssuers(given, {
+      confirmations,
+      checkUrl: urlCheck(FACTORY, allowHttp),
+      keyStore: values.keyStore || undefined,
+    }),
     unguarded: values.unguarded ?? (optional ? 'allow' : 'warn'),
     exposeReasons: exposeReasons ?? process.env['NODE_ENV'] !== 'production',
   };
@@ -146,6 +153,7 @@ interface OfGate {
   readonly confirmations: ClaimRules['confirmations'];
   /** Throws a TypeError for a URL without TLS. */
   readonly checkUrl: (url: string, what: string) => void;
+  readonly keyStore: KeyStore | undefined;
 }
 
 function readIssuers(given: AuthenticateOptions, ofGate: OfGate): readonly IssuerSettings[] {

@@ -1,10 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../core/errors';
+import { errorLabel } from '../core/logger';
 import { describe, didYouMean, nearest } from '../core/options';
 import { isSecureUrl } from '../core/urls';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';
 import type { ScopeOptions } from '../token/scopes';
 import { OF_GATE, TABLE, VARIABLES } from './variables';
-import type { RateLimit, Variable } from './variables';
+import type { RateLimit } from './variable-types';
+import type { Variable } from './variables';
 
 /** The environment of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -21,7 +24,10 @@ export const MISSING_ISSUER =
   'TILLGATE_AUTH_URL: not set, expected the URL of the authorization server, for example TILLGATE_AUTH_URL=https://login.example.com; set it, or TILLGATE_ISSUER';
 
 const PREFIX = 'TILLGATE_';
-const NAMES: readonly string[] = VARIABLES.map(({ name }) => name);
+/** Variables whose text may be in a file instead, as orchestrators hand out secrets. */
+const SECRETS = VARIABLES.filter(({ type }) => type.isSecret).map(({ name }) => name);
+const FILE = '_FILE';
+const NAMES: readonly string[] = [...VARIABLES.map(({ name }) => name), ...SECRETS.map((name) => name + FILE)];
 
 /** Variables whose settings are something else than their values. */
 type Completed = 'scopeClaims' | 'scopeMap' | `introspection${'Url' | 'ClientId' | 'ClientSecret'}` | keyof Computed;
@@ -57,8 +63,10 @@ export interface Settings extends Omit<Values, Completed>, Computed {}
  * @throws ConfigurationError with all problems: unknown names, wrong values, values that contradict each other.
  */
 export function readSettings(env: Environment = process.env): Settings {
-  const { values, problems } = readValues(env);
-  const all = [...unknownNames(env), ...problems, ...contradictions(values, env)];
+  const files = readFiles(env);
+  const given = { ...env, ...files.texts };
+  const { values, problems } = readValues(given);
+  const all = [...unknownNames(env), ...files.problems, ...problems, ...contradictions(values, given)];
   if (all.length > 0) throw new ConfigurationError(all);
   return withDefaults(values as Values, env['NODE_ENV'] === 'production');
 }
@@ -99,6 +107,29 @@ function unknownNames(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => name.toUpperCase().startsWith(PREFIX) && !NAMES.includes(name))
     .map((name) => `${name}: unknown variable${didYouMean(name.toUpperCase(), NAMES)}`);
+}
+
+/** Reads the texts of secrets that are in files: `TILLGATE_ADMIN_TOKEN_FILE=/run/secrets/admin-token`. */
+function readFiles(env: Environment): { texts: Record<string, string>; problems: string[] } {
+  const texts: Record<string, string> = {};
+  const problems: string[] = [];
+  for (const name of SECRETS) {
+    const path = env[name + FILE];
+    if (path === undefined) continue;
+    if (env[name] !== undefined) {
+      problems.push(`${name + FILE}: set beside ${name}; remove one of the two`);
+      continue;
+    }
+    try {
+      // Editors and `echo` end a file with a line break, which is no part of the secret.
+      texts[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    } catch (error) {
+      problems.push(
+        `${name + FILE}: ${describe(path)} cannot be read (${errorLabel(error)}), expected a file with the value`,
+      );
+    }
+  }
+  return { texts, problems };
 }
 
 /** Reads every variable of the table, with one problem for each wrong value. */

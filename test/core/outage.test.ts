@@ -78,7 +78,7 @@ describe('clock', () => {
     const fetches: number[] = [];
     const keys = new KeyRefresh({
       issuer: 'https://login.test',
-      fetchKeys: () => Promise.resolve({ keys: [KEY], unusable: new Map() }).finally(() => fetches.push(1)),
+      fetchKeys: () => Promise.resolve({ jwks: [], keys: [KEY], unusable: new Map() }).finally(() => fetches.push(1)),
       timeoutMs: 5_000,
       // A year: the timer of the refresh is longer than 2^31 ms, with which setTimeout fires after 1 ms.
       keysMaxAgeMs: 365 * 86_400_000,

@@ -1,11 +1,13 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { SCOPES } from '../../app/commerce/resources';
 import type { DocsClient, RunningApi } from '../../app/index';
 import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
 import type { ApiMeans } from '../../console/console';
 import { ConfigurationError } from '../../core/errors';
 import { withoutSlash } from '../../core/urls';
+import { keyStoreOn } from '../../generation/redis/key-store';
 import { loadDocument, scopesOf } from '../../openapi/document';
 import { authenticateOptions, MISSING_ISSUER, readSettings } from '../../settings/settings';
 import type { Environment, Settings } from '../../settings/settings';
@@ -17,8 +19,8 @@ import { hasCredentials, keepCredential, keptCredential } from '../credentials';
 import { send } from '../http';
 import { startHosted } from '../load-app';
 import { openLog } from '../log';
-import { rateLimitRedis } from '../rate-limit-redis';
 import { apiSettings, embeddedAddress, isEmbedded } from '../settings';
+import { RATE_LIMITS, sharedRedis } from '../shared-redis';
 import { startTokenServer } from '../token-server';
 import { runWatched } from '../watch';
 import { authorizedGenerations } from './generations';
@@ -52,7 +54,7 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
       logger,
       // The gate reads the log of the embedded token server in this process: a change takes effect immediately.
       gate: tokens ? { ...gate, generationSource: tokens.generations, onDecision: watching?.onDecision } : gate,
-      connectToRedis: rateLimitRedis(settings),
+      connectToRedis: sharedRedis(settings, RATE_LIMITS),
       docs: tokens && { client: () => demoClient(given) },
     };
     api = await startHosted(options.app, appOptions, watching && ((handler) => watching.observe(handler, means)));
@@ -151,9 +153,21 @@ export async function serve(context: CommandContext, options: CommandOptions): P
   const settings = externalSettings(await withFreePorts(io.env));
   const logger = openLog(io, options, settings);
   const generationSource = authorizedGenerations(settings, { fetch: io.fetch, logger });
+  const keyRedis = settings.keyStore === undefined ? sharedRedis(settings, KEY_SETS)?.() : undefined;
   try {
-    const gate = { ...authenticateOptions(settings), fetch: io.fetch, ...(generationSource && { generationSource }) };
-    const api = await startHosted(options.app, { settings, logger, gate, connectToRedis: rateLimitRedis(settings) });
+    const gate = {
+      ...authenticateOptions(settings),
+      // In the Redis of the generations, a process that starts elsewhere finds the keys too.
+      keyStore: settings.keyStore ?? (keyRedis ? keyStoreOn(keyRedis) : join(settings.dataDir, 'keys')),
+      fetch: io.fetch,
+      ...(generationSource && { generationSource }),
+    };
+    const api = await startHosted(options.app, {
+      settings,
+      logger,
+      gate,
+      connectToRedis: sharedRedis(settings, RATE_LIMITS),
+    });
     try {
       print(
         context,
@@ -165,9 +179,12 @@ export async function serve(context: CommandContext, options: CommandOptions): P
       await api.close();
     }
   } finally {
+    keyRedis?.close();
     await generationSource?.close?.();
   }
 }
+
+const KEY_SETS = { name: 'tillgate-keys', needs: 'key sets in Redis need' };
 
 /**
  * Settings of an API that needs an authorization server elsewhere.

@@ -71,8 +71,10 @@ async function urlAt(document: string, member: MetadataMember, options: Discover
   return url;
 }
 
-/** A key set as it was fetched. */
+/** The keys of a key set. */
 export interface FetchedKeys {
+  /** The key set as it was published. */
+  readonly jwks: readonly unknown[];
   readonly keys: readonly VerificationKey[];
   /** Why keys must not verify anything, by their ids. */
   readonly unusable: ReadonlyMap<string, string>;
@@ -92,10 +94,16 @@ export class NoUsableKey extends FetchError {
 const MAX_KEYS = 200;
 const MAX_WARNINGS = 100;
 
+/** Fetches the keys of one issuer, and reads a key set of it that was kept. Both reject with `NoUsableKey` where none is usable. */
+export interface KeyFetcher {
+  /** Fetches once, until the signal aborts it. */
+  readonly fetch: (signal: AbortSignal) => Promise<FetchedKeys>;
+  readonly read: (jwks: readonly unknown[]) => Promise<FetchedKeys>;
+}
+
 /**
- * Makes the function that fetches an issuer's keys once, until the signal aborts it; it rejects with `NoUsableKey` where
- * none is usable. jwks-rsa fetches (through the bounded fetch) and parses; keys that must not verify anything are left out,
- * with one warning for each.
+ * Makes the fetcher for an issuer's keys. jwks-rsa parses them; keys that must not verify anything are left out, with one
+ * warning for each.
  */
 export function keyFetcher(
   options: Omit<DiscoveryOptions, 'signal'> & {
@@ -103,7 +111,7 @@ export function keyFetcher(
     readonly jwksUri: string | undefined;
     readonly logger: Logger;
   },
-): (signal: AbortSignal) => Promise<FetchedKeys> {
+): KeyFetcher {
   const warned = new Set<string>();
   let known = new Map<string, VerificationKey>();
 
@@ -115,7 +123,7 @@ export function keyFetcher(
     options.logger.warn({ issuer: options.issuer, kid, why }, 'a key of the key set is ignored');
   }
 
-  return async function fetchKeys(signal) {
+  async function read(jwks: readonly unknown[], jwksUri: string): Promise<FetchedKeys> {
     const ignored = new Map<string, string>();
 
     function ignore(jwk: unknown, why: string): void {
@@ -131,11 +139,8 @@ export function keyFetcher(
       return why === undefined;
     }
 
-    const bounds = { ...options, signal };
-    const jwksUri = options.jwksUri ?? (await discoverEndpoint('jwks_uri', bounds));
-    const { suitable, parsed, cause } = await parseKeys(jwksUri, async () =>
-      (await fetchJwks(jwksUri, bounds)).filter(isSuitable),
-    );
+    const suitable = jwks.filter(isSuitable);
+    const { parsed, cause } = await parseKeys(jwksUri, suitable);
     for (const jwk of suitable) {
       if (!parsed.some(({ kid }) => kid === jwk['kid'])) ignore(jwk, 'it cannot be parsed');
     }
@@ -149,7 +154,16 @@ export function keyFetcher(
     }
     if (keys.size === 0) throw new NoUsableKey(jwksUri, ignored, cause);
     known = keys;
-    return { keys: [...keys.values()], unusable: ignored };
+    return { jwks, keys: [...keys.values()], unusable: ignored };
+  }
+
+  return {
+    async fetch(signal) {
+      const bounds = { ...options, signal };
+      const jwksUri = options.jwksUri ?? (await discoverEndpoint('jwks_uri', bounds));
+      return read(await fetchJwks(jwksUri, bounds), jwksUri);
+    },
+    read: (jwks) => read(jwks, options.jwksUri ?? options.issuer),
   };
 }
 
@@ -163,24 +177,21 @@ async function fetchJwks(jwksUri: string, options: Exchange): Promise<readonly u
 
 async function parseKeys(
   jwksUri: string,
-  fetchSuitable: () => Promise<readonly JsonObject[]>,
+  suitable: readonly JsonObject[],
 ): Promise<{
-  readonly suitable: readonly JsonObject[];
   /** jwks-rsa leaves out what it cannot parse. */
   readonly parsed: readonly { readonly kid?: string; readonly alg?: string; readonly getPublicKey: () => string }[];
   /** What jwks-rsa rejected with, because it could parse none. */
   readonly cause?: unknown;
 }> {
   const { JwksClient } = loadJwksRsa();
-  let suitable: readonly JsonObject[] = [];
-  const fetcher = async (): Promise<{ keys: readonly JsonObject[] }> => ({ keys: (suitable = await fetchSuitable()) });
+  const fetcher = (): Promise<{ keys: readonly JsonObject[] }> => Promise.resolve({ keys: suitable });
   const client = new JwksClient({ jwksUri: loggableUrl(jwksUri), cache: false, rateLimit: false, fetcher });
   try {
-    return { parsed: await client.getSigningKeys(), suitable };
+    return { parsed: await client.getSigningKeys() };
   } catch (cause) {
     // jwks-rsa rejects when no key can be parsed.
-    if (cause instanceof FetchError) throw cause;
-    return { parsed: [], suitable, cause };
+    return { parsed: [], cause };
   }
 }
 

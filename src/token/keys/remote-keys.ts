@@ -9,14 +9,17 @@ import { Outage, retryAfterSeconds } from '../../core/outage';
 import { Exchanges, FetchError } from '../http';
 import type { UnverifiedHeader } from '../jws';
 import { NoUsableKey } from './fetch-keys';
-import type { FetchedKeys, keyFetcher } from './fetch-keys';
+import type { FetchedKeys } from './fetch-keys';
 import { KeySet, unknownKey } from './key-set';
 import type { KeySource, VerificationKey } from './key-set';
+import type { KeptKeys } from './key-store';
 
 /** The key set that an issuer publishes: how long its keys are used, and how gently it is asked. */
 export interface RemoteKeysOptions {
   readonly issuer: string;
-  readonly fetchKeys: ReturnType<typeof keyFetcher>;
+  readonly fetchKeys: (signal: AbortSignal) => Promise<FetchedKeys>;
+  /** Where the last good key set is kept over restarts. */
+  readonly kept?: KeptKeys | undefined;
   /** Longest time in ms for one fetch of the key set, discovery included. */
   readonly timeoutMs: number;
   /** Age in ms at which a key set is refreshed at the latest; so a removed key is refused within it. */
@@ -165,14 +168,46 @@ export class KeyRefresh {
   async #fetch(): Promise<void> {
     const startedAt = this.#options.clock();
     const number = ++this.started;
+    const restored = number === 1 && this.#options.kept ? this.#restore(this.#options.kept) : undefined;
     try {
       const fetched = await this.#exchanges.run(this.#timeLimitMs(), this.#options.fetchKeys);
-      if (!this.#closed) this.#accept(fetched, number, startedAt);
+      if (this.#closed) return;
+      this.#accept(fetched, number, startedAt);
+      this.#options.kept?.keep(fetched.jwks, startedAt);
     } catch (error) {
       if (this.#closed) return;
       if (error instanceof NoUsableKey) [this.#unusable, this.#unusableAt] = [error.unusable, startedAt];
       this.#fail(error);
     }
+    // A request that waits for the first fetch finds the kept keys if that has failed.
+    if (!restored || !(await restored) || this.keysFetch > 0) return;
+    const { issuer, clock, logger } = this.#options;
+    const ageMs = clock() - this.#fetchedAt;
+    logger.warn({ issuer, ageMs }, 'the kept key set of an earlier process serves until the issuer responds');
+    this.#announceReady();
+  }
+
+  /**
+   * Takes over the key set that an earlier process kept, with its age: it is used for no longer than that process could
+   * have used it, and never once a fetch has succeeded, so no removed key comes back.
+   *
+   * @returns whether it is in use
+   */
+  async #restore(kept: KeptKeys): Promise<boolean> {
+    const restored = await kept.load();
+    if (!restored || this.keys || this.#closed) return false;
+    const { keys, unusable, fetchedAtMs } = restored;
+    if (this.#stateAt(fetchedAtMs) === 'unavailable') {
+      const { issuer, clock, logger } = this.#options;
+      const fields = { issuer, ageMs: clock() - fetchedAtMs };
+      logger.warn(fields, 'the kept key set is too old, or from the future: it is not used');
+      return false;
+    }
+    this.keys = new KeySet(keys);
+    this.#fetchedAt = fetchedAtMs;
+    [this.#unusable, this.#unusableAt] = [unusable, fetchedAtMs];
+    if (this.state() === 'fresh') this.#announceReady();
+    return true;
   }
 
   /** The outcome is known before fresh keys reach their age limit: from a failure on, the last good keys serve without waiting. */

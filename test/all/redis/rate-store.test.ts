@@ -2,8 +2,7 @@ import { createRequire } from 'node:module';
 import type { Options } from 'express-rate-limit';
 import { SharedRateStore } from '../../../src/rate-limit/stores';
 import type { RedisCommands } from '../../../src/rate-limit/stores';
-import { rateLimitRedis } from '../../../src/cli/rate-limit-redis';
-import type { Settings } from '../../../src/settings/settings';
+import { RATE_LIMITS, sharedRedis } from '../../../src/cli/shared-redis';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 import { startRedis } from '../support/redis-server';
@@ -29,7 +28,7 @@ const only = (allowed: string) => (name: string) => {
 
 /** As the API connects, with one package installed. */
 function connectTo(generations: string, name: string): RedisCommands {
-  return rateLimitRedis({ generationSource: generations } as Settings, only(name))!();
+  return sharedRedis({ generationSource: generations }, RATE_LIMITS, only(name))!();
 }
 
 describe.each(['ioredis', 'redis'])('SharedRateStore by %s', (name) => {

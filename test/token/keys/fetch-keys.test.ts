@@ -73,7 +73,7 @@ describe('a key set', () => {
   } {
     const log = recordingLogger();
     const left = [...responses];
-    const fetchKeys = keyFetcher({
+    const { fetch: fetchKeys } = keyFetcher({
       issuer: ISSUER,
       authUrl: ISSUER,
       jwksUri: `${ISSUER}/jwks?key=secret`,

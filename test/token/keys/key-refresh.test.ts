@@ -27,7 +27,7 @@ function refreshing(options: Partial<ConstructorParameters<typeof KeyRefresh>[0]
     fetchKeys: async (signal) => {
       asked.push(signal);
       if (through.outcome instanceof Error) throw through.outcome;
-      return { keys: await through.outcome, unusable: new Map() };
+      return { jwks: [], keys: await through.outcome, unusable: new Map() };
     },
     timeoutMs: 5_000,
     keysMaxAgeMs: MAX_AGE_MS,

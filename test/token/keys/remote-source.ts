@@ -66,7 +66,7 @@ export function source(options: Partial<Parameters<typeof remoteKeys>[0]> = {}):
 
   async function respondWith(published: readonly VerificationKey[], unusable: FetchedKeys['unusable'] = new Map()) {
     await settle();
-    fetches.at(-1)?.resolve({ keys: published, unusable });
+    fetches.at(-1)?.resolve({ jwks: [], keys: published, unusable });
     await settle();
   }
   return {
