@@ -1,8 +1,14 @@
 import { createServer, STATUS_CODES } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Server as TlsServer } from 'node:https';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
+import { consoleLogger } from '../core/logger';
+import type { Logger } from '../core/logger';
+import { followTls, readTls, refuseForeignCertificate } from './tls';
+import type { TlsFiles } from './tls';
 
 /** Options of {@link startServer}. */
 export interface ServerOptions {
@@ -13,6 +19,10 @@ export interface ServerOptions {
   readonly portVariable?: string;
   /** Hard deadline of `close()`, in ms: connections that are still open are cut. Default 10000. */
   readonly drainDeadlineMs?: number;
+  /** Speaks TLS with these files, and follows them; default: plain HTTP. */
+  readonly tls?: TlsFiles | undefined;
+  /** Where a replaced certificate is logged. */
+  readonly logger?: Logger;
   /** Each has a default. */
   readonly limits?: Readonly<Partial<typeof DEFAULT_LIMITS>>;
   /** Base URL of the problem pages, for requests that Node cannot parse. Default: `about:blank`. */
@@ -25,7 +35,7 @@ export interface ServerOptions {
 export interface RunningServer {
   /** Port that was taken. */
   readonly port: number;
-  /** URL to call it at: `http://HOST:PORT`. */
+  /** URL to call it at: `http://HOST:PORT`, or `https:`. */
   readonly url: string;
   /**
    * Stops: idle connections are closed, requests in progress finish, also those whose head has arrived only in part.
@@ -66,16 +76,24 @@ export async function startServer(handler: RequestListener, options: ServerOptio
   const responses = new Map<Duplex, ServerResponse>();
   let isDraining = false;
   let hasNewConnection = false;
-  const server = createServer({ connectionsCheckingInterval: CHECK_EVERY_MS }, function handle(req, res) {
+  const handle: RequestListener = (req, res) => {
     responses.set(req.socket, res);
     if (isDraining) res.setHeader('Connection', 'close');
     handler(req, res);
-  });
-  server.on('connection', function track(socket: Socket) {
+  };
+  const { tls, logger = consoleLogger } = options;
+  const checking = { connectionsCheckingInterval: CHECK_EVERY_MS };
+  const server = tls ? createTlsServer({ ...checking, ...readTls(tls) }, handle) : createServer(checking, handle);
+  const unfollow = tls && followTls(server as TlsServer, tls, logger);
+  function track(socket: Socket): void {
     hasNewConnection = true;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket) && responses.delete(socket));
-  });
+  }
+  server.on('connection', track);
+  // A TLS connection is a socket of its own, on that of the connection.
+  if (tls) server.on('secureConnection', track);
+  if (tls?.clientAuthorities !== undefined) server.on('secureConnection', refuseForeignCertificate);
   server.on('clientError', (error, socket) => {
     const refused = refuseUnreadable(error, socket as Socket, responses.get(socket), options.problemTypes);
     if (refused) options.onUnreadable?.(refused);
@@ -100,8 +118,14 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     for (const socket of busy) delete (socket as Partial<Socket>).destroy;
   }
 
+  /** Node closes no connection that is still in its TLS handshake. */
+  function cutAll(): void {
+    server.closeAllConnections();
+    for (const socket of sockets) socket.destroy();
+  }
+
   async function drain(deadlineMs: number): Promise<void> {
-    const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+    const deadline = setTimeout(cutAll, deadlineMs);
     isDraining = true;
     for (const res of responses.values()) {
       if (!res.headersSent) res.setHeader('Connection', 'close');
@@ -119,13 +143,14 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
     await closed;
     clearTimeout(deadline);
+    unfollow?.();
   }
 
   const { port } = server.address() as AddressInfo;
   let closed: Promise<void> | undefined;
   return {
     port,
-    url: httpUrl(options.host, port),
+    url: urlOf(options, port),
     close() {
       closed ??= drain(options.drainDeadlineMs ?? 10_000);
       return closed;
@@ -134,14 +159,15 @@ export async function startServer(handler: RequestListener, options: ServerOptio
 }
 
 /** `http://HOST:PORT`, an IPv6 address in brackets (RFC 3986 section 3.2.2). */
-function httpUrl(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+function urlOf({ host, tls }: ServerOptions, port: number): string {
+  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function listen(server: Server, { host, port, portVariable = 'the port' }: ServerOptions): Promise<void> {
+function listen(server: Server, options: ServerOptions): Promise<void> {
+  const { host, port, portVariable = 'the port' } = options;
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new Error(whyNot(error, httpUrl(host, port), portVariable), { cause: error }));
+      reject(new Error(whyNot(error, urlOf(options, port), portVariable), { cause: error }));
     });
     server.listen(port, host, resolve);
   });

@@ -5,6 +5,7 @@ import { createLog, logUnreadable } from './log';
 import { problemTypesOf } from './pages';
 import { startServer } from './serve';
 import type { RunningServer } from './serve';
+import { tlsFilesOf } from './tls';
 
 /** The API, listening. */
 export interface RunningApi {
@@ -57,7 +58,8 @@ export async function startApi(
   try {
     const problemTypes = problemTypesOf(options.settings.baseUrl);
     const common = { host, problemTypes, onUnreadable: logUnreadable.bind(undefined, logger) };
-    api = await startServer(app.handler, { ...common, port, portVariable: 'TILLGATE_PORT' });
+    const tls = tlsFilesOf(options.settings);
+    api = await startServer(app.handler, { ...common, port, portVariable: 'TILLGATE_PORT', tls, logger });
     if (adminPort !== undefined) {
       const adminApp = createAdminApp(() => app.readiness(), metrics, problemTypes);
       admin = await startServer(adminApp, { ...common, port: adminPort, portVariable: 'TILLGATE_ADMIN_PORT' });

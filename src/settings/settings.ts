@@ -4,6 +4,7 @@ import { errorLabel } from '../core/logger';
 import { describe, didYouMean, nearest } from '../core/options';
 import { isSecureUrl } from '../core/urls';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';
+import type { MtlsOptions } from '../token/possession/possession';
 import type { ScopeOptions } from '../token/scopes';
 import { OF_GATE, TABLE, VARIABLES } from './variables';
 import type { RateLimit } from './variable-types';
@@ -75,7 +76,8 @@ export function readSettings(env: Environment = process.env): Settings {
 function withDefaults(complete: Values, production: boolean): Settings {
   const { scopeClaims, scopeMap, introspectionUrl, introspectionClientId, introspectionClientSecret, ...values } =
     complete;
-  const baseUrl = values.baseUrl ?? defaultBaseUrl(values.host, values.port);
+  const scheme = values.tlsCertFile === undefined ? 'http' : 'https';
+  const baseUrl = values.baseUrl ?? `${scheme}://${hostOf(values.host)}:${values.port}`;
   return Object.freeze({
     ...values,
     scopes: scopeClaims || scopeMap ? Object.freeze({ from: scopeClaims, map: scopeMap }) : undefined,
@@ -98,8 +100,9 @@ function withDefaults(complete: Values, production: boolean): Settings {
   });
 }
 
-function defaultBaseUrl(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+/** An IPv6 address is in brackets (RFC 3986 section 3.2.2). */
+function hostOf(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 /** One problem per unknown `TILLGATE_*` name, in any case: a misspelt setting must not be ignored. */
@@ -150,7 +153,7 @@ function readValues(env: Environment): { values: Partial<Values>; problems: stri
 function contradictions(values: Partial<Values>, env: Environment): string[] {
   const isSet = (key: Key) => env[TABLE[key].name] !== undefined;
   const external = isSet('issuer') || isSet('authUrl');
-  const problems = [...insecureUrls(values), ...incompleteIntrospection(isSet)];
+  const problems = [...insecureUrls(values), ...incomplete(isSet)];
   for (const key of ['jwksUri', 'introspectionUrl'] as const) {
     if (!isSet(key) || external) continue;
     problems.push(`${TABLE[key].name}: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens`);
@@ -185,14 +188,21 @@ function insecureUrls(values: Partial<Values>): string[] {
     });
 }
 
-/** The endpoint is asked with a client id and its secret: one without the other is a mistake. */
-function incompleteIntrospection(isSet: (key: Key) => boolean): string[] {
-  const credential = ['introspectionClientId', 'introspectionClientSecret'] as const;
-  const given = [...credential, 'introspectionUrl' as const].find(isSet);
-  if (given === undefined) return [];
-  return credential
-    .filter((key) => !isSet(key))
-    .map((key) => `${TABLE[key].name}: not set, but needed with ${TABLE[given].name}; set it, or remove the other`);
+/** Variables of which the first two must be set if any is: one without the other is a mistake. */
+const TOGETHER = [
+  ['introspectionClientId', 'introspectionClientSecret', 'introspectionUrl'],
+  ['tlsCertFile', 'tlsKeyFile', 'tlsCaFile'],
+] as const;
+
+function incomplete(isSet: (key: Key) => boolean): string[] {
+  return TOGETHER.flatMap((keys) => {
+    const given = keys.find(isSet);
+    if (given === undefined) return [];
+    return keys
+      .slice(0, 2)
+      .filter((key) => !isSet(key))
+      .map((key) => `${TABLE[key].name}: not set, but needed with ${TABLE[given].name}; set it, or remove the other`);
+  });
 }
 
 /** Port 0 takes any free port, so it may be used twice. */
@@ -215,6 +225,8 @@ function sharedPorts({ port, authPort, adminPort }: Partial<Values>, external: b
 
 /** The options of `authenticate()` that the `TILLGATE_*` variables set. */
 export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | 'scopes' | 'introspection'> {
+  /** With `TILLGATE_TLS_CA_FILE`: tokens that are bound to a client certificate are accepted with it. */
+  readonly mtls?: MtlsOptions;
   readonly issuer: string;
   readonly authUrl: string;
   readonly resource: string;
@@ -235,9 +247,10 @@ export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | '
  * ```
  */
 export function authenticateOptions(settings: Settings): SettingsOptions {
-  const { issuer, authUrl = issuer, scopes, introspection, baseUrl: resource, production } = settings;
+  const { issuer, authUrl = issuer, scopes, introspection, baseUrl: resource, production, tlsCaFile } = settings;
   if (issuer === undefined || authUrl === undefined) throw new ConfigurationError([MISSING_ISSUER]);
   const names = Object.keys(OF_GATE) as (keyof typeof OF_GATE)[];
   const plain = Object.fromEntries(names.map((name) => [name, settings[name]])) as Pick<Settings, keyof typeof OF_GATE>;
-  return { ...plain, issuer, authUrl, scopes, introspection, resource, exposeReasons: !production };
+  const common = { ...plain, issuer, authUrl, scopes, introspection, resource, exposeReasons: !production };
+  return tlsCaFile === undefined ? common : { ...common, mtls: {} };
 }

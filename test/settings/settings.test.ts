@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { readSettings, authenticateOptions, MISSING_ISSUER } from '../../src/settings/settings';
 import type { Environment, Settings } from '../../src/settings/settings';
 import { problemsOf } from './problems-of';
@@ -267,6 +264,9 @@ describe('authenticate()', () => {
     authUrl: ['https://login.example.com', 'https://login.example.com'],
     issuer: ['https://tenant.example.com', 'https://tenant.example.com'],
     audience: ['commerce', 'commerce'],
+    tlsCertFile: ['tls.crt', 'tls.crt'],
+    tlsKeyFile: ['tls.key', 'tls.key'],
+    tlsCaFile: ['ca.crt', 'ca.crt'],
     jwksUri: ['https://keys.example.com/jwks', 'https://keys.example.com/jwks'],
     preset: ['identityserver', 'identityserver'],
     scopeClaims: ['permissions', ['permissions']],
@@ -297,56 +297,6 @@ describe('authenticate()', () => {
   const KEYS = Object.keys(TABLE) as (keyof typeof TABLE)[];
   const settings = readSettings(Object.fromEntries(KEYS.map((key) => [TABLE[key].name, VALUES[key][0]])));
 
-  describe('a secret in a file', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'tillgate-secrets-'));
-    afterAll(() => rmSync(directory, { recursive: true }));
-    const fileWith = (text: string): string => {
-      const path = join(directory, 'secret');
-      writeFileSync(path, text);
-      return path;
-    };
-
-    it.each([
-      ['TILLGATE_ADMIN_TOKEN_FILE', 'adminToken', 'sixteen-or-more-letters'],
-      ['TILLGATE_GENERATIONS_FILE', 'generationSource', 'rediss://user:geheim@redis.example.com'],
-    ] as const)('%s is read without the line break at its end', (name, setting, value) => {
-      for (const end of ['', '\n', '\r\n']) {
-        expect(readSettings({ [name]: fileWith(value + end) })[setting]).toBe(value);
-      }
-    });
-
-    it('is half of a credential: the client id is in a variable', () => {
-      const env = {
-        TILLGATE_AUTH_URL: 'https://login.example.com',
-        TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api',
-        TILLGATE_INTROSPECTION_CLIENT_SECRET_FILE: fileWith('geheim\n'),
-      };
-      expect(readSettings(env).introspection?.clientSecret).toBe('geheim');
-    });
-
-    it('is a problem where the file is missing, its text is wrong, or the variable is set too; none shows it', () => {
-      const missing = { TILLGATE_ADMIN_TOKEN_FILE: join(directory, 'missing') };
-      expect(problemsOf(missing)).toEqual([
-        expect.stringMatching(
-          /^TILLGATE_ADMIN_TOKEN_FILE: ".*missing" cannot be read \(Error \(ENOENT\)\), expected a file with the value$/,
-        ),
-      ]);
-      expect(problemsOf({ TILLGATE_ADMIN_TOKEN_FILE: fileWith('geheim') })).toEqual([
-        expect.stringMatching(/^TILLGATE_ADMIN_TOKEN: got 6 characters \(not shown\), expected at least 16/),
-      ]);
-      const both = { TILLGATE_ADMIN_TOKEN_FILE: fileWith('geheim'), TILLGATE_ADMIN_TOKEN: 'sixteen-or-more-letters' };
-      expect(problemsOf(both)).toEqual([
-        'TILLGATE_ADMIN_TOKEN_FILE: set beside TILLGATE_ADMIN_TOKEN; remove one of the two',
-      ]);
-    });
-
-    it('is for secrets only', () => {
-      expect(problemsOf({ TILLGATE_PORT_FILE: fileWith('3000') })).toEqual([
-        'TILLGATE_PORT_FILE: unknown variable; did you mean "TILLGATE_PORT"?',
-      ]);
-    });
-  });
-
   it('every variable sets its setting', () => {
     const grouped = /^(scope|introspection)[A-Z]/;
     for (const key of KEYS.filter((name) => !grouped.test(name))) {
@@ -358,6 +308,15 @@ describe('authenticate()', () => {
       clientId: VALUES.introspectionClientId[1],
       clientSecret: VALUES.introspectionClientSecret[1],
     });
+  });
+
+  it('a certificate makes the default base URL https:, and needs its key', () => {
+    const tls = { TILLGATE_TLS_CERT_FILE: 'tls.crt', TILLGATE_TLS_KEY_FILE: 'tls.key', TILLGATE_HOST: '::1' };
+    expect(readSettings(tls).baseUrl).toBe('https://[::1]:3000');
+    expect(problemsOf({ TILLGATE_TLS_CA_FILE: 'ca.crt' })).toEqual([
+      'TILLGATE_TLS_CERT_FILE: not set, but needed with TILLGATE_TLS_CA_FILE; set it, or remove the other',
+      'TILLGATE_TLS_KEY_FILE: not set, but needed with TILLGATE_TLS_CA_FILE; set it, or remove the other',
+    ]);
   });
 
   it('every setting of the gate becomes its option', () => {
@@ -377,6 +336,7 @@ describe('authenticate()', () => {
       keysMaxAgeMs: 61_002,
       keysStaleMs: 61_003,
       keyStore: '/var/lib/keys',
+      mtls: {},
       clockToleranceSeconds: 11,
       maxTokenAgeSeconds: 61_004,
       resource: 'https://api.example.com',
