@@ -5,7 +5,7 @@ import { prepareDataDirectory, tryLock, writeDurably } from '../auth-server/data
 import type { Settings } from '../settings/settings';
 import { CliError, EXIT } from './command';
 import type { CliIo, CommandOptions } from './command';
-import { isEmbedded } from './settings';
+import { usesEmbedded } from './settings';
 
 /*
  * The secrets of clients that were registered with this command line, so that `token` and `call` need none: for
@@ -83,7 +83,7 @@ function fileOf({ dataDir }: Settings): string {
 }
 
 function serverOf(settings: Settings): string {
-  return isEmbedded(settings) ? 'embedded' : (settings.authUrl ?? settings.issuer ?? '');
+  return usesEmbedded(settings) ? 'embedded' : (settings.authUrl ?? settings.issuer ?? '');
 }
 
 /** The client secret of `--secret` or `--secret-file`; `undefined` where neither is given. */

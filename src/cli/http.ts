@@ -1,13 +1,17 @@
 import type { ClientResource, ClientWithSecret } from '../auth-server/index';
-import { parseUrl } from '../core/urls';
-import { readBody } from '../token/http';
+import { hasUserInfo, isSecureUrl, parseUrl } from '../core/urls';
 import type { Settings } from '../settings/settings';
+import { readBody } from '../token/http';
+import { discoverEndpoint } from '../token/keys/fetch-keys';
+import type { DiscoveryOptions } from '../token/keys/fetch-keys';
 import { CliError } from './command';
 import type { CliIo } from './command';
-import { embeddedAddress } from './settings';
+import { embeddedAddress, usesEmbedded } from './settings';
 
 /** An HTTP response, read to its end. */
 export interface HttpResponse {
+  /** Method and URL of the request. */
+  readonly request: string;
   readonly status: number;
   readonly statusText: string;
   readonly headers: Headers;
@@ -26,6 +30,7 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024;
  */
 export async function send(
   io: CliIo,
+  settings: Settings,
   url: string,
   request: {
     readonly method?: string;
@@ -55,13 +60,24 @@ export async function send(
     bytes = response.body ? await readBody(response.body, MAX_BODY_BYTES) : Buffer.alloc(0);
   } catch (error) {
     throw new CliError(
-      `no response from ${origin} (${reasonOf(error)}); is it running? ${io.programName} dev starts both servers`,
+      `no response from ${origin} (${reasonOf(error)}); is it running? ${addressAdvice(io, settings, url)}`,
     );
   }
   if (!bytes) throw new CliError(`the response from ${origin} is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
   const { status, statusText, headers } = response;
   const text = new TextDecoder().decode(bytes);
-  return { status, statusText, headers, text, body: parseJson(text) };
+  return { request: `${method} ${url}`, status, statusText, headers, text, body: parseJson(text) };
+}
+
+/** What starts the server of a URL, and what sets its address. */
+function addressAdvice({ programName }: CliIo, settings: Settings, url: string): string {
+  const starts = `${programName} dev starts both servers`;
+  if (url.startsWith(settings.baseUrl)) {
+    return `${starts}; dev --port, TILLGATE_PORT or TILLGATE_BASE_URL sets its address`;
+  }
+  return usesEmbedded(settings)
+    ? `${starts}; dev --auth-port, TILLGATE_AUTH_PORT or TILLGATE_AUTH_URL sets its address`
+    : 'TILLGATE_AUTH_URL sets its address';
 }
 
 function parseJson(text: string): unknown {
@@ -81,11 +97,11 @@ function reasonOf(error: unknown): string {
   return cause?.code ?? cause?.message ?? (name === 'TimeoutError' ? `none within ${TIMEOUT_MS / 1000} s` : 'not sent');
 }
 
-/** One line about a refusal: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749. */
-function explainRefusal({ status, statusText, body }: HttpResponse): string {
+/** One line about a refusal, with its request: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749. */
+function explainRefusal({ request, status, statusText, body }: HttpResponse): string {
   const { code, detail, error, error_description } = (body ?? {}) as Record<string, unknown>;
   const said = [code ?? error, detail ?? error_description].filter((part) => typeof part === 'string').join(': ');
-  return `${status} ${said || statusText}`;
+  return `${request}: ${`${status} ${said || statusText}`.trimEnd()}`;
 }
 
 /** Response of the token endpoint (RFC 6749 section 5.1). */
@@ -93,23 +109,53 @@ interface TokenResponse {
   readonly access_token: string;
   readonly token_type: string;
   readonly expires_in: number;
-  readonly scope: string;
+  readonly scope?: string;
+}
+
+/** How documents of the authorization server are fetched: like the gate does. */
+export function documentOf({ fetch }: CliIo, { issuer = '', authUrl = issuer, allowHttp }: Settings): DiscoveryOptions {
+  return {
+    issuer,
+    authUrl,
+    fetch,
+    signal: AbortSignal.timeout(5_000),
+    maxBytes: 1_048_576,
+    checkUrl(url) {
+      if (hasUserInfo(url) || (!allowHttp && !isSecureUrl(url))) throw new TypeError('not https');
+    },
+  };
+}
+
+/** `token_endpoint` of the metadata; the embedded token server keeps its path. */
+async function tokenEndpoint(io: CliIo, settings: Settings): Promise<string> {
+  if (usesEmbedded(settings)) return `${tokenServerUrl(settings)}/connect/token`;
+  try {
+    return await discoverEndpoint('token_endpoint', documentOf(io, settings));
+  } catch (error) {
+    const advice = 'check TILLGATE_AUTH_URL, and TILLGATE_ISSUER, which its metadata must name to the byte';
+    throw new CliError(`no token endpoint: ${(error as Error).message}; ${advice}`);
+  }
 }
 
 /**
  * Requests a token at the token server of the settings (RFC 6749 section 4.4.2).
  *
+ * @param request - `scope` may be absent where the server has scopes of its own for a client
  * @throws CliError when it is denied
  */
 export async function requestToken(
   io: CliIo,
   settings: Settings,
-  { clientId, secret, scope }: { readonly clientId: string; readonly secret: string; readonly scope: string },
+  request: { readonly clientId: string; readonly secret: string; readonly scope: string | undefined },
 ): Promise<TokenResponse> {
-  const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret, scope };
-  const response = await send(io, `${tokenServerUrl(settings)}/connect/token`, { method: 'POST', form });
+  const { clientId, secret, scope } = request;
+  const credential = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
+  const form = { ...credential, ...(scope !== undefined && { scope }) };
+  const response = await send(io, settings, await tokenEndpoint(io, settings), { method: 'POST', form });
   if (response.status !== 200) throw new CliError(`no token for ${clientId}: ${explainRefusal(response)}`);
-  return response.body as TokenResponse;
+  const body = Object(response.body) as TokenResponse;
+  if (typeof body.access_token === 'string') return body;
+  throw new CliError(`no token for ${clientId}: ${response.request}: its response has no access_token`);
 }
 
 /** A response of the registration API: each request gets some of it. */
@@ -132,7 +178,7 @@ export async function callClients(
   body?: object,
 ): Promise<ClientResponse> {
   const json = body && JSON.stringify(body);
-  const response = await send(io, clientsUrl(settings, path), { method, token: settings.adminToken, json });
+  const response = await send(io, settings, clientsUrl(settings, path), { method, token: settings.adminToken, json });
   if (response.status >= 300) throw new CliError(explainRefusal(response));
   return response.body as ClientResponse;
 }
@@ -140,7 +186,7 @@ export async function callClients(
 /** Whether the token server knows a client; `undefined` where that cannot be found out. */
 export async function hasClient(io: CliIo, settings: Settings, clientId: string): Promise<boolean | undefined> {
   try {
-    const { status } = await send(io, clientsUrl(settings, [clientId]), { token: settings.adminToken });
+    const { status } = await send(io, settings, clientsUrl(settings, [clientId]), { token: settings.adminToken });
     return status === 404 ? false : status === 200 || undefined;
   } catch {
     return undefined;

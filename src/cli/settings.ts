@@ -18,6 +18,12 @@ export function isEmbedded({ issuer }: Settings): boolean {
   return issuer === undefined;
 }
 
+/** Whether the token server of the settings is the embedded one: variables for an API next to it name its URL. */
+export function usesEmbedded(settings: Settings): boolean {
+  const { issuer, authUrl = issuer } = settings;
+  return isEmbedded(settings) || (issuer === authUrl && issuer === embeddedAddress(settings).url);
+}
+
 /** Where the embedded token server listens, and its URL. Without an admin token that is loopback, wherever the API listens. */
 export function embeddedAddress({ host, authPort, adminToken }: Settings): {
   readonly host: string;

@@ -124,7 +124,7 @@ export const OF_GATE = {
   ),
   allowHttp: given(
     'TILLGATE_ALLOW_HTTP',
-    'lets an issuer, key set, source or introspection endpoint be http: on another host than loopback',
+    'lets an issuer, key set, source, introspection or token endpoint be http: on another host than loopback',
     'off',
     onOff('on'),
   ),

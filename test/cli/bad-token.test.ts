@@ -64,7 +64,10 @@ describe('at another token server', () => {
     cliScene({
       dataDir: newDataDir(),
       env: { TILLGATE_AUTH_URL: 'https://login.test', ...env },
-      respond: () => json(200, { access_token, token_type: 'Bearer' }),
+      respond: ({ method }) =>
+        method === 'GET'
+          ? json(200, { issuer: 'https://login.test', token_endpoint: 'https://login.test/token' })
+          : json(200, { access_token, token_type: 'Bearer' }),
     });
   const argv = ['token', 'till', '--secret', 's', '--scope', 'a'];
 

@@ -83,7 +83,7 @@ describe('a token that no header can carry', () => {
       exitCode: 1,
       stdout: '',
       stderr:
-        'tillgate: no response from http://127.0.0.1:3000 (not sent); is it running? tillgate dev starts both servers\n',
+        'tillgate: no response from http://127.0.0.1:3000 (not sent); is it running? tillgate dev starts both servers; dev --port, TILLGATE_PORT or TILLGATE_BASE_URL sets its address\n',
     });
   });
 });
@@ -126,7 +126,7 @@ describe('a response', () => {
     const made = cliScene({ fetch: () => Promise.reject(new DOMException('aborted', 'TimeoutError')) });
 
     expect((await made.run('call', 'GET', '/v1/orders')).stderr).toBe(
-      'tillgate: no response from http://127.0.0.1:3000 (none within 15 s); is it running? tillgate dev starts both servers\n',
+      'tillgate: no response from http://127.0.0.1:3000 (none within 15 s); is it running? tillgate dev starts both servers; dev --port, TILLGATE_PORT or TILLGATE_BASE_URL sets its address\n',
     );
   });
 });
@@ -135,6 +135,8 @@ it('a redirect is shown, and not followed: neither a token nor a secret goes to 
   const reached: string[] = [];
   const server = createServer((req, res) => {
     reached.push(`${req.method} ${req.url}`);
+    const metadata = { issuer: url, token_endpoint: `${url}/oauth/token` };
+    if (req.url?.startsWith('/.well-known/')) return void res.end(JSON.stringify(metadata));
     res.writeHead(307, { location: '/elsewhere' }).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -147,8 +149,11 @@ it('a redirect is shown, and not followed: neither a token nor a secret goes to 
     stderr: '',
   });
   const { exitCode, stderr } = await made.run('token', 'till', '--secret', 's', '--scope', 'a');
-  expect([exitCode, stderr]).toEqual([1, 'tillgate: no token for till: 307 Temporary Redirect\n']);
-  expect(reached).toEqual(['GET /v1/orders', 'POST /connect/token']);
+  expect([exitCode, stderr]).toEqual([
+    1,
+    `tillgate: no token for till: POST ${url}/oauth/token: 307 Temporary Redirect\n`,
+  ]);
+  expect(reached).toEqual(['GET /v1/orders', 'GET /.well-known/openid-configuration', 'POST /oauth/token']);
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 });

@@ -183,7 +183,7 @@ describe('clients', () => {
     expect(await scene().run('revoke', 'a/../b')).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'tillgate: 404 not_found: No client has this id.\n',
+      stderr: 'tillgate: POST http://127.0.0.1:4000/clients/a%2F..%2Fb/revoke: 404 not_found: No client has this id.\n',
     });
   });
 });
@@ -228,7 +228,7 @@ describe('token', () => {
     expect(await scene().run('token', 'till-2', '--secret', 'wrong', '--scope', 'a')).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'tillgate: no token for till-2: 401 invalid_client\n',
+      stderr: 'tillgate: no token for till-2: POST http://127.0.0.1:4000/connect/token: 401 invalid_client\n',
     });
   });
 
@@ -253,6 +253,17 @@ describe('token', () => {
       'tillgate: the secret of till-2 is not known here; give --secret or --secret-file, or make a new one: tillgate clients rotate till-2\n',
     );
     expect(elsewhere.sent).toEqual([]);
+  });
+
+  it('of the embedded token server is requested with the kept secret when the variables of an API name that server', async () => {
+    const { dataDir, run } = scene();
+    await run('clients', 'add', 'till-2', '--scope', TILL.scope);
+    const next = scene({ TILLGATE_DATA_DIR: dataDir, TILLGATE_AUTH_URL: 'http://127.0.0.1:4000' });
+
+    expect(await next.run('token', 'till-2')).toEqual({ exitCode: 0, stdout: 'aaa.bbb.ccc\n', stderr: '' });
+    expect(next.sent.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'POST http://127.0.0.1:4000/connect/token',
+    ]);
   });
 
   it('says what to do about a broken credentials file', async () => {

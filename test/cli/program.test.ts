@@ -90,7 +90,7 @@ describe('the command line', () => {
 
     expect(exitCode).toBe(1);
     expect(stderr).toBe(
-      'tillgate: no response from http://127.0.0.1:4000 (ECONNREFUSED); is it running? tillgate dev starts both servers\n',
+      'tillgate: no response from http://127.0.0.1:4000 (ECONNREFUSED); is it running? tillgate dev starts both servers; dev --auth-port, TILLGATE_AUTH_PORT or TILLGATE_AUTH_URL sets its address\n',
     );
   });
 

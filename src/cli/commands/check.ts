@@ -4,7 +4,7 @@ import { systemClock, systemSchedule } from '../../core/clock';
 import { ConfigurationError } from '../../core/errors';
 import { escapeUnsafe } from '../../core/logger';
 import { installedVersion } from '../../core/required-packages';
-import { isSecureUrl, loggableUrl } from '../../core/urls';
+import { loggableUrl } from '../../core/urls';
 import { explain } from '../../index';
 import type { Auth, Gate, GateStatus, IntrospectionOptions } from '../../index';
 import { findDisagreements } from '../../openapi/audit';
@@ -23,6 +23,7 @@ import { recognizeIssuer } from '../../token/advice';
 import { namesAt } from '../../token/scopes';
 import { EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
+import { documentOf } from '../http';
 import { apiSettings } from '../settings';
 import { adviceContext, adviceFor, SILENT, withGate } from './explain';
 
@@ -171,20 +172,6 @@ async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding
         : `check TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;
     return { finding: failed('issuer', message, fix) };
   }
-}
-
-/** How documents of the authorization server are fetched: like the gate does. */
-function documentOf({ fetch }: CliIo, { issuer = '', authUrl = issuer, allowHttp }: Settings): DiscoveryOptions {
-  return {
-    issuer,
-    authUrl,
-    fetch,
-    signal: AbortSignal.timeout(5_000),
-    maxBytes: 1_048_576,
-    checkUrl(url) {
-      if (!allowHttp && !isSecureUrl(url)) throw new TypeError('not https');
-    },
-  };
 }
 
 function keysFinding({ keys }: Issuer): Finding {

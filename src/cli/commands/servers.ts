@@ -95,7 +95,7 @@ function commandFor(env: Environment, programName: string): string {
 function callerOf(io: CommandContext['io'], settings: Settings): ApiMeans['call'] {
   return async function callApi({ client_id, method, path, json }) {
     const token = client_id === undefined ? undefined : (await obtainToken(io, settings, client_id, {})).access_token;
-    return send(io, withoutSlash(settings.baseUrl) + path, { method, token, json });
+    return send(io, settings, withoutSlash(settings.baseUrl) + path, { method, token, json });
   };
 }
 

@@ -12,7 +12,7 @@ import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { givenSecret, keptCredential } from '../credentials';
 import { hasClient, requestToken, send } from '../http';
 import type { HttpResponse } from '../http';
-import { isEmbedded } from '../settings';
+import { usesEmbedded } from '../settings';
 
 /** `tillgate token <client>`: the token alone on stdout, so that `$(tillgate token pos-terminal)` works. */
 export async function token(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
@@ -151,7 +151,7 @@ export async function call(
   const url = settings.baseUrl.replace(/\/$/, '') + checkPath(path);
   const json = checkData(options.data);
   const token = await callerToken(context, settings, options);
-  const response = await send(context.io, url, { method: checkMethod(method), token, json });
+  const response = await send(context.io, settings, url, { method: checkMethod(method), token, json });
   const headers = shownHeaders(response);
   print(context, { status: response.status, headers, body: response.body ?? response.text }, asText(response, headers));
   return response.status < 400 ? EXIT.ok : EXIT.failed;
@@ -223,13 +223,14 @@ export async function obtainToken(
   const secret = (await givenSecret(io, options)) ?? kept?.client_secret;
   const scope = options.scope ?? kept?.scope;
   if (secret === undefined) throw await unknownSecret(io, settings, clientId);
-  if (scope === undefined) throw new CliError(`the scopes of ${clientId} are not known here; give --scope`, EXIT.usage);
+  if (scope === undefined && usesEmbedded(settings))
+    throw new CliError(`the scopes of ${clientId} are not known here; give --scope`, EXIT.usage);
   return requestToken(io, settings, { clientId, secret, scope });
 }
 
 /** Only the embedded token server is asked whether it knows the client: another one is told nothing without need. */
 async function unknownSecret(io: CliIo, settings: Settings, clientId: string): Promise<CliError> {
-  const exists = isEmbedded(settings) ? await hasClient(io, settings, clientId) : undefined;
+  const exists = usesEmbedded(settings) ? await hasClient(io, settings, clientId) : undefined;
   const advice =
     exists === false
       ? `no client has this id; register it: ${io.programName} clients add ${clientId} --scope ...`

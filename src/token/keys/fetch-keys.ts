@@ -23,7 +23,7 @@ export interface DiscoveryOptions extends Exchange {
 }
 
 /** The URLs that are read from an issuer's metadata. */
-type MetadataMember = 'jwks_uri' | 'introspection_endpoint';
+type MetadataMember = 'jwks_uri' | 'introspection_endpoint' | 'token_endpoint';
 
 /**
  * Finds a URL in an issuer's metadata: OpenID Connect Discovery 1.0 section 4 first, then RFC 8414 section 3.
@@ -63,7 +63,7 @@ async function urlAt(document: string, member: MetadataMember, options: Discover
   try {
     options.checkUrl(url, member);
   } catch {
-    const article = member === 'jwks_uri' ? 'a' : 'an';
+    const article = member === 'introspection_endpoint' ? 'an' : 'a';
     throw new FetchError(
       `${name} names ${article} ${member} that is neither https: nor on loopback, or that has user info`,
     );
