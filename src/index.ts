@@ -6,12 +6,21 @@ export { REASONS } from './core/reasons';
 export type { Reason } from './core/reasons';
 export { authenticate } from './express/authenticate';
 export type { Gate } from './express/authenticate';
-export { defineScopes, requireAuthenticated, requireClaim, requireScope } from './express/guard';
+export type { HoldEnd } from './gate/held';
+export type { StepUp } from './core/problem';
+export {
+  defineScopes,
+  endWithToken,
+  requireAuthenticated,
+  requireAuthentication,
+  requireClaim,
+  requireScope,
+} from './express/guard';
 export type { DefinedScopes } from './express/guard';
 export { protectedResourceMetadata } from './express/metadata';
 export { authOf } from './express/request-state';
 export type { Middleware } from './express/request-state';
-export { problemHandler, sendProblem } from './express/respond';
+export { problemHandler, refuseUpgrade, sendProblem } from './express/respond';
 export type { ProblemResponse } from './express/respond';
 export { signalsReceiver } from './express/signals-receiver';
 export { explain } from './gate/explain';

@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path';
+import type cors from 'cors';
 import express from 'express';
 import type { Express, Request, RequestHandler, Router } from 'express';
 import { rateLimit } from 'express-rate-limit';
@@ -6,6 +7,7 @@ import helmet from 'helmet';
 import { isObject } from '../core/objects';
 import { didYouMean, option, readOptions, refuseOption } from '../core/options';
 import type { OptionPlace, TableOf } from '../core/options';
+import { requirePackages } from '../core/required-packages';
 import { authenticate, problemHandler, protectedResourceMetadata, sendProblem } from '../index';
 import { authenticateOptions } from '../settings/settings';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
@@ -167,6 +169,8 @@ export function createApp(options: AppOptions): App {
   const readiness = (): Readiness => readinessOf(gate.status(), draining);
 
   const v1 = express.Router();
+  // Before the gate, so that pages can read its refusals too.
+  if (settings.corsOrigins) v1.use(allowPagesOf(settings.corsOrigins));
   v1.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
   v1.use(gate);
   v1.use(limit.handler);
@@ -214,6 +218,19 @@ export function createApp(options: AppOptions): App {
   };
 }
 
+/** Headers of responses that a page of another origin may read, beyond those that the Fetch standard names. */
+const EXPOSED = ['WWW-Authenticate', 'DPoP-Nonce', 'Retry-After', 'RateLimit', 'RateLimit-Policy', 'X-Request-Id'];
+/** How long a browser need not ask again, in seconds. */
+const PREFLIGHT_AGE_SECONDS = 600;
+
+/** Lets pages of these origins call the API (Fetch standard, CORS); tokens are in a header, so no cookie is allowed. */
+function allowPagesOf(origins: readonly string[]): RequestHandler {
+  requirePackages('TILLGATE_CORS_ORIGINS', ['cors']);
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would make it a required peer
+  const allow = require('cors') as typeof cors;
+  return allow({ origin: [...origins], exposedHeaders: EXPOSED, maxAge: PREFLIGHT_AGE_SECONDS });
+}
+
 /** The resources of which the document has an operation. */
 function resourcesIn(contract: ContractDocument): (typeof RESOURCES)[number][] {
   const segments = new Set(operationsOf(contract).map(({ path }) => path.split('/')[2]));
@@ -257,6 +274,8 @@ function clientRateLimit({
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     identifier: 'client',
+    // A CORS preflight has no client.
+    skip: ({ auth }) => auth === undefined,
     // Two issuers may have a client of the same id.
     keyGenerator: ({ auth }) => (auth ? JSON.stringify([auth.issuer, auth.clientId]) : ''),
     handler(req, res) {

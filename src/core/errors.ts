@@ -1,5 +1,6 @@
 import { ownMembers } from './objects';
 import { DEFAULT_PRESENTATION, refusalHeaders } from './problem';
+import type { StepUp } from './problem';
 import { REASONS } from './reasons';
 import type { Reason } from './reasons';
 
@@ -27,6 +28,8 @@ export class AuthError extends Error {
   declare readonly privateDetail: string | undefined;
   declare readonly requiredScopes: readonly string[] | undefined;
   declare readonly retryAfterSeconds: number;
+  /** For `step_up_required`: how the user has to authenticate. */
+  declare readonly stepUp: StepUp | undefined;
   declare private readonly presentedHeaders: Readonly<Record<string, string>> | undefined;
 
   constructor(
@@ -40,6 +43,8 @@ export class AuthError extends Error {
       readonly requiredScopes?: readonly string[] | undefined;
       /** Seconds after which a retry makes sense, for 429 and 503. Default 5. */
       readonly retryAfterSeconds?: number | undefined;
+      /** How the user has to authenticate (RFC 9470 section 3). */
+      readonly stepUp?: StepUp | undefined;
       /** What the caller may read. Default: the text of the reason. */
       readonly publicDetail?: string | undefined;
       /** Headers of the response. Default: a challenge with realm `api`, or `Retry-After`. */
@@ -63,6 +68,7 @@ export class AuthError extends Error {
     this.privateDetail = given.privateDetail;
     this.requiredScopes = given.requiredScopes;
     this.retryAfterSeconds = given.retryAfterSeconds ?? 5;
+    this.stepUp = given.stepUp;
     this.presentedHeaders = given.headers;
   }
 

@@ -14,6 +14,15 @@ interface Refusal {
   readonly reason: Reason;
   readonly requiredScopes: readonly string[] | undefined;
   readonly retryAfterSeconds: number;
+  readonly stepUp?: StepUp | undefined;
+}
+
+/** How the user has to authenticate for a request (RFC 9470 section 3). */
+export interface StepUp {
+  /** Authentication context classes, of which one is enough. */
+  readonly acrValues?: readonly string[] | undefined;
+  /** Longest time since the authentication, in seconds. */
+  readonly maxAgeSeconds?: number | undefined;
 }
 
 /** How a gate presents its refusals. */
@@ -87,6 +96,8 @@ export function refusalHeaders(refusal: Refusal, presentation: Presentation): Re
     ['realm', presentation.realm],
     ['error', error],
     ['error_description', error && detail],
+    ['acr_values', refusal.stepUp?.acrValues?.join(' ')],
+    ['max_age', refusal.stepUp?.maxAgeSeconds?.toString()],
     ['scope', (refusal.requiredScopes ?? (needsToken ? presentation.challengeScopes : undefined))?.join(' ')],
     ['resource_metadata', presentation.resourceMetadata],
   ];

@@ -159,6 +159,12 @@ export const REASON_ADVICE = {
     operator:
       'If new tokens are refused, check that the option `introspection` (`TILLGATE_INTROSPECTION_URL`) names the server that issues them.',
   },
+  step_up_required: {
+    cause: 'The user of the access token has not authenticated recently or strongly enough for this operation.',
+    caller: 'Send the user to the authorization server again, with the acr_values and max_age of the challenge.',
+    operator:
+      'If users cannot pass, check that the authorization server puts `acr` and `auth_time` into its access tokens; tokens of machines have neither.',
+  },
   insufficient_scope: {
     cause: 'The access token lacks a scope that this operation requires.',
     caller: 'Request a token with the scopes in required_scopes. Write scopes do not include read scopes.',

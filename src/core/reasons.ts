@@ -3,12 +3,13 @@ export interface ReasonRow {
   readonly status: 400 | 401 | 403 | 429 | 503;
   /**
    * `error` of the challenge (RFC 6750 section 3.1; `access_denied` from RFC 6749 section 4.1.2.1; those of DPoP from RFC 9449
-   * section 12.2). Absent where RFC 6750 section 3.1 forbids one (no token), and where the token is not judged.
+   * section 12.2; `insufficient_user_authentication` from RFC 9470 section 3). Absent where RFC 6750 section 3.1 forbids one (no token), and where the token is not judged.
    */
   readonly error?:
     | 'invalid_request'
     | 'invalid_token'
     | 'insufficient_scope'
+    | 'insufficient_user_authentication'
     | 'access_denied'
     | 'invalid_dpop_proof'
     | 'use_dpop_nonce';
@@ -76,6 +77,12 @@ export const REASONS = {
   generation_invalid: invalidToken('The generation in the access token is not valid.'),
   superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),
   inactive: invalidToken('The access token is not active: it has expired, was revoked, or was never issued.'),
+  step_up_required: {
+    status: 401,
+    error: 'insufficient_user_authentication',
+    title: 'Step-up required',
+    detail: 'The user has to authenticate again, or more strongly, for this resource.',
+  },
   insufficient_scope: {
     status: 403,
     error: 'insufficient_scope',

@@ -1,4 +1,5 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
 import { Authenticator } from 'passport';
 import type { BearerRequest } from 'passport';
 import { Strategy as BearerStrategy } from 'passport-http-bearer';
@@ -7,6 +8,8 @@ import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
 import { option, readOptions } from '../core/options';
 import { signedClientOf } from '../gate/explain';
+import { HeldCallers } from '../gate/held';
+import type { HoldEnd } from '../gate/held';
 import { openGate, rememberGate } from '../gate/verifier';
 import type { Auth, AuthenticateOptions, Decision } from '../gate/options';
 import type { GateVerifier } from '../gate/verifier';
@@ -14,7 +17,7 @@ import { withAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
 import { resourceMetadataUrl } from './metadata';
 import { refusalLog } from './refusal-log';
-import { callerOf, openState, pathOf, registerCopy, requestIdOf, stateOf } from './request-state';
+import { callerOf, isPreflight, openState, pathOf, registerCopy, requestIdOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
 import { enforceGuards, warnUnguarded } from './unguarded';
@@ -32,6 +35,24 @@ export interface Gate extends Middleware {
    * @throws TypeError when `timeoutMs` is not a number of ms
    */
   ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
+  /**
+   * Decides about a request without a response, as the middleware does: for an upgrade to a WebSocket, and for frameworks
+   * without middleware. Afterwards `authOf(req)` and guards know the caller.
+   *
+   * @returns the caller; `undefined` for a request without a token where the gate is `optional`
+   * @throws AuthError with the `status` and `headers` to respond with; `refuseUpgrade()` writes them to a socket
+   */
+  verify(req: IncomingMessage | Http2ServerRequest): Promise<Auth | undefined>;
+  /**
+   * Calls `end` once, when a request with the token of this caller would be refused: at its `exp`, when its key is removed,
+   * within milliseconds of a change of its credential, while generations are not available; or when the gate is closed.
+   * For what stays open longer than a request, such as a WebSocket.
+   *
+   * @param auth - the caller, as this gate accepted it: `req.auth`
+   * @returns lets go of it, to be called when the connection closes by itself
+   * @throws TypeError when this gate has not accepted the caller
+   */
+  hold(auth: Auth, end: (reason: HoldEnd) => void): () => void;
   /** State of keys and generations, for health checks. */
   status(): GateStatus;
   /** Stops timers and connections. Later requests are decided with the keys and floors known by then. */
@@ -60,7 +81,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const verifier = openGate(options);
   const { settings, possession } = verifier;
   registerCopy();
-  const { logger, unguarded, optional, refusals, resource, dpop, onDecision } = settings;
+  const { logger, unguarded, optional, refusals, resource, dpop, clock, onDecision } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {
     ...{ realm, exposeReasons, problemTypes, challengeScopes },
@@ -70,7 +91,9 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const sendRefusal = refusalSender(presentation);
   const log = refusalLog(settings);
   const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
-  const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, refuse };
+  const held = new HeldCallers(verifier, settings);
+  const hold = held.hold.bind(held);
+  const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, clock, refuse, hold };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     let token: string;
@@ -79,13 +102,18 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       token = bearerToken(req, dpop !== undefined);
       known = verifier.verifyCached(token);
     } catch (error) {
-      if (optional && error instanceof AuthError && error.reason === 'missing_token') accept(req, res, undefined, next);
+      if (canBeAnonymous(req, error)) accept(req, res, undefined, next);
       else refuse(req, res, error, next);
       return;
     }
     if (known && !possession) accept(req, res, known, next);
     else
       decideLater(possession ? verifyWithProof(token, known, req, res) : verify(token, callerOf(req)), req, res, next);
+  }
+
+  /** A preflight is passed on without a grant: guards after it still refuse it. */
+  function canBeAnonymous(req: GateRequest, error: unknown): boolean {
+    return error instanceof AuthError && error.reason === 'missing_token' && (optional || isPreflight(req));
   }
 
   /** A known token too needs the proof of this request where it is bound to a key. */
@@ -110,25 +138,56 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 
   function accept(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: Next): void {
     const before = stateOf(req);
+    const state = remember(req, auth);
+    enforceGuards(res, state, before);
+    next();
+    warnUnguarded(res, state);
+  }
+
+  function remember(req: GateRequest, auth: Auth | undefined): RequestState {
     const state = openState(req, requestGate, auth);
     req.auth = auth;
-    enforceGuards(res, state, before);
     if (onDecision) {
       observe(req, { ...(auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }), ...factsOf(req) });
     }
-    next();
-    warnUnguarded(res, state);
+    return state;
+  }
+
+  /** The decision about a request that has no response. */
+  async function decide(req: GateRequest): Promise<Auth | undefined> {
+    try {
+      const token = bearerToken(req, dpop !== undefined);
+      const auth = verifier.verifyCached(token) ?? (await verify(token, callerOf(req)));
+      await possession?.verify(req, token, auth.claims, callerOf(req));
+      return remember(req, auth).auth;
+    } catch (error) {
+      if (canBeAnonymous(req, error)) return remember(req, undefined).auth;
+      if (!(error instanceof AuthError)) {
+        logUndecided(error);
+        throw error;
+      }
+      report(req, error, undefined);
+      throw presentError(error, presentation, req, nonceFor(error));
+    }
+  }
+
+  function nonceFor({ reason }: AuthError): string | undefined {
+    return reason === 'dpop_nonce_required' ? possession?.nonce() : undefined;
+  }
+
+  function logUndecided(error: unknown): void {
+    logger.error({ error: error instanceof Error ? error.stack : String(error) }, 'a request could not be decided');
   }
 
   /** The one place where a request is refused, by the gate or by a guard after it. */
   function refuse(req: GateRequest, res: ServerResponse, error: unknown, next: Next): void {
     if (!(error instanceof AuthError)) {
-      logger.error({ error: error instanceof Error ? error.stack : String(error) }, 'a request could not be decided');
+      logUndecided(error);
       return refusals === 'next' ? next(error) : sendInternalError(req, res);
     }
     // A guard refuses a caller whose token was good: then the caller is known.
     report(req, error, stateOf(req)?.auth);
-    const nonce = error.reason === 'dpop_nonce_required' ? possession?.nonce() : undefined;
+    const nonce = nonceFor(error);
     if (refusals === 'next') return next(presentError(error, presentation, req, nonce));
     setNonce(res, nonce);
     sendRefusal(req, res, error);
@@ -162,9 +221,12 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       const { timeoutMs } = readOptions('ready', options, { timeoutMs: option.number({ unit: 'ms', min: 1 }) });
       await verifier.ready(timeoutMs);
     },
+    verify: decide,
+    hold,
     status: () => verifier.status(),
     close() {
       log.close();
+      held.close();
       return verifier.close();
     },
   });

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
-import { describe, didYouMean, isList, refuseUncalled } from '../core/options';
+import { describe, didYouMean, isList, option, readOptions, refuseUncalled } from '../core/options';
+import type { StepUp } from '../core/problem';
 import type { Auth } from '../gate/options';
+import { readStrings } from '../gate/read-options';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
-import type { GateRequest, Middleware, Next } from './request-state';
+import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, sendInternalError } from './respond';
 import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../gate/scope-requirement';
 import type { ScopeRequirement } from '../gate/scope-requirement';
@@ -173,11 +175,105 @@ export function requireAuthenticated(...args: readonly unknown[]): Middleware {
   return makeGuard('requireAuthenticated', {}, () => undefined);
 }
 
+/**
+ * Makes a guard that requires how, or how recently, the user of a token has authenticated; else 401
+ * `insufficient_user_authentication` with what is needed (RFC 9470 section 3). A token without `acr` or `auth_time` does
+ * not pass.
+ *
+ * @param required - `acr`: accepted authentication context classes, one of which is enough; `maxAgeSeconds`: longest time
+ *   since `auth_time`. One of both at least
+ * @throws TypeError when an option is wrong
+ *
+ * @example
+ * ```ts
+ * import { Router } from 'express';
+ * import { requireAuthentication, requireScope } from 'tillgate';
+ *
+ * const refunds = Router();
+ * const recent = requireAuthentication({ acr: 'urn:example:mfa', maxAgeSeconds: 300 });
+ * refunds.post('/', requireScope('payments:refund'), recent, (req, res) => res.sendStatus(204));
+ * ```
+ */
+export function requireAuthentication(required: {
+  readonly acr?: string | readonly string[] | undefined;
+  readonly maxAgeSeconds?: number | undefined;
+}): Middleware;
+export function requireAuthentication(...args: readonly unknown[]): Middleware {
+  refuseUncalled('requireAuthentication({ maxAgeSeconds: 300 })', args);
+  const { acr: acrValues, maxAgeSeconds } = readOptions('requireAuthentication', args[0], STEP_UP_OPTIONS);
+  if (acrValues === undefined && maxAgeSeconds === undefined) {
+    throw new TypeError('requireAuthentication(): expected "acr", "maxAgeSeconds", or both');
+  }
+  const stepUp = Object.freeze({ acrValues, maxAgeSeconds });
+
+  return makeGuard('requireAuthentication', { stepUp }, ({ claims }, _req, { clock }) => {
+    const { acr, auth_time: authTime } = claims;
+    const refusal = (privateDetail: string) => new AuthError('step_up_required', { privateDetail, stepUp });
+    if (acrValues && !acrValues.some((accepted) => accepted === acr)) return refusal(`acr is ${describe(acr)}`);
+    if (maxAgeSeconds === undefined) return undefined;
+    // A time in the future says nothing about when the user has authenticated.
+    const ageSeconds = typeof authTime === 'number' ? clock() / 1000 - authTime : NaN;
+    const isRecent = ageSeconds >= -CLOCK_TOLERANCE_SECONDS && ageSeconds <= maxAgeSeconds;
+    return isRecent ? undefined : refusal(`auth_time is ${describe(authTime)}`);
+  });
+}
+
+/** The clock of the issuer may be ahead. */
+const CLOCK_TOLERANCE_SECONDS = 60;
+const STEP_UP_OPTIONS = {
+  // A challenge separates them by blanks (RFC 9470 section 3).
+  acr: option('a class without blanks, or an array of them', (given) => {
+    const classes = readStrings(given);
+    return classes?.every((one) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one)) ? classes : undefined;
+  }),
+  maxAgeSeconds: option.number({ unit: 'seconds', min: 0, integer: true }),
+};
+
+/**
+ * Makes the middleware of a route that streams: ends its response when a request with the same token would be refused. An
+ * event stream ends as usual, and its client is refused when it connects again; any other response is cut off, so that it
+ * does not look complete. Without `authenticate()` before it, nothing is allowed.
+ *
+ * @example
+ * ```ts
+ * import { Router } from 'express';
+ * import { endWithToken, requireScope } from 'tillgate';
+ *
+ * const tickets = Router();
+ * tickets.get('/events', requireScope('kitchen:read'), endWithToken(), (req, res) => {
+ *   res.type('text/event-stream').write(': hello\n\n');
+ * });
+ * ```
+ */
+export function endWithToken(): Middleware;
+export function endWithToken(...args: readonly unknown[]): Middleware {
+  refuseUncalled('endWithToken()', args);
+  return function endWithToken(req: GateRequest, res: ServerResponse, next: Next): void {
+    const state = stateOf(req);
+    if (!state) return refuseWithoutGate('endWithToken', req, res);
+    if (state.auth)
+      res.once(
+        'close',
+        state.gate.hold(state.auth, () => endResponse(res)),
+      );
+    next();
+  } as Middleware;
+}
+
+function endResponse(res: ServerResponse): void {
+  // The handler may go on writing: an error event without a listener would end the process.
+  res.on('error', () => undefined);
+  const isEventStream = String(res.getHeader('Content-Type')).startsWith('text/event-stream');
+  if (res.headersSent && isEventStream) res.end();
+  else res.destroy();
+}
+
 /** The member under which a guard carries its requirement, also in another copy of this package. */
 const GUARD: unique symbol = Symbol.for('tillgate.guard');
 
 /** What a guard requires. Empty: any accepted token. */
-export type GuardRequirement = ScopeRequirement | { readonly claim: string } | Readonly<Record<string, never>>;
+export type GuardRequirement =
+  ScopeRequirement | { readonly claim: string } | { readonly stepUp: StepUp } | Readonly<Record<string, never>>;
 
 /** What a guard requires, for route audits; `undefined` for any other middleware. */
 export function requirementOf(middleware: object): GuardRequirement | undefined {
@@ -196,31 +292,37 @@ function isScopeRequirement(requirement: GuardRequirement | undefined): requirem
 function makeGuard(
   name: string,
   requirement: GuardRequirement,
-  check: (auth: Auth, req: GateRequest) => AuthError | undefined | Promise<AuthError | undefined>,
+  check: (
+    auth: Auth,
+    req: GateRequest,
+    gate: RequestState['gate'],
+  ) => AuthError | undefined | Promise<AuthError | undefined>,
 ): Middleware {
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
     const state = stateOf(req);
-    if (!state) {
-      const other = otherCopyOf(req);
-      const why =
-        other === undefined
-          ? 'is on a route without authenticate() before it'
-          : 'is after an authenticate() by another copy of tillgate, which it does not trust: `npm ls tillgate` lists them';
-      consoleLogger.error({ route: routeOf(req), ...(other !== undefined && { other }) }, `${name}() ${why}`);
-      return sendInternalError(req, res);
-    }
+    if (!state) return refuseWithoutGate(name, req, res);
     const { auth, gate } = state;
     const decide = (refusal: AuthError | undefined): void => {
       if (refusal) return gate.refuse(req, res, refusal, next);
       state.allowed = true;
       next();
     };
-    const refusal = auth ? check(auth, req) : new AuthError('missing_token');
+    const refusal = auth ? check(auth, req, gate) : new AuthError('missing_token');
     if (refusal instanceof Promise) handleRejection(refusal.then(decide), { req, res, next, logger: gate.logger });
     else decide(refusal);
   }
   Object.defineProperty(guard, 'name', { value: name });
   return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
+}
+
+function refuseWithoutGate(name: string, req: GateRequest, res: ServerResponse): void {
+  const other = otherCopyOf(req);
+  const why =
+    other === undefined
+      ? 'is on a route without authenticate() before it'
+      : 'is after an authenticate() by another copy of tillgate, which it does not trust: `npm ls tillgate` lists them';
+  consoleLogger.error({ route: routeOf(req), ...(other !== undefined && { other }) }, `${name}() ${why}`);
+  sendInternalError(req, res);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -3,7 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { loggablePath } from '../core/logger';
 import type { Auth } from '../gate/options';
+import type { HeldCallers } from '../gate/held';
 import type { GateSettings } from '../gate/read-options';
+import { headerOf } from '../token/bearer';
 import type { Caller } from '../token/fair-queue';
 
 interface WithAuth {
@@ -57,7 +59,9 @@ export interface GateRequest extends IncomingMessage {
 /** State of a request that a gate has accepted. Guards trust this, not `req.auth`, which any middleware can assign. */
 export interface RequestState {
   /** What guards need to know about the gate before them. */
-  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes'> & {
+  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'clock'> & {
+    /** Calls `end` when the token of the caller is no longer accepted. */
+    readonly hold: HeldCallers['hold'];
     /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
     readonly refuse: (req: GateRequest, res: ServerResponse, error: unknown, next: Next) => void;
   };
@@ -121,6 +125,15 @@ export function stateOf(req: object): RequestState | undefined {
  */
 export function authOf(req: object): Auth | undefined {
   return stateOf(req)?.auth;
+}
+
+/**
+ * Whether a request is a CORS preflight, with which a browser asks whether it may send the request itself. It carries no
+ * credentials (Fetch standard, section 4.8), so it can have no token.
+ */
+export function isPreflight(req: GateRequest): boolean {
+  if (req.method !== 'OPTIONS') return false;
+  return headerOf(req, 'origin') !== undefined && headerOf(req, 'access-control-request-method') !== undefined;
 }
 
 /** The path for logs: without tokens that a caller put into the URL by mistake. */

@@ -1,5 +1,6 @@
-import { STATUS_CODES } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { AuthError } from '../core/errors';
 import { ownMembers, ownValue } from '../core/objects';
 import { DEPENDENCIES, readOptions } from '../core/options';
@@ -91,9 +92,9 @@ const presentations = new WeakMap<AuthError, Presentation>();
 /** The error as an app's error handler gets it: with the headers and the public detail of the gate that refused. */
 export function presentError(error: AuthError, ofGate: Presentation, req: GateRequest, nonce?: string): AuthError {
   const presentation = usesDpop(req) ? whereDpopWasUsed(ofGate) : ofGate;
-  const { reason, privateDetail, cause, requiredScopes, retryAfterSeconds } = error;
+  const { reason, privateDetail, cause, requiredScopes, retryAfterSeconds, stepUp } = error;
   const presented = new AuthError(reason, {
-    ...{ privateDetail, cause, requiredScopes, retryAfterSeconds },
+    ...{ privateDetail, cause, requiredScopes, retryAfterSeconds, stepUp },
     headers: { ...refusalHeaders(error, presentation), ...(nonce !== undefined && { 'DPoP-Nonce': nonce }) },
     publicDetail: publicDetail(reason, presentation),
   });
@@ -141,8 +142,8 @@ function preparedSender(presentation: Presentation): SendRefusal {
   /** Guards pass frozen arrays, so the array itself can be the key. */
   function preparedFor(error: AuthError): ReturnType<typeof prepare> {
     const { reason, status, requiredScopes } = error;
-    // `Retry-After` differs from one refusal to the next.
-    if (isTemporary(status)) return prepare(error);
+    // `Retry-After` differs from one refusal to the next, and what a step-up needs from route to route.
+    if (isTemporary(status) || error.stepUp) return prepare(error);
     const known = requiredScopes ? byScopes.get(requiredScopes) : byReason.get(reason);
     if (known?.reason === reason) return known;
     const prepared = prepare(error);
@@ -178,6 +179,36 @@ function writeProblem(
   res.setHeader('Content-Length', length);
   res.setHeader('Cache-Control', 'no-store');
   res.end(text);
+}
+
+/**
+ * Writes a refusal to the socket of a request that wants to change the protocol, such as a WebSocket, and closes it: such
+ * a request has a socket and no response.
+ *
+ * @param socket - the second argument of Node's event `upgrade`
+ * @param error - what `gate.verify()` has rejected with; anything but an AuthError becomes a bare 500
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { authenticate, refuseUpgrade } from 'tillgate';
+ *
+ * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com' });
+ * createServer().on('upgrade', (req, socket) => {
+ *   gate.verify(req).then(() => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n'), (error) => refuseUpgrade(socket, error));
+ * });
+ * ```
+ */
+export function refuseUpgrade(socket: Duplex, error: unknown): void {
+  // Without a listener, a client that has gone would end the process.
+  socket.on('error', () => undefined);
+  const req: GateRequest = new IncomingMessage(socket as Socket);
+  const res = new ServerResponse(req);
+  res.assignSocket(socket as Socket);
+  res.shouldKeepAlive = false;
+  res.once('finish', () => socket.end(() => socket.destroy()));
+  if (error instanceof AuthError) sendRefusal(req, res, error);
+  else sendInternalError(req, res);
 }
 
 /**

@@ -96,6 +96,7 @@ const FAILED_CHECK = {
   superseded: 'generation',
   inactive: 'introspection',
   introspection_unavailable: 'introspection',
+  step_up_required: 'scope',
   insufficient_scope: 'scope',
   claim_refused: 'scope',
 } as const satisfies Record<Reason, Check>;

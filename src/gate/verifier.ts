@@ -148,6 +148,37 @@ export class GateVerifier {
     return token;
   }
 
+  /**
+   * Checks again what changes about a caller that was accepted: the key of its token, its times, its generation. An opaque
+   * token is not asked about again.
+   *
+   * @throws AuthError when a request with the same token would be refused now
+   * @throws TypeError when this gate has not accepted it
+   */
+  recheck(auth: Auth): void {
+    const token = origins.get(auth);
+    if (!token || this.#byIssuer.get(auth.issuer) !== token.context) {
+      throw new TypeError('hold(): expected a caller that this gate has accepted, such as req.auth');
+    }
+    const { context, key, policy, accepted } = token;
+    if (key && !context.keys.has(key)) {
+      const { state } = context.keys.status();
+      if (state === 'fresh')
+        throw new AuthError('unknown_key', { privateDetail: 'the key was removed from the key set' });
+      // Neither: after a pause of the process, a fetch will tell.
+      if (state === 'unavailable') throw new AuthError('keys_unavailable');
+    }
+    if (!accepted || !isCurrent(accepted.verified, this.settings.clock())) policy.verifyClaims(token.claims);
+    if (auth.generation !== undefined) context.generations?.recheck(auth.clientId, auth.generation);
+  }
+
+  /** Calls `listener` with the client whose floor has risen; with `undefined` when it was that of all clients of an issuer. */
+  onFloor(listener: (issuer: string, clientId: string | undefined) => void): void {
+    for (const { issuer, generations } of this.#issuers) {
+      generations?.onFloor((clientId) => listener(issuer, clientId));
+    }
+  }
+
   /** Whether a known key of the one issuer has signed a token, of whatever type. Decides nothing. */
   async isSigned(token: string): Promise<boolean> {
     try {
@@ -208,8 +239,12 @@ function accept(cached: TrustedToken): Auth {
   const scopes = Object.freeze(policy.readScopes(claims));
   const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
   cached.accepted = { verified, auth };
+  origins.set(auth, cached);
   return auth;
 }
+
+/** The token that a caller was accepted with. */
+const origins = new WeakMap<Auth, TrustedToken>();
 
 /** Whether the times of a token still allow it (RFC 7519 sections 4.1.4 and 4.1.5). */
 function isCurrent({ acceptedFromMs, acceptedUntilMs }: ReturnType<ClaimsVerifier>, nowMs: number): boolean {

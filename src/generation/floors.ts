@@ -26,6 +26,8 @@ export class Floors {
   #previous: FloorTable | undefined;
   #turnedMs: number | undefined;
   #all = -1;
+  /** Called with the client whose floor has risen; with `undefined` when it was that of all clients. */
+  onRaise: ((clientId: string | undefined) => void) | undefined;
 
   /**
    * @param limits - `maxTokenAgeMs`: longest `exp - iat` that verification accepts; `skewMs`: how long after its `exp` a
@@ -49,13 +51,16 @@ export class Floors {
 
   /** Raises the floor of one client. */
   raise(clientId: string, generation: number): void {
-    if (generation > (this.get(clientId) ?? -1)) this.#current.raise(clientId, generation);
+    if (generation <= (this.get(clientId) ?? -1)) return;
+    this.#current.raise(clientId, generation);
+    this.onRaise?.(clientId);
   }
 
   /** Applies a change of a log, which may concern all clients; a token never does. */
   apply(clientId: string, generation: number): void {
-    if (clientId !== ALL_CLIENTS) this.raise(clientId, generation);
-    else this.#all = Math.max(this.#all, generation);
+    if (clientId !== ALL_CLIENTS) return this.raise(clientId, generation);
+    this.#all = Math.max(this.#all, generation);
+    this.onRaise?.(undefined);
   }
 
   /**

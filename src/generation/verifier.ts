@@ -88,6 +88,11 @@ export class GenerationVerifier {
     this.#requireFresh();
   }
 
+  /** Calls `listener` when a floor has risen: with its client, or `undefined` where it was that of all clients. */
+  onFloor(listener: (clientId: string | undefined) => void): void {
+    this.#floors.onRaise = listener;
+  }
+
   /** Resolves once it is known whether the floors are fresh; `undefined` from then on. */
   settled(): Promise<void> | undefined {
     return this.#settled;

@@ -118,6 +118,19 @@ export function url({
   };
 }
 
+/** Origins (RFC 6454 section 6.2) as browsers send them, each once. */
+export function origins(example: string): VariableType<readonly string[]> {
+  return {
+    expected: 'origins such as https://shop.example.com, without a path, between commas or blanks',
+    example,
+    parse(given) {
+      const list = [...new Set(given.split(/[\s,]+/).filter(Boolean))];
+      const isGood = list.length > 0 && list.every((one) => parseUrl(one)?.origin === one);
+      return isGood ? Object.freeze(list) : undefined;
+    },
+  };
+}
+
 /** What `read` returns, which throws for text of another type. */
 export function checked<Value extends object>(
   expected: string,

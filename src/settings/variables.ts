@@ -2,7 +2,19 @@ import { PRESET_NAMES } from '../token/presets';
 import { SCOPES_OPTION } from '../token/scopes';
 import type { ScopeOptions } from '../token/scopes';
 import { parseJson, parseJsonObject } from '../token/strict-json';
-import { checked, onOff, oneOf, orOff, port, rateLimit, secret, text, url, wholeNumber } from './variable-types';
+import {
+  checked,
+  onOff,
+  oneOf,
+  origins,
+  orOff,
+  port,
+  rateLimit,
+  secret,
+  text,
+  url,
+  wholeNumber,
+} from './variable-types';
 import type { VariableType } from './variable-types';
 
 /** One environment variable. */
@@ -218,6 +230,12 @@ export const TABLE = {
       'at least 16 of the characters A-Z a-z 0-9 . _ ~ + / -',
       '$(openssl rand -hex 32)',
     ),
+  ),
+  corsOrigins: derived(
+    'TILLGATE_CORS_ORIGINS',
+    'origins whose pages may call the API (CORS), between commas or blanks',
+    'none',
+    origins('https://shop.example.com,https://app.example.com'),
   ),
   rateLimit: given('TILLGATE_RATE_LIMIT', 'requests per client of an issuer on the API', '6000/m', rateLimit('6000/m')),
   tokenRateLimit: given(

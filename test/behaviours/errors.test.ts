@@ -67,15 +67,6 @@ describe('token location: the Authorization header', () => {
       expectRefusal(await through.get().set(name, value), 'missing_token', through);
     },
   );
-
-  it('has no CORS handling: a preflight without a token is a request without a token', async () => {
-    const through = gateApp();
-    const preflight = request(through.app).options('/v1/orders').set('Origin', 'https://shop.test');
-    const response = await preflight
-      .set('Access-Control-Request-Method', 'GET')
-      .set('Access-Control-Request-Headers', 'authorization');
-    expectRefusal(response, 'missing_token', through);
-  });
 });
 
 describe('token location: query and body', () => {

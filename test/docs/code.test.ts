@@ -1,4 +1,8 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import cors from 'cors';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from 'esbuild';
@@ -6,6 +10,7 @@ import express from 'express';
 import { load as parseYaml } from 'js-yaml';
 import type { Express } from 'express';
 import request from 'supertest';
+import * as ws from 'ws';
 import * as tillgate from '../../src';
 import type { AuthenticateOptions, Gate } from '../../src';
 import * as app from '../../src/app';
@@ -21,6 +26,7 @@ import { blocksOf, PAGES_WITH_CODE, programOf, ROOT } from './blocks';
 interface Result {
   readonly apps: readonly Express[];
   readonly issuers: readonly TestIssuer[];
+  readonly servers: readonly Server[];
   readonly tests: readonly { readonly name: string; readonly run: () => unknown }[];
 }
 
@@ -31,11 +37,13 @@ type Body = (
 ) => Promise<void>;
 
 /** Runs the examples of a page: nothing is fetched, no port is taken, and what they open is closed. */
-async function runPage(page: string): Promise<Result> {
+async function runPage(page: string): Promise<Result & Pick<Made, 'opened'>> {
   const { imports, body } = programOf(blocksOf(page).filter(({ mode }) => mode === 'run'));
   const requires = imports.flatMap(requireOf).join('\n');
   const { code } = transformSync(`(async () => {\n${body}})()`, { loader: 'ts', target: 'node20' });
-  const result = { apps: [], issuers: [], opened: [], tests: [] } as Made & { tests: Result['tests'][number][] };
+  const result = { apps: [], issuers: [], servers: [], opened: [], tests: [] } as Made & {
+    tests: Result['tests'][number][];
+  };
   const it = (name: string, test: () => unknown): unknown => result.tests.push({ name, run: test });
   const modules: Readonly<Record<string, unknown>> = {
     ...modulesFor(result, documentOf(page)),
@@ -68,6 +76,7 @@ function requireOf(statement: string): readonly string[] {
 interface Made {
   readonly apps: Express[];
   readonly issuers: TestIssuer[];
+  readonly servers: Server[];
   readonly opened: { close(): unknown }[];
 }
 
@@ -75,7 +84,10 @@ function fetchFromThisMachine(url: string, init: RequestInit): Promise<Response>
   return url.startsWith('http://127.0.0.1:') ? fetch(url, init) : Promise.reject(new Error('offline'));
 }
 
-function modulesFor({ apps, issuers, opened }: Made, shown: object | undefined): Readonly<Record<string, unknown>> {
+function modulesFor(
+  { apps, issuers, servers, opened }: Made,
+  shown: object | undefined,
+): Readonly<Record<string, unknown>> {
   const isolated = { fetch: fetchFromThisMachine, logger: recordingLogger() };
   function authenticate(options: AuthenticateOptions): Gate {
     const gate = tillgate.authenticate({ ...isolated, ...options });
@@ -108,7 +120,15 @@ function modulesFor({ apps, issuers, opened }: Made, shown: object | undefined):
   function httpGenerations(options: HttpGenerationsOptions): generations.GenerationSource {
     return generations.httpGenerations({ ...options, ...isolated });
   }
+  function makeServer(handler: RequestListener): Server {
+    const server = createServer(handler);
+    servers.push(server);
+    return server;
+  }
   return {
+    cors: { default: cors },
+    'node:http': { createServer: makeServer },
+    ws,
     express: { default: Object.assign(makeExpress, express), Router: express.Router },
     supertest: { default: request },
     tillgate: { ...tillgate, authenticate },
@@ -157,9 +177,10 @@ describe('the README', () => {
 describe('the recipes', () => {
   let app: Express;
   let issuer: TestIssuer;
+  let recipes: Awaited<ReturnType<typeof runPage>>;
   beforeAll(async () => {
-    const { apps, issuers } = await runPage('docs/recipes.md');
-    [app, issuer] = [apps[0] as Express, issuers[0] as TestIssuer];
+    recipes = await runPage('docs/recipes.md');
+    [app, issuer] = [recipes.apps[0] as Express, recipes.issuers[0] as TestIssuer];
   });
 
   function get(path: string, token?: Parameters<TestIssuer['token']>[0]): request.Test {
@@ -172,6 +193,13 @@ describe('the recipes', () => {
     await get('/stores/eu-2/orders', till).expect(403);
     await get('/stores/eu-1/regions/us', { clientId: 'till-1' }).expect(204);
     await get('/stores/eu-1/regions/asia', { clientId: 'till-1' }).expect(403);
+  });
+
+  it('let pages of another origin read a refusal', async () => {
+    const preflight = request(app).options('/shop').set('Origin', 'https://shop.example.com');
+    await preflight.set('Access-Control-Request-Method', 'GET').expect(204);
+    const response = await get('/shop').set('Origin', 'https://shop.example.com').expect(401);
+    expect(response.get('Access-Control-Expose-Headers')).toBe('WWW-Authenticate,Retry-After');
   });
 
   it('show the menu without a token, and refuse bad tokens', async () => {
@@ -187,5 +215,23 @@ describe('the recipes', () => {
     });
     expect(response.get('WWW-Authenticate')).toContain('error="invalid_token"');
     await get('/legacy/orders', {}).expect(403);
+  });
+
+  it('open a WebSocket with a good token only, and close it with the gate', async () => {
+    const { servers, opened, issuers } = recipes;
+    const server = servers[0]!.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const refused = new ws.WebSocket(url);
+    const [, response] = (await once(refused, 'unexpected-response')) as [unknown, IncomingMessage];
+    expect([response.statusCode, response.headers['www-authenticate']]).toEqual([401, 'Bearer realm="api"']);
+    refused.on('error', () => undefined).terminate();
+    const authorization = `Bearer ${issuers[0]!.token({ clientId: 'till-1' })}`;
+    const client = new ws.WebSocket(url, { headers: { authorization } });
+    expect(String((await once(client, 'message'))[0])).toBe('hello till-1');
+    const closed = once(client, 'close');
+    await Promise.all(opened.map((one) => one.close()));
+    expect((await closed).map(String)).toEqual(['4401', 'gate_closed']);
+    server.close();
   });
 });

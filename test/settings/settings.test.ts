@@ -288,6 +288,7 @@ describe('authenticate()', () => {
     dataDir: ['elsewhere', 'elsewhere'],
     adminPort: ['9091', 9091],
     adminToken: ['sixteen-or-more-letters', 'sixteen-or-more-letters'],
+    corsOrigins: ['https://a.test, http://b.test:8080', ['https://a.test', 'http://b.test:8080']],
     rateLimit: ['7/s', { limit: 7, windowMs: 1_000 }],
     tokenRateLimit: ['8/h', { limit: 8, windowMs: 3_600_000 }],
     allowHttp: ['on', true],

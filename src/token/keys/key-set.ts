@@ -170,11 +170,15 @@ export type Jwks = { readonly keys: readonly object[] } | readonly object[];
 export function staticKeys(jwks: Jwks, factory = 'authenticate', canBeEmpty = false): KeySource {
   let list: unknown;
   let keys: KeySet | undefined;
+  let known = new Map<string, VerificationKey>();
 
   function current(): KeySet {
     // Not `'keys' in jwks`: every array has a method of that name.
     const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly object[] }).keys;
-    if (!keys || latest !== list) [keys, list] = [readKeys(latest, factory, canBeEmpty), latest];
+    if (keys && latest === list) return keys;
+    const named = readKeys(latest, factory, canBeEmpty).map(([name, key]) => [name, known.get(name) ?? key] as const);
+    known = new Map(named);
+    [keys, list] = [new KeySet(named.map(([, key]) => key)), latest];
     return keys;
   }
 
@@ -193,11 +197,12 @@ export function staticKeys(jwks: Jwks, factory = 'authenticate', canBeEmpty = fa
   };
 }
 
-function readKeys(list: unknown, factory: string, canBeEmpty: boolean): KeySet {
+/** The keys with their texts: the same key stays the same object, also in another array. */
+function readKeys(list: unknown, factory: string, canBeEmpty: boolean): (readonly [string, VerificationKey])[] {
   if (!Array.isArray(list) || (list.length === 0 && !canBeEmpty)) {
     throw new TypeError(`${factory}(): option "keys" must be a JSON Web Key Set with at least one key`);
   }
-  return new KeySet(list.map((jwk: unknown, index) => readKey(jwk, index, factory)));
+  return list.map((jwk: unknown, index) => [JSON.stringify(jwk), readKey(jwk, index, factory)] as const);
 }
 
 function readKey(jwk: unknown, index: number, factory: string): VerificationKey {

@@ -229,6 +229,29 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
     expect(await console.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(view[0]);
   });
 
+  it('sends requests with a token from a page of an allowed origin only, and lets it read why one is refused', async () => {
+    const page = await scene.open(scene.shop);
+    const issued = await fetch(`${scene.auth}/connect/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from(`till-9:${secret}`).toString('base64')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'orders:read' }),
+    });
+    const { access_token: good } = (await issued.json()) as { access_token: string };
+    const call = `async ([url, sent]) => {
+      const response = await fetch(url, { headers: { Authorization: 'Bearer ' + sent } }).catch(() => undefined);
+      return response && [response.status, response.headers.get('WWW-Authenticate')];
+    }`;
+    const url = `${scene.base}/v1/orders`;
+    const callFrom = (sent: string): Promise<unknown> => page.evaluate(`(${call})(${JSON.stringify([url, sent])})`);
+    expect(await callFrom(good)).toEqual([200, null]);
+    expect(await callFrom('x')).toEqual([401, expect.stringContaining('error="invalid_token"')]);
+    const before = scene.errors.length;
+    await page.goto(scene.shop.replace('127.0.0.1', 'localhost'));
+    expect(await callFrom(good)).toBeUndefined();
+    expect(scene.errors.splice(before)).toEqual([expect.stringContaining('blocked by CORS policy')]);
+    await page.close();
+  });
+
   it('clears the requests', async () => {
     await console.getByRole('button', { name: 'Clear' }).click();
     await console.getByText('No request so far.').waitFor();

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { source as axeSource } from 'axe-core';
@@ -21,6 +23,8 @@ export function missingForBrowser(): string | undefined {
 export interface BrowserScene {
   readonly base: string;
   readonly auth: string;
+  /** The origin of a page that may call the API. */
+  readonly shop: string;
   /** Opens a page. Whatever it reports to its console as an error, violations of its policy included, is in `errors`. */
   open(url: string): Promise<Page>;
   readonly errors: string[];
@@ -43,7 +47,9 @@ export async function show(page: Page, [width, colorScheme]: (typeof VIEWS)[numb
 
 export async function startBrowser(): Promise<BrowserScene> {
   const dataDir = await mkdtemp(join(tmpdir(), 'tillgate-browser-'));
-  const variables = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_DATA_DIR: dataDir } as const;
+  const shop = await startShop();
+  const ports = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0' } as const;
+  const variables = { ...ports, TILLGATE_DATA_DIR: dataDir, TILLGATE_CORS_ORIGINS: shop.origin };
   const executable = spawnSync('which', [CHROMIUM], { encoding: 'utf8' }).stdout.trim();
   // Chromium's sandbox does not run as root.
   const launched = chromium.launch({ executablePath: executable, args: ['--no-sandbox'] });
@@ -52,14 +58,24 @@ export async function startBrowser(): Promise<BrowserScene> {
   return {
     base: tillgate.report.base_url,
     auth: tillgate.report.auth_url,
+    shop: shop.origin,
     errors,
     open: (url) => openPage(browser, url, errors),
     async stop() {
       await browser.close();
       await tillgate.stop();
+      shop.close();
       await rm(dataDir, { recursive: true });
     },
   };
+}
+
+/** A page of another origin. */
+async function startShop(): Promise<{ readonly origin: string; close(): void }> {
+  const server = createServer((_req, res) => res.setHeader('Content-Type', 'text/html').end('<p>shop</p>'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { origin: `http://127.0.0.1:${port}`, close: () => void server.close() };
 }
 
 async function openPage(browser: Browser, url: string, errors: string[]): Promise<Page> {
