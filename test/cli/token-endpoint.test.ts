@@ -12,7 +12,7 @@ async function tokenWith(
     env = {},
     path = '/realms/shop/.well-known/openid-configuration',
     argv = [] as readonly string[],
-    response = { access_token: 'aaa.bbb.ccc' },
+    response = { access_token: 'aaa.bbb.ccc' } as object,
   } = {},
 ): Promise<Outcome & { readonly sent: readonly SentRequest[] }> {
   const { run, sent } = cliScene({
