@@ -1,5 +1,6 @@
 import type { ClientWithSecret } from '../auth-server/index';
 import { escapeUnsafe } from '../core/logger';
+import { withoutSlash } from '../core/urls';
 import { table } from './command';
 
 type NewClient = Pick<ClientWithSecret, 'client_id' | 'client_secret' | 'scope'>;
@@ -21,19 +22,27 @@ interface DevReport {
   readonly ready: boolean;
 }
 
+/** Paths of the app that show what the gate does. */
+export interface Samples {
+  /** Of a GET that the demo till may send. */
+  readonly allowed: string | undefined;
+  /** Of a POST that the demo kiosk is denied. */
+  readonly denied: string | undefined;
+}
+
 /**
  * The report as text. Only the first start shows secrets.
  *
- * @param app - the module of `--app`, whose routes are not known here
+ * @param location - the variable with which a command in any folder finds these servers
  */
-export function banner(report: DevReport, programName: string, app: string | undefined): string {
+export function banner(report: DevReport, programName: string, samples: Samples, location: string): string {
   const parts = [
     report.ready
       ? `Tillgate is ready in ${report.ready_ms} ms`
       : `Tillgate listens, and waits for its authorization server: see ${report.base_url}/readyz`,
     addresses(report),
     ...(report.clients.length > 0 ? [secrets(report.clients)] : []),
-    ...(report.embedded ? [tryIt(report, programName), goOn(programName, app)] : []),
+    ...(report.embedded ? [...tryIt(report, programName, samples), goOn(programName, samples, location)] : []),
     'Ctrl+C stops it.',
   ];
   return `\n${parts.join('\n\n')}\n`;
@@ -48,7 +57,7 @@ interface TokenServerReport extends Pick<DevReport, 'ready_ms' | 'auth_url' | 'd
 }
 
 /** The report as text, with the variables of an API that trusts this token server. */
-export function tokenServerBanner(report: TokenServerReport, programName: string): string {
+export function tokenServerBanner(report: TokenServerReport, programName: string, location: string): string {
   const { ready_ms, auth_url, data_dir, clients, audience, scopes } = report;
   const rows = [
     ['token server', auth_url, `{auth_url}, data in ${data_dir}`],
@@ -75,6 +84,7 @@ export function tokenServerBanner(report: TokenServerReport, programName: string
     indent(lines.join('\n')),
     'Go on, in another terminal:',
     indent(table(commands)),
+    elsewhere(location),
     'Ctrl+C stops it.',
   ];
   return `\n${parts.join('\n\n')}\n`;
@@ -110,25 +120,30 @@ function wrapped(text: string, columns: number): readonly string[] {
 }
 
 /** One line of plain shell that works when pasted: token, then call. */
-function tryIt({ clients, base_url, auth_url }: DevReport, programName: string): string {
+function tryIt({ clients, base_url, auth_url }: DevReport, programName: string, { allowed }: Samples): string[] {
+  if (allowed === undefined) return [];
   const till = clients.find(({ client_id }) => client_id === 'pos-terminal');
   const fetched = till
     ? `curl -s ${auth_url}/connect/token -d grant_type=client_credentials -d client_id=${till.client_id} -d client_secret=${till.client_secret} -d scope=${till.scope.split(' ')[0]} | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
     : `${programName} token pos-terminal`;
-  const line = `TOKEN=$(${fetched}); curl -i ${base_url}/v1/orders -H "Authorization: Bearer $TOKEN"`;
-  return `Try it, in another terminal:\n\n${indent(line)}`;
+  const line = `TOKEN=$(${fetched}); curl -i ${withoutSlash(base_url)}${allowed} -H "Authorization: Bearer $TOKEN"`;
+  return [`Try it, in another terminal:\n\n${indent(line)}`];
 }
 
-function goOn(programName: string, app: string | undefined): string {
+function goOn(programName: string, { allowed, denied }: Samples, location: string): string {
   const rows = [
-    [`${programName} call GET /v1/orders --as pos-terminal`, app === undefined ? '200' : 'or a path of your app'],
-    ...(app === undefined
-      ? [[`${programName} call POST /v1/orders --as kiosk --data '{}'`, '403: it only reads']]
-      : []),
+    ...(allowed === undefined ? [] : [[`${programName} call GET ${allowed} --as pos-terminal`, '200']]),
+    ...(denied === undefined
+      ? []
+      : [[`${programName} call POST ${denied} --as kiosk --data '{}'`, '403: it only reads']]),
     [`${programName} clients describe pos-terminal "Till 2"`, 'discards its tokens'],
     [`${programName} --help`, 'all commands'],
   ];
-  return `Go on:\n\n${indent(table(rows))}`;
+  return `Go on:\n\n${indent(table(rows))}\n\n${elsewhere(location)}`;
+}
+
+function elsewhere(location: string): string {
+  return `In another folder, first:\n\n${indent(`export ${location}`)}`;
 }
 
 function indent(text: string): string {

@@ -30,6 +30,7 @@ const LOG = [
   '--log <pretty|json>',
   'log lines for people, or JSON (default: pretty in a terminal, unless NODE_ENV is production)',
 ] as const;
+const PORT = ['--port <port>', 'where the API listens (default: TILLGATE_PORT)'] as const;
 const SCOPE = [
   '--scope <scopes>',
   'scopes to ask for, separated by blanks (default: all that the client has)',
@@ -125,7 +126,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     usage: 'dev',
     about: 'start the API and the embedded token server, for development',
     needs: [...APP_PACKAGES, ...AUTH_SERVER_PACKAGES],
+    starts: true,
     options: [
+      PORT,
+      ['--auth-port <port>', 'where the token server listens (default: TILLGATE_AUTH_PORT)'],
       APP,
       ['--watch', 'start again when a source file below the current directory changes'],
       ['--token-server', 'start the token server alone, for an API that runs elsewhere'],
@@ -142,7 +146,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     usage: 'serve',
     about: 'start the API alone, with your authorization server',
     needs: APP_PACKAGES,
-    options: [APP, LOG],
+    starts: true,
+    options: [PORT, APP, LOG],
     run: (context, options) => load.servers().serve(context, options),
   },
   {

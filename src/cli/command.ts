@@ -63,6 +63,8 @@ export interface CommandOptions {
   readonly url?: string;
   readonly client?: string;
   readonly typescript?: true;
+  readonly port?: string;
+  readonly authPort?: string;
 }
 
 /** One command of the table, or several under a common name: `clients list`. */
@@ -71,6 +73,8 @@ export interface CommandEntry {
   readonly usage: string;
   readonly about: string;
   readonly options?: readonly (readonly [flags: string, about: string])[];
+  /** Whether it starts servers, instead of looking for those of `dev`. */
+  readonly starts?: true;
   /** Optional peers that it cannot run without. */
   readonly needs?: readonly string[];
   readonly commands?: readonly CommandEntry[];

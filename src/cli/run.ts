@@ -9,6 +9,7 @@ import type { Environment } from '../settings/settings';
 import { CliError, EXIT, write } from './command';
 import type { CliIo, CommandEntry, CommandOptions } from './command';
 import { COMMANDS } from './command-table';
+import { environmentOf } from './location';
 
 /**
  * Runs one command line and returns its exit code: 0 ok, 1 denied or failed, 2 usage, 78 configuration. Results go to
@@ -41,7 +42,7 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     .exitOverride();
 
   function add(parent: Command, entry: CommandEntry): void {
-    const { usage, about, options: declared = [], needs = [], commands = [], run: work } = entry;
+    const { usage, about, options: declared = [], needs = [], commands = [], starts = false, run: work } = entry;
     const command = parent.command(usage).description(about);
     for (const below of commands) add(command, below);
     if (!work) return;
@@ -49,10 +50,11 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     for (const [flags, text] of declared) command.option(flags, text);
     command.action(async () => {
       requirePackages(`tillgate ${command.name()}`, needs);
-      useProxy(io.env);
       const options = command.opts<CommandOptions>();
+      const env = environmentOf(io.env, options, starts);
+      useProxy(env);
       // Under --watch another process does the work.
-      const progress = options.watch ? { io, stop() {} } : withProgress(io, nameOf(command));
+      const progress = options.watch ? { io, stop() {} } : withProgress({ ...io, env }, nameOf(command));
       try {
         finish((await work({ io: progress.io, json }, options, ...command.args)) ?? EXIT.ok);
       } finally {

@@ -11,12 +11,16 @@ const report = {
   ...{ console_url: 'http://127.0.0.1:4000/console', docs_url: 'http://127.0.0.1:3000/docs' },
 };
 
+const SAMPLES = { allowed: '/v1/orders', denied: '/v1/orders' };
+const NONE = { allowed: undefined, denied: undefined };
+const LOCATION = 'TILLGATE_DATA_DIR=/home/till/shop/.tillgate';
+
 it('the report of dev fits into 80 columns, except the line to paste', () => {
   const texts = [
-    banner(report, 'npx tillgate', undefined),
-    banner({ ...report, clients: [] }, 'npx tillgate', './app.js'),
-    tokenServerBanner({ ...report, audience: report.base_url, scopes: SCOPES }, 'npx tillgate'),
-    tokenServerBanner({ ...report, audience: report.base_url, scopes: undefined }, 'npx tillgate'),
+    banner(report, 'npx tillgate', SAMPLES, LOCATION),
+    banner({ ...report, clients: [] }, 'npx tillgate', NONE, LOCATION),
+    tokenServerBanner({ ...report, audience: report.base_url, scopes: SCOPES }, 'npx tillgate', LOCATION),
+    tokenServerBanner({ ...report, audience: report.base_url, scopes: undefined }, 'npx tillgate', LOCATION),
   ];
   const lines = texts.flatMap((text) => text.split('\n')).filter((line) => !line.startsWith('  TOKEN='));
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
@@ -24,7 +28,20 @@ it('the report of dev fits into 80 columns, except the line to paste', () => {
   for (const scope of SCOPES) expect(texts[2]).toContain(scope);
 });
 
-it('the report of dev suggests no request to a route of the scaffold where the app is another', () => {
-  expect(banner(report, 'npx tillgate', undefined)).toContain('403: it only reads');
-  expect(banner(report, 'npx tillgate', './app.js')).not.toContain('403');
+it('the report of dev suggests requests to routes that the app has, and none where it has none', () => {
+  const requests = (text: string) => text.match(/(curl -i|call (GET|POST)) \S+/g) ?? [];
+  const named = banner(report, 'npx tillgate', { allowed: '/v1/tills', denied: '/v1/keys' }, LOCATION);
+  expect(requests(named)).toEqual([
+    'curl -i http://127.0.0.1:3000/v1/tills',
+    'call GET /v1/tills',
+    'call POST /v1/keys',
+  ]);
+  expect(requests(banner(report, 'npx tillgate', NONE, LOCATION))).toEqual([]);
+});
+
+it('both reports say how the servers are found from any folder', () => {
+  const tokens = tokenServerBanner({ ...report, audience: 'a', scopes: undefined }, 'npx tillgate', LOCATION);
+  for (const text of [banner(report, 'npx tillgate', SAMPLES, LOCATION), tokens]) {
+    expect(text).toContain(`\n  export ${LOCATION}\n`);
+  }
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectPrivate } from '../support/private-file';
 import { newDataDir } from './data-dir';
@@ -54,6 +54,69 @@ describe('dev', () => {
       expect(await status('GET', '/v1/orders', '--token', described.token.access_token)).toMatchObject({ status: 200 });
     });
   });
+
+  it('on ports of its own is found by the other commands as long as it runs', async () => {
+    const dataDir = newDataDir();
+    const file = join(dataDir, 'servers.json');
+    const location = { TILLGATE_HOST: 'localhost' };
+    await whileDevRuns(
+      ['--port', '0', '--auth-port', '0'],
+      async (_run, { base_url = '', auth_url }) => {
+        const ports = { TILLGATE_PORT: new URL(base_url).port, TILLGATE_AUTH_PORT: new URL(auth_url).port };
+        expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ ...location, ...ports });
+        const { exitCode, stdout } = await cliScene({ dataDir, fetch }).run(
+          'call',
+          'GET',
+          '/v1/orders',
+          '--as',
+          'kiosk',
+        );
+        expect([exitCode, stdout.split('\n')[0]]).toEqual([0, '200 OK']);
+        // A variable that is set counts more.
+        const other = cliScene({ dataDir, env: { TILLGATE_AUTH_PORT: '1' } });
+        expect((await other.run('clients', 'list')).stderr).toContain('no response from http://localhost:1 ');
+      },
+      { ...location, TILLGATE_PORT: '1', TILLGATE_AUTH_PORT: '2' },
+      dataDir,
+    );
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('that was killed on ports of its own is not looked for once it runs on others', async () => {
+    const dataDir = newDataDir();
+    writeFileSync(
+      join(dataDir, 'servers.json'),
+      '{"TILLGATE_PORT":"1","TILLGATE_AUTH_PORT":"2","NODE_ENV":"production"}',
+    );
+    await whileDevRuns(
+      [],
+      async (_run, { base_url = '' }) => {
+        const { stdout } = await cliScene({ dataDir, fetch }).run(
+          'call',
+          'GET',
+          '/v1/orders',
+          '--as',
+          'kiosk',
+          '--json',
+        );
+        expect(JSON.parse(stdout)).toMatchObject({ status: 200 });
+        expect(base_url).not.toBe('http://127.0.0.1:1');
+      },
+      {},
+      dataDir,
+    );
+  });
+
+  it.each(['', '[]', '{"TILLGATE_PORT":7,"TILLGATE_AUTH_URL":"https://evil.test"}'])(
+    'no variable is read from the record %j',
+    async (text) => {
+      const dataDir = newDataDir();
+      writeFileSync(join(dataDir, 'servers.json'), text);
+      expect((await cliScene({ dataDir }).run('clients', 'list')).stderr).toContain(
+        'no response from http://127.0.0.1:4000 ',
+      );
+    },
+  );
 
   it('starts the API alone when an authorization server is configured', async () => {
     await whileDevRuns([], async (_run, { auth_url }) => {

@@ -65,6 +65,17 @@ describe('dev --app', () => {
     expect(called).toMatchObject({ status: 200, body: { from: 'pos-terminal' } });
   });
 
+  it('names the documentation page and suggests routes of the app', async () => {
+    const text = `const { createApp } = require(${APP}); module.exports = (options) => createApp(options);`;
+    const { report } = await whileDevRuns(['--app', module('documented.cjs', text)]);
+    expect(report).toMatchObject({ docs_url: `${report.base_url}/docs` });
+    const plain = await whileDevRuns([
+      '--app',
+      module('plain.cjs', `${PLAIN} module.exports = ({ gate }) => makeApp(gate);`),
+    ]);
+    expect(plain.report).not.toHaveProperty('docs_url');
+  });
+
   it('logs each request once, with the reason of a refusal, also where the app logs nothing', async () => {
     const text = `${PLAIN.replace('orders:read', 'orders:cancel')} module.exports = ({ gate }) => makeApp(gate);`;
     const { stderr, called } = await devWith(module('logs.cjs', text), '/v1/hello?token=x', {

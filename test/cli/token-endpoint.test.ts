@@ -11,8 +11,13 @@ async function tokenWith(
   {
     env = {},
     path = '/realms/shop/.well-known/openid-configuration',
-    argv = [] as readonly string[],
-    response = { access_token: 'aaa.bbb.ccc' } as object,
+    argv = [],
+    response = { access_token: 'aaa.bbb.ccc' },
+  }: {
+    readonly env?: Record<string, string>;
+    readonly path?: string;
+    readonly argv?: readonly string[];
+    readonly response?: object;
   } = {},
 ): Promise<Outcome & { readonly sent: readonly SentRequest[] }> {
   const { run, sent } = cliScene({

@@ -4,7 +4,7 @@ import { Router } from 'express';
 import type { RequestHandler } from 'express';
 import { foreignCaller, withoutSlash } from '../../core/urls';
 import type { ContractDocument } from '../../openapi/document';
-import { sendDocument, sendPage, titleOf } from '../pages';
+import { sendDocument, sendPage, serving, titleOf } from '../pages';
 
 /** Options of the documentation page at `{base_url}/docs`. */
 export interface DocsOptions {
@@ -49,7 +49,7 @@ export function docsPage(
   const policy = contentSecurityPolicy(tokenUrl);
   const folder = locate();
   const router = Router();
-  const handler: RequestHandler = (req, res, next) => router(req, res, next);
+  const handler = serving(router, '/docs');
 
   if (folder === undefined) {
     router.get('/docs', function serveInstruction(_req, res) {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { SCOPES } from '../../app/commerce/resources';
 import type { DocsClient, RunningApi } from '../../app/index';
 import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
@@ -8,16 +8,21 @@ import type { ApiMeans } from '../../console/console';
 import { ConfigurationError } from '../../core/errors';
 import { withoutSlash } from '../../core/urls';
 import { keyStoreOn } from '../../generation/redis/key-store';
+import { attempt } from '../../core/objects';
+import { describeRoutes } from '../../openapi/app-routes';
+import type { DescribedRoute } from '../../openapi/app-routes';
 import { loadDocument, scopesOf } from '../../openapi/document';
 import { authenticateOptions, MISSING_ISSUER, readSettings } from '../../settings/settings';
 import type { Environment, Settings } from '../../settings/settings';
 import { isScopeToken } from '../../token/scopes';
 import { banner, tokenServerBanner } from '../banner';
+import type { Samples } from '../banner';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { hasCredentials, keepCredential, keptCredential } from '../credentials';
 import { send } from '../http';
 import { startHosted } from '../load-app';
+import { keepLocation } from '../location';
 import { openLog } from '../log';
 import { apiSettings, embeddedAddress, isEmbedded } from '../settings';
 import { RATE_LIMITS, sharedRedis } from '../shared-redis';
@@ -45,9 +50,10 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
   const gate = { ...authenticateOptions(settings), fetch: io.fetch };
   const tokens = isEmbedded(given) ? await startTokenServer(given, logger, scopes) : undefined;
   const watching = tokens?.console;
-  const docsUrl = options.app === undefined && !given.production ? `${withoutSlash(settings.baseUrl)}/docs` : undefined;
-  const means = { docsUrl, command: commandFor(env, io.programName), call: callerOf(io, given) };
+  let routes: readonly DescribedRoute[] = [];
+  let docsUrl: string | undefined;
   let api: RunningApi | undefined;
+  let forget: (() => Promise<void>) | undefined;
   try {
     const appOptions = {
       settings,
@@ -57,8 +63,15 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
       connectToRedis: sharedRedis(settings, RATE_LIMITS),
       docs: tokens && { client: () => demoClient(given) },
     };
-    api = await startHosted(options.app, appOptions, watching && ((handler) => watching.observe(handler, means)));
+    api = await startHosted(options.app, appOptions, (handler) => {
+      const described = attempt(() => describeRoutes(handler));
+      routes = described?.routes ?? [];
+      if (described?.served.includes('/docs')) docsUrl = `${withoutSlash(settings.baseUrl)}/docs`;
+      const means = { docsUrl, command: `${locate(given)} ${io.programName}`, call: callerOf(io, given) };
+      return watching ? watching.observe(handler, means) : handler;
+    });
     const clients = tokens ? await registerDemoClients(tokens.auth, given, scopes) : [];
+    forget = await keepLocation(env, given);
     const ready = await isReadyWithin(api.app.gate.ready(), PATIENCE_MS);
     const { baseUrl, authUrl, issuer } = settings;
     const report = {
@@ -74,21 +87,34 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
       clients,
       ready,
     };
-    print(context, report, banner(report, io.programName, options.app));
+    const samples = await samplesOf(routes, given);
+    print(context, report, banner(report, io.programName, samples, locate(given)));
     await io.untilStopped();
   } finally {
     // Together: each may wait for its own drain deadline.
-    await Promise.all([api?.close(), tokens?.close()]);
+    await Promise.all([api?.close(), tokens?.close(), forget?.()]);
   }
 }
 
-/** Variables with which a command in another terminal finds these servers. */
-const LOCATION = ['TILLGATE_HOST', 'TILLGATE_PORT', 'TILLGATE_BASE_URL', 'TILLGATE_AUTH_PORT', 'TILLGATE_DATA_DIR'];
+/** The variable with which a command in any folder finds these servers, and the secrets of their clients. */
+function locate({ dataDir }: Settings): string {
+  const path = resolve(dataDir);
+  return `TILLGATE_DATA_DIR=${/^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", `'"'"'`)}'`}`;
+}
 
-function commandFor(env: Environment, programName: string): string {
-  const quoted = (text = ''): string => (/^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
-  const given = LOCATION.filter((name) => env[name] !== undefined);
-  return [...given.map((name) => `${name}=${quoted(env[name])}`), programName].join(' ');
+/** Requests that work with the demo clients: one that is allowed, one that the kiosk is denied. */
+async function samplesOf(routes: readonly DescribedRoute[], settings: Settings): Promise<Samples> {
+  const known = routes.filter(({ path }) => !/[{*(]/.test(path));
+  // The examples of the documentation, where the app has them.
+  known.sort((a, b) => Number(b.path === '/v1/orders') - Number(a.path === '/v1/orders'));
+  const [till, kiosk] = await Promise.all([DEMO_TILL, DEMO_KIOSK].map((id) => keptCredential(settings, id)));
+  const may = (client: typeof till, { requires }: DescribedRoute): boolean =>
+    requires.some((scopes) => scopes.every((scope) => client?.scope.split(' ').includes(scope)));
+  return {
+    allowed: known.find((route) => route.method === 'GET' && may(till, route))?.path,
+    denied: known.find((route) => kiosk && route.method === 'POST' && route.requires.length > 0 && !may(kiosk, route))
+      ?.path,
+  };
 }
 
 /** Calls the API as `tillgate call` does. */
@@ -112,10 +138,13 @@ async function isReadyWithin(ready: Promise<void>, patienceMs: number): Promise<
 /** `tillgate dev --token-server`: the embedded token server alone, for an API that runs elsewhere. */
 async function devTokenServer(context: CommandContext, options: CommandOptions): Promise<void> {
   const { io } = context;
-  const settings = tokenServerSettings(readSettings(await withFreePorts(io.env)));
+  const env = await withFreePorts(io.env);
+  const settings = tokenServerSettings(readSettings(env));
   const scopes = clientScopes(options);
   const tokens = await startTokenServer(settings, openLog(io, options, settings), scopes);
+  let forget: (() => Promise<void>) | undefined;
   try {
+    forget = await keepLocation(env, settings);
     const report = {
       ready_ms: Math.round(process.uptime() * 1000),
       auth_url: embeddedAddress(settings).url,
@@ -124,10 +153,10 @@ async function devTokenServer(context: CommandContext, options: CommandOptions):
       scopes,
       clients: await registerDemoClients(tokens.auth, settings, scopes),
     };
-    print(context, report, tokenServerBanner(report, io.programName));
+    print(context, report, tokenServerBanner(report, io.programName, locate(settings)));
     await io.untilStopped();
   } finally {
-    await tokens.close();
+    await Promise.all([tokens.close(), forget?.()]);
   }
 }
 
@@ -261,6 +290,7 @@ function scopesOfDocument(file: string): readonly string[] {
 const FAMILIES = ['orders', 'items', 'menus', 'payments'];
 /** The demo client that examples use. */
 const DEMO_TILL = 'pos-terminal';
+const DEMO_KIOSK = 'kiosk';
 
 /**
  * Registers two clients at the first start and returns them with their secrets; later starts return none. A till with
@@ -277,7 +307,7 @@ async function registerDemoClients(
   const kiosk = till.filter((scope) => /\bread$/.test(scope));
   const demos = [{ client_id: DEMO_TILL, description: 'Demo till', scope: till.join(' ') }];
   if (kiosk.length > 0 && kiosk.length < till.length) {
-    demos.push({ client_id: 'kiosk', description: 'Demo kiosk', scope: kiosk.join(' ') });
+    demos.push({ client_id: DEMO_KIOSK, description: 'Demo kiosk', scope: kiosk.join(' ') });
   }
   const known = new Set(tokens.list().map(({ client_id }) => client_id));
   const registered: ClientWithSecret[] = [];
