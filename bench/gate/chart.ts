@@ -8,6 +8,7 @@ export interface Bars {
 }
 
 const COLOURS = ['#1f6f5c', '#5aa98f', '#c9a227'];
+/** The longest line ends at LEFT + WIDTH: its percentage has its place behind it. */
 const [LEFT, TOP, WIDTH, BAR, GAP] = [390, 70, 420, 14, 14] as const;
 
 /** Draws horizontal bars as an SVG that is readable on a light and on a dark page. */
@@ -18,11 +19,15 @@ export function barChart(title: string, series: readonly string[], groups: reado
     const x = LEFT + index * 140;
     return `<rect x="${x}" y="40" width="12" height="12" fill="${COLOURS[index]}"/>${text(x + 18, 50, name)}`;
   });
+  const longest = Math.max(
+    1,
+    ...groups.flatMap(({ shares }) => shares.flatMap(({ median, upper }) => [median, upper])),
+  );
   const rows = groups.map(({ label, shares }, group) => {
     const top = TOP + group * groupHeight;
     const bars = shares.map(({ median, lower, upper }, index) => {
       const y = top + index * BAR;
-      const [end, from, to] = [median, lower, upper].map((share) => LEFT + Math.round(share * WIDTH)) as [
+      const [end, from, to] = [median, lower, upper].map((share) => LEFT + Math.round((share / longest) * WIDTH)) as [
         number,
         number,
         number,
