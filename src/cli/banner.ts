@@ -26,6 +26,8 @@ interface DevReport {
 export interface Samples {
   /** Of a GET that the demo till may send. */
   readonly allowed: string | undefined;
+  /** What its token needs. */
+  readonly scope: string;
   /** Of a POST that the demo kiosk is denied. */
   readonly denied: string | undefined;
 }
@@ -120,11 +122,11 @@ function wrapped(text: string, columns: number): readonly string[] {
 }
 
 /** One line of plain shell that works when pasted: token, then call. */
-function tryIt({ clients, base_url, auth_url }: DevReport, programName: string, { allowed }: Samples): string[] {
+function tryIt({ clients, base_url, auth_url }: DevReport, programName: string, { allowed, scope }: Samples): string[] {
   if (allowed === undefined) return [];
   const till = clients.find(({ client_id }) => client_id === 'pos-terminal');
   const fetched = till
-    ? `curl -s ${auth_url}/connect/token -d grant_type=client_credentials -d client_id=${till.client_id} -d client_secret=${till.client_secret} -d scope=${till.scope.split(' ')[0]} | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
+    ? `curl -s ${auth_url}/connect/token -d grant_type=client_credentials -d client_id=${till.client_id} -d client_secret=${till.client_secret} -d scope=${scope} | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
     : `${programName} token pos-terminal`;
   const line = `TOKEN=$(${fetched}); curl -i ${withoutSlash(base_url)}${allowed} -H "Authorization: Bearer $TOKEN"`;
   return [`Try it, in another terminal:\n\n${indent(line)}`];

@@ -13,6 +13,8 @@ interface Sink {
 /** What the command line uses of its process; tests inject their own. */
 export interface CliIo {
   readonly env: Environment;
+  /** The current directory: where `.env` is. */
+  readonly cwd: string;
   /** Results: text for people, or one JSON document. */
   readonly stdout: Sink;
   /** Errors and log lines. */

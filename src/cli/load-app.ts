@@ -1,16 +1,21 @@
+/* eslint-disable @typescript-eslint/no-require-imports -- the scaffold needs packages that an app to look at need not have */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
-import { createApp, createLog, readSettings, startApi } from '../app/index';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type * as scaffold from '../app/index';
 import type { App, AppOptions, RunningApi } from '../app/index';
-import { logRequest, requestObserver, warningsOf } from '../app/log';
+import type * as appLog from '../app/log';
 import type { RequestObserver } from '../app/log';
 import { ConfigurationError } from '../core/errors';
+import { attempt } from '../core/objects';
 import type { AuthenticateOptions } from '../index';
 import { layersOf } from '../openapi/app-routes';
-import { createTestIssuer } from '../testing/index';
+import { readSettings } from '../settings/settings';
+import type * as testing from '../testing/index';
 import { CliError, EXIT } from './command';
 
 /** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */
@@ -33,6 +38,8 @@ export async function startHosted(
 ): Promise<RunningApi> {
   const observed = <Hosted extends HostedApp>(app: Hosted): App =>
     ({ ...app, handler: observe(app.handler) }) as unknown as App;
+  const { createApp, startApi } = require('../app/index') as typeof scaffold;
+  const { logRequest, requestObserver, warningsOf } = require('../app/log') as typeof appLog;
   if (module === undefined) return startApi(options, (given) => observed(createApp(given)));
   shareSettings(options);
   const before = listeners();
@@ -55,7 +62,9 @@ export async function startHosted(
     };
     const reports = { ...(logger && { logger: warningsOf(logger) }), onDecision };
     const made = make
-      ? await make({ ...given, ...(given.gate && { gate: { ...given.gate, ...reports } }) })
+      ? await locating(module, 'cannot be started', () =>
+          make({ ...given, ...(given.gate && { gate: { ...given.gate, ...reports } }) }),
+        )
       : candidates(exported).find((one) => isApp(one) || isHosted(one));
     if (isHosted(made)) return observed(made);
     if (!isApp(made)) throw wrong(module, make ? 'its function returns neither' : 'its exports are neither');
@@ -125,11 +134,14 @@ function asHosted(app: RequestListener, observer: RequestObserver): HostedApp {
  * @throws ConfigurationError when the app refuses its configuration
  */
 export async function loadApp(module: string): Promise<object> {
+  // An app that calls `authenticate()` without options is looked at, and never called.
+  if (process.env['TILLGATE_ISSUER'] === undefined) process.env['TILLGATE_AUTH_URL'] ??= NOWHERE;
   const exported = await loadModule(module);
   const apps = new Set(candidates(exported).filter(isApp));
   const [app, ...others] = apps;
   if (app !== undefined && others.length === 0) return app;
-  const made = apps.size === 0 ? await factoryOf(exported)?.(optionsToLookAt()) : undefined;
+  const make = apps.size === 0 ? factoryOf(exported) : undefined;
+  const made = make && (await locating(module, 'cannot be loaded', () => make(optionsToLookAt())));
   if (isApp(made)) return made;
   if (isHosted(made)) {
     await made.close();
@@ -143,22 +155,59 @@ export async function loadApp(module: string): Promise<object> {
   );
 }
 
+const NOWHERE = 'http://127.0.0.1:9';
+
 /** Options for a function whose app is looked at and never called: no variable has to be set. */
 function optionsToLookAt(): AppOptions {
+  const { createTestIssuer } = require('../testing/index') as typeof testing;
+  const { createLog } = require('../app/index') as typeof scaffold;
   const { issuer, options } = createTestIssuer();
   const settings = readSettings({ TILLGATE_AUTH_URL: issuer });
   return { settings, gate: options, logger: createLog({ level: 'silent' }) };
 }
 
-async function loadModule(module: string): Promise<unknown> {
+function loadModule(module: string): Promise<unknown> {
+  return locating(module, 'cannot be loaded', () => requireOrImport(resolve(module)));
+}
+
+/** Does something with a user's code; says in which line of it an error came up. */
+async function locating<Value>(module: string, what: string, work: () => Value): Promise<Awaited<Value>> {
   try {
-    return await requireOrImport(resolve(module));
+    return await work();
   } catch (error) {
+    if (error instanceof CliError) throw error;
     // It may come from another copy of this package: compare the name, not the class.
     const { name, message, problems } = error as Error & { readonly problems?: readonly string[] };
     if (name === 'ConfigurationError' && problems) throw new ConfigurationError(problems);
-    throw new CliError(`${module}: cannot be loaded: ${String(message)}`, EXIT.usage);
+    throw new CliError(`${module}: ${what}: ${String(message)}${frameOf(error, module)}`, EXIT.usage);
   }
+}
+
+/** This package: what its own functions throw is shown at the line that called them. */
+const PACKAGE = join(__dirname, '..');
+
+/** File, line and the code there, as Node shows them for an error that nothing catches. */
+function frameOf(error: unknown, module: string): string {
+  const { name, stack = '' } = error as Error;
+  const located = locatedSyntax(stack);
+  if (located !== undefined) return located;
+  for (const [, place = '', line = '', column = ''] of stack.matchAll(/^ +at (?:.*\()?(.+?):(\d+):(\d+)\)?$/gm)) {
+    const file = place.startsWith('file:') ? fileURLToPath(place) : place;
+    if (/^node:|[\\/]node_modules[\\/]/.test(file) || file.startsWith(PACKAGE)) continue;
+    const code = attempt(() => readFileSync(file, 'utf8').split('\n')[Number(line) - 1]);
+    return `\n\n${file}:${line}${code === undefined ? '' : `\n${code}\n${' '.repeat(Number(column) - 1)}^`}`;
+  }
+  if (name !== 'SyntaxError') return '';
+  // Node keeps the place of one in ESM for itself until nothing catches it; a module that cannot be parsed does not run.
+  const script = `await import(${JSON.stringify(pathToFileURL(resolve(module)).href)})`;
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' });
+  return locatedSyntax(stderr) ?? '';
+}
+
+/** What Node prints before the message of a syntax error. */
+function locatedSyntax(text: string): string | undefined {
+  const located = /^(\S.*:\d+\n(?:.*\n)+?)\n?SyntaxError/.exec(text)?.[1];
+  return located && `\n\n${located.trimEnd()}`;
 }
 
 async function requireOrImport(path: string): Promise<unknown> {

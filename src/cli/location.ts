@@ -1,23 +1,40 @@
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
 import { prepareDataDirectory, writeDurably } from '../auth-server/data-directory';
 import { attempt, isObject } from '../core/objects';
 import type { Environment, Settings } from '../settings/settings';
-import type { CommandOptions } from './command';
+import type { CliIo, CommandOptions } from './command';
 
 /** Variables by which the other commands find the servers of `dev`, kept in the data directory while these run. */
 const LOCATION = ['TILLGATE_HOST', 'TILLGATE_PORT', 'TILLGATE_BASE_URL', 'TILLGATE_AUTH_PORT'];
 
 /**
- * The variables of a command: its options, then the environment, then the servers of `dev` that are running.
+ * The variables of a command: its options, then the environment, then the servers of `dev` that are running, then `.env`.
  *
  * @param starts - whether it starts servers itself
  */
-export function environmentOf(env: Environment, { port, authPort }: CommandOptions, starts: boolean): Environment {
-  if (!starts) return { ...keptLocation(env['TILLGATE_DATA_DIR'] ?? '.tillgate'), ...env };
+export function environmentOf(io: Pick<CliIo, 'env' | 'cwd'>, options: CommandOptions, starts: boolean): Environment {
+  const { app, port, authPort } = options;
+  const file = io.env['NODE_ENV'] === 'production' ? {} : envFile(io.cwd, app);
+  const env = { ...file, ...io.env };
+  if (!starts) return { ...file, ...keptLocation(env['TILLGATE_DATA_DIR'] ?? '.tillgate'), ...io.env };
   const given = { TILLGATE_PORT: port, TILLGATE_AUTH_PORT: authPort };
   return { ...env, ...only(given, Object.keys(given)) };
+}
+
+/** The variables of the file `.env` next to the app, or else in the current directory. An app gets them too. */
+function envFile(cwd: string, app: string | undefined): Environment {
+  const folders = app === undefined ? [cwd] : [dirname(resolve(cwd, app)), cwd];
+  const text = folders
+    .map((folder) => attempt(() => readFileSync(join(folder, '.env'), 'utf8')))
+    .find((one) => one !== undefined);
+  const variables: Environment = parseEnv(text ?? '');
+  if (app !== undefined) {
+    for (const [name, value] of Object.entries(variables)) process.env[name] ??= value;
+  }
+  return variables;
 }
 
 function keptLocation(dataDir: string): Environment {

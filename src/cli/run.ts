@@ -51,7 +51,7 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
     command.action(async () => {
       requirePackages(`tillgate ${command.name()}`, needs);
       const options = command.opts<CommandOptions>();
-      const env = environmentOf(io.env, options, starts);
+      const env = environmentOf(io, options, starts);
       useProxy(env);
       // Under --watch another process does the work.
       const progress = options.watch ? { io, stop() {} } : withProgress({ ...io, env }, nameOf(command));
@@ -187,6 +187,7 @@ function useProxy(env: Environment): void {
 export function processIo(): CliIo {
   return {
     env: process.env,
+    cwd: process.cwd(),
     stdout: process.stdout,
     stderr: process.stderr,
     fetch: (input, init) => fetch(input, init),

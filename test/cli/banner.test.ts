@@ -11,8 +11,8 @@ const report = {
   ...{ console_url: 'http://127.0.0.1:4000/console', docs_url: 'http://127.0.0.1:3000/docs' },
 };
 
-const SAMPLES = { allowed: '/v1/orders', denied: '/v1/orders' };
-const NONE = { allowed: undefined, denied: undefined };
+const SAMPLES = { allowed: '/v1/orders', denied: '/v1/orders', scope: 'orders:read' };
+const NONE = { allowed: undefined, denied: undefined, scope: '' };
 const LOCATION = 'TILLGATE_DATA_DIR=/home/till/shop/.tillgate';
 
 it('the report of dev fits into 80 columns, except the line to paste', () => {
@@ -30,7 +30,7 @@ it('the report of dev fits into 80 columns, except the line to paste', () => {
 
 it('the report of dev suggests requests to routes that the app has, and none where it has none', () => {
   const requests = (text: string) => text.match(/(curl -i|call (GET|POST)) \S+/g) ?? [];
-  const named = banner(report, 'npx tillgate', { allowed: '/v1/tills', denied: '/v1/keys' }, LOCATION);
+  const named = banner(report, 'npx tillgate', { allowed: '/v1/tills', denied: '/v1/keys', scope: 'a' }, LOCATION);
   expect(requests(named)).toEqual([
     'curl -i http://127.0.0.1:3000/v1/tills',
     'call GET /v1/tills',

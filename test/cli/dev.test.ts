@@ -118,6 +118,32 @@ describe('dev', () => {
     },
   );
 
+  it('starts the token server that the variables of .env name, and uses the one that runs already', async () => {
+    const dataDir = newDataDir();
+    await whileDevRuns(['--token-server'], async (_run, { auth_url }) => {
+      const { report } = await whileDevRuns([], undefined, {
+        ...{ TILLGATE_AUTH_URL: auth_url, TILLGATE_AUTH_PORT: new URL(auth_url).port },
+      });
+      expect(report).toMatchObject({ embedded: false, auth_url });
+      writeFileSync(
+        join(dataDir, '.env'),
+        `TILLGATE_AUTH_URL=${auth_url}\nTILLGATE_GENERATIONS=${auth_url}/generations`,
+      );
+    });
+    const { auth_url } = { auth_url: /=(\S+)/.exec(readFileSync(join(dataDir, '.env'), 'utf8'))?.[1] ?? '' };
+    const port = { TILLGATE_AUTH_PORT: new URL(auth_url).port };
+    const call = ['call', 'GET', '/v1/orders', '--as', 'kiosk', '--json'];
+    await whileDevRuns(
+      [],
+      async (_run, report) => {
+        expect(report).toMatchObject({ embedded: true, auth_url });
+        expect(JSON.parse((await cliScene({ dataDir, fetch }).run(...call)).stdout)).toMatchObject({ status: 200 });
+      },
+      port,
+      dataDir,
+    );
+  });
+
   it('starts the API alone when an authorization server is configured', async () => {
     await whileDevRuns([], async (_run, { auth_url }) => {
       const { report } = await whileDevRuns([], undefined, { TILLGATE_AUTH_URL: auth_url });

@@ -62,6 +62,7 @@ export function cliScene(options: SceneOptions = {}): CliScene {
     stdout = '';
     const io: CliIo = {
       env: { TILLGATE_DATA_DIR: dataDir, ...options.env },
+      cwd: dataDir,
       stdout: { write: (text) => (stdout += text) },
       stderr: { write: (text) => (stderr += text) },
       fetch: options.fetch ?? respond,

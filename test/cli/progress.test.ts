@@ -10,6 +10,7 @@ function scene(terminal: { isTTY?: boolean; columns?: number } = { isTTY: true, 
   let respond: (response: Response) => void = () => {};
   const given: CliIo = {
     env: {},
+    cwd: '.',
     stdout: { write: (text) => written.push(`out ${text}`) },
     stderr: { ...terminal, write: (text) => written.push(text) },
     fetch: () => new Promise((resolve) => (respond = resolve)),

@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { cliScene } from './harness';
 
 const scene = cliScene();
 
 const EXPRESS = JSON.stringify(require.resolve('express'));
+const GATE = JSON.stringify(resolve(__dirname, '../../src/index.ts'));
 /** What `authenticate()` and `requireScope()` return, as an audit sees it. */
 const KIT = `
   const pass = (req, res, next) => next();
@@ -71,6 +72,41 @@ describe('routes --app', () => {
     expect(JSON.parse(stdout)).toEqual([
       { method: 'GET', path: '/v1/orders', requires: [['orders:read']], gate: 'strict' },
     ]);
+  });
+});
+
+describe('a module that fails', () => {
+  const line = 'const port = start(); function start() { throw new Error("no port"); }';
+
+  it.each([
+    ['thrown.cjs', `'use strict';\n${line}`, 'no port', ':2\n' + line + '\n' + ' '.repeat(line.indexOf('new')) + '^\n'],
+    [
+      'made.cjs',
+      `exports.createApp = () => {\n  return missing;\n};`,
+      'missing is not defined',
+      ':2\n  return missing;\n  ^\n',
+    ],
+  ])('is shown with file, line and code: %s', async (name, text, message, frame) => {
+    const path = file(name, text);
+    const { exitCode, stderr } = await scene.run('routes', '--app', path);
+    expect([exitCode, stderr]).toEqual([2, `tillgate: ${path}: cannot be loaded: ${message}\n\n${path}${frame}`]);
+  });
+
+  it('is shown at its own line where a function of this package throws', async () => {
+    const path = file('option.cjs', `require(${GATE}).requireScope();`);
+    const { stderr } = await scene.run('routes', '--app', path);
+    expect(stderr).toContain(`\n\n${path}:1\n`);
+  });
+});
+
+it('routes --app needs no variables, also where the app reads them', async () => {
+  const text = `const app = require(${EXPRESS})(); const { authenticate, requireScope } = require(${GATE});
+    app.get('/v1/tills', authenticate(), requireScope('tills:read'), (req, res) => res.json([])); module.exports = app;`;
+  const { exitCode, stdout, stderr } = await scene.run('routes', '--app', file('variables.cjs', text));
+  expect({ exitCode, stdout, stderr }).toEqual({
+    exitCode: 0,
+    stdout: 'METHOD  PATH       REQUIRES\nGET     /v1/tills  tills:read\n',
+    stderr: '',
   });
 });
 

@@ -34,7 +34,7 @@ export async function init(context: CommandContext, options: CommandOptions, dir
       '  npm install',
       '  npm test',
       '  npm run dev            # with a token server; starts again when a file changes\n',
-      'README.md says what else there is.',
+      `README.md says what else there is${options.typescript ? '' : '; --typescript writes the same project in TypeScript'}.`,
     ].join('\n'),
   );
 }

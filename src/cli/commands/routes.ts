@@ -1,4 +1,5 @@
-import { routes } from '../../app/commerce/resources';
+/* eslint-disable @typescript-eslint/no-require-imports -- the scaffold needs packages that an app to look at need not have */
+import type * as resources from '../../app/commerce/resources';
 import { describeRoutes } from '../../openapi/app-routes';
 import { describeFinding } from '../../openapi/audit';
 import { describeAlternatives } from '../../openapi/document';
@@ -6,7 +7,12 @@ import { auditRoutes } from '../../testing/audit-routes';
 import { CliError, EXIT, print, table } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { loadApp } from '../load-app';
-import { contractProblems } from './check';
+import type * as checkCommand from './check';
+
+const scaffold = {
+  routes: () => (require('../../app/commerce/resources') as typeof resources).routes(),
+  problems: (file?: string) => (require('./check') as typeof checkCommand).contractProblems(file),
+};
 
 /** `tillgate routes`: the routes of the scaffold or of an app; with `--check` compared with openapi.yaml. */
 export async function listRoutes(context: CommandContext, options: CommandOptions): Promise<number | void> {
@@ -18,8 +24,8 @@ export async function listRoutes(context: CommandContext, options: CommandOption
   if (!check) return app ? listApp(context, app) : listScaffold(context);
   const document = openapi ?? 'openapi.yaml';
   const findings = app && auditRoutes(app, document);
-  const problems = findings?.map(describeFinding) ?? contractProblems(openapi);
-  const count = (app ? describeRoutes(app).routes : routes()).length;
+  const problems = findings?.map(describeFinding) ?? scaffold.problems(openapi);
+  const count = (app ? describeRoutes(app).routes : scaffold.routes()).length;
   const isAgreed = problems.length === 0;
   const text = isAgreed ? `${count} routes agree with ${document}` : problems.join('\n');
   print(context, { routes: count, problems, ...(findings && { findings }) }, text);
@@ -27,7 +33,9 @@ export async function listRoutes(context: CommandContext, options: CommandOption
 }
 
 function listScaffold(context: CommandContext): void {
-  const listed = routes().map(({ method, path, scopes, optionalScopes }) => ({ method, path, scopes, optionalScopes }));
+  const listed = scaffold
+    .routes()
+    .map(({ method, path, scopes, optionalScopes }) => ({ method, path, scopes, optionalScopes }));
   const rows = listed.map(({ method, path, scopes, optionalScopes }) => {
     return [method, path, [...scopes, ...optionalScopes.map((scope) => `[${scope}]`)].join(' ')];
   });

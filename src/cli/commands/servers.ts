@@ -24,7 +24,7 @@ import { send } from '../http';
 import { startHosted } from '../load-app';
 import { keepLocation } from '../location';
 import { openLog } from '../log';
-import { apiSettings, embeddedAddress, isEmbedded } from '../settings';
+import { apiSettings, embeddedAddress, isEmbedded, usesEmbedded } from '../settings';
 import { RATE_LIMITS, sharedRedis } from '../shared-redis';
 import { startTokenServer } from '../token-server';
 import { runWatched } from '../watch';
@@ -43,7 +43,9 @@ const PATIENCE_MS = 3_000;
 async function devBoth(context: CommandContext, options: CommandOptions): Promise<void> {
   const { io } = context;
   const env = await withFreePorts(io.env);
-  const given = readSettings(env);
+  const named = readSettings(env);
+  // Variables for `serve` may name the embedded token server: it is started unless it runs already.
+  const given = usesEmbedded(named) && (await isFree(named.authPort)) ? embeddedSettings(named) : named;
   const settings = apiSettings(given);
   const scopes = clientScopes(options);
   const logger = openLog(io, options, given);
@@ -110,8 +112,12 @@ async function samplesOf(routes: readonly DescribedRoute[], settings: Settings):
   const [till, kiosk] = await Promise.all([DEMO_TILL, DEMO_KIOSK].map((id) => keptCredential(settings, id)));
   const may = (client: typeof till, { requires }: DescribedRoute): boolean =>
     requires.some((scopes) => scopes.every((scope) => client?.scope.split(' ').includes(scope)));
+  const allowed = known.find((route) => route.method === 'GET' && may(till, route));
+  const needed = allowed?.requires.find((scopes) => may(till, { ...allowed, requires: [scopes] })) ?? [];
   return {
-    allowed: known.find((route) => route.method === 'GET' && may(till, route))?.path,
+    allowed: allowed?.path,
+    // A blank of a form is a plus.
+    scope: needed.join('+') || (till?.scope.split(' ')[0] ?? ''),
     denied: known.find((route) => kiosk && route.method === 'POST' && route.requires.length > 0 && !may(kiosk, route))
       ?.path,
   };
@@ -166,14 +172,21 @@ async function devTokenServer(context: CommandContext, options: CommandOptions):
  * @throws ConfigurationError when they name another one
  */
 function tokenServerSettings(settings: Settings): Settings {
-  const { issuer, generationSource } = settings;
+  const { issuer } = settings;
   const { url } = embeddedAddress(settings);
   if (issuer !== undefined && issuer !== url) {
     throw new ConfigurationError([
       `TILLGATE_AUTH_URL: got "${issuer}", but --token-server starts one at ${url}; leave it out, or change TILLGATE_AUTH_PORT`,
     ]);
   }
-  return { ...settings, generationSource: generationSource === `${url}/generations` ? undefined : generationSource };
+  return embeddedSettings(settings);
+}
+
+/** The settings without the variables that name the embedded token server itself. */
+function embeddedSettings(settings: Settings): Settings {
+  const { generationSource: source } = settings;
+  const isOwn = source === `${embeddedAddress(settings).url}/generations`;
+  return { ...settings, issuer: undefined, authUrl: undefined, generationSource: isOwn ? undefined : source };
 }
 
 /** `tillgate serve`: the API alone, until it is asked to stop. */
@@ -247,11 +260,19 @@ async function withFreePorts(env: Environment): Promise<Environment> {
   return { ...env, ...chosen };
 }
 
-function freePort(): Promise<number> {
+function isFree(port: number): Promise<boolean> {
+  return freePort(port).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Rejects where the port is taken. */
+function freePort(wanted = 0): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
+    probe.listen(wanted, '127.0.0.1', () => {
       const { port } = probe.address() as AddressInfo;
       probe.close(() => resolve(port));
     });

@@ -43,6 +43,7 @@ async function check(stdin: string): Promise<readonly string[]> {
   let stdout = '';
   const io = {
     env: variables(),
+    cwd: '.',
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stdout += text) },
     ...{ fetch, readStdin: () => Promise.resolve(stdin), untilStopped: () => Promise.resolve() },
