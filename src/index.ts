@@ -6,6 +6,7 @@ export { REASONS } from './core/reasons';
 export type { Reason } from './core/reasons';
 export { authenticate } from './express/authenticate';
 export type { Gate } from './express/authenticate';
+export type { ScopeDeclaration } from './gate/scope-table';
 export type { HoldEnd } from './gate/held';
 export type { StepUp } from './core/problem';
 export {
@@ -16,7 +17,7 @@ export {
   requireClaim,
   requireScope,
 } from './express/guard';
-export type { DefinedScopes } from './express/guard';
+export type { CurrentScope, DefinedScopes } from './express/guard';
 export { protectedResourceMetadata } from './express/metadata';
 export { authOf } from './express/request-state';
 export type { Middleware } from './express/request-state';

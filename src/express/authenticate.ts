@@ -17,6 +17,7 @@ import { withAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
 import { resourceMetadataUrl } from './metadata';
 import { refusalLog } from './refusal-log';
+import { reportMode } from './report-mode';
 import { callerOf, isPreflight, openState, pathOf, registerCopy, requestIdOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
@@ -81,7 +82,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const verifier = openGate(options);
   const { settings, possession } = verifier;
   registerCopy();
-  const { logger, unguarded, optional, refusals, resource, dpop, clock, onDecision } = settings;
+  const { logger, unguarded, optional, refusals, resource, dpop, clock, enforce, onDecision } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {
     ...{ realm, exposeReasons, problemTypes, challengeScopes },
@@ -93,7 +94,16 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
   const held = new HeldCallers(verifier, settings);
   const hold = held.hold.bind(held);
-  const requestGate: RequestState['gate'] = { logger, unguarded, problemTypes, clock, refuse, hold };
+  const reports = enforce === 'report' ? reportMode(settings) : undefined;
+  const requestGate: RequestState['gate'] = {
+    logger,
+    unguarded,
+    problemTypes,
+    clock,
+    isEnforced: !reports,
+    refuse,
+    hold,
+  };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     let token: string;
@@ -139,6 +149,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   function accept(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: Next): void {
     const before = stateOf(req);
     const state = remember(req, auth);
+    reports?.watch(req, res, undefined);
     enforceGuards(res, state, before);
     next();
     warnUnguarded(res, state);
@@ -146,7 +157,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 
   function remember(req: GateRequest, auth: Auth | undefined): RequestState {
     const state = openState(req, requestGate, auth);
-    req.auth = auth;
+    // What another middleware has assigned stays, because this gate grants nothing.
+    if (!reports) req.auth = auth;
     if (onDecision) {
       observe(req, { ...(auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }), ...factsOf(req) });
     }
@@ -167,6 +179,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
         throw error;
       }
       report(req, error, undefined);
+      if (reports) return openState(req, requestGate, undefined).auth;
       throw presentError(error, presentation, req, nonceFor(error));
     }
   }
@@ -185,8 +198,16 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       logUndecided(error);
       return refusals === 'next' ? next(error) : sendInternalError(req, res);
     }
+    const state = stateOf(req);
+    if (reports) {
+      // A guard after a gate that would have refused adds nothing.
+      if (state?.auth || !state) report(req, error, state?.auth);
+      if (!state) openState(req, requestGate, undefined);
+      reports.watch(req, res, error);
+      return next();
+    }
     // A guard refuses a caller whose token was good: then the caller is known.
-    report(req, error, stateOf(req)?.auth);
+    report(req, error, state?.auth);
     const nonce = nonceFor(error);
     if (refusals === 'next') return next(presentError(error, presentation, req, nonce));
     setNonce(res, nonce);
@@ -197,14 +218,14 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     const { reason, status, privateDetail: detail } = error;
     const { issuer, clientId } = auth ?? signedClientOf(error, () => bearerToken(req, dpop !== undefined), settings);
     const facts = factsOf(req);
-    log.refused({ reason, status, issuer, clientId, ...facts, detail });
+    if (!reports) log.refused({ reason, status, issuer, clientId, ...facts, detail });
     observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }), ...facts });
   }
 
   /** An observer decides nothing: whether it throws or rejects, the response stays the same. */
   function observe(req: GateRequest, decision: Decision): void {
     try {
-      const result = onDecision?.(decision, req);
+      const result = onDecision?.(reports ? { ...decision, enforced: false } : decision, req);
       if (result instanceof Promise) result.catch(logFailure);
     } catch (error) {
       logFailure(error);
@@ -226,6 +247,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     status: () => verifier.status(),
     close() {
       log.close();
+      reports?.close();
       held.close();
       return verifier.close();
     },

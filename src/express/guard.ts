@@ -1,15 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
-import { describe, didYouMean, isList, option, readOptions, refuseUncalled } from '../core/options';
+import { describe, isList, option, readOptions, refuseUncalled } from '../core/options';
 import type { StepUp } from '../core/problem';
 import type { Auth } from '../gate/options';
 import { readStrings } from '../gate/read-options';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, sendInternalError } from './respond';
-import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../gate/scope-requirement';
+import { describeLack, readRequirement, satisfies, scopesOf } from '../gate/scope-requirement';
 import type { ScopeRequirement } from '../gate/scope-requirement';
+import { ScopeTable } from '../gate/scope-table';
+import type { OldName, ScopeDeclaration } from '../gate/scope-table';
 
 /**
  * Makes the guard of one route: allows a token with all of the scopes, or with any one of them for
@@ -35,14 +37,26 @@ export function requireScope(...args: readonly unknown[]): Middleware {
   return scopeGuard(readRequirement(args));
 }
 
-function scopeGuard(requirement: ScopeRequirement): Middleware {
+function scopeGuard(requirement: ScopeRequirement, table?: ScopeTable): Middleware {
   const own = scopesOf(requirement);
-  const guard = makeGuard('requireScope', requirement, ({ scopes }, req) => {
+  const guard = makeGuard('requireScope', requirement, ({ scopes }, req, { clock, isEnforced }, res) => {
     if (satisfies(scopes, requirement)) return undefined;
+    const changed = table?.satisfiedBy(scopes, requirement, clock());
+    if (changed) {
+      if (changed.old && isEnforced) announceEnd(res, changed.old);
+      return undefined;
+    }
     const privateDetail = describeLack(scopes, requirement);
     return new AuthError('insufficient_scope', { privateDetail, requiredScopes: scopesInARow(guard, req) ?? own });
   });
   return guard;
+}
+
+/** Says that the client uses an old name, and when it ends (RFC 9745 section 2, RFC 8594 section 3). */
+function announceEnd(res: ServerResponse, { sinceMs, untilMs }: OldName): void {
+  if (res.headersSent) return;
+  res.setHeader('Deprecation', `@${sinceMs / 1000}`);
+  res.setHeader('Sunset', new Date(untilMs).toUTCString());
 }
 
 /**
@@ -80,11 +94,19 @@ export interface DefinedScopes<Scope extends string> {
   };
 }
 
+/** The names that a route may require: what is declared or implied, without old names. */
+export type CurrentScope<Declared extends Readonly<Record<string, ScopeDeclaration>>> = {
+  readonly [Name in keyof Declared & string]: Declared[Name] extends { readonly replacedBy: string }
+    ? never
+    : Name | (Declared[Name] extends { readonly implies: readonly (infer Implied extends string)[] } ? Implied : never);
+}[keyof Declared & string];
+
 /**
  * Declares the scopes of an API and makes a `requireScope()` that knows no others, so that a misspelt scope is found
- * before the first request.
+ * before the first request. As an object it also says what a scope implies, and until when its old name works: a response
+ * to a token with the old name says so (`Deprecation`, RFC 9745; `Sunset`, RFC 8594).
  *
- * @throws TypeError when no scope is given, or one is not a scope-token (RFC 6749 section 3.3)
+ * @throws TypeError when no scope is given, one is not a scope-token (RFC 6749 section 3.3), or a declaration is wrong
  *
  * @example
  * ```ts
@@ -97,17 +119,19 @@ export interface DefinedScopes<Scope extends string> {
  * orders.get('/', requireScope('orders:read'), (req, res) => res.json([]));
  * ```
  */
-export function defineScopes<const Scope extends string>(scopes: readonly Scope[]): DefinedScopes<Scope> {
-  const defined = readScopeList(scopes, 'defineScopes');
+export function defineScopes<const Scope extends string>(scopes: readonly Scope[]): DefinedScopes<Scope>;
+export function defineScopes<const Declared extends Readonly<Record<string, ScopeDeclaration>>>(
+  scopes: Declared,
+): DefinedScopes<CurrentScope<Declared>>;
+export function defineScopes(scopes: unknown): DefinedScopes<string> {
+  const table = new ScopeTable(scopes);
   return {
-    scopes: defined as readonly Scope[],
+    scopes: table.scopes,
     requireScope(...args: readonly unknown[]) {
       refuseUncalled("requireScope('orders:read')", args);
       const requirement = readRequirement(args);
-      const unknown = scopesOf(requirement).find((scope) => !defined.includes(scope));
-      if (unknown === undefined) return scopeGuard(requirement);
-      const what = `${JSON.stringify(unknown)} is not one of the defined scopes`;
-      throw new TypeError(`requireScope(): ${what}${didYouMean(unknown, defined)}`);
+      table.requireKnown(scopesOf(requirement));
+      return scopeGuard(requirement, table);
     },
   };
 }
@@ -296,6 +320,7 @@ function makeGuard(
     auth: Auth,
     req: GateRequest,
     gate: RequestState['gate'],
+    res: ServerResponse,
   ) => AuthError | undefined | Promise<AuthError | undefined>,
 ): Middleware {
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
@@ -307,7 +332,7 @@ function makeGuard(
       state.allowed = true;
       next();
     };
-    const refusal = auth ? check(auth, req, gate) : new AuthError('missing_token');
+    const refusal = auth ? check(auth, req, gate, res) : new AuthError('missing_token');
     if (refusal instanceof Promise) handleRejection(refusal.then(decide), { req, res, next, logger: gate.logger });
     else decide(refusal);
   }

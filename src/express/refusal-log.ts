@@ -13,6 +13,9 @@ interface Refusal {
   readonly path: string;
   readonly requestId?: string | undefined;
   readonly detail?: string | undefined;
+  /** In a report: the status of the response, and what would settle the difference. */
+  readonly responded?: number;
+  readonly advice?: string;
 }
 
 const PERIOD_MS = 60_000;
@@ -22,20 +25,24 @@ const MAX_TEXT = 512;
 
 /**
  * Logs refusals. A logger of the app gets a line for each. The console gets the first one of a reason and client
- * immediately, and a count of the others once a minute.
+ * immediately, and a count of the others once a minute; in a report every logger does, by route too.
  */
-export function refusalLog({ logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule }): {
+export function refusalLog(
+  { logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule },
+  { isReport = false } = {},
+): {
   readonly refused: (refusal: Refusal) => void;
   /** Writes the counts that are pending. */
   readonly close: () => void;
 } {
   const counts = new Map<string, { count: number; last: Refusal; timer: Timer | undefined }>();
   let closed = false;
+  const what = isReport ? 'differently decided' : 'refused';
 
   function refused(refusal: Refusal): void {
-    if (logger !== consoleLogger) return logger.info(printable(refusal), 'request refused');
-    const { reason, issuer, clientId } = refusal;
-    const ofClient = `${reason} ${issuer} ${clientId}`;
+    if (logger !== consoleLogger && !isReport) return logger.info(printable(refusal), 'request refused');
+    const { reason, issuer, clientId, method, path } = refusal;
+    const ofClient = `${reason} ${issuer} ${clientId}${isReport ? ` ${method} ${path}` : ''}`;
     const isCounted = counts.has(ofClient) || counts.size < MAX_COUNTS;
     const [key, last] = isCounted
       ? [ofClient, refusal]
@@ -46,7 +53,7 @@ export function refusalLog({ logger, schedule }: { readonly logger: Logger; read
       counted.last = last;
       return;
     }
-    logger.warn(printable(last), 'request refused');
+    logger.warn(printable(isReport ? { ...last, count: 1 } : last), `request ${what}`);
     counts.set(key, { count: 0, last, timer: closed ? undefined : schedule(() => endPeriod(key), PERIOD_MS) });
   }
 
@@ -60,7 +67,7 @@ export function refusalLog({ logger, schedule }: { readonly logger: Logger; read
 
   function writeCount({ count, last }: { readonly count: number; readonly last: Refusal }): void {
     const requests = count === 1 ? '1 more request' : `${count} more requests`;
-    logger.warn(printable(last), `${requests} refused: ${last.reason}`);
+    logger.warn(printable(isReport ? { ...last, count } : last), `${requests} ${what}: ${last.reason}`);
   }
 
   return {
@@ -77,7 +84,7 @@ export function refusalLog({ logger, schedule }: { readonly logger: Logger; read
 }
 
 /** Path, request id and detail can be text of the caller: one line of bounded length. */
-function printable(refusal: Refusal): object {
+function printable(refusal: Refusal & { readonly count?: number }): object {
   const fields = Object.entries(refusal).map(([name, value]: [string, unknown]) => {
     return [name, typeof value === 'string' ? escapeUnsafe(value.slice(0, MAX_TEXT)) : value];
   });

@@ -60,6 +60,8 @@ export interface GateRequest extends IncomingMessage {
 export interface RequestState {
   /** What guards need to know about the gate before them. */
   readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'clock'> & {
+    /** Whether the gate refuses and grants; else it only reports. */
+    readonly isEnforced: boolean;
     /** Calls `end` when the token of the caller is no longer accepted. */
     readonly hold: HeldCallers['hold'];
     /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
@@ -124,7 +126,8 @@ export function stateOf(req: object): RequestState | undefined {
  * ```
  */
 export function authOf(req: object): Auth | undefined {
-  return stateOf(req)?.auth;
+  const state = stateOf(req);
+  return state?.gate.isEnforced ? state.auth : undefined;
 }
 
 /**

@@ -85,6 +85,12 @@ export interface GateOptions extends Dependencies {
    * `AuthError` with `status` and `headers` (`'next'`). Applies to guards after the gate too.
    */
   readonly refusals?: 'respond' | 'next' | undefined;
+  /**
+   * `'report'`: refuses nothing and grants nothing, for a trial beside the middleware that decides today. It leaves
+   * `req.auth` alone, passes every request on, its guards too, and logs where its decision differs from the response, once
+   * per client and route, then counts. It protects nothing. Default `'refuse'`.
+   */
+  readonly enforce?: 'refuse' | 'report' | undefined;
   /** `realm` of the challenge. Default `api`. */
   readonly realm?: string | undefined;
   /** Public URL of the API; the URL of its metadata is then in every challenge as `resource_metadata` (RFC 9728). */
@@ -153,6 +159,8 @@ export interface Decision {
   readonly error?: AuthError;
   /** Present when the token was good, also when a guard then refused. */
   readonly auth?: Auth;
+  /** `false` where the gate only reports. */
+  readonly enforced?: false;
   readonly method: string;
   /** Path without its query, and without anything that can be a token. */
   readonly path: string;

@@ -81,6 +81,7 @@ export const GATE_OPTIONS = {
   unguarded: option.oneOf(['allow', 'warn', 'refuse']),
   optional: option.boolean(false),
   refusals: option.oneOf(['respond', 'next'], 'respond'),
+  enforce: option.oneOf(['refuse', 'report'], 'refuse'),
   realm: option.string('api'),
   resource: option('a non-empty string', (given, at) => {
     if (typeof given !== 'string' || given === '') return undefined;
@@ -131,6 +132,9 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: Authenticate
   if (binding && !(dpop && mtls && !dpop.required && !mtls.required)) {
     throw wrong('option "binding" needs "dpop" and "mtls", neither of them with "required": one of both is enough');
   }
+  if (values.enforce === 'report' && values.unguarded === 'refuse') {
+    throw wrong('option "enforce" is "report", which refuses nothing: remove "unguarded"');
+  }
   const confirmations: ClaimRules['confirmations'] = [
     ...(dpop ? ['jkt' as const] : []),
     ...(mtls ? ['x5t#S256' as const] : []),
@@ -143,7 +147,7 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: Authenticate
       checkUrl: urlCheck(FACTORY, allowHttp),
       keyStore: values.keyStore || undefined,
     }),
-    unguarded: values.unguarded ?? (optional ? 'allow' : 'warn'),
+    unguarded: values.unguarded ?? (optional || values.enforce === 'report' ? 'allow' : 'warn'),
     exposeReasons: exposeReasons ?? process.env['NODE_ENV'] !== 'production',
   };
 }
