@@ -58,7 +58,8 @@ export const PRESETS = {
     scopeClaims: ['scope', 'permissions'],
   },
   okta: { ...PLAIN, types: [undefined, 'jwt'], clientIdClaims: ['cid'], scopeClaims: ['scp'] },
-  entra: { ...PLAIN, clientIdClaims: ['azp', 'appid'], scopeClaims: ['roles'] },
+  // A token of a user has the delegated scopes in `scp`, which bound what the app may do; one of an app has `roles` alone.
+  entra: { ...PLAIN, clientIdClaims: ['azp', 'appid'], scopeClaims: ['scp', 'roles'] },
   cognito: { ...PLAIN, types: [undefined, 'jwt'], fixedClaims: [['token_use', 'access']], audienceCanBeAbsent: true },
   hydra: { ...PLAIN, scopeClaims: ['scp', 'scope'] },
   openiddict: { ...RFC9068, requiredClaims: ['aud', 'sub', 'client_id'], generationClaim: 'iat' },

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Express, RequestHandler } from 'express';
 import { requireScope } from '../../src';
 import type { PresetName, Reason } from '../../src';
@@ -9,6 +11,7 @@ import { memoryGenerations } from '../../src/generation';
 import { base64url, GENERATION, NOW, token, AUDIENCE } from '../support/issuer';
 import { testKey } from '../support/keys';
 import { expectRefusal } from '../support/refusals';
+import { PEOPLE_TOKENS } from '../support/people-tokens';
 import { VENDOR_TOKENS } from '../support/vendor-tokens';
 import type { VendorToken } from '../support/vendor-tokens';
 
@@ -59,6 +62,26 @@ describe('presets', () => {
         claims: vendor.claims,
       });
       expect(response.body.auth.subject).toBe(vendor.subject);
+    });
+
+    it('has a token of a person for every preset', () => {
+      expect(PEOPLE_TOKENS.map(({ preset }) => preset)).toEqual(PRESET_NAMES);
+    });
+
+    it.each(PEOPLE_TOKENS)('$preset reads $name as docs/people.md says', async (person) => {
+      const response = await gateFor(person, person.options).get(tokenOf(person)).expect(200);
+      const { preset, clientId, scopes, subject, scopesFrom, alsoIn } = person;
+      expect(response.body.auth).toMatchObject({ clientId, scopes, subject, claims: person.claims });
+      const cells = [preset, scopesFrom, ...alsoIn].map((name) => `\`${name}\``);
+      const page = readFileSync(join(__dirname, '../../docs/people.md'), 'utf8');
+      const row = page.split('\n').find((line) => line.startsWith(`| ${cells[0]} `)) ?? '';
+      expect(row.split('|').map((cell) => cell.trim())).toEqual([
+        '',
+        ...cells.slice(0, 2),
+        cells.slice(2).join(', '),
+        expect.any(String),
+        '',
+      ]);
     });
 
     const rows: readonly [PresetName, string, Changes, Reason][] = [
@@ -127,7 +150,7 @@ describe('presets', () => {
 
     it.each<[PresetName, Record<string, unknown>]>([
       ['okta', { scp: undefined, scope: 'orders:read' }],
-      ['entra', { roles: undefined, scp: 'orders:read' }],
+      ['entra', { scp: '' }],
       ['entra', { roles: undefined, scope: 'orders:read' }],
       ['keycloak', { scope: '', realm_access: { roles: ['orders:read'] } }],
       ['rfc9068', { scope: undefined, scp: ['orders:read'] }],
