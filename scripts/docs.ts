@@ -7,6 +7,7 @@ import type { CommandEntry } from '../src/cli/command';
 import { REASON_ADVICE } from '../src/core/reason-advice';
 import type { Advice } from '../src/core/reason-advice';
 import type { Option as OptionRow } from '../src/core/options';
+import { METRIC_ROWS } from '../src/core/metrics';
 import { REASONS } from '../src/core/reasons';
 import type { ReasonRow } from '../src/core/reasons';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/read-options';
@@ -22,7 +23,9 @@ import type { Preset } from '../src/token/presets';
 const ROOT = join(__dirname, '..');
 
 /** Pages with sections from the code. */
-export const PAGES = ['cli', 'issuers', 'options', 'reasons', 'scaffold', 'variables'].map((name) => `docs/${name}.md`);
+export const PAGES = ['cli', 'issuers', 'options', 'reasons', 'scaffold', 'telemetry', 'variables'].map(
+  (name) => `docs/${name}.md`,
+);
 
 const SECTIONS: Readonly<Record<string, () => string>> = {
   'issuer options': () => optionTable(ISSUER_OPTIONS),
@@ -73,6 +76,18 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
             (scope) => `further data with \`${scope}\``,
           ),
         ].join(', '),
+      ]),
+    ),
+  metrics: () =>
+    table(
+      ['OpenTelemetry', 'Prometheus', 'kind, unit', 'attributes', 'meaning', 'look when'],
+      METRIC_ROWS.map(({ name, prometheus, kind, unit, attributes, meaning, worry }) => [
+        code(name),
+        code(prometheus),
+        `${kind}, ${unit}`,
+        attributes.map(code).join(', ') || 'none',
+        meaning,
+        worry,
       ]),
     ),
   commands: () => COMMANDS.map((entry) => command(entry)).join('\n\n'),

@@ -1,8 +1,10 @@
 import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 import type * as Prometheus from 'prom-client';
+import { BUCKETS, METRIC_ROWS, labelOf } from '../core/metrics';
+import { addRecorder, readings } from '../core/telemetry';
+import type { Reading } from '../core/telemetry';
 import { problemHandler, sendProblem } from '../index';
-import type { GateStatus } from '../index';
 import type { RequestEvent } from './log';
 import { notFound, serving } from './pages';
 
@@ -79,13 +81,15 @@ interface Metrics {
   readonly contentType: string;
   observe(event: RequestEvent): void;
   text(): Promise<string>;
+  /** Stops recording. */
+  close(): void;
 }
 
 /**
  * Metrics by prom-client, an optional peer dependency: `undefined` if it is not installed. The number of label values is
  * bounded: no path and no client id.
  */
-export function createMetrics(isReady: () => boolean, status: () => GateStatus): Metrics | undefined {
+export function createMetrics(isReady: () => boolean): Metrics | undefined {
   const prometheus = loadPrometheus();
   if (!prometheus) return undefined;
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = prometheus;
@@ -110,29 +114,25 @@ export function createMetrics(isReady: () => boolean, status: () => GateStatus):
       this.set(isReady() ? 1 : 0);
     },
   });
-  const ages = {
-    ageMs: ['tillgate_generations_staleness_seconds', 'Time since the log of generations was read to its end.'],
-    silentMs: [
-      'tillgate_generations_silence_seconds',
-      'Time since the publisher of the log of generations was heard from.',
-    ],
-  } as const;
-  for (const age of ['ageMs', 'silentMs'] as const) {
-    const [name, help] = ages[age];
-    new Gauge({
-      name,
-      help,
-      labelNames: ['issuer'],
-      registers: [registry],
-      collect() {
+  const histograms = new Map<string, Prometheus.Histogram>();
+  for (const { name, kind, prometheus: exposed, labels, meaning: help } of METRIC_ROWS) {
+    const common = { name: exposed, help, labelNames: labels, registers: [registry] };
+    if (kind === 'histogram') {
+      histograms.set(name, new Histogram({ ...common, buckets: BUCKETS }));
+      continue;
+    }
+    const Metric = kind === 'counter' ? Counter : Gauge;
+    new Metric({
+      ...common,
+      collect(this: Prometheus.Counter | Prometheus.Gauge) {
         this.reset();
-        for (const { issuer, generations } of status().issuers) {
-          const ms = generations?.[age];
-          if (ms !== undefined) this.set({ issuer }, ms / 1000);
-        }
+        for (const { attributes, value } of readings(name)) this.inc(labelled(attributes), value);
       },
     });
   }
+  const close = addRecorder((name, seconds, attributes) => {
+    histograms.get(name)?.observe(labelled(attributes), seconds);
+  });
   return {
     contentType: registry.contentType,
     observe({ method, status, reason = '', durationMs }) {
@@ -140,7 +140,12 @@ export function createMetrics(isReady: () => boolean, status: () => GateStatus):
       durations.observe(durationMs / 1000);
     },
     text: () => registry.metrics(),
+    close,
   };
+}
+
+function labelled(attributes: Reading['attributes']): Reading['attributes'] {
+  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [labelOf(name), value]));
 }
 
 function loadPrometheus(): typeof Prometheus | undefined {

@@ -4,6 +4,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
 import { escapeNonAscii, loggablePath } from '../core/logger';
+import { traceIds } from '../core/telemetry';
 import type { Decision, Logger } from '../index';
 import type { UnreadableRequest } from './serve';
 
@@ -34,6 +35,7 @@ export function logRequest(logger: Logger, event: RequestEvent): void {
     client_id: event.clientId,
     reason: event.reason,
     detail: event.detail,
+    ...event.trace,
     ...(event.aborted && { aborted: true }),
   };
   if (event.status >= 500) logger.error(fields, 'request failed');
@@ -92,6 +94,8 @@ export interface RequestEvent {
   readonly reason: string | undefined;
   /** Details of a refusal, for operators. */
   readonly detail: string | undefined;
+  /** Ids of the trace of the request, where OpenTelemetry has one. */
+  readonly trace?: { readonly trace_id: string; readonly span_id: string };
   /** Whether the caller closed the connection before the response was complete. */
   readonly aborted: boolean;
 }
@@ -120,7 +124,10 @@ export function requestObserver(onRequest: (event: RequestEvent) => void, clock:
   return {
     handler: function observeRequest(req, res, next) {
       const startedMs = clock();
-      res.once('close', () => onRequest(eventOf(req, res, clock() - startedMs, refusals.get(req))));
+      const trace = traceIds();
+      res.once('close', () =>
+        onRequest({ ...eventOf(req, res, clock() - startedMs, refusals.get(req)), ...(trace && { trace }) }),
+      );
       next();
     },
     refused: (request, refusal) => void refusals.set(request, refusal),

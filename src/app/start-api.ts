@@ -30,13 +30,7 @@ export async function startApi(
 ): Promise<RunningApi> {
   const { host, port, adminPort, logLevel } = options.settings;
   const { logger = createLog({ level: logLevel }) } = options;
-  const metrics =
-    adminPort === undefined
-      ? undefined
-      : createMetrics(
-          () => app.readiness().ready,
-          () => app.gate.status(),
-        );
+  const metrics = adminPort === undefined ? undefined : createMetrics(() => app.readiness().ready);
   const app = await make({
     ...options,
     logger,
@@ -53,6 +47,7 @@ export async function startApi(
     await api?.close();
     await admin?.close();
     await app.close();
+    metrics?.close();
   }
 
   try {

@@ -7,6 +7,7 @@ import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
 import { ownMembers } from '../core/objects';
 import { option, readOptions } from '../core/options';
+import { traceIds } from '../core/telemetry';
 import { signedClientOf } from '../gate/explain';
 import { HeldCallers } from '../gate/held';
 import type { HoldEnd } from '../gate/held';
@@ -16,7 +17,8 @@ import type { GateVerifier } from '../gate/verifier';
 import { withAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
 import { resourceMetadataUrl } from './metadata';
-import { refusalLog } from './refusal-log';
+import { decisionRecorder, startTiming } from './decision';
+import type { Timing } from './decision';
 import { reportMode } from './report-mode';
 import { callerOf, isPreflight, openState, pathOf, registerCopy, requestIdOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
@@ -82,7 +84,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const verifier = openGate(options);
   const { settings, possession } = verifier;
   registerCopy();
-  const { logger, unguarded, optional, refusals, resource, dpop, clock, enforce, onDecision } = settings;
+  const { logger, unguarded, optional, refusals, resource, dpop, clock, enforce } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {
     ...{ realm, exposeReasons, problemTypes, challengeScopes },
@@ -90,7 +92,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     dpop: dpop && { algorithms: dpop.algorithms.join(' '), used: dpop.required },
   };
   const sendRefusal = refusalSender(presentation);
-  const log = refusalLog(settings);
+  const recorder = decisionRecorder(settings);
   const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
   const held = new HeldCallers(verifier, settings);
   const hold = held.hold.bind(held);
@@ -108,17 +110,20 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     let token: string;
     let known: Auth | undefined;
+    const timing = startTiming();
     try {
       token = bearerToken(req, dpop !== undefined);
+      if (timing) timing.cache = 'hit';
       known = verifier.verifyCached(token);
     } catch (error) {
-      if (canBeAnonymous(req, error)) accept(req, res, undefined, next);
-      else refuse(req, res, error, next);
+      if (canBeAnonymous(req, error)) accept(req, res, undefined, next, timing);
+      else refuse(req, res, error, next, timing);
       return;
     }
-    if (known && !possession) accept(req, res, known, next);
-    else
-      decideLater(possession ? verifyWithProof(token, known, req, res) : verify(token, callerOf(req)), req, res, next);
+    if (known && !possession) return accept(req, res, known, next, timing);
+    if (timing && !known) timing.cache = 'miss';
+    const verifying = possession ? verifyWithProof(token, known, req, res) : verify(token, callerOf(req));
+    decideLater(verifying, req, res, next, timing);
   }
 
   /** A preflight is passed on without a grant: guards after it still refuse it. */
@@ -138,47 +143,58 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     return auth;
   }
 
-  function decideLater(verifying: Promise<Auth>, req: GateRequest, res: ServerResponse, next: Next): void {
+  function decideLater(
+    verifying: Promise<Auth>,
+    req: GateRequest,
+    res: ServerResponse,
+    next: Next,
+    timing: Timing | undefined,
+  ): void {
     const decided = verifying.then(
-      (auth) => accept(req, res, auth, next),
-      (error: unknown) => refuse(req, res, error, next),
+      (auth) => accept(req, res, auth, next, timing),
+      (error: unknown) => refuse(req, res, error, next, timing),
     );
     handleRejection(decided, { req, res, next, logger });
   }
 
-  function accept(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: Next): void {
+  function accept(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: Next, timing?: Timing): void {
     const before = stateOf(req);
-    const state = remember(req, auth);
+    const state = remember(req, auth, timing);
     reports?.watch(req, res, undefined);
     enforceGuards(res, state, before);
     next();
     warnUnguarded(res, state);
   }
 
-  function remember(req: GateRequest, auth: Auth | undefined): RequestState {
+  function remember(req: GateRequest, auth: Auth | undefined, timing?: Timing): RequestState {
     const state = openState(req, requestGate, auth);
     // What another middleware has assigned stays, because this gate grants nothing.
     if (!reports) req.auth = auth;
-    if (onDecision) {
-      observe(req, { ...(auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }), ...factsOf(req) });
+    if (recorder.isRead(timing)) {
+      const outcome = auth ? ({ outcome: 'authenticated', auth } as const) : ({ outcome: 'anonymous' } as const);
+      recorder.decided(req, { ...outcome, ...factsOf(req) }, timing);
     }
     return state;
   }
 
   /** The decision about a request that has no response. */
   async function decide(req: GateRequest): Promise<Auth | undefined> {
+    const timing = startTiming();
     try {
       const token = bearerToken(req, dpop !== undefined);
-      const auth = verifier.verifyCached(token) ?? (await verify(token, callerOf(req)));
+      if (timing) timing.cache = 'hit';
+      let auth = verifier.verifyCached(token);
+      if (timing && !auth) timing.cache = 'miss';
+      auth ??= await verify(token, callerOf(req));
       await possession?.verify(req, token, auth.claims, callerOf(req));
-      return remember(req, auth).auth;
+      return remember(req, auth, timing).auth;
     } catch (error) {
-      if (canBeAnonymous(req, error)) return remember(req, undefined).auth;
+      if (canBeAnonymous(req, error)) return remember(req, undefined, timing).auth;
       if (!(error instanceof AuthError)) {
         logUndecided(error);
         throw error;
       }
-      report(req, error, undefined);
+      report(req, error, undefined, timing);
       if (reports) return openState(req, requestGate, undefined).auth;
       throw presentError(error, presentation, req, nonceFor(error));
     }
@@ -189,11 +205,14 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   }
 
   function logUndecided(error: unknown): void {
-    logger.error({ error: error instanceof Error ? error.stack : String(error) }, 'a request could not be decided');
+    logger.error(
+      { error: error instanceof Error ? error.stack : String(error), ...traceIds() },
+      'a request could not be decided',
+    );
   }
 
   /** The one place where a request is refused, by the gate or by a guard after it. */
-  function refuse(req: GateRequest, res: ServerResponse, error: unknown, next: Next): void {
+  function refuse(req: GateRequest, res: ServerResponse, error: unknown, next: Next, timing?: Timing): void {
     if (!(error instanceof AuthError)) {
       logUndecided(error);
       return refusals === 'next' ? next(error) : sendInternalError(req, res);
@@ -201,39 +220,24 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     const state = stateOf(req);
     if (reports) {
       // A guard after a gate that would have refused adds nothing.
-      if (state?.auth || !state) report(req, error, state?.auth);
+      if (state?.auth || !state) report(req, error, state?.auth, timing);
       if (!state) openState(req, requestGate, undefined);
       reports.watch(req, res, error);
       return next();
     }
     // A guard refuses a caller whose token was good: then the caller is known.
-    report(req, error, state?.auth);
+    report(req, error, state?.auth, timing);
     const nonce = nonceFor(error);
     if (refusals === 'next') return next(presentError(error, presentation, req, nonce));
     setNonce(res, nonce);
     sendRefusal(req, res, error);
   }
 
-  function report(req: GateRequest, error: AuthError, auth: Auth | undefined): void {
-    const { reason, status, privateDetail: detail } = error;
+  function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined): void {
+    const { reason, status } = error;
     const { issuer, clientId } = auth ?? signedClientOf(error, () => bearerToken(req, dpop !== undefined), settings);
-    const facts = factsOf(req);
-    if (!reports) log.refused({ reason, status, issuer, clientId, ...facts, detail });
-    observe(req, { outcome: 'refused', reason, status, error, ...(auth && { auth }), ...facts });
-  }
-
-  /** An observer decides nothing: whether it throws or rejects, the response stays the same. */
-  function observe(req: GateRequest, decision: Decision): void {
-    try {
-      const result = onDecision?.(reports ? { ...decision, enforced: false } : decision, req);
-      if (result instanceof Promise) result.catch(logFailure);
-    } catch (error) {
-      logFailure(error);
-    }
-  }
-
-  function logFailure(error: unknown): void {
-    logger.error({ error: error instanceof Error ? error.message : 'not an Error' }, 'onDecision failed');
+    const decision = { outcome: 'refused', reason, status, error, ...(auth && { auth }), ...factsOf(req) } as const;
+    recorder.decided(req, decision, timing, { issuer, clientId });
   }
 
   const gate: Gate = Object.assign(authenticate as Middleware, {
@@ -246,7 +250,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     hold,
     status: () => verifier.status(),
     close() {
-      log.close();
+      recorder.close();
       reports?.close();
       held.close();
       return verifier.close();

@@ -5,6 +5,7 @@ import { describe, isList, option, readOptions, refuseUncalled } from '../core/o
 import type { StepUp } from '../core/problem';
 import type { Auth } from '../gate/options';
 import { readStrings } from '../gate/read-options';
+import { guardDecided } from './decision';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, sendInternalError } from './respond';
@@ -323,11 +324,13 @@ function makeGuard(
     res: ServerResponse,
   ) => AuthError | undefined | Promise<AuthError | undefined>,
 ): Middleware {
+  const scopes = isScopeRequirement(requirement) ? scopesOf(requirement) : [];
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
     const state = stateOf(req);
     if (!state) return refuseWithoutGate(name, req, res);
     const { auth, gate } = state;
     const decide = (refusal: AuthError | undefined): void => {
+      guardDecided(req, name, refusal === undefined, scopes);
       if (refusal) return gate.refuse(req, res, refusal, next);
       state.allowed = true;
       next();

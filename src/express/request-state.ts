@@ -149,11 +149,14 @@ export function callerOf({ ip, socket }: GateRequest): Caller {
   return { address: typeof ip === 'string' ? ip : socket?.remoteAddress, socket };
 }
 
+/** The route as it was declared, once Express knows it: `/v1/orders/:id`. */
+export function declaredRoute({ route, baseUrl = '' }: GateRequest): string | undefined {
+  return typeof route?.path === 'string' ? baseUrl + route.path : undefined;
+}
+
 /** The route as it was declared, for messages to developers: `GET /v1/orders/:id`. */
 export function routeOf(req: GateRequest): string {
-  const declared = req.route?.path;
-  const path = typeof declared === 'string' ? `${req.baseUrl ?? ''}${declared}` : pathOf(req);
-  return `${req.method} ${path}`;
+  return `${req.method} ${declaredRoute(req) ?? pathOf(req)}`;
 }
 
 /** The id of a request, if it has one that is a string or a number. */

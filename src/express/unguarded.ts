@@ -1,5 +1,6 @@
 import { ServerResponse } from 'node:http';
-import { isPreflight, routeOf, stateOf } from './request-state';
+import { count } from '../core/telemetry';
+import { declaredRoute, isPreflight, routeOf, stateOf } from './request-state';
 import type { GateRequest, RequestState } from './request-state';
 import { sendInternalError } from './respond';
 
@@ -53,7 +54,9 @@ export function warnUnguarded(res: ServerResponse, state: RequestState): void {
 function warnFinished(this: ServerResponse): void {
   const req: GateRequest = this.req;
   const state = stateOf(req) as RequestState;
-  if (!state.allowed && isSuccess(req, this, this.statusCode)) warnOnce(req, state);
+  if (state.allowed || !isSuccess(req, this, this.statusCode)) return;
+  count('tillgate.responses.unguarded', declaredRoute(req));
+  warnOnce(req, state);
 }
 
 /** Whether a response gives the caller what was requested. */
@@ -129,6 +132,7 @@ function refuse(res: ServerResponse, name: keyof Writers, args: unknown[]): unkn
 function replaceResponse(res: ServerResponse): void {
   const req = res.req as GateRequest;
   phases.set(res, 'replaced');
+  count('tillgate.responses.unguarded', declaredRoute(req));
   // The methods of its class: those that middleware put over them may change this response, or send it too late.
   Object.assign(res, pick(Object.getPrototypeOf(res) as Writers));
   const message = 'a response was replaced by 500: no guard (requireScope() and the like) allowed this request';

@@ -1,3 +1,5 @@
+import { measure, record } from '../core/telemetry';
+import type { GenerationSource } from '../generation/log';
 import { generationsFromUrl } from '../generation/from-url';
 import { GenerationVerifier } from '../generation/verifier';
 import { keyFetcher } from '../token/keys/fetch-keys';
@@ -31,6 +33,7 @@ interface ClaimsPolicy {
 export interface IssuerContext {
   readonly issuer: string;
   readonly keys: KeySource;
+  readonly clock: IssuerClock;
   readonly verifier: TokenVerifier;
   /** For signed tokens. */
   readonly policy: ClaimsPolicy;
@@ -70,7 +73,7 @@ export function openIssuer(
     readScopes: scopeReader(preset.scopeClaims, scopes),
   };
   const introspection = openIntrospection(settings, dependencies, policy.verifyClaims);
-  return { issuer, keys, verifier, policy, introspection, generations };
+  return { issuer, keys, clock: issuerClock, verifier, policy, introspection, generations };
 }
 
 /** The rules for what the issuer does not add to a lightweight token in its response. */
@@ -93,7 +96,9 @@ export function openKeys(
   const fetcher = keyFetcher({ ...dependencies, ...settings, maxBytes: MAX_DOCUMENT_BYTES });
   const { keyStore: store } = settings;
   const kept = store && keptKeys({ ...dependencies, ...settings, store, readKeys: fetcher.read });
-  return remoteKeys({ ...dependencies, ...settings, fetchKeys: fetcher.fetch, kept, timeoutMs: FETCH_TIMEOUT_MS });
+  const fetchKeys = (signal: AbortSignal) =>
+    measure('tillgate.keys.fetch.duration', settings.issuer, () => fetcher.fetch(signal));
+  return remoteKeys({ ...dependencies, ...settings, fetchKeys, kept, timeoutMs: FETCH_TIMEOUT_MS });
 }
 
 function openIntrospection(
@@ -107,7 +112,9 @@ function openIntrospection(
   const document = { issuer, authUrl, checkUrl, maxBytes: MAX_INTROSPECTION_BYTES };
   const { clock, fetch } = dependencies;
   const connection = { fetch: certifiedFetch ?? fetch, mutualTls: certifiedFetch !== undefined };
-  const askAbout = introspectionEndpoint({ ...dependencies, ...document, ...introspection, ...connection });
+  const ask = introspectionEndpoint({ ...dependencies, ...document, ...introspection, ...connection });
+  const askAbout: typeof ask = (token, signal) =>
+    measure('tillgate.introspection.duration', issuer, () => ask(token, signal));
   return {
     ...introspector({ ...dependencies, issuer, askAbout, cacheMs }),
     verifyClaims: introspectedClaimsVerifier(settings, acceptWithout, clock),
@@ -126,15 +133,47 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
     dependencies.logger[preset.generationClaim === 'iat' ? 'info' : 'warn']({ issuer }, message);
   }
   const ownsSource = typeof generationSource === 'string';
+  // The URL was checked with the options.
+  const source = ownsSource
+    ? generationsFromUrl(generationSource, { ...dependencies, allowHttp: true })
+    : generationSource;
   return new GenerationVerifier({
     ...dependencies,
     ...settings,
     rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },
     // An issue time proves no change of the credential: there floors come from a source only.
     learn: claim !== 'iat',
-    // The URL was checked with the options.
-    source: ownsSource ? generationsFromUrl(generationSource, { ...dependencies, allowHttp: true }) : generationSource,
+    source: source && measuredSource(source, issuer, dependencies),
     ownsSource,
     skewMs: clockToleranceMs,
   });
 }
+
+/** The same source, whose reads are measured, and how late its changes come once it was read to its end. */
+function measuredSource(source: GenerationSource, issuer: string, { clock }: GateDependencies): GenerationSource {
+  const { mark } = source;
+  return {
+    mark,
+    reader() {
+      const reader = source.reader();
+      let isAtEnd = false;
+      return {
+        async next(waitMs) {
+          const batch = await measure('tillgate.generations.read.duration', issuer, async () => reader.next(waitMs));
+          const nowMs = clock();
+          for (const [, generation] of isAtEnd ? batch.changes : []) {
+            const lateMs = nowMs - generation;
+            if (lateMs < MAX_LATE_MS) record('tillgate.generations.propagation', Math.max(0, lateMs) / 1000, issuer);
+          }
+          isAtEnd ||= batch.end;
+          return batch;
+        },
+        close: () => reader.close(),
+      };
+    },
+    close: () => Promise.resolve(source.close?.()),
+  };
+}
+
+/** Older than this, a generation is no time in ms. */
+const MAX_LATE_MS = 86_400_000;

@@ -2,8 +2,10 @@ import { LRUCache } from 'lru-cache';
 import { AuthError } from '../core/errors';
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
+import type { MetricOf } from '../core/metrics';
 import { NO_OPTIONS, ownMembers } from '../core/objects';
 import { describe } from '../core/options';
+import { addGauges } from '../core/telemetry';
 import { authenticateOptions, readSettings } from '../settings/settings';
 import type { Caller } from '../token/fair-queue';
 import { isJwsShaped, parseToken } from '../token/jws';
@@ -43,6 +45,7 @@ export class GateVerifier {
   readonly #byIssuer: ReadonlyMap<unknown, IssuerContext>;
   /** The issuer that is asked about opaque tokens. */
   readonly #opaque: OpaqueIssuer | undefined;
+  readonly #endGauges: () => void;
   readonly #cache: TokenCache<TrustedToken> | undefined;
   /** What is known about a token from its issuer's response: the same as long as the response is cached. */
   readonly #byResponse = new WeakMap<object, TrustedToken>();
@@ -56,6 +59,7 @@ export class GateVerifier {
     [this.#opaque] = this.#issuers.flatMap((context) => {
       return context.introspection ? [{ context, introspection: context.introspection }] : [];
     });
+    this.#endGauges = addGauges(this.#readGauges);
     this.#cache = settings.verifiedTokens > 0 ? new TokenCache(settings.verifiedTokens) : undefined;
   }
 
@@ -223,11 +227,33 @@ export class GateVerifier {
     return { ready: issuers.every(isReady), issuers };
   }
 
+  readonly #readGauges = () => this.#gauges();
+
+  *#gauges(): Generator<ReturnType<typeof gauge>> {
+    for (const { issuer, keys, clock, introspection, generations } of this.#issuers) {
+      const { keys: count, ageMs } = keys.status();
+      yield gauge('tillgate.keys.count', issuer, count);
+      if (ageMs !== undefined) yield gauge('tillgate.keys.age', issuer, ageMs / 1000);
+      if (clock.isKnown) yield gauge('tillgate.clock.skew', issuer, clock.skewSeconds);
+      if (introspection) yield gauge('tillgate.introspection.waiting', issuer, introspection.waiting());
+      if (!generations) continue;
+      const { floors, ageMs: stalenessMs, silentMs } = generations.status();
+      yield gauge('tillgate.generations.floors', issuer, floors);
+      if (stalenessMs !== undefined) yield gauge('tillgate.generations.staleness', issuer, stalenessMs / 1000);
+      if (silentMs !== undefined) yield gauge('tillgate.generations.silence', issuer, silentMs / 1000);
+    }
+  }
+
   async close(): Promise<void> {
+    this.#endGauges();
     for (const { keys } of this.#issuers) keys.close();
     this.#opaque?.introspection.close();
     for (const { generations } of this.#issuers) await generations?.close();
   }
+}
+
+function gauge(name: MetricOf<'gauge'>, issuer: string, value: number) {
+  return { name, value, attributes: { 'tillgate.issuer': issuer } };
 }
 
 /** Checks the claims, then the generation: only a token that passed every other check may raise a floor. Then reads the scopes. */

@@ -12,6 +12,8 @@ export class IssuerClock {
   readonly #options: IssuerClockOptions;
   /** Whether a response has shown the time of the issuer. */
   isKnown = false;
+  /** Clock of the issuer minus this one, in seconds. */
+  skewSeconds = 0;
   /** `the clock of the authorization server is 35 s ahead of this one`, where that is more than the tolerance. */
   difference: string | undefined;
 
@@ -35,7 +37,8 @@ export class IssuerClock {
     const { issuer, logger, clockToleranceMs } = this.#options;
     const [leastMs, mostMs] = [dateMs - receivedMs, dateMs + 1000 - sentMs];
     const before = this.difference;
-    const seconds = Math.round(Math.abs(leastMs + mostMs - 1) / 2000);
+    this.skewSeconds = Math.round((leastMs + mostMs - 1) / 2000);
+    const seconds = Math.abs(this.skewSeconds);
     const where = leastMs > clockToleranceMs ? 'ahead of' : mostMs < -clockToleranceMs ? 'behind' : undefined;
     this.isKnown = true;
     this.difference = where && `the clock of the authorization server is ${seconds} s ${where} this one`;

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { once } from 'node:events';
 import request from 'supertest';
+import { addGauges } from '../../src/core/telemetry';
 import { startServer } from '../../src/app/serve';
 import type { RunningServer } from '../../src/app/serve';
 import { startApi } from '../../src/app';
@@ -149,25 +150,14 @@ const READY: Readiness = { ready: true, draining: false, components: { keys: 'fr
 
 describe('the admin app', () => {
   it('counts requests by method, status and reason', async () => {
-    const keys = { state: 'fresh', keys: 1 } as const;
-    const generations = {
-      source: 'silent',
-      ageMs: 1_500,
-      silentMs: 901_000,
-      floors: 1,
-      reads: 1,
-      failures: 0,
-    } as const;
-    const issuers = [
-      { issuer: 'https://login.test', keys, generations },
-      { issuer: 'https://other.test', keys },
-    ];
-    const metrics = createMetrics(
-      () => true,
-      () => ({ ready: false, issuers }),
-    );
+    const metrics = createMetrics(() => true);
+    const attributes = { 'tillgate.issuer': 'https://login.test' };
+    const end = addGauges(() => [
+      { name: 'tillgate.generations.staleness', value: 1.5, attributes },
+      { name: 'tillgate.generations.silence', value: 901, attributes },
+    ]);
     const app = createAdminApp(() => READY, metrics, PROBLEM_TYPES);
-    const who = { requestId: 'a', issuer: 'https://login.test', clientId: 'b' };
+    const who = { requestId: 'a', issuer: 'https://login.test', clientId: 'client-1' };
     const event = { ...who, path: '/v1/orders', durationMs: 20, detail: 'c', aborted: false };
 
     metrics?.observe({ ...event, method: 'GET', status: 200, reason: undefined });
@@ -180,11 +170,14 @@ describe('the admin app', () => {
     expect(response.text).toContain('tillgate_requests_total{method="GET",status="401",reason="superseded"} 2\n');
     expect(response.text).toContain('tillgate_request_duration_seconds_count 3\n');
     expect(response.text).toContain('tillgate_ready 1\n');
-    expect(response.text).toContain('tillgate_generations_staleness_seconds{issuer="https://login.test"} 1.5\n');
-    expect(response.text).toContain('tillgate_generations_silence_seconds{issuer="https://login.test"} 901\n');
-    expect(response.text).not.toContain('other.test');
+    expect(response.text).toContain(
+      'tillgate_generations_staleness_seconds{tillgate_issuer="https://login.test"} 1.5\n',
+    );
+    expect(response.text).toContain('tillgate_generations_silence_seconds{tillgate_issuer="https://login.test"} 901\n');
     expect(response.text).toContain('process_cpu_seconds_total');
-    expect(response.text).not.toMatch(/orders|client/);
+    expect(response.text).not.toMatch(/orders|client-1/);
+    metrics?.close();
+    end();
   });
 
   it('says what to install when prom-client is missing', async () => {

@@ -21,6 +21,8 @@ interface Introspector {
    * @param address - of the caller: while many tokens wait, each address has the same share of the calls
    */
   readonly introspect: (token: string, address?: string) => Promise<JsonObject>;
+  /** Tokens whose response is pending. */
+  readonly waiting: () => number;
   /** Ends the calls under way; later ones reject. */
   readonly close: () => void;
 }
@@ -171,6 +173,7 @@ export function introspector({
 
   return {
     get: (token) => cached(idOf(token)),
+    waiting: () => inFlight.size,
     introspect(token, address = '') {
       if (token.length > MAX_TOKEN_LENGTH) {
         const privateDetail = `an opaque token of more than ${MAX_TOKEN_LENGTH} characters`;

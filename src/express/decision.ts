@@ -1,0 +1,101 @@
+import { isObserved, annotate, count, record, traceIds } from '../core/telemetry';
+import type { Decision } from '../gate/options';
+import type { GateSettings } from '../gate/read-options';
+import { headerOf } from '../token/bearer';
+import { refusalLog } from './refusal-log';
+import { declaredRoute } from './request-state';
+import type { GateRequest } from './request-state';
+
+/** How long a decision took. `cache`: whether the token was verified before; `none`: there was none to verify. */
+export interface Timing {
+  readonly startedMs: number;
+  cache: 'hit' | 'miss' | 'none';
+}
+
+/** Starts to measure one request; `undefined` where nobody collects. */
+export function startTiming(): Timing | undefined {
+  return isObserved() ? { startedMs: performance.now(), cache: 'none' } : undefined;
+}
+
+/** Whose token was refused, as far as its signature vouches for it. */
+type Subject = { readonly issuer?: string | undefined; readonly clientId?: string | undefined };
+
+const PROOF_REASONS: ReadonlySet<string | undefined> = new Set([
+  ...['invalid_dpop_proof', 'dpop_nonce_required', 'wrong_binding'],
+  ...['too_many_proofs', 'replay_store_unavailable'],
+]);
+
+/**
+ * Takes every decision of a gate and of its guards: log, metrics, the span of the request and `onDecision` are made from
+ * one record, so that they cannot disagree.
+ */
+export function decisionRecorder({ onDecision, dpop, enforce, ...settings }: GateSettings): {
+  readonly decided: (req: GateRequest, decision: Decision, timing?: Timing, subject?: Subject) => void;
+  /** Whether an accepted request has a reader. */
+  readonly isRead: (timing: Timing | undefined) => boolean;
+  readonly close: () => void;
+} {
+  const { logger } = settings;
+  const log = refusalLog(settings);
+  const isReport = enforce === 'report';
+
+  function decided(req: GateRequest, given: Decision, timing?: Timing, subject: Subject = {}): void {
+    const decision = isReport ? ({ ...given, enforced: false } as const) : given;
+    const { reason, status, error, method, path, requestId } = decision;
+    if (reason && status !== undefined && !isReport) {
+      const detail = error?.privateDetail;
+      log.refused({ reason, status, ...subject, method, path, requestId, detail, ...traceIds() });
+    }
+    if (isObserved()) observe(req, decision, timing, subject);
+    report(req, decision);
+  }
+
+  function observe(req: GateRequest, decision: Decision, timing: Timing | undefined, { issuer }: Subject): void {
+    const { reason, status, auth } = decision;
+    const outcome = status === 503 ? 'unavailable' : decision.outcome;
+    if (timing) {
+      const seconds = (performance.now() - timing.startedMs) / 1000;
+      record('tillgate.authentication.duration', seconds, outcome, timing.cache);
+    }
+    count('tillgate.decisions', outcome, reason, status, declaredRoute(req), isReport ? 'false' : undefined);
+    if (reason === 'unknown_key') count('tillgate.keys.unknown');
+    const isProof = PROOF_REASONS.has(reason) || (reason === undefined && auth !== undefined);
+    if (dpop && isProof && headerOf(req, 'dpop') !== undefined) count('tillgate.dpop.proofs', reason ?? 'accepted');
+    annotate({
+      'tillgate.outcome': outcome,
+      'tillgate.reason': reason,
+      'tillgate.enforced': isReport ? 'false' : undefined,
+      'tillgate.issuer': auth?.issuer ?? issuer,
+      'tillgate.generation': auth?.generation,
+      'tillgate.token.cache': timing?.cache,
+      'error.type': status === 503 ? reason : undefined,
+    });
+  }
+
+  /** An observer decides nothing: whether it throws or rejects, the response stays the same. */
+  function report(req: GateRequest, decision: Decision): void {
+    try {
+      const result = onDecision?.(decision, req);
+      if (result instanceof Promise) result.catch(logFailure);
+    } catch (error) {
+      logFailure(error);
+    }
+  }
+
+  function logFailure(error: unknown): void {
+    logger.error({ error: error instanceof Error ? error.message : 'not an Error' }, 'onDecision failed');
+  }
+
+  return {
+    decided,
+    isRead: (timing: Timing | undefined) => timing !== undefined || onDecision !== undefined,
+    close: () => log.close(),
+  };
+}
+
+/** Records what one guard decided. */
+export function guardDecided(req: GateRequest, guard: string, isAllowed: boolean, scopes: readonly string[]): void {
+  if (!isObserved()) return;
+  count('tillgate.authorization.attempts', guard, isAllowed ? 'allowed' : 'refused', declaredRoute(req));
+  if (scopes.length > 0) annotate({ 'tillgate.scopes.required': scopes });
+}

@@ -1,0 +1,163 @@
+import { context, metrics, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import type { DataPoint } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import express from 'express';
+import request from 'supertest';
+import { requireScope } from '../../src';
+import { METRIC_ROWS } from '../../src/core/metrics';
+import { readings } from '../../src/core/telemetry';
+import { gateApp } from '../support/gate-app';
+import { token, ISSUER, NOW_MS } from '../support/issuer';
+import { remoteGate } from '../support/remote-gate';
+import { testKey } from '../support/keys';
+
+class Reader extends MetricReader {
+  protected override onForceFlush = () => Promise.resolve();
+  protected override onShutdown = () => Promise.resolve();
+}
+
+describe('telemetry', () => {
+  const reader = new Reader();
+  const spans = new InMemorySpanExporter();
+
+  beforeAll(() => {
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+    trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }));
+    metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+  });
+  afterAll(() => {
+    for (const api of [context, trace, metrics]) api.disable();
+  });
+  beforeEach(() => spans.reset());
+
+  /** What the SDK collects of one metric: its values, or the counts of a histogram, by attributes. */
+  async function collected(name: string): Promise<readonly (readonly [attributes: object, value: unknown])[]> {
+    const { resourceMetrics } = await reader.collect();
+    const all = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    const found = all.filter(({ descriptor }) => descriptor.name === name);
+    const points = found.flatMap(({ dataPoints }): DataPoint<unknown>[] => dataPoints);
+    return points.map(({ attributes, value }) => [attributes, (value as { readonly count?: number }).count ?? value]);
+  }
+
+  /** An app behind a server span, as an instrumentation makes it. */
+  function traced() {
+    const made = gateApp();
+    const app = express();
+    app.use((_req, res, next) => {
+      trace.getTracer('http').startActiveSpan('GET', (span) => {
+        res.once('finish', () => span.end());
+        next();
+      });
+    });
+    app.use('/v1', made.gate);
+    app.get('/v1/orders/:id', requireScope('orders:read'), (_req, res) => void res.json([]));
+    app.get('/v1/open', (_req, res) => void res.json([]));
+    const get = (path: string, raw: string) => request(app).get(path).set('Authorization', `Bearer ${raw}`);
+    return { ...made, get };
+  }
+
+  it('shows a decision alike in log, metrics, span and onDecision', async () => {
+    const { get, log, decisions, gate } = traced();
+    const expired = token({ claims: { exp: NOW_MS / 1000 - 100 } });
+
+    expect((await get('/v1/orders/1', expired)).status).toBe(401);
+
+    const [span] = spans.getFinishedSpans();
+    const { traceId, spanId } = span?.spanContext() ?? {};
+    expect(span?.attributes).toEqual({
+      'tillgate.outcome': 'refused',
+      'tillgate.reason': 'expired',
+      'tillgate.issuer': ISSUER,
+      'tillgate.token.cache': 'miss',
+    });
+    expect(decisions).toEqual([expect.objectContaining({ outcome: 'refused', reason: 'expired', status: 401 })]);
+    const line = log.entries.find(({ message }) => message === 'request refused');
+    expect(line?.fields).toMatchObject({ reason: 'expired', status: 401, trace_id: traceId, span_id: spanId });
+    expect(await collected('tillgate.decisions')).toEqual([
+      [{ 'tillgate.outcome': 'refused', 'tillgate.reason': 'expired', 'http.response.status_code': 401 }, 1],
+    ]);
+    const duration = { 'tillgate.outcome': 'refused', 'tillgate.token.cache': 'miss' };
+    expect(await collected('tillgate.authentication.duration')).toEqual([[duration, 1]]);
+    await gate.close();
+  });
+
+  it('counts what guards decide, by the declared route, and responses that none allowed', async () => {
+    const { get, gate } = traced();
+    const [reads, others] = [token({ claims: { scope: 'orders:read' } }), token({ claims: { scope: 'items:read' } })];
+
+    expect((await get('/v1/orders/1', reads)).status).toBe(200);
+    expect((await get('/v1/orders/2', others)).status).toBe(403);
+    expect((await get('/v1/open', reads)).status).toBe(200);
+
+    const guard = { 'tillgate.guard': 'requireScope', 'http.route': '/v1/orders/:id' };
+    expect(await collected('tillgate.authorization.attempts')).toEqual([
+      [{ ...guard, 'tillgate.result': 'allowed' }, 1],
+      [{ ...guard, 'tillgate.result': 'refused' }, 1],
+    ]);
+    expect(await collected('tillgate.responses.unguarded')).toEqual([[{ 'http.route': '/v1/open' }, 1]]);
+    const [first] = spans.getFinishedSpans();
+    expect(first?.attributes).toMatchObject({
+      'tillgate.outcome': 'authenticated',
+      'tillgate.scopes.required': ['orders:read'],
+    });
+    expect(first?.attributes).not.toHaveProperty('error.type');
+    await gate.close();
+  });
+
+  it('has gauges of each issuer while its gate is open, and a span for each fetch of keys', async () => {
+    const scene = await remoteGate([testKey()]);
+    await scene.gate.ready();
+    const issuer = { 'tillgate.issuer': scene.server.origin };
+
+    expect(await collected('tillgate.keys.count')).toContainEqual([issuer, 1]);
+    expect(await collected('tillgate.keys.age')).toEqual([[issuer, 0]]);
+    expect(await collected('tillgate.keys.fetch.duration')).toEqual([[issuer, 1]]);
+    expect(spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes])).toEqual([
+      ['tillgate.keys.fetch', issuer],
+    ]);
+    await scene.stop();
+    expect(readings('tillgate.keys.count')).toEqual([]);
+  });
+
+  it('names why a fetch has failed, in one word', async () => {
+    const scene = await remoteGate([testKey()], { fetch: () => Promise.reject(new TypeError('secret')) });
+    await scene.get(scene.token());
+
+    const [fetched] = spans.getFinishedSpans();
+    expect(fetched?.attributes).toMatchObject({ 'error.type': 'network' });
+    expect(JSON.stringify(fetched?.status)).not.toContain('secret');
+    await scene.stop();
+  });
+
+  it('shows no token, claim or client id', async () => {
+    const { get, gate } = traced();
+    const raw = token({ claims: { jti: 'jti-of-this-token', store: 'berlin-1' } });
+    await get('/v1/orders/1', raw);
+
+    const { resourceMetrics } = await reader.collect();
+    const points = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    const shown = JSON.stringify([
+      points,
+      spans.getFinishedSpans().map(({ attributes, events }) => [attributes, events]),
+    ]);
+    expect(shown).toContain('authenticated');
+    expect(shown).not.toMatch(/jti-of-this-token|berlin-1|pos-17/);
+    expect(shown).not.toContain(raw.slice(-40));
+    await gate.close();
+  });
+
+  it('has the attributes of the table and no others', async () => {
+    const { resourceMetrics } = await reader.collect();
+    const points = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    const names = points.map(({ descriptor }) => descriptor.name);
+    const known = new Map<string, readonly string[]>(METRIC_ROWS.map(({ name, attributes }) => [name, attributes]));
+    expect(names.filter((name) => !known.has(name))).toEqual([]);
+    const strange = points.flatMap(({ descriptor, dataPoints }) => {
+      const used = dataPoints.flatMap(({ attributes }) => Object.keys(attributes));
+      return used.filter((one) => !known.get(descriptor.name)?.includes(one));
+    });
+    expect(strange).toEqual([]);
+  });
+});
