@@ -47,6 +47,8 @@ const SOURCE = [
 
 const CLIENTS: CommandEntry = {
   usage: 'clients',
+  group: 'Clients and generations',
+  example: 'clients add till-9 --scope "orders:read orders:write"',
   about: 'client credentials at the token server',
   commands: [
     { usage: 'list', about: 'list them', run: (context) => load.clients().list(context) },
@@ -83,6 +85,8 @@ const CLIENTS: CommandEntry = {
 
 const GENERATIONS: CommandEntry = {
   usage: 'generations',
+  group: 'Clients and generations',
+  example: 'generations publish pos-terminal --generations redis://127.0.0.1:6379',
   about: 'the lowest generations that resource servers accept',
   commands: [
     {
@@ -102,6 +106,8 @@ const GENERATIONS: CommandEntry = {
 
 const BRIDGE: CommandEntry = {
   usage: 'bridge',
+  group: 'Clients and generations',
+  example: 'bridge keycloak --url https://login.example.com/realms/shop --client bridge --secret-file bridge.secret',
   about: 'changes of credentials at an authorization server of another vendor, published as floors',
   commands: [
     {
@@ -124,6 +130,8 @@ const BRIDGE: CommandEntry = {
 export const COMMANDS: readonly CommandEntry[] = [
   {
     usage: 'dev',
+    group: 'Servers',
+    example: 'dev --watch --app ./app.js',
     about: 'start the API and the embedded token server, for development',
     needs: [...APP_PACKAGES, ...AUTH_SERVER_PACKAGES],
     starts: true,
@@ -144,6 +152,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     usage: 'serve',
+    group: 'Servers',
+    example: 'serve --app ./app.js',
     about: 'start the API alone, with your authorization server',
     needs: APP_PACKAGES,
     starts: true,
@@ -152,6 +162,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     usage: 'token <client>',
+    group: 'Tokens and requests',
+    example: 'token pos-terminal --scope orders:read',
     about: 'request an access token and print it',
     options: [
       SCOPE,
@@ -166,11 +178,14 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     usage: 'call <method> <path>',
+    group: 'Tokens and requests',
+    example: 'call POST /v1/orders --as pos-terminal --data @order.json',
     about: 'call the API: call GET /v1/orders --as pos-terminal',
     options: [
       ['--as <client>', 'request a token as this client first'],
       ['--token <token>', 'use this access token instead'],
-      ['--data <json>', 'request body'],
+      ['-H, --header <header>', 'a further header, as name: value; may be repeated', true],
+      ['--data <json>', 'request body; @order.json reads it from a file, @- from standard input'],
       SCOPE,
       ...SECRET,
     ],
@@ -178,6 +193,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     usage: 'explain <token>',
+    group: 'Tokens and requests',
+    example: 'explain "$(npx tillgate token kiosk)"',
     about: 'say which checks an access token passes and which it fails; - reads it from standard input',
     options: [['--scope <scopes>', 'scopes that the route would ask for, separated by blanks']],
     run: (context, options, token) => load.explain().explainToken(context, options, token),
@@ -185,6 +202,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   CLIENTS,
   {
     usage: 'revoke [client]',
+    group: 'Clients and generations',
+    example: 'revoke pos-terminal',
     about: 'discard all tokens of a client issued so far',
     options: [
       ['--all', 'those of all clients: for the day on which a signing key has leaked'],
@@ -196,6 +215,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   BRIDGE,
   {
     usage: 'routes',
+    group: 'Checks and projects',
+    example: 'routes --check --app ./app.js --openapi openapi.yaml',
     about: 'list the routes of the API and their scopes',
     options: [
       ['--check', 'compare routes, guards and scopes with openapi.yaml; exit 1 when they differ'],
@@ -206,18 +227,24 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     usage: 'check',
+    group: 'Checks and projects',
+    example: 'check --token -',
     about: 'examine configuration, issuer, keys, contract and a token, and say what to change',
     options: [['--token <token>', 'an access token that the API should accept; - is standard input']],
     run: (context, options) => load.check().check(context, options),
   },
   {
     usage: 'init <directory>',
+    group: 'Checks and projects',
+    example: 'init shop --typescript',
     about: 'write a small project to start from: an app, its openapi.yaml, and tests by it',
     options: [['--typescript', 'in TypeScript instead of JavaScript']],
     run: (context, options, directory) => load.init().init(context, options, directory),
   },
   {
     usage: 'completion <bash|zsh|fish>',
+    group: 'Checks and projects',
+    example: 'completion bash',
     about: 'print a script that completes commands and options in a shell',
     run: (context, _options, shell) => load.completion().completion(context, COMMANDS, shell),
   },

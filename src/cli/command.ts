@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import { escapeUnsafe } from '../core/logger';
 import type { Environment } from '../settings/settings';
 
@@ -67,6 +68,8 @@ export interface CommandOptions {
   readonly typescript?: true;
   readonly port?: string;
   readonly authPort?: string;
+  readonly verbose?: true;
+  readonly header?: readonly string[];
 }
 
 /** One command of the table, or several under a common name: `clients list`. */
@@ -74,7 +77,10 @@ export interface CommandEntry {
   /** Name and arguments: `token <client>`. */
   readonly usage: string;
   readonly about: string;
-  readonly options?: readonly (readonly [flags: string, about: string])[];
+  readonly options?: readonly (readonly [flags: string, about: string, isRepeatable?: true])[];
+  /** Heading of the help that lists it, and a command line to start from. */
+  readonly group?: string;
+  readonly example?: string;
   /** Whether it starts servers, instead of looking for those of `dev`. */
   readonly starts?: true;
   /** Optional peers that it cannot run without. */
@@ -96,6 +102,17 @@ export class CliError extends Error {
     super(message);
     this.exitCode = exitCode;
   }
+}
+
+/** Whether a stream gets colors: https://no-color.org, https://force-color.org. */
+export function hasColor({ isTTY }: Pick<Sink, 'isTTY'>, env: Environment): boolean {
+  const { NO_COLOR: no, FORCE_COLOR: force, TERM: terminal } = env;
+  return !no && (force ? force !== '0' : isTTY === true && terminal !== 'dumb');
+}
+
+/** Text in a color, if the stream gets them. */
+export function paint(color: Parameters<typeof styleText>[0], text: string, sink: Sink, env: Environment): string {
+  return hasColor(sink, env) ? styleText(color, text, { validateStream: false }) : text;
 }
 
 /** Prints the result of a command: as one JSON document, or as text for people. */

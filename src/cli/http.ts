@@ -38,11 +38,14 @@ export async function send(
     readonly token?: string | undefined;
     /** Body. */
     readonly json?: string | undefined;
+    /** Further headers, by lower-case names; one of the same name counts more. */
+    readonly headers?: Readonly<Record<string, string>>;
     /** Body. */
     readonly form?: Record<string, string>;
   },
 ): Promise<HttpResponse> {
   const { method = 'GET', token, json, form } = request;
+
   const origin = parseUrl(url)?.origin ?? url;
   let response: Response;
   let bytes: Buffer | undefined;
@@ -50,8 +53,9 @@ export async function send(
     response = await io.fetch(url, {
       method,
       headers: {
-        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
-        ...(json !== undefined && { 'Content-Type': 'application/json' }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(json !== undefined && { 'content-type': 'application/json' }),
+        ...request.headers,
       },
       body: form ? new URLSearchParams(form) : (json ?? null),
       redirect: 'manual',

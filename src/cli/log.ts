@@ -2,7 +2,7 @@ import { createLog } from '../app/log';
 import { escapeUnsafe } from '../core/logger';
 import type { Logger } from '../index';
 import type { Settings } from '../settings/settings';
-import { CliError, EXIT } from './command';
+import { CliError, EXIT, hasColor } from './command';
 import type { CliIo, CommandOptions } from './command';
 
 /**
@@ -22,10 +22,9 @@ export function openLog(
   if ((log ?? (isTerminal && !production ? 'pretty' : 'json')) === 'json') {
     return createLog({ level, destination: stderr });
   }
-  // https://no-color.org
-  const hasColor = isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  const isColored = hasColor(stderr, env);
   const destination = {
-    write: (line: string) => void stderr.write(prettyLine(line, stderr.columns ?? Infinity, hasColor)),
+    write: (line: string) => void stderr.write(prettyLine(line, stderr.columns ?? Infinity, isColored)),
   };
   return createLog({ level, destination });
 }

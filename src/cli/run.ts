@@ -5,8 +5,9 @@ import { systemSchedule } from '../core/clock';
 import type { Timer } from '../core/clock';
 import { ConfigurationError } from '../core/errors';
 import { ownManifest, requirePackages } from '../core/required-packages';
+import { loggableUrl } from '../core/urls';
 import type { Environment } from '../settings/settings';
-import { CliError, EXIT, write } from './command';
+import { CliError, EXIT, paint, write } from './command';
 import type { CliIo, CommandEntry, CommandOptions } from './command';
 import { COMMANDS } from './command-table';
 import { environmentOf } from './location';
@@ -38,16 +39,34 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
       writeOut: (text) => io.stdout.write(text),
       // As JSON it is written once, by report().
       writeErr: (text) => void (json || io.stderr.write(text)),
+      outputError: (text, writeText) => writeText(text.replace(/^error: /, `${prefix(io)} `)),
     })
+    .configureHelp({ styleTitle: (text) => paint('bold', text, io.stdout, io.env) })
     .exitOverride();
 
   function add(parent: Command, entry: CommandEntry): void {
-    const { usage, about, options: declared = [], needs = [], commands = [], starts = false, run: work } = entry;
+    const {
+      usage,
+      about,
+      options: declared = [],
+      needs = [],
+      commands = [],
+      starts = false,
+      group,
+      example,
+      run: work,
+    } = entry;
     const command = parent.command(usage).description(about);
+    if (group !== undefined) command.helpGroup(`${group}:`);
+    if (example !== undefined) command.addHelpText('after', `\nExample:\n  ${io.programName} ${example}`);
     for (const below of commands) add(command, below);
     if (!work) return;
     command.option('--json', 'print one JSON document');
-    for (const [flags, text] of declared) command.option(flags, text);
+    command.option('-v, --verbose', 'write each request, its status and its time to stderr');
+    for (const [flags, text, isRepeatable] of declared) {
+      if (isRepeatable) command.option(flags, text, (one: string, before: string[] = []) => [...before, one]);
+      else command.option(flags, text);
+    }
     command.action(async () => {
       requirePackages(`tillgate ${command.name()}`, needs);
       const options = command.opts<CommandOptions>();
@@ -56,7 +75,10 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
       // Under --watch another process does the work.
       const progress = options.watch ? { io, stop() {} } : withProgress({ ...io, env }, nameOf(command));
       try {
-        finish((await work({ io: progress.io, json }, options, ...command.args)) ?? EXIT.ok);
+        finish(
+          (await work({ io: options.verbose ? tracing(progress.io) : progress.io, json }, options, ...command.args)) ??
+            EXIT.ok,
+        );
       } finally {
         progress.stop();
       }
@@ -67,12 +89,40 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
   return program;
 }
 
+/** Writes each request, without query, headers and body: these may hold secrets. */
+function tracing(io: CliIo): CliIo {
+  const { fetch: send, stderr } = io;
+  return {
+    ...io,
+    async fetch(input, init) {
+      const { method, url } = input instanceof Request ? input : { method: init?.method ?? 'GET', url: String(input) };
+      const request = `${method} ${loggableUrl(url)}`;
+      const start = performance.now();
+      const took = (): string => `${Math.round(performance.now() - start)} ms`;
+      try {
+        const response = await send(input, init);
+        write(stderr, `${request}: ${response.status}, ${took()}`);
+        return response;
+      } catch (error) {
+        write(stderr, `${request}: no response, ${took()}`);
+        throw error;
+      }
+    },
+  };
+}
+
 /** `tillgate clients list` */
 function nameOf(command: Command): string {
   return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
 }
 
-function report(error: unknown, { stderr }: CliIo, json: boolean): number {
+/** Begins every error. */
+function prefix({ stderr, env }: CliIo): string {
+  return paint('red', 'tillgate:', stderr, env);
+}
+
+function report(error: unknown, io: CliIo, json: boolean): number {
+  const { stderr } = io;
   const exitCode = exitCodeOf(error);
   const message = error instanceof Error ? error.message : String(error);
   if (json && exitCode !== EXIT.ok) {
@@ -83,7 +133,9 @@ function report(error: unknown, { stderr }: CliIo, json: boolean): number {
     );
   } else if (!(error instanceof CommanderError)) {
     // Commander has written its own message.
-    write(stderr, `tillgate: ${message}`);
+    // The color is no part of the text, which is escaped.
+    stderr.write(`${prefix(io)} `);
+    write(stderr, message);
   }
   return exitCode;
 }

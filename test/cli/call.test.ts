@@ -1,5 +1,7 @@
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { cliScene, json } from './harness';
 import type { CliScene, SentRequest } from './harness';
 
@@ -43,6 +45,51 @@ describe('call', () => {
     expect(outcome).toEqual({ exitCode: 0, stderr: '', stdout: '204\nx-request-id: id-1\n' });
     expect(sent[0]).toMatchObject({ url: 'https://api.example.com/shop/v1/orders', body: '{}' });
     expect(sent[0]?.headers.get('content-type')).toBe('application/json');
+  });
+
+  it('sends further headers, which count more than its own', async () => {
+    const { run, sent } = scene();
+    const headers = ['-H', 'X-Trace: a b', '-H', 'x-empty:', '--header', 'Content-Type: text/plain'];
+    const argv = ['call', 'POST', '/v1/orders', '--token', 'aaa.bbb.ccc', ...headers, '--data', 'two espressos'];
+    expect((await run(...argv)).exitCode).toBe(0);
+    const names = ['x-trace', 'x-empty', 'content-type', 'authorization'];
+    expect(names.map((name) => sent[0]?.headers.get(name))).toEqual(['a b', '', 'text/plain', 'Bearer aaa.bbb.ccc']);
+    expect(sent[0]?.body).toBe('two espressos');
+  });
+
+  it.each(['X-Trace', ': geheim', 'X Y: geheim', 'X: geheim\r\nY: b', 'X: \u{1f512}'])(
+    'refuses the header %j',
+    async (header) => {
+      const { run, sent } = scene();
+      const { exitCode, stderr } = await run('call', 'GET', '/v1/orders', '-H', header);
+      expect([exitCode, stderr, sent]).toEqual([2, "tillgate: expected -H 'name: value', with printable ASCII\n", []]);
+    },
+  );
+
+  it('reads the body from a file or from standard input', async () => {
+    const { run, sent, dataDir } = cliScene({ respond: servers, stdin: '{"from":"stdin"}' });
+    writeFileSync(join(dataDir, 'order.json'), '{"from":"file"}');
+    for (const data of [`@${join(dataDir, 'order.json')}`, '@-'])
+      await run('call', 'POST', '/v1/orders', '--data', data);
+    expect(sent.map(({ body }) => body)).toEqual(['{"from":"file"}', '{"from":"stdin"}']);
+    const { exitCode, stderr } = await run('call', 'POST', '/v1/orders', '--data', '@missing.json');
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^tillgate: --data: cannot read missing\.json: ENOENT/),
+    ]);
+  });
+
+  it('with -v names each request, its status and its time, without query and secrets', async () => {
+    const { run } = scene();
+    const credential = ['--as', 'till', '--secret', 'geheim', '--scope', 'a'];
+    const { stderr } = await run('call', 'GET', '/v1/orders?q=geheim', ...credential, '-v');
+    expect(stderr.replace(/\d+ ms/g, 'N ms')).toBe(
+      'POST http://127.0.0.1:4000/connect/token: 200, N ms\nGET http://127.0.0.1:3000/v1/orders: 200, N ms\n',
+    );
+    const silent = await cliScene().run('clients', 'list', '-v');
+    expect(silent.stderr).toMatch(
+      /^GET http:\/\/127\.0\.0\.1:4000\/clients: no response, \d+ ms\ntillgate: no response/,
+    );
   });
 
   it('calls without a token when there is no --as, and exits with 1 when it is refused', async () => {

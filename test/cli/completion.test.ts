@@ -25,6 +25,8 @@ const LINES: readonly [line: string, expected: string][] = [
   ['tillgate token clients --ex', '--expired'],
   ['tillgate completion f', 'fish'],
   ['tillgate call GET /v1/orders --as till --to', '--token'],
+  ['tillgate call GET /v1/orders --hea', '--header'],
+  ['tillgate token till --verb', '--verbose'],
 ];
 
 (bash ? describe : describe.skip)('the completion of bash', () => {

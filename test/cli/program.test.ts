@@ -1,3 +1,5 @@
+import { paint } from '../../src/cli/command';
+import { COMMANDS } from '../../src/cli/command-table';
 import { programName } from '../../src/cli/run';
 import { cliScene } from './harness';
 
@@ -25,16 +27,39 @@ describe('the command line', () => {
     );
   });
 
+  it('groups its commands, and has an example for each', async () => {
+    const { stdout } = await scene.run('--help');
+    expect(stdout.match(/^\S.*:$/gm)).toEqual([
+      'Options:',
+      ...['Servers:', 'Tokens and requests:', 'Clients and generations:', 'Checks and projects:', 'Commands:'],
+    ]);
+    for (const { usage } of COMMANDS) {
+      const name = usage.replace(/ .*/, '');
+      expect((await scene.run(name, '--help')).stdout).toContain(`\nExample:\n  tillgate ${name}`);
+    }
+  });
+
+  it.each([
+    [{}, true, true],
+    [{}, false, false],
+    [{ NO_COLOR: '1', FORCE_COLOR: '1' }, true, false],
+    [{ FORCE_COLOR: '1' }, false, true],
+    [{ FORCE_COLOR: '0' }, true, false],
+    [{ TERM: 'dumb' }, true, false],
+  ])('with %j in a terminal (%s) has colors: %s', (env, isTTY, expected) => {
+    expect(paint('red', 'a', { write() {}, isTTY }, env)).toBe(expected ? '\x1b[31ma\x1b[39m' : 'a');
+  });
+
   it('prints its version', async () => {
     expect(await scene.run('--version')).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' });
   });
 
   it.each<[string[], string]>([
-    [['tokn'], "error: unknown command 'tokn'\n(Did you mean token?)\n"],
-    [['clients', 'lst'], "error: unknown command 'lst'\n(Did you mean list?)\n"],
-    [['token', 'till', '--scop', 'a'], "error: unknown option '--scop'\n(Did you mean --scope?)\n"],
-    [['token'], "error: missing required argument 'client'\n"],
-    [['token', 'till', 'extra'], "error: too many arguments for 'token'. Expected 1 argument but got 2.\n"],
+    [['tokn'], "tillgate: unknown command 'tokn'\n(Did you mean token?)\n"],
+    [['clients', 'lst'], "tillgate: unknown command 'lst'\n(Did you mean list?)\n"],
+    [['token', 'till', '--scop', 'a'], "tillgate: unknown option '--scop'\n(Did you mean --scope?)\n"],
+    [['token'], "tillgate: missing required argument 'client'\n"],
+    [['token', 'till', 'extra'], "tillgate: too many arguments for 'token'. Expected 1 argument but got 2.\n"],
     [
       ['clients', 'add', 'till'],
       'tillgate: give --scope "orders:read orders:write": the scopes that the client may ask for\n',

@@ -20,12 +20,20 @@ interface Level {
   }[];
 }
 
+const ALWAYS = [
+  ['--json', 'print one JSON document'],
+  ['--verbose', 'show each request'],
+] as const;
+
 function levelsOf({ usage, options = [], commands = [], run }: CommandEntry, at: string): readonly Level[] {
-  const all = [['--help', 'show the help'], ...options, ...(run ? [['--json', 'print one JSON document']] : [])];
+  const all: NonNullable<CommandEntry['options']> = [['--help', 'show the help'], ...options, ...(run ? ALWAYS : [])];
   const words = [
     ...choicesOf(usage).map((text) => ({ text, about: '' })),
     ...commands.map((one) => ({ text: nameOf(one), about: one.about })),
-    ...all.map(([flags = '', about = '']) => ({ text: nameOf({ usage: flags }), about, value: flags.split(' ')[1] })),
+    ...all.map(([flags, about]) => {
+      const [text = '', value] = flags.replace(/^-\w, /, '').split(' ');
+      return { text, about, value };
+    }),
   ];
   return [{ at, words }, ...commands.flatMap((one) => levelsOf(one, `${at} ${nameOf(one)}`.trim()))];
 }

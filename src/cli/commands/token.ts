@@ -1,5 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readState } from '../../auth-server/store';
 import { ConfigurationError } from '../../core/errors';
@@ -149,11 +150,13 @@ export async function call(
 ): Promise<number> {
   const settings = readSettings(context.io.env);
   const url = settings.baseUrl.replace(/\/$/, '') + checkPath(path);
-  const json = checkData(options.data);
+  const headers = readHeaders(options.header);
+  const json = checkData(await readData(context.io, options.data), headers);
   const token = await callerToken(context, settings, options);
-  const response = await send(context.io, settings, url, { method: checkMethod(method), token, json });
-  const headers = shownHeaders(response);
-  print(context, { status: response.status, headers, body: response.body ?? response.text }, asText(response, headers));
+  const response = await send(context.io, settings, url, { method: checkMethod(method), token, json, headers });
+  const shown = shownHeaders(response);
+  const document = { status: response.status, headers: shown, body: response.body ?? response.text };
+  print(context, document, asText(response, shown));
   return response.status < 400 ? EXIT.ok : EXIT.failed;
 }
 
@@ -186,7 +189,29 @@ function checkPath(path: string): string {
   throw new CliError(`expected a path such as /v1/orders, got ${JSON.stringify(path)}`, EXIT.usage);
 }
 
-function checkData(data: string | undefined): string | undefined {
+/** `name: value`, as curl has it. The message does not quote a value, which may be a secret. */
+function readHeaders(lines: readonly string[] = []): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, name = '', value = ''] = /^([!#$%&'*+.^_`|~\w-]+): *([\x20-\x7e]*)$/.exec(line) ?? [];
+      if (name === '') throw new CliError("expected -H 'name: value', with printable ASCII", EXIT.usage);
+      return [name.toLowerCase(), value];
+    }),
+  );
+}
+
+/** `@file` and `@-` name where the body is. */
+async function readData(io: CliIo, data: string | undefined): Promise<string | undefined> {
+  if (!data?.startsWith('@')) return data;
+  try {
+    return await (data === '@-' ? io.readStdin() : readFile(data.slice(1), 'utf8'));
+  } catch (error) {
+    throw new CliError(`--data: cannot read ${data.slice(1)}: ${(error as Error).message}`, EXIT.usage);
+  }
+}
+
+function checkData(data: string | undefined, headers: Readonly<Record<string, string>>): string | undefined {
+  if (headers['content-type'] !== undefined) return data;
   try {
     if (data !== undefined) JSON.parse(data);
     return data;
