@@ -29,7 +29,7 @@ const recorders = new Set<Recorder>();
 const gauges = new Set<WeakRef<GaugeReader>>();
 type Series = Map<string, { readonly attributes: Reading['attributes']; value: number }>;
 const counts = new Map<string, Series>();
-const measured = new Map<string, Reading['attributes']>();
+const measured = new Map<string, Map<string, Reading['attributes']>>();
 /** Values of attributes are bounded, but an app may mount its routes under paths with parameters. */
 const MAX_SERIES = 2_000;
 
@@ -53,9 +53,10 @@ export function count(name: MetricOf<'counter'>, ...values: readonly (string | n
 /** Records one duration; the values as in `count()`. */
 export function record(name: MetricOf<'histogram'>, seconds: number, ...values: readonly (string | undefined)[]): void {
   if (!isObserved()) return;
-  const key = `${name}\n${values.join('\n')}`;
-  let attributes = measured.get(key);
-  if (!attributes) measured.set(key, (attributes = attributesOf(name, values)));
+  const known = measured.get(name) ?? new Map<string, Reading['attributes']>();
+  const key = `${values[0]} ${values[1]}`;
+  const attributes = known.get(key) ?? attributesOf(name, values);
+  measured.set(name, known.set(key, attributes));
   for (const recorder of recorders) recorder(name, seconds, attributes);
   if (api) histograms(api)?.get(name)?.record(seconds, attributes);
 }

@@ -149,9 +149,13 @@ export function callerOf({ ip, socket }: GateRequest): Caller {
   return { address: typeof ip === 'string' ? ip : socket?.remoteAddress, socket };
 }
 
+/** Longer than this, a mount path with parameters can hold a token. */
+const MAX_PLAIN_MOUNT = 64;
+
 /** The route as it was declared, once Express knows it: `/v1/orders/:id`. */
 export function declaredRoute({ route, baseUrl = '' }: GateRequest): string | undefined {
-  return typeof route?.path === 'string' ? baseUrl + route.path : undefined;
+  if (typeof route?.path !== 'string') return undefined;
+  return (baseUrl.length > MAX_PLAIN_MOUNT ? loggablePath(baseUrl) : baseUrl) + route.path;
 }
 
 /** The route as it was declared, for messages to developers: `GET /v1/orders/:id`. */
