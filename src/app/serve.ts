@@ -83,8 +83,9 @@ export async function startServer(handler: RequestListener, options: ServerOptio
   };
   const { tls, logger = consoleLogger } = options;
   const checking = { connectionsCheckingInterval: CHECK_EVERY_MS };
-  const server = tls ? createTlsServer({ ...checking, ...readTls(tls) }, handle) : createServer(checking, handle);
-  const unfollow = tls && followTls(server as TlsServer, tls, logger);
+  const secure = tls && readTls(tls);
+  const server = secure ? createTlsServer({ ...checking, ...secure }, handle) : createServer(checking, handle);
+  const unfollow = tls && secure && followTls(server as TlsServer, tls, secure, { logger });
   function track(socket: Socket): void {
     hasNewConnection = true;
     sockets.add(socket);

@@ -1,8 +1,10 @@
-import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Server } from 'node:https';
 import type { SecureContextOptions, TlsOptions, TLSSocket } from 'node:tls';
 import { createSecureContext } from 'node:tls';
 import { ConfigurationError } from '../core/errors';
+import { systemSchedule } from '../core/clock';
+import type { Schedule } from '../core/clock';
 import { errorLabel } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { describe } from '../core/options';
@@ -17,7 +19,7 @@ export interface TlsFiles {
   readonly clientAuthorities: string | undefined;
 }
 
-/** Watched by `stat`, because orchestrators replace a file through links, of which no file system event tells. */
+/** Read again and again, because orchestrators replace a file through links, of which no file system event tells. */
 const POLL_MS = 5_000;
 
 /** The files that the settings name; `undefined`: the server speaks plain HTTP. */
@@ -67,21 +69,38 @@ function readPem(name: string, path: string): string {
  * Follows the files: new connections get the certificate that is there now, open ones go on. Files that cannot be used are
  * a warning, and the certificate before them stays.
  *
+ * @param used - what the server uses now
  * @returns stops following
  */
-export function followTls(server: Server, files: TlsFiles, logger: Logger, pollMs = POLL_MS): () => void {
-  const paths = [files.certificate, files.key, ...(files.clientAuthorities ? [files.clientAuthorities] : [])];
-  const reload = (): void => {
+export function followTls(
+  server: Pick<Server, 'setSecureContext'>,
+  files: TlsFiles,
+  used: SecureContextOptions,
+  { logger, schedule = systemSchedule }: { readonly logger: Logger; readonly schedule?: Schedule },
+): () => void {
+  let [current, refused] = [textOf(used), ''];
+  let timer = schedule(look, POLL_MS);
+
+  function look(): void {
+    timer = schedule(look, POLL_MS);
     try {
-      server.setSecureContext({ ...readContext(files), minVersion: 'TLSv1.2' });
+      const context = readContext(files);
+      if (textOf(context) === current) return;
+      server.setSecureContext({ ...context, minVersion: 'TLSv1.2' });
+      [current, refused] = [textOf(context), ''];
       logger.warn({ certificate: files.certificate }, 'the certificate of the server was replaced');
     } catch (error) {
       const problems = error instanceof ConfigurationError ? error.problems : [errorLabel(error)];
+      if (problems.join() === refused) return;
+      refused = problems.join();
       logger.warn({ problems }, 'the certificate of the server could not be replaced, the former one stays');
     }
-  };
-  for (const path of paths) watchFile(path, { interval: pollMs, persistent: false }, reload);
-  return () => paths.forEach((path) => unwatchFile(path, reload));
+  }
+  return () => timer.cancel();
+}
+
+function textOf({ cert, key, ca }: SecureContextOptions): string {
+  return JSON.stringify([cert, key, ca]);
 }
 
 /** Closes a connection whose client certificate is of no accepted authority: it proves nothing. */

@@ -9,7 +9,7 @@ import { startServer } from '../../src/app/serve';
 import type { RunningServer } from '../../src/app/serve';
 import { followTls, readTls } from '../../src/app/tls';
 import certificates from '../support/certificates.json';
-import { eventually } from '../support/key-server';
+import { fakeTime } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
 
 const directory = mkdtempSync(join(tmpdir(), 'tillgate-tls-'));
@@ -86,24 +86,31 @@ describe('a server with TILLGATE_TLS_CERT_FILE', () => {
 
   it('uses a replaced certificate for new connections, and drops no open one; a wrong one changes nothing', async () => {
     const files = filesOf('replaced');
-    const server = createServer(readTls(files), (_req, res) => res.end()).listen(0, '127.0.0.1');
+    const options = readTls(files);
+    const server = createServer(options, (_req, res) => res.end()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     const log = recordingLogger();
-    const stop = followTls(server, files, log, 10);
+    const time = fakeTime();
+    const stop = followTls(server, files, options, { logger: log, schedule: time.schedule });
+    await time.advance(5_000);
+    expect(log.entries).toEqual([]);
     const before = await connection(port);
     const first = before.getPeerX509Certificate()?.fingerprint256;
 
     writeFileSync(files.certificate, 'no certificate');
-    await eventually(() => log.entries.length === 1);
+    await time.advance(10_000);
+    expect(log.entries).toHaveLength(1);
     expect((await connection(port)).getPeerX509Certificate()?.fingerprint256).toBe(first);
 
     writeFileSync(files.key, certificates['till-1'].privateKey);
     writeFileSync(files.certificate, certificates['till-1'].certificate);
-    await eventually(() => log.entries.at(-1)?.message === 'the certificate of the server was replaced');
+    await time.advance(5_000);
+    expect(log.entries.at(-1)?.message).toBe('the certificate of the server was replaced');
     expect((await connection(port)).getPeerX509Certificate()?.fingerprint256).not.toBe(first);
     expect(await ask(before)).toBe('HTTP/1.1 200 OK');
     stop();
+    expect(time.pending).toBe(0);
     for (const one of open.splice(0)) (one as TLSSocket).destroy();
     server.close();
     expect(log.entries[0]?.message).toBe('the certificate of the server could not be replaced, the former one stays');
