@@ -61,7 +61,7 @@ export default tseslint.config(
     ...tseslint.configs.disableTypeChecked,
     languageOptions: {
       ...tseslint.configs.disableTypeChecked.languageOptions,
-      globals: { process: 'readonly', console: 'readonly', URL: 'readonly', Request: 'readonly' },
+      globals: { process: 'readonly', console: 'readonly', URL: 'readonly', Request: 'readonly', fetch: 'readonly' },
     },
     // Plain JavaScript has no types to write down.
     rules: { ...tseslint.configs.disableTypeChecked.rules, '@typescript-eslint/explicit-module-boundary-types': 'off' },

@@ -144,7 +144,9 @@ afterAll(() => Promise.all(toClose.map((one) => one.close())));
 
 describe.each(PAGES_WITH_CODE)('the examples of %s', (page) => {
   it('are well-formed', () => {
-    for (const { source } of blocksOf(page)) transformSync(source, { loader: 'ts', format: 'esm', target: 'node20' });
+    const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } }; // NestJS needs them
+    for (const { source } of blocksOf(page))
+      transformSync(source, { loader: 'ts', format: 'esm', target: 'node20', tsconfigRaw });
   });
 
   if (blocksOf(page).every(({ mode }) => mode !== 'run')) return;

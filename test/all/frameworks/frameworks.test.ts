@@ -1,0 +1,97 @@
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { transform } from 'esbuild';
+import { ROOT } from '../../docs/blocks';
+import { install } from '../package/consumer';
+import { node } from '../package/npm';
+import { packTillgate } from '../package/tarball';
+
+/** What the examples of the page need, in the versions that they were tried with. */
+const PACKAGES = {
+  '@apollo/server': '^5.5.1',
+  '@hono/node-server': '^2.1.9',
+  '@nestjs/common': '^12.5.1',
+  '@nestjs/core': '^12.5.1',
+  '@nestjs/platform-express': '^12.5.0',
+  '@nestjs/platform-fastify': '^12.5.0',
+  '@trpc/server': '^11.25.2',
+  express: '^5.0.0',
+  fastify: '^5.12.8',
+  graphql: '^16.15.0',
+  hono: '^4.13.19',
+  koa: '^3.3.0',
+  'reflect-metadata': '^0.2.2',
+  rxjs: '^7.8.2',
+  'socket.io': '^4.8.4',
+  'socket.io-client': '^4.8.4',
+};
+
+/** Heading of the example, how it is called, and what the test changes in it. */
+const EXAMPLES: readonly [name: string, heading: string, protocol: string, change?: readonly [string, string]][] = [
+  ['node:http', 'node:http', 'http'],
+  ['node:http2', 'node:http2', 'http2'],
+  ['Fastify', 'Fastify', 'http'],
+  ['Koa', 'Koa', 'http'],
+  ['Hono', 'Hono on Node', 'http'],
+  ['NestJS on Fastify', 'NestJS', 'http'],
+  ['NestJS on Express', 'NestJS', 'http', ['new FastifyAdapter(), ', '']],
+  ['tRPC', 'tRPC', 'http'],
+  ['Apollo Server', 'Apollo Server', 'graphql'],
+  ['Socket.IO', 'Socket.IO', 'socket.io'],
+];
+
+let folder: string;
+let page: string;
+
+beforeAll(async () => {
+  page = await readFile(join(ROOT, 'docs/frameworks.md'), 'utf8');
+  folder = await mkdtemp(join(tmpdir(), 'tillgate-frameworks-'));
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies: PACKAGES }));
+  expect(await install(folder, await packTillgate())).toMatchObject({ exitCode: 0 });
+  await writeFile(join(folder, 'gate.mjs'), gateOf(exampleUnder('Other frameworks')));
+  await copyFile(join(__dirname, 'probe.mjs'), join(folder, 'probe.mjs'));
+}, 300_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function exampleUnder(heading: string): string {
+  const [, section = ''] = page.split(new RegExp(`^#+ ${heading}\n`, 'm'));
+  const [, source = ''] = /```[jt]s sketch\n([^]*?)```/.exec(section) ?? [];
+  return source;
+}
+
+/** The file that the examples share, with a test issuer in place of its issuer. */
+function gateOf(source: string): string {
+  const options = /issuer: '.*',\n\s*audience: '.*',/;
+  expect(source).toMatch(options);
+  const made = "import { createTestIssuer } from 'tillgate/testing';\nexport const issuer = createTestIssuer();\n";
+  return made + source.replace(options, '...issuer.options,');
+}
+
+it('covers every example of the page, and none is longer than 25 lines', () => {
+  const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
+  expect([...new Set(EXAMPLES.map(([, heading]) => heading))]).toEqual(headings);
+  const long = EXAMPLES.filter(([, heading]) => exampleUnder(heading).trimEnd().split('\n').length > 25);
+  expect(long).toEqual([]);
+});
+
+it.each(EXAMPLES)('%s refuses and accepts as the page says', async (name, heading, protocol, [from, to] = ['', '']) => {
+  const file = `${name.replace(/\W/g, '-')}.mjs`;
+  const example = exampleUnder(heading);
+  expect(example).toContain(from);
+  const source = example.replace(from, to).replace('3000', 'Number(process.env.PORT)');
+  const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } };
+  const { code } = await transform(source, { loader: 'ts', target: 'node20', tsconfigRaw });
+  await writeFile(join(folder, file), code);
+  const { exitCode, output, errors } = await node(folder, 'probe.mjs', file, protocol);
+  expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: expect.any(String) });
+  const [missing, weak, good] = JSON.parse(output.trim().split('\n').at(-1) ?? '');
+  expect(good.body).toContain('"caller":"till-1"');
+  expect(missing.body).toContain(name === 'Koa' ? 'Unauthorized' : 'Send an access token in the Authorization header');
+  if (protocol === 'socket.io') return;
+  expect([missing.status, weak.status, good.status]).toEqual([401, 403, 200]);
+  expect(missing.challenge).toBe('Bearer realm="api"');
+  expect(weak.challenge).toContain('error="insufficient_scope"');
+  expect(weak.challenge).toContain('scope="orders:read"');
+  expect(weak.body).not.toContain('caller":"');
+});

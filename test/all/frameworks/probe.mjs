@@ -1,0 +1,72 @@
+// Runs a server of docs/frameworks.md on a free port, and prints what it responds with to three callers.
+import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { createServer } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { issuer } from './gate.mjs';
+
+const [, , file, protocol] = process.argv;
+const TOKENS = [
+  undefined,
+  issuer.token({ scope: 'items:read' }),
+  issuer.token({ clientId: 'till-1', scope: 'orders:read' }),
+];
+
+const WAYS = {
+  async http(authorization) {
+    return respondedBy(await fetch(`${base}/orders`, { headers: { ...authorization } }));
+  },
+  async graphql(authorization) {
+    const headers = { 'content-type': 'application/json', ...authorization };
+    return respondedBy(await fetch(base, { method: 'POST', headers, body: '{"query":"{ caller }"}' }));
+  },
+  async http2(authorization) {
+    const session = connect(base);
+    const stream = session.request({ ':path': '/orders', ...authorization });
+    const [headers] = await once(stream, 'response');
+    const body = (await stream.setEncoding('utf8').toArray()).join('');
+    session.close();
+    return { status: headers[':status'], challenge: headers['www-authenticate'], body };
+  },
+  async 'socket.io'(extraHeaders) {
+    const { io } = await import('socket.io-client');
+    const client = io(base, { extraHeaders, reconnection: false });
+    const body = await new Promise((resolve) =>
+      client.once('hello', resolve).once('connect_error', ({ message }) => resolve(message)),
+    );
+    client.close();
+    return { body: JSON.stringify(body) };
+  },
+};
+
+async function respondedBy(response) {
+  return { status: response.status, challenge: response.headers.get('www-authenticate'), body: await response.text() };
+}
+
+async function freePort() {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}
+
+process.env.PORT = await freePort();
+const base = `http://localhost:${process.env.PORT}`;
+await import(`./${file}`);
+const ask = WAYS[protocol];
+const results = [];
+for (const token of TOKENS) {
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  for (let tries = 0; ; tries++) {
+    try {
+      results.push(await ask(authorization));
+      break;
+    } catch (error) {
+      if (tries === 50) throw error; // the server is not listening yet
+      await wait(100);
+    }
+  }
+}
+console.log(JSON.stringify(results));
+process.exit(0);
