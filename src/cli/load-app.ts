@@ -1,8 +1,11 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- the scaffold needs packages that an app to look at need not have */
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -135,7 +138,7 @@ function asHosted(app: RequestListener, observer: RequestObserver): HostedApp {
  */
 export async function loadApp(module: string): Promise<object> {
   // An app that calls `authenticate()` without options is looked at, and never called.
-  if (process.env['TILLGATE_ISSUER'] === undefined) process.env['TILLGATE_AUTH_URL'] ??= NOWHERE;
+  if (process.env['TILLGATE_ISSUER'] === undefined) process.env['TILLGATE_AUTH_URL'] ??= await silentIssuer();
   const exported = await loadModule(module);
   const apps = new Set(candidates(exported).filter(isApp));
   const [app, ...others] = apps;
@@ -155,7 +158,12 @@ export async function loadApp(module: string): Promise<object> {
   );
 }
 
-const NOWHERE = 'http://127.0.0.1:9';
+/** URL of an authorization server that never responds: the app asks it for keys, and a refusal would be logged. */
+async function silentIssuer(): Promise<string> {
+  const server = createServer((socket) => socket.unref()).listen(0, '127.0.0.1');
+  await once(server.unref(), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
 /** Options for a function whose app is looked at and never called: no variable has to be set. */
 function optionsToLookAt(): AppOptions {

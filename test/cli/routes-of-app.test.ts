@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
+import type { Gate } from '../../src';
 import { cliScene } from './harness';
 
 const scene = cliScene();
@@ -101,8 +103,11 @@ describe('a module that fails', () => {
 
 it('routes --app needs no variables, also where the app reads them', async () => {
   const text = `const app = require(${EXPRESS})(); const { authenticate, requireScope } = require(${GATE});
-    app.get('/v1/tills', authenticate(), requireScope('tills:read'), (req, res) => res.json([])); module.exports = app;`;
-  const { exitCode, stdout, stderr } = await scene.run('routes', '--app', file('variables.cjs', text));
+    app.get('/v1/tills', (exports.gate = authenticate()), requireScope('tills:read'), (req, res) => res.json([])); exports.app = app;`;
+  const path = file('variables.cjs', text);
+  const { exitCode, stdout, stderr } = await scene.run('routes', '--app', path);
+  // It waits for its issuer, which the process of the command does not.
+  await (createRequire(path)(path) as { readonly gate: Gate }).gate.close();
   expect({ exitCode, stdout, stderr }).toEqual({
     exitCode: 0,
     stdout: 'METHOD  PATH       REQUIRES\nGET     /v1/tills  tills:read\n',
