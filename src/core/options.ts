@@ -282,6 +282,13 @@ export function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
+/** One non-empty string or several, as an array; `undefined` for anything else. */
+export function readStrings(value: unknown): readonly string[] | undefined {
+  const strings: unknown = typeof value === 'string' ? [value] : value;
+  const fits = isList(strings) && strings.length > 0 && strings.every((one) => typeof one === 'string' && one);
+  return fits ? [...(strings as readonly string[])] : undefined;
+}
+
 /** Names a value for an error message without spilling it: strings in quotes, up to `longest` characters, else its type. */
 export function describe(value: unknown, longest = 60): string {
   if (value === null) return 'null';

@@ -84,7 +84,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const verifier = openGate(options);
   const { settings, possession } = verifier;
   registerCopy();
-  const { logger, unguarded, optional, refusals, resource, dpop, clock, enforce } = settings;
+  const { logger, unguarded, optional, refusals, resource, dpop, clock, enforce, onDecision } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
   const presentation = {
     ...{ realm, exposeReasons, problemTypes, challengeScopes },
@@ -167,10 +167,10 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   }
 
   function remember(req: GateRequest, auth: Auth | undefined, timing?: Timing): RequestState {
-    const state = openState(req, requestGate, auth);
+    const state = openState(req, requestGate, auth, timing !== undefined);
     // What another middleware has assigned stays, because this gate grants nothing.
     if (!reports) req.auth = auth;
-    if (recorder.isRead(timing)) {
+    if (timing || onDecision) {
       const outcome = auth ? ({ outcome: 'authenticated', auth } as const) : ({ outcome: 'anonymous' } as const);
       recorder.decided(req, { ...outcome, ...factsOf(req) }, timing);
     }
@@ -195,7 +195,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
         throw error;
       }
       report(req, error, undefined, timing);
-      if (reports) return openState(req, requestGate, undefined).auth;
+      if (reports) return openState(req, requestGate, undefined, timing !== undefined).auth;
       throw presentError(error, presentation, req, nonceFor(error));
     }
   }
@@ -221,7 +221,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     if (reports) {
       // A guard after a gate that would have refused adds nothing.
       if (state?.auth || !state) report(req, error, state?.auth, timing);
-      if (!state) openState(req, requestGate, undefined);
+      if (!state) openState(req, requestGate, undefined, timing !== undefined);
       reports.watch(req, res, error);
       return next();
     }

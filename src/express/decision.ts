@@ -31,8 +31,6 @@ const PROOF_REASONS: ReadonlySet<string | undefined> = new Set([
  */
 export function decisionRecorder({ onDecision, dpop, enforce, ...settings }: GateSettings): {
   readonly decided: (req: GateRequest, decision: Decision, timing?: Timing, subject?: Subject) => void;
-  /** Whether an accepted request has a reader. */
-  readonly isRead: (timing: Timing | undefined) => boolean;
   readonly close: () => void;
 } {
   const { logger } = settings;
@@ -42,11 +40,12 @@ export function decisionRecorder({ onDecision, dpop, enforce, ...settings }: Gat
   function decided(req: GateRequest, given: Decision, timing?: Timing, subject: Subject = {}): void {
     const decision = isReport ? ({ ...given, enforced: false } as const) : given;
     const { reason, status, error, method, path, requestId } = decision;
+    const isMeasured = isObserved();
     if (reason && status !== undefined && !isReport) {
       const detail = error?.privateDetail;
-      log.refused({ reason, status, ...subject, method, path, requestId, detail, ...traceIds() });
+      log.refused({ reason, status, ...subject, method, path, requestId, detail, ...(isMeasured && traceIds()) });
     }
-    if (isObserved()) observe(req, decision, timing, subject);
+    if (isMeasured) observe(req, decision, timing, subject);
     report(req, decision);
   }
 
@@ -88,14 +87,12 @@ export function decisionRecorder({ onDecision, dpop, enforce, ...settings }: Gat
 
   return {
     decided,
-    isRead: (timing: Timing | undefined) => timing !== undefined || onDecision !== undefined,
     close: () => log.close(),
   };
 }
 
-/** Records what one guard decided. */
+/** Records what one guard decided about a measured request. */
 export function guardDecided(req: GateRequest, guard: string, isAllowed: boolean, scopes: readonly string[]): void {
-  if (!isObserved()) return;
   count('tillgate.authorization.attempts', guard, isAllowed ? 'allowed' : 'refused', declaredRoute(req));
   if (scopes.length > 0) annotate({ 'tillgate.scopes.required': scopes });
 }

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
-import { describe, isList, option, readOptions, refuseUncalled } from '../core/options';
+import { describe, isList, option, readOptions, readStrings, refuseUncalled } from '../core/options';
 import type { StepUp } from '../core/problem';
 import type { Auth } from '../gate/options';
-import { readStrings } from '../gate/read-options';
 import { guardDecided } from './decision';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
@@ -330,7 +329,7 @@ function makeGuard(
     if (!state) return refuseWithoutGate(name, req, res);
     const { auth, gate } = state;
     const decide = (refusal: AuthError | undefined): void => {
-      guardDecided(req, name, refusal === undefined, scopes);
+      if (state.isMeasured) guardDecided(req, name, refusal === undefined, scopes);
       if (refusal) return gate.refuse(req, res, refusal, next);
       state.allowed = true;
       next();

@@ -23,6 +23,8 @@ interface Refusal {
 const PERIOD_MS = 60_000;
 /** Pairs of reason and client that are counted one by one; refusals of further clients are counted by their reason. */
 const MAX_COUNTS = 100;
+/** The same for reports, which have a row for each route too. */
+const MAX_REPORTED = 5_000;
 const MAX_TEXT = 512;
 
 /**
@@ -45,10 +47,10 @@ export function refusalLog(
     if (logger !== consoleLogger && !isReport) return logger.info(printable(refusal), 'request refused');
     const { reason, issuer, clientId, method, path } = refusal;
     const ofClient = `${reason} ${issuer} ${clientId}${isReport ? ` ${method} ${path}` : ''}`;
-    const isCounted = counts.has(ofClient) || counts.size < MAX_COUNTS;
+    const isCounted = counts.has(ofClient) || counts.size < (isReport ? MAX_REPORTED : MAX_COUNTS);
     const [key, last] = isCounted
       ? [ofClient, refusal]
-      : [reason, { ...refusal, issuer: undefined, clientId: undefined }];
+      : [reason, { ...refusal, issuer: undefined, clientId: undefined, ...(isReport && { path: 'further routes' }) }];
     const counted = counts.get(key);
     if (counted) {
       counted.count++;

@@ -69,6 +69,8 @@ export interface RequestState {
   };
   /** `undefined` for a request without a token that an optional gate accepted. */
   readonly auth: Auth | undefined;
+  /** Whether somebody collects what guards decide. */
+  readonly isMeasured: boolean;
   /** Whether a guard has allowed the request. */
   allowed: boolean;
   /** The strictest setting of all gates before this point. */
@@ -79,8 +81,13 @@ export interface RequestState {
 const states = new WeakMap<object, RequestState>();
 
 /** Starts the state of a request that a gate accepted. A second gate starts anew: a guard of the first one does not count. */
-export function openState(req: GateRequest, gate: RequestState['gate'], auth: Auth | undefined): RequestState {
-  const state = { gate, auth, allowed: false, unguarded: gate.unguarded };
+export function openState(
+  req: GateRequest,
+  gate: RequestState['gate'],
+  auth: Auth | undefined,
+  isMeasured: boolean,
+): RequestState {
+  const state = { gate, auth, isMeasured, allowed: false, unguarded: gate.unguarded };
   states.set(req, state);
   return state;
 }

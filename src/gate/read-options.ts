@@ -1,4 +1,4 @@
-import { DEPENDENCIES, isList, option, readOptions, refuseOption } from '../core/options';
+import { DEPENDENCIES, isList, option, readOptions, readStrings, refuseOption } from '../core/options';
 import type { TableOf, ValuesOf } from '../core/options';
 import { PROBLEM_TYPES } from '../core/problem';
 import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
@@ -33,13 +33,6 @@ export const ISSUER_URL = option('a non-empty string', (given, at) => {
 export const KEY_SET = option('a JSON Web Key Set', (given) => {
   return typeof given === 'object' && given !== null ? (given as Jwks) : undefined;
 });
-
-/** One non-empty string or several, as an array; `undefined` for anything else. */
-export function readStrings(value: unknown): readonly string[] | undefined {
-  const strings: unknown = typeof value === 'string' ? [value] : value;
-  const fits = isList(strings) && strings.length > 0 && strings.every((one) => typeof one === 'string' && one);
-  return fits ? [...(strings as readonly string[])] : undefined;
-}
 
 const AUDIENCE = 'the aud of your API: a non-empty string, or an array of them';
 const unit = 'milliseconds';

@@ -1,6 +1,6 @@
-import { describe, didYouMean } from '../core/options';
+import { describe, didYouMean, nearest } from '../core/options';
 import { isObject, ownMembers } from '../core/objects';
-import { isGranted, readScopeList } from './scope-requirement';
+import { isGranted, readScopeList, scopesOf } from './scope-requirement';
 import type { ScopeRequirement } from './scope-requirement';
 
 /** What one declared scope means beside itself. */
@@ -49,8 +49,9 @@ export class ScopeTable {
     }
     const implies = new Map<string, readonly string[]>();
     for (const [name, declaration] of declared) this.#declare(name, declaration, implies);
-    this.scopes = readScopeList([...new Set([...implies.keys(), ...[...implies.values()].flat()])], FACTORY);
-    for (const old of this.#oldNames.values()) this.#requireCurrent(old);
+    const names = [...new Set([...implies.keys(), ...[...implies.values()].flat()])];
+    for (const old of this.#oldNames.values()) this.#requireCurrent(old, names);
+    this.scopes = readScopeList(names, FACTORY);
     for (const scope of this.scopes) {
       for (const implied of closure(scope, implies)) this.#grant(implied, { scope });
     }
@@ -79,11 +80,11 @@ export class ScopeTable {
     this.#oldNames.set(name, { scope: name, replacedBy, sinceMs, untilMs: dayOf(until, `${what}until`) });
   }
 
-  #requireCurrent({ scope, replacedBy }: OldName): void {
-    if (this.scopes.includes(replacedBy)) return;
+  #requireCurrent({ scope, replacedBy }: OldName, current: readonly string[]): void {
+    if (current.includes(replacedBy)) return;
     const why = this.#oldNames.has(replacedBy) ? 'is an old name itself' : 'is not declared';
     throw wrong(
-      `${JSON.stringify(scope)}: replacedBy ${JSON.stringify(replacedBy)} ${why}${didYouMean(replacedBy, this.scopes)}`,
+      `${JSON.stringify(scope)}: replacedBy ${JSON.stringify(replacedBy)} ${why}${nearest(replacedBy, current) ?? '; declare it'}`,
     );
   }
 
@@ -110,22 +111,23 @@ export class ScopeTable {
     requirement: ScopeRequirement,
     nowMs: number,
   ): { readonly old: OldName | undefined } | undefined {
-    let old: OldName | undefined;
-    const has = (scope: string): boolean => {
-      if (isGranted(granted, scope)) return true;
+    const grantOf = (scope: string): { readonly old: OldName | undefined } | undefined => {
+      if (isGranted(granted, scope)) return { old: undefined };
       const usable = (this.#grants.get(scope) ?? []).filter(
         (grant) => isGranted(granted, grant.scope) && (!grant.old || nowMs < grant.old.untilMs),
       );
-      // A current name makes an old one needless.
-      const grant = usable.find((one) => !one.old) ?? usable[0];
-      old ??= grant?.old;
-      return grant !== undefined;
+      return currentFirst(usable.map(({ old }) => ({ old })));
     };
-    const isSatisfied = Object.hasOwn(requirement, 'anyOf')
-      ? (requirement as { readonly anyOf: readonly string[] }).anyOf.some(has)
-      : (requirement as { readonly allOf: readonly string[] }).allOf.every(has);
-    return isSatisfied ? { old } : undefined;
+    const grants = scopesOf(requirement).map(grantOf);
+    const given = grants.filter((grant) => grant !== undefined);
+    if (Object.hasOwn(requirement, 'anyOf')) return currentFirst(given);
+    return given.length === grants.length ? { old: given.find(({ old }) => old)?.old } : undefined;
   }
+}
+
+/** A current name makes an old one needless. */
+function currentFirst<One extends { readonly old: unknown }>(grants: readonly One[]): One | undefined {
+  return grants.find(({ old }) => !old) ?? grants[0];
 }
 
 /** Everything that a scope implies, without itself. */

@@ -13,6 +13,8 @@ export interface DescribedRoute {
   readonly path: string;
   /** What its guards require; no alternative without a guard. */
   readonly requires: Alternatives;
+  /** What its guards require beside scopes: `claim store`, `acr mfa`, `max_age 300`. */
+  readonly further: readonly string[];
   /** What guards after its handler require: they have no effect. */
   readonly tooLate: Alternatives;
   /** The gate before the first guard and the handler. */
@@ -113,12 +115,25 @@ function describeRequest(
   if (!handler) return [];
   const position = way.indexOf(handler);
   const before = way.slice(0, position);
-  return [{ method, path, requires: required(before), tooLate: required(way.slice(position)), gate: gateOf(before) }];
+  return [
+    {
+      method,
+      path,
+      requires: required(before),
+      further: furtherIn(before),
+      tooLate: required(way.slice(position)),
+      gate: gateOf(before),
+    },
+  ];
 }
 
 function required(way: readonly LayerMatch[]): Alternatives {
   const all = way.flatMap(({ classification: one }) => (one.kind === 'guard' ? [one.requires] : []));
   return all.length === 0 ? [] : all.reduce(bothOf);
+}
+
+function furtherIn(way: readonly LayerMatch[]): readonly string[] {
+  return way.flatMap(({ classification: one }) => (one.kind === 'guard' ? one.further : []));
 }
 
 function gateOf(before: readonly LayerMatch[]): DescribedRoute['gate'] {
@@ -235,12 +250,12 @@ export function classify(
   handle: object,
 ):
   | { readonly kind: 'gate'; readonly optional: boolean }
-  | { readonly kind: 'guard'; readonly requires: Alternatives }
+  | { readonly kind: 'guard'; readonly requires: Alternatives; readonly further: readonly string[] }
   | { readonly kind: 'error handler' | 'handler' } {
   const { optional, ready, length } = handle as { optional?: unknown; ready?: unknown; length?: unknown };
   const requirement = requirementOf(handle);
   if (typeof optional === 'boolean' && typeof ready === 'function') return { kind: 'gate', optional };
-  if (requirement) return { kind: 'guard', requires: alternativesOf(requirement) };
+  if (requirement) return { kind: 'guard', requires: alternativesOf(requirement), further: furtherOf(requirement) };
   return { kind: length === 4 ? 'error handler' : 'handler' };
 }
 
@@ -248,6 +263,16 @@ export function classify(
 function alternativesOf(requirement: GuardRequirement): Alternatives {
   if ('anyOf' in requirement) return requirement.anyOf.map((scope) => [scope]);
   return 'allOf' in requirement ? [requirement.allOf] : [[]];
+}
+
+function furtherOf(requirement: GuardRequirement): readonly string[] {
+  if ('claim' in requirement) return [`claim ${requirement.claim}`];
+  if (!('stepUp' in requirement)) return [];
+  const { acrValues, maxAgeSeconds } = requirement.stepUp;
+  return [
+    ...(acrValues ? [`acr ${acrValues.join(' or ')}`] : []),
+    ...(maxAgeSeconds === undefined ? [] : [`max_age ${maxAgeSeconds}`]),
+  ];
 }
 
 /** The layers of an Express app or router; `undefined` for anything else. */

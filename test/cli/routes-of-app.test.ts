@@ -72,7 +72,7 @@ describe('routes --app', () => {
     const { exitCode, stdout } = await scene.run('routes', '--json', '--app', file(name, text));
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toEqual([
-      { method: 'GET', path: '/v1/orders', requires: [['orders:read']], gate: 'strict' },
+      { method: 'GET', path: '/v1/orders', requires: [['orders:read']], further: [], gate: 'strict' },
     ]);
   });
 });

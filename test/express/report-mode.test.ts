@@ -96,6 +96,19 @@ describe("enforce: 'report'", () => {
     expect(reports()).toEqual([]);
   });
 
+  it('reports more clients one by one than a log of refusals does', async () => {
+    const { app, reports, gate } = trial();
+    for (let index = 0; index < 150; index++) {
+      const name = `till-${index}`;
+      const raw = token({ claims: { scope: 'menus:read', client_id: name, sub: name } });
+      await request(app)
+        .get('/v1/orders/7')
+        .set({ 'x-old': 'yes', authorization: `Bearer ${raw}` });
+    }
+    expect(new Set(reports().map((one) => (one as { clientId?: string }).clientId)).size).toBe(150);
+    await gate.close();
+  });
+
   it('gives onDecision one decision for each, with enforced: false', async () => {
     const { get, decisions } = trial();
     await get(token());

@@ -68,6 +68,13 @@ describe('defineScopes() with an object', () => {
     }
   });
 
+  it('says nothing where another alternative is held by its current name', async () => {
+    const { headers } = await appRequiring({ anyOf: ['orders:read', 'orders:cancel'] }).get(
+      withScope('order.read orders:cancel'),
+    );
+    expect(headers).not.toHaveProperty('sunset');
+  });
+
   it('refuses an old name from its day on', async () => {
     let now = Date.parse(dayIn(2)) - 1;
     const through = gateApp({
@@ -122,6 +129,11 @@ describe('defineScopes() with an object', () => {
       'a replacement that is old itself',
       { a: {}, b: { replacedBy: 'a', until: '2027-03-01' }, c: { replacedBy: 'b', until: '2027-03-01' } },
       '"c": replacedBy "b" is an old name itself',
+    ],
+    [
+      'nothing but an old name',
+      { b: { replacedBy: 'a', until: '2027-03-01' } },
+      '"b": replacedBy "a" is not declared; declare it',
     ],
     [
       'an end without a replacement',

@@ -44,9 +44,17 @@ function listScaffold(context: CommandContext): void {
 
 function listApp(context: CommandContext, app: object): void {
   const { routes: described, unreadable } = describeRoutes(app);
-  const listed = described.map(({ method, path, requires, gate }) => ({ method, path, requires, gate }));
-  const rows = listed.map(({ method, path, requires, gate }) => {
-    const guarded = describeAlternatives(requires) || (requires.length > 0 ? '(a claim)' : '(no guard)');
+  const listed = described.map(({ method, path, requires, further, gate }) => ({
+    method,
+    path,
+    requires,
+    further,
+    gate,
+  }));
+  const rows = listed.map(({ method, path, requires, further, gate }) => {
+    const guarded =
+      [describeAlternatives(requires), ...further].filter(Boolean).join(', ') ||
+      (requires.length > 0 ? '(any token)' : '(no guard)');
     return [method, path, gate === 'none' ? `${guarded} (no gate)` : guarded];
   });
   const hidden = unreadable.map((path) => ['*', path, '(cannot be read)']);
