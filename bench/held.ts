@@ -4,9 +4,9 @@
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
-import { memoryGenerations } from '../dist/generation';
-import { authenticate } from '../dist';
-import { createTestIssuer } from '../dist/testing';
+import { memoryGenerations } from '../src/generation';
+import { authenticate } from '../src';
+import { createTestIssuer } from '../src/testing';
 
 const COUNT = 100_000;
 
