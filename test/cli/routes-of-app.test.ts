@@ -72,8 +72,37 @@ describe('routes --app', () => {
     const { exitCode, stdout } = await scene.run('routes', '--json', '--app', file(name, text));
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toEqual([
-      { method: 'GET', path: '/v1/orders', requires: [['orders:read']], further: [], gate: 'strict' },
+      { method: 'GET', path: '/v1/orders', requires: [['orders:read']], gate: 'strict' },
     ]);
+  });
+});
+
+describe('a guard that requires more than scopes', () => {
+  const path = file(
+    'step-up.cjs',
+    `${COMMONJS}
+    const guard = (requirement) => Object.assign(pass.bind(), { [Symbol.for('tillgate.guard')]: requirement });
+    const stepUp = guard({ stepUp: { acrValues: ['mfa'], maxAgeSeconds: 300 } });
+    app.post('/v1/refunds', requireScope('orders:write'), guard({ claim: 'store' }), stepUp, pass);
+    app.get('/v1/me', guard({}), pass);
+    module.exports = app;`,
+  );
+
+  it('is listed with it', async () => {
+    const { stdout } = await scene.run('routes', '--app', path);
+    expect(stdout).toContain('POST    /v1/refunds  orders:write, claim store, acr mfa, max_age 300');
+    expect(stdout).toContain('GET     /v1/me       (any token)');
+  });
+
+  it('has them as a member in JSON', async () => {
+    const { stdout } = await scene.run('routes', '--json', '--app', path);
+    expect(JSON.parse(stdout)).toContainEqual({
+      method: 'POST',
+      path: '/v1/refunds',
+      requires: [['orders:write']],
+      further: ['claim store', 'acr mfa', 'max_age 300'],
+      gate: 'strict',
+    });
   });
 });
 

@@ -44,14 +44,10 @@ function listScaffold(context: CommandContext): void {
 
 function listApp(context: CommandContext, app: object): void {
   const { routes: described, unreadable } = describeRoutes(app);
-  const listed = described.map(({ method, path, requires, further, gate }) => ({
-    method,
-    path,
-    requires,
-    further,
-    gate,
-  }));
-  const rows = listed.map(({ method, path, requires, further, gate }) => {
+  const listed = described.map(({ method, path, requires, further, gate }) => {
+    return { method, path, requires, ...(further.length > 0 && { further }), gate };
+  });
+  const rows = described.map(({ method, path, requires, further, gate }) => {
     const guarded =
       [describeAlternatives(requires), ...further].filter(Boolean).join(', ') ||
       (requires.length > 0 ? '(any token)' : '(no guard)');
