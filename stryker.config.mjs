@@ -1,4 +1,4 @@
-// `npm run mutation`: see docs/mutation.md.
+// `npm run mutation`: see docs/maintainers/mutation.md.
 /** @type {import('@stryker-mutator/core').PartialStrykerOptions} */
 export default {
   testRunner: 'jest',

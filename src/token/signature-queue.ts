@@ -9,7 +9,7 @@ import type { Algorithm, SignedText } from './signature';
 const PROCESSORS = availableParallelism();
 /**
  * A signature that takes longer is verified in libuv's thread pool. Handing one over costs the event loop some 50 us: the job,
- * the wake-ups, and responses that leave one by one (docs/performance.md). With one processor it saves no time at all.
+ * the wake-ups, and responses that leave one by one (docs/maintainers/performance.md). With one processor it saves no time at all.
  */
 const MAX_ON_LOOP_US = PROCESSORS > 1 ? 100 : 200;
 
