@@ -51,7 +51,7 @@ export interface Unit {
 
 /**
  * Where generations come from: a log of changes. The extension point for any engine with an ordered log.
- * docs/generation-sources.md has the argument why no change is lost.
+ * docs/maintainers/generations.md has the argument why no change is lost.
  */
 export interface GenerationSource {
   /** Whether a publisher keeps a mark: without one, a stopped publisher and a rolled-back log are not noticed. */

@@ -75,7 +75,7 @@ const UNIT_SIZE = 500;
 
 /**
  * Starts the publisher of a log: an authorization server's own, for example. Every change is appended at least once; the
- * mark tells readers that the log is complete. docs/generation-sources.md has the protocol.
+ * mark tells readers that the log is complete. docs/maintainers/generations.md has the protocol.
  *
  * @throws TypeError when an option is wrong
  * @example
