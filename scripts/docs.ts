@@ -39,15 +39,6 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
         meaning,
       ]),
     ),
-  'reason table': () =>
-    table(
-      ['`code`', 'status', '`error` in the challenge'],
-      Object.entries<ReasonRow>(REASONS).map(([reason, { status, error }]) => [
-        `[\`${reason}\`](#${reason})`,
-        String(status),
-        error === undefined ? (status === 503 ? 'no challenge' : 'none') : code(error),
-      ]),
-    ),
   'reason advice': () => adviceList(REASON_ADVICE),
   'scaffold problems': () => adviceList(OTHER_ADVICE),
   presets: () =>
@@ -171,14 +162,27 @@ function withoutDefault(comment: string): { fallback: string; about: string } {
   return { fallback: choice || 'none', about: comment.replace(', the default', '') };
 }
 
-const STATUSES = { ...REASONS, invalid_token: { status: 401 } };
+/** What callers see of a reason; `invalid_token` stands for every 401 about a token in production. */
+const SEEN: Readonly<Record<string, Pick<ReasonRow, 'status' | 'error'>>> = {
+  ...REASONS,
+  invalid_token: { status: 401, error: 'invalid_token' },
+};
+
+/** Advice that several reasons share is above the list. */
+function isSaidAbove(advice: string): boolean {
+  const shared = Object.values<Advice>(REASON_ADVICE).filter(({ caller }) => caller === advice);
+  return shared.length > 3 || advice.startsWith('Nothing');
+}
 
 function adviceList(advice: Readonly<Record<string, Advice>>): string {
   return Object.entries(advice)
     .map(([name, { cause, caller, operator }]) => {
-      const row = (STATUSES as Readonly<Record<string, { readonly status: number }>>)[name];
-      const status = row ? `**${row.status}.** ` : '';
-      return `### ${name}\n\n${status}${text(cause)}\n\n- Caller: ${text(caller)}\n- Operator: ${text(operator)}`;
+      const { status, error } = SEEN[name] ?? {};
+      const seen =
+        status === undefined ? '' : `**${[status, ...(error === undefined ? [] : [code(error)])].join(' ')}.** `;
+      const toDo = { Caller: caller, Operator: operator };
+      const lines = Object.entries(toDo).filter(([, advice]) => !isSaidAbove(advice));
+      return `### ${name}\n\n${seen}${text(cause)}\n\n${lines.map(([who, advice]) => `- ${who}: ${text(advice)}`).join('\n')}`.trim();
     })
     .join('\n\n');
 }

@@ -10,87 +10,89 @@ export interface Advice {
   readonly operator: string;
 }
 
-const REQUEST_NEW_TOKEN = 'Request a new access token and repeat the request with it.';
-const NOTHING_TO_DO = 'Nothing, unless many callers are affected.';
+const REQUEST_NEW_TOKEN = 'Repeat the request with a new access token.';
+const RETRY_LATER = 'Keep the token and repeat the request after Retry-After.';
+const GIVE_REQUEST_ID = 'Give the operator the request_id.';
+const RIGHT_SERVER = 'Check that the token comes from the right authorization server.';
 
 /** Advice for each reason; `invalid_token` stands for every 401 about a token in production. */
 export const REASON_ADVICE = {
   missing_token: {
     cause: 'The request has no access token.',
     caller: 'Send `Authorization: Bearer <ACCESS_TOKEN>` with every request.',
-    operator: 'If the caller did send one, check that no proxy removes the Authorization header.',
+    operator: 'Check that no proxy removes the Authorization header.',
   },
   malformed_authorization: {
-    cause: 'The Authorization header is not `Bearer`, one space and one token, or it was sent more than once.',
-    caller: 'Send exactly one Authorization header: `Authorization: Bearer <ACCESS_TOKEN>`.',
+    cause: 'The Authorization header is not `Bearer`, one space and one token, or there are several.',
+    caller: 'Send one header: `Authorization: Bearer <ACCESS_TOKEN>`.',
     operator: 'Check that no proxy adds a second Authorization header.',
   },
   token_in_query: {
-    cause: 'The access token is in the query of the URL, where logs and browser histories keep it.',
-    caller: 'Send the token in the Authorization header, and request a new one: the old one may have been logged.',
+    cause: 'The access token is in the query of the URL, which logs keep.',
+    caller: 'Request a new token, and send it in the Authorization header.',
     operator: 'Remove the URL from the logs of proxies.',
   },
   token_in_body: {
     cause: 'The access token is in the form body of the request.',
     caller: 'Send the token in the Authorization header.',
-    operator: NOTHING_TO_DO,
+    operator: 'Nothing, unless many callers are affected.',
   },
   invalid_token: {
-    cause: 'The access token is not accepted. In production the exact reason is not disclosed to callers.',
+    cause: 'The access token is not accepted. In production callers do not learn why.',
     caller: `${REQUEST_NEW_TOKEN} If the new token is refused too, give the operator the request_id.`,
     operator: 'Look up the reason in the log by request_id, or run `tillgate explain <token>`.',
   },
   malformed_token: {
-    cause: 'The access token is not a JSON Web Token: three base64url parts, the first two of them JSON objects.',
-    caller: 'Send the access_token of the token response unchanged. Opaque tokens and refresh tokens are not accepted.',
-    operator: 'Check that the authorization server issues JWT access tokens for this API.',
+    cause: 'The access token is not a JSON Web Token.',
+    caller: 'Send the access_token of the token response unchanged.',
+    operator:
+      'Check that the authorization server issues JWTs for this API; for opaque tokens use the option `introspection`.',
   },
   algorithm_not_allowed: {
     cause: 'The access token is signed with an algorithm that this API does not accept.',
-    caller: 'Check that the token comes from the right authorization server.',
-    operator: 'Let the authorization server sign with an asymmetric algorithm that this API accepts, such as RS256.',
+    caller: RIGHT_SERVER,
+    operator: 'Let the authorization server sign with RS256 or another algorithm of the option `algorithms`.',
   },
   unsupported_critical_header: {
-    cause: 'The header of the access token names a critical extension (`crit`, RFC 7515 section 4.1.11).',
-    caller: 'Check that the token comes from the right authorization server.',
+    cause: 'The header of the access token names a critical extension (`crit`, RFC 7515).',
+    caller: RIGHT_SERVER,
     operator: 'Switch the extension off at the authorization server.',
   },
   wrong_type: {
-    cause: 'The token is not an access token: its `typ` says something else, for example that it is an ID token.',
+    cause: 'The token is not an access token: its `typ` says something else.',
     caller: 'Send the access_token of the token response, not the id_token.',
     operator: 'Check that TILLGATE_PRESET names the product that issues the tokens.',
   },
   unknown_key: {
     cause: 'The issuer does not publish the key that the access token names.',
     caller: REQUEST_NEW_TOKEN,
-    operator:
-      'If new tokens are refused too, TILLGATE_JWKS_URI is the key set of another server, realm or stage than the one that signs them.',
+    operator: 'If new tokens are refused too, TILLGATE_JWKS_URI belongs to another server, realm or stage.',
   },
   unusable_key: {
     cause:
-      'The issuer publishes the key that the access token names, but access tokens must not be verified with it: it is too short, broken, private, or meant for something else.',
-    caller: 'Give the operator the request_id.',
-    operator: 'The log says which key and why. Let the authorization server publish a key that can be used.',
+      'The issuer publishes the key that the access token names, but it must not be used: it is too short, broken, private, or meant for something else.',
+    caller: GIVE_REQUEST_ID,
+    operator: 'The log says which key and why.',
   },
   bad_signature: {
-    cause: 'The signature of the access token does not match: it was changed, or signed with another key.',
-    caller: 'Send the token unchanged. If it is, request a new one.',
+    cause: 'The signature does not match: the token was changed, or signed with another key.',
+    caller: 'Send the token unchanged, or request a new one.',
     operator: 'Check that the key set belongs to the issuer. Many such requests can be an attack.',
   },
   invalid_claims: {
     cause: 'A required claim of the access token is missing or has the wrong type.',
-    caller: 'Give the operator the request_id.',
+    caller: GIVE_REQUEST_ID,
     operator: 'The log names the claim. Check TILLGATE_PRESET and the claims that the authorization server issues.',
   },
   wrong_issuer: {
     cause: 'The access token was issued by another authorization server.',
-    caller: 'Request the token from the authorization server of this API: see its protected resource metadata.',
-    operator: 'TILLGATE_ISSUER must equal the `iss` of the tokens to the byte, including a slash at the end.',
+    caller: 'Request the token from the authorization server of this API.',
+    operator: 'TILLGATE_ISSUER must equal the `iss` of the tokens to the byte, a slash at the end included.',
   },
   wrong_audience: {
     cause: 'The access token was issued for another API.',
     caller: 'Request a token for this API.',
-    operator: 'TILLGATE_AUDIENCE must equal the `aud` that the authorization server issues.',
+    operator: 'TILLGATE_AUDIENCE must equal the `aud` of the tokens.',
   },
   expired: {
     cause: 'The lifetime of the access token has ended.',
@@ -104,42 +106,37 @@ export const REASON_ADVICE = {
   },
   lifetime_too_long: {
     cause: 'The access token lives longer, from `iat` to `exp`, than this API accepts.',
-    caller: 'Give the operator the request_id.',
+    caller: GIVE_REQUEST_ID,
     operator: 'Shorten the lifetime at the authorization server, or raise TILLGATE_MAX_TOKEN_AGE_SECONDS.',
   },
   sender_constrained: {
-    cause:
-      'The access token is bound to a key of its client (`cnf`: DPoP or mutual TLS), and came without a proof of that key.',
-    caller:
-      'Send it with the DPoP scheme and a proof (RFC 9449), or over mutual TLS (RFC 8705), as it was requested; or request a plain bearer token.',
-    operator:
-      'Switch the option `dpop` or `mtls` of the gate on, or sender-constrained tokens off at the authorization server.',
+    cause: 'The access token is bound to a key (`cnf`: DPoP or mutual TLS), and came without a proof of it.',
+    caller: 'Send it with a DPoP proof (RFC 9449) or over mutual TLS (RFC 8705), or request a plain bearer token.',
+    operator: 'Switch the option `dpop` or `mtls` on, or bound tokens off at the authorization server.',
   },
   binding_required: {
-    cause: 'The access token is not bound to a key of its client, and this API accepts bound ones only.',
-    caller: 'Request the token with a DPoP proof (RFC 9449 section 5), or over mutual TLS (RFC 8705 section 3).',
+    cause: 'The access token is not bound to a key, and this API requires that.',
+    caller: 'Request the token with a DPoP proof (RFC 9449), or over mutual TLS (RFC 8705).',
     operator: 'Check that the authorization server binds the tokens of this client.',
   },
   wrong_binding: {
     cause: 'The request proves another key, or has another client certificate, than the access token is bound to.',
     caller: 'Use the key or certificate with which the token was requested.',
-    operator: 'Check that the proxy forwards the certificate of the client. Many such requests can be stolen tokens.',
+    operator: 'Check that the proxy forwards the client certificate. Many such requests can be stolen tokens.',
   },
   invalid_dpop_proof: {
-    cause:
-      'The DPoP header is missing, or its proof has another method, URL, access token or time, or was used before (RFC 9449 section 4.3).',
+    cause: 'The DPoP proof is missing, is for another request, or was used before (RFC 9449).',
     caller: 'Make a new proof for each request, with `htm`, `htu`, `ath`, `iat` and a new `jti`.',
-    operator:
-      'The log says what is wrong. If it is `htu`, check `dpop.baseUrl`; if it is `iat`, the clock of the client.',
+    operator: 'The log says what is wrong: for `htu` check `dpop.baseUrl`, for `iat` the clock of the client.',
   },
   dpop_nonce_required: {
-    cause: 'The DPoP proof has no nonce of this server, or one that has expired (RFC 9449 section 9).',
-    caller: 'Repeat the request with a new proof that contains the DPoP-Nonce of the response.',
+    cause: 'The DPoP proof has no nonce of this server, or an expired one (RFC 9449).',
+    caller: 'Repeat the request with a new proof that has the DPoP-Nonce of the response.',
     operator: 'Several processes need the same `dpop.nonce.secret`.',
   },
   generation_missing: {
     cause: 'The access token does not carry the generation of its client credential.',
-    caller: 'Give the operator the request_id.',
+    caller: GIVE_REQUEST_ID,
     operator: 'Let the authorization server add the claim, or set TILLGATE_GENERATION_CLAIM to `iat` or `off`.',
   },
   generation_invalid: {
@@ -153,17 +150,14 @@ export const REASON_ADVICE = {
     operator: 'Nothing: tokens that were issued before such a change are meant to be refused.',
   },
   inactive: {
-    cause:
-      'The authorization server says that the opaque access token is not active: expired, revoked or never issued.',
+    cause: 'The authorization server says that the access token is not active.',
     caller: REQUEST_NEW_TOKEN,
-    operator:
-      'If new tokens are refused, check that the option `introspection` (`TILLGATE_INTROSPECTION_URL`) names the server that issues them.',
+    operator: 'If new tokens are refused, check the option `introspection` (`TILLGATE_INTROSPECTION_URL`).',
   },
   step_up_required: {
-    cause: 'The user of the access token has not authenticated recently or strongly enough for this operation.',
-    caller: 'Send the user to the authorization server again, with the acr_values and max_age of the challenge.',
-    operator:
-      'If users cannot pass, check that the authorization server puts `acr` and `auth_time` into its access tokens; tokens of machines have neither.',
+    cause: 'The user has not authenticated recently or strongly enough for this operation.',
+    caller: 'Let the user authenticate again, with the acr_values and max_age of the challenge.',
+    operator: 'Check that access tokens have `acr` and `auth_time`; those of machines have neither.',
   },
   insufficient_scope: {
     cause: 'The access token lacks a scope that this operation requires.',
@@ -172,49 +166,48 @@ export const REASON_ADVICE = {
   },
   claim_refused: {
     cause: 'A claim of the access token does not permit this request.',
-    caller: 'A new token with the same rights does not help: ask the operator for access.',
+    caller: 'Ask the operator for access; a new token with the same rights does not help.',
     operator: 'The log names the claim and the route.',
   },
   too_many_unknown_keys: {
     cause:
-      'The access token names a key that is not known yet, and the issuer has been asked about unknown keys as often as is allowed.',
-    caller: 'Keep the token and repeat the request after Retry-After.',
+      'The access token names an unknown key, and the issuer has been asked about such keys as often as is allowed.',
+    caller: RETRY_LATER,
     operator:
-      'Some requests per minute are normal after a change of keys. Many can be an attack with made-up key ids: limit its addresses.',
+      'A few are normal after a change of keys. Many can be an attack with made-up key ids: limit its addresses.',
   },
   too_many_signatures: {
     cause:
-      'More access tokens or proofs with expensive signatures (ES384, ES512, ...) arrived than can be verified in a quarter of a second. Callers of other addresses are not affected, nor are tokens that were verified before.',
-    caller: 'Keep the token, and repeat the request after Retry-After.',
+      'More new tokens or proofs with expensive signatures (ES384, ES512, ...) arrived from this address than can be verified.',
+    caller: RETRY_LATER,
     operator:
-      'Many at once can be forged tokens: limit their addresses, and set "trust proxy" so that the gate sees them. Otherwise let the authorization server sign with RS256 or ES256, or start more processes.',
+      'Set "trust proxy", so that the gate sees addresses, and limit those of forged tokens. Otherwise sign with RS256 or ES256, or start more processes.',
   },
   too_many_proofs: {
-    cause:
-      'One key has signed as many DPoP proofs in the last minutes as are remembered for it. Other keys are not affected.',
-    caller: 'Send fewer requests with this key, and repeat this one with a new proof after Retry-After.',
+    cause: 'This key has signed as many DPoP proofs in the last minutes as are remembered for it.',
+    caller: 'Send fewer requests, and repeat this one with a new proof after Retry-After.',
     operator:
-      'If the client may send so many, give the store of `dpop.replayStore` more room: `maxProofs`, `maxProofsPerKey` in Redis.',
+      'If the client may send so many, give `dpop.replayStore` more room: `maxProofs`, `maxProofsPerKey` in Redis.',
   },
   keys_unavailable: {
-    cause: 'The API cannot verify tokens at the moment, because the key set of their issuer is not available.',
-    caller: 'Keep the token and repeat the request after Retry-After.',
+    cause: 'The key set of the issuer is not available.',
+    caller: RETRY_LATER,
     operator: 'Check that the API reaches the authorization server: `tillgate check`.',
   },
   generations_unavailable: {
-    cause: 'The API cannot check the generation of tokens at the moment, because their source is not available.',
-    caller: 'Keep the token and repeat the request after Retry-After.',
+    cause: 'The source of generations is not available.',
+    caller: RETRY_LATER,
     operator: 'Check the source in TILLGATE_GENERATIONS: `tillgate check`.',
   },
   introspection_unavailable: {
-    cause: 'The API cannot verify opaque tokens at the moment, because the introspection endpoint is not available.',
-    caller: 'Keep the token and repeat the request after Retry-After.',
+    cause: 'The introspection endpoint is not available.',
+    caller: RETRY_LATER,
     operator:
-      'The log says why: the endpoint does not respond, or it refuses `clientId` and `clientSecret` of the option `introspection` (`TILLGATE_INTROSPECTION_CLIENT_ID`, `TILLGATE_INTROSPECTION_CLIENT_SECRET`). `tillgate check` tries them.',
+      'The log says why: it does not respond, or it refuses the client id and secret. `tillgate check` tries them.',
   },
   replay_store_unavailable: {
-    cause: 'Whether the DPoP proof was used before is not known: the store of used proofs is full or does not respond.',
-    caller: 'Repeat the request with a new proof after the time in Retry-After.',
+    cause: 'The store of used DPoP proofs is full or does not respond.',
+    caller: 'Repeat the request with a new proof after Retry-After.',
     operator: 'Check the Redis of `dpop.replayStore`, or give the store in memory more room.',
   },
 } as const satisfies Record<Reason | 'invalid_token', Advice>;

@@ -48,10 +48,8 @@ describe('docs/', () => {
   });
 
   it.each(Object.entries(REASONS))('says what the response to %s is, and what to do', (reason, row) => {
-    const [, status, error] = rowsOf('docs/reasons.md').find(([code]) => code === `[\`${reason}\`](#${reason})`) ?? [];
-    expect(status).toBe(String(row.status));
-    expect(error).toMatch('error' in row ? `\`${row.error}\`` : /^no/);
-    expect(read('docs/reasons.md')).toContain(`\n### ${reason}\n\n**${row.status}.** `);
+    const seen = 'error' in row ? `${row.status} \`${row.error}\`` : String(row.status);
+    expect(read('docs/reasons.md')).toContain(`\n### ${reason}\n\n**${seen}.** `);
   });
 
   it.each(Object.keys({ ...GATE_OPTIONS, ...ISSUER_OPTIONS }))('has a row for the option %s', (option) => {
