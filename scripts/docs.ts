@@ -98,7 +98,6 @@ export function withSections(page: string): string {
 
 interface Option {
   readonly isRequired: boolean;
-  readonly type: string;
   readonly about: string;
 }
 
@@ -108,50 +107,40 @@ function declaredOptions(): ReadonlyMap<string, Option> {
     .filter((path) => existsSync(join(ROOT, path)))
     .map((path) => readFileSync(join(ROOT, path), 'utf8'))
     .join('\n');
-  const members = source.matchAll(
-    /\/\*\*((?:(?!\*\/)[^])*)\*\/\s+readonly (\w+)(\??): ([^;]+?(?:\{[^}]*\}[^;]*)?);\n/g,
-  );
+  const members = source.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\s+readonly (\w+)(\??): /g);
   return new Map(
-    [...members].map(([, comment = '', name = '', optional, type = '']) => [
+    [...members].map(([, comment = '', name = '', optional]) => [
       name,
-      {
-        isRequired: optional === '',
-        type: type
-          .replace(/ \| undefined$/, '')
-          .replace(/^\((.*)\)$/, '$1')
-          .replace(/\breadonly /g, ''),
-        about: comment.replace(/\s*\n\s*\* ?/g, ' ').trim(),
-      },
+      { isRequired: optional === '', about: comment.replace(/\s*\n\s*\* ?/g, ' ').trim() },
     ]),
   );
 }
 
-/** Types that say more in words, or are too long for a table. */
-const TYPE_NAMES: Readonly<Record<string, string>> = {
-  algorithms: '`string[]`',
-  keys: 'JWK Set',
-  preset: '[preset](issuers.md)',
-  scopes: '[`ScopeOptions`](#scopes)',
-  introspection: '[`IntrospectionOptions`](#opaque-tokens)',
-  dpop: '[`DpopOptions`](#dpop)',
-  mtls: '[`MtlsOptions`](#mutual-tls)',
+/** Options with a section or page of their own. */
+const SECTION_OF: Readonly<Record<string, string>> = {
+  preset: 'issuers.md',
+  scopes: '#scopes',
+  introspection: '#opaque-tokens',
+  dpop: '#dpop',
+  mtls: '#mutual-tls',
 };
 
-/** The names and defaults come from the table, types and meanings from the public interface. */
+/** The names and defaults come from the table, meanings from the public interface. */
 function optionTable(rowsOfOptions: Readonly<Record<string, Pick<OptionRow<unknown>, 'fallback'>>>): string {
   const options = declaredOptions();
   const rows = Object.entries(rowsOfOptions).map(([name, { fallback: own }]) => {
     const option = options.get(name);
     if (!option) throw new Error(`the option ${name} has no comment`);
     const { fallback, about } = withoutDefault(option.about);
-    const type = TYPE_NAMES[name] ?? code(option.type);
     const isPlain = ['boolean', 'number', 'string'].includes(typeof own);
     if (isPlain && fallback.replace(/[`']/g, '') !== String(own)) {
       throw new Error(`the default of ${name} is ${String(own)}, and its comment says ${fallback}`);
     }
-    return [code(name), type, option.isRequired && name !== 'keys' ? 'required' : fallback, about];
+    const section = SECTION_OF[name];
+    const shown = section === undefined ? code(name) : `[${code(name)}](${section})`;
+    return [shown, option.isRequired && name !== 'keys' ? 'required' : fallback, about];
   });
-  return table(['option', 'type', 'default', 'meaning'], rows);
+  return table(['option', 'default', 'meaning'], rows);
 }
 
 /** The default of a comment, and the rest of it. */

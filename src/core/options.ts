@@ -220,15 +220,15 @@ export const option = Object.assign(anyOption, {
 /** What a factory takes from its environment: tests replace it, and so does an app with its own logger or a proxy. */
 export interface Dependencies {
   /**
-   * Where refusals (each as `info`), warnings and errors go; a logger of pino fits. Default: the console, where refusals are
-   * counted: one line per reason and client, then at most one a minute.
+   * Where refusals (each as `info`), warnings and errors go; pino fits. Default: the console, where
+   * refusals are counted.
    */
   readonly logger?: Logger | undefined;
   /** Returns the time in ms since the epoch. Default: `Date.now`. */
   readonly clock?: (() => number) | undefined;
   /**
-   * Calls `task` once after `delayMs`, unless it is cancelled before. Default: `setTimeout`, with timers that do not keep
-   * the process alive.
+   * Calls `task` once after `delayMs`, unless it is cancelled before. Default: `setTimeout`, which does not keep the
+   * process alive.
    */
   readonly schedule?: ((task: () => void, delayMs: number) => { cancel(): void }) | undefined;
   /** Fetches metadata, key sets and generations; replace it for a proxy or mutual TLS. Default: the global `fetch`. */

@@ -14,9 +14,9 @@ import type { ScopeOptions } from '../token/scopes';
 export type IssuerOptions = {
   /** Exactly the token's `iss` (RFC 9068 section 4). */
   readonly issuer: string;
-  /** Accepted `aud`, one of several. `false` only under presets whose issuers can leave `aud` out. */
+  /** Accepted `aud`, one or several; `false` only under presets whose issuers can leave it out. */
   readonly audience: string | readonly string[] | false;
-  /** Accepted client ids; any other one is refused as `wrong_audience`. Recommended with `audience: false`. Default: any. */
+  /** Accepted client ids, recommended with `audience: false`. Default: any. */
   readonly clientIds?: readonly string[] | undefined;
   /** URL whose metadata (RFC 8414) is fetched. Default: `issuer`. */
   readonly authUrl?: string | undefined;
@@ -28,25 +28,21 @@ export type IssuerOptions = {
   readonly scopes?: ScopeOptions | undefined;
   /** Claim that holds the generation; `'iat'` compares the issue time, `false` switches the check off. Default: by preset. */
   readonly generationClaim?: string | false | undefined;
-  /**
-   * Where floors come from: a source or its URL. Default: none, floors are learned from tokens only. After a start,
-   * requests wait up to 5 s until the log is known to be complete, then get 503; for a log without a publisher that keeps
-   * its mark, add `?mark=off`.
-   */
+  /** Where floors come from: a source or its URL. Default: none, floors are learned from tokens only. */
   readonly generationSource?: GenerationSource | string | undefined;
   /** Longest time in ms since the source was read to its end. Default 60000. */
   readonly maxStalenessMs?: number | undefined;
   /** Longest time in ms since the publisher of the source was heard from. Default 900000. */
   readonly maxSilenceMs?: number | undefined;
-  /** Past one of the two, requests are refused with 503 (`reject`, the default), or accepted with a warning (`accept`). */
+  /** Past one of the two: 503 (`reject`, the default), or accepted with a warning (`accept`). */
   readonly onStale?: 'reject' | 'accept' | undefined;
-  /** Longest pause between two reads in ms. Default 5000. */
+  /** Longest pause between two reads of the source in ms. Default 5000. */
   readonly pollMs?: number | undefined;
   /** Longest time in ms for one response of the source. Default 5000. */
   readonly readTimeoutMs?: number | undefined;
   /**
-   * Accepts opaque tokens too: the issuer's introspection endpoint is asked about them (RFC 7662). At most one issuer of a
-   * gate has it, because an opaque token does not name its issuer. Default: none, opaque tokens are refused.
+   * Asks the issuer about opaque tokens (RFC 7662). At most one issuer of a gate has it, because an opaque token does not
+   * name its issuer. Default: they are refused.
    */
   readonly introspection?: IntrospectionOptions | undefined;
   /** Age in ms at which the key set is refreshed at the latest. Default 600000. */
@@ -73,41 +69,39 @@ export type IssuerOptions = {
 /** Options of one gate, for all its issuers. */
 export interface GateOptions extends Dependencies {
   /**
-   * What happens to a 2xx response that no guard allowed: `'refuse'` replaces it by a 500, `'warn'` logs it once per
-   * route, `'allow'` does nothing. Where middleware before the gate makes it a 2xx while the head is written, `'refuse'`
-   * closes the connection. Default `'warn'`; with `optional` `'allow'`.
+   * A 2xx response that no guard allowed: `'refuse'` replaces it by a 500, or closes the connection where it is too
+   * late for that; `'warn'` logs it once per route. Default `'warn'`; with `optional` `'allow'`.
    */
   readonly unguarded?: 'allow' | 'warn' | 'refuse' | undefined;
-  /** Accepts requests without any token, with `req.auth` undefined; a bad token is still refused. Default `false`. */
+  /** Accepts requests without a token, with `req.auth` undefined; a bad token is refused. Default `false`. */
   readonly optional?: boolean | undefined;
   /**
-   * Who responds to a refused request: the gate (`'respond'`, the default), or the app's error handler, which gets the
-   * `AuthError` with `status` and `headers` (`'next'`). Applies to guards after the gate too.
+   * Who responds to what gate and guards refuse: they (`'respond'`, the default), or the app's error handler, which gets
+   * the `AuthError` with `status` and `headers` (`'next'`).
    */
   readonly refusals?: 'respond' | 'next' | undefined;
   /**
-   * `'report'`: refuses nothing and grants nothing, for a trial beside the middleware that decides today. It leaves
-   * `req.auth` alone, passes every request on, its guards too, and logs where its decision differs from the response, once
-   * per client and route, then counts. It protects nothing. Default `'refuse'`.
+   * `'report'` protects nothing: for a trial next to the middleware that decides today, gate and guards pass every request
+   * on, leave `req.auth` alone, and log where they would have decided otherwise. Default `'refuse'`.
    */
   readonly enforce?: 'refuse' | 'report' | undefined;
   /** `realm` of the challenge. Default `api`. */
   readonly realm?: string | undefined;
-  /** Public URL of the API; the URL of its metadata is then in every challenge as `resource_metadata` (RFC 9728). */
+  /** Public URL of the API: every challenge then has the URL of its metadata (RFC 9728). */
   readonly resource?: string | undefined;
-  /** `scope` of the challenge of a 401: what a client should ask its token for. Default: none is named. */
+  /** `scope` of the challenge of a 401. Default: none. */
   readonly challengeScopes?: readonly string[] | undefined;
-  /** Base URL of the pages about problems: `type` is `<problemTypes><code>`. Default: `about:blank` (RFC 9457 section 4.2.1). */
+  /** Base URL of the `type` of a problem, which is `<problemTypes><code>`. Default: `about:blank`. */
   readonly problemTypes?: string | undefined;
   /** Whether callers learn the exact reason of a 401. Default: `true` unless `NODE_ENV` is `production`. */
   readonly exposeReasons?: boolean | undefined;
-  /** Accepts tokens that are bound to a key by DPoP (RFC 9449), with their proof. Default: they are refused. */
+  /** Accepts tokens that are bound by DPoP (RFC 9449), with their proof. Default: they are refused. */
   readonly dpop?: DpopOptions | undefined;
   /** Accepts tokens that are bound to a client certificate (RFC 8705), with it. Default: they are refused. */
   readonly mtls?: MtlsOptions | undefined;
   /**
-   * `'any'`: every token has to be bound, by DPoP or to a client certificate, whichever its client uses (FAPI 2.0). Needs
-   * both options, neither of them `required`. Default: as their `required` says.
+   * `'any'`: every token has to be bound, in one of the two ways (FAPI 2.0). Needs both options, neither of them
+   * `required`. Default: as their `required` says.
    */
   readonly binding?: 'any' | undefined;
   /** Lets issuer, key set and source be `http:` on another host than loopback. Default `false`. */
@@ -115,14 +109,14 @@ export interface GateOptions extends Dependencies {
   /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */
   readonly verifiedTokens?: number | undefined;
   /**
-   * Keeps the last good key sets over restarts: a process that starts while the issuer is down then serves, as long as one
-   * that was running could (`keysMaxAgeMs` and `keysStaleMs` since the keys were fetched). A directory that only this user
-   * can write to, `redisKeyStore()`, or a store of your own. Whoever writes to it decides which tokens are good. Default: none.
+   * Keeps the last good key sets over restarts, so that a process can start while the issuer is down: a directory that only
+   * this user can write to, `redisKeyStore()`, or a store of your own. Who writes to it decides which tokens are good.
+   * Default: none.
    */
   readonly keyStore?: KeyStore | string | false | undefined;
   /**
-   * Called for every decision, with reason and cause, and its request. The request's headers contain the token: log none
-   * of them. If it throws or rejects, the error is logged.
+   * Called for every decision, with reason and cause. Do not log the request's headers: they contain the token. If it
+   * throws or rejects, the error is logged.
    */
   readonly onDecision?: ((decision: Decision, request: IncomingMessage) => unknown) | undefined;
 }
