@@ -82,6 +82,7 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
       ]),
     ),
   commands: () => COMMANDS.map((entry) => command(entry)).join('\n\n'),
+  'shared options': () => [...SHARED_OPTIONS].map(optionLine).join('\n'),
 };
 
 /** A page as it should be, from the page as it is. */
@@ -176,11 +177,40 @@ function adviceList(advice: Readonly<Record<string, Advice>>): string {
     .join('\n\n');
 }
 
-function command({ usage, about, options = [], commands = [] }: CommandEntry, group = ''): string {
-  const heading = `${group === '' ? '###' : '####'} \`tillgate ${group}${usage}\``;
-  const rows = options.map(([flags, meaning]) => `- \`${flags}\`: ${text(meaning)}`);
-  const below = commands.map((one) => command(one, `${usage} `));
-  return [heading, sentence(about), ...(rows.length > 0 ? [rows.join('\n')] : []), ...below].join('\n\n');
+type OptionOfCommand = NonNullable<CommandEntry['options']>[number];
+
+/** Options that several commands take. */
+const SHARED_OPTIONS = new Map(
+  allOptions(COMMANDS)
+    .filter(([flags, meaning], _index, all) => all.filter((one) => one[0] === flags && one[1] === meaning).length > 1)
+    .map(([flags, meaning]) => [flags, meaning]),
+);
+
+function allOptions(entries: readonly CommandEntry[]): readonly OptionOfCommand[] {
+  return entries.flatMap(({ options = [], commands = [] }) => [...options, ...allOptions(commands)]);
+}
+
+function optionLine([flags, meaning]: readonly [string, string, ...unknown[]]): string {
+  return `- \`${flags}\`: ${text(meaning)}`;
+}
+
+function command({ usage, about, options = [], commands = [] }: CommandEntry): string {
+  const below = commands.flatMap((one) => [
+    `- \`${one.usage}\`: ${text(one.about)}`,
+    ...optionLines(one.options ?? []).map((line) => `  ${line}`),
+  ]);
+  const lines = [...optionLines(options), ...below];
+  return [`### \`tillgate ${usage}\``, sentence(about), ...(lines.length > 0 ? [lines.join('\n')] : [])].join('\n\n');
+}
+
+/** The options of one command; of those that others take too, the names alone. */
+function optionLines(options: readonly OptionOfCommand[]): readonly string[] {
+  const isShared = ([flags, meaning]: OptionOfCommand): boolean => SHARED_OPTIONS.get(flags) === meaning;
+  const names = options.filter(isShared).map(([flags]) => `\`${flags.split(' ')[0]}\``);
+  return [
+    ...options.filter((one) => !isShared(one)).map(optionLine),
+    ...(names.length > 0 ? [`- ${names.join(', ')}`] : []),
+  ];
 }
 
 function sentence(about: string): string {
