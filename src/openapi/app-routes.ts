@@ -61,6 +61,33 @@ export function describeRoutes(
   return { routes: visible, served, unreadable };
 }
 
+/**
+ * Finds the handler of an operation in an app, and what a request passes through before it, without guards. `undefined`
+ * where none can be found.
+ *
+ * @param path - as OpenAPI writes it
+ */
+export function wayTo(
+  app: object,
+  method: string,
+  path: string,
+): { readonly handler: object; readonly before: readonly object[] } | undefined {
+  for (const { path: probe } of probesOf(path)) {
+    const way = matchLayers(layersOf(app) ?? [], probe).filter(
+      ({ layer, classification: { kind } }) =>
+        kind !== 'error handler' && (layer.method === undefined || layer.method === method.toLowerCase()),
+    );
+    const isHandler = ({ layer, classification: { kind } }: LayerMatch): boolean =>
+      layer.method !== undefined && kind === 'handler';
+    const first = way.find(isHandler);
+    const handler = way.findLast((one) => isHandler(one) && one.route === first?.route);
+    if (!handler) continue;
+    const before = way.slice(0, way.indexOf(handler)).filter(({ classification: { kind } }) => kind !== 'guard');
+    return { handler: handler.layer.handle, before: before.map(({ layer }) => layer.handle) };
+  }
+  return undefined;
+}
+
 /** What a request with this path passes through, whatever its method. */
 type Follow = (path: string) => readonly LayerMatch[];
 

@@ -77,7 +77,7 @@ export function auditApp(
   const routes = behindGate ? read.map((route) => ({ ...route, gate: gateOf(route) })) : read;
   const required = [...new Set(routes.flatMap(({ requires }) => requires.flat()))];
   return sortFindings([
-    ...compareRoutes(names, routes, operations, served),
+    ...compareRoutes(names, routes, operations, { served, unreadable }),
     ...unreadable.map(unreadableAt),
     ...(document ? compareScopes(names, document, operations, required) : []),
   ]);
@@ -130,13 +130,16 @@ function compareRoutes(
   names: FindingNames,
   routes: readonly DescribedRoute[],
   operations: readonly LocatedOperation[],
-  served: readonly string[] = [],
+  { served, unreadable }: Pick<ReturnType<typeof describeRoutes>, 'served' | 'unreadable'>,
 ): readonly RouteFinding[] {
   const { source, document } = names;
   const documented = byShape(operations);
   const known = byShape(routes);
   const extra = routes.filter((route) => isUndocumented(route, documented(route)));
-  const missing = operations.filter((one) => !hasRoute(one, known(one)) && !served.includes(one.path));
+  // Behind a mounted app whose routes cannot be read, an operation is not known to be missing.
+  const mayBeAt = (path: string): boolean =>
+    served.includes(path) || unreadable.some((mount) => mount === '(unreadable)' || path.startsWith(`${mount}/`));
+  const missing = operations.filter((one) => !hasRoute(one, known(one)) && !mayBeAt(one.path));
   const outside = routes.filter(({ requires, gate }) => requires.length > 0 && gate === 'none');
   const undocumented = `${source} has it, ${document} has not; document the operation, or remove the route`;
   const withoutRoute = `${document} has it, ${source} has not; add the route, or remove the operation`;

@@ -1,11 +1,7 @@
 export { auditRoutes, type AuditRoutesOptions } from './audit-routes';
 export type { RouteFinding, RouteFindingKind } from '../openapi/audit';
-export {
-  contractCases,
-  type ContractCase,
-  type ContractCases,
-  type ContractReport,
-} from './contract-cases/contract-cases';
+export { contractCases, type ContractCases, type ContractReport } from './contract-cases/contract-cases';
+export type { ContractCase } from './contract-cases/operation';
 export type { TokenSource } from './contract-cases/credentials';
 export type { ContractCasesOptions } from './contract-cases/options';
 export type { SampleRequest } from './contract-cases/samples';

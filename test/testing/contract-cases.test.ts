@@ -3,7 +3,7 @@ import { contractCases, createTestIssuer } from '../../src/testing';
 import { RESPONSE_BUGS, GUARD_BUGS, TOKEN_BUGS } from './contract-mutants';
 import type { Plant } from './contract-mutants';
 import { homemadeGate, homemadeGuard } from './homemade-gate';
-import { assemble, SAMPLE_DOCUMENT, sampleParts, tillgate } from './sample-app';
+import { assemble, SAMPLE_DOCUMENT, sampleParts, silent, tillgate } from './sample-app';
 
 const BUGS: Readonly<Record<string, Plant>> = { ...GUARD_BUGS, ...TOKEN_BUGS, ...RESPONSE_BUGS };
 
@@ -28,19 +28,19 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
   ],
   'a guard runs after a handler that has only side effects': [
     'POST /api/orders refuses a token without scopes',
-    'handlers reached: expected none, got saveOrder',
+    'called before the guard: expected nothing, got saveOrder',
   ],
   'a guard refuses and calls next()': [
     'GET /api/orders/{id} refuses a token without scopes',
-    'handlers reached: expected none, got refuseAndGoOn, (a function without a name)',
+    'handlers reached: expected none, got (a function without a name)',
   ],
   'a guard refuses and calls next() later': [
     'The app calls no handler after it has refused a request',
-    'handlers reached later: expected none, got refuseThenCallNext, sendOrderLate (GET /api/orders/{id} refuses a token without scopes) and 2 more',
+    'handlers reached later: expected none, got sendOrderLate (GET /api/orders/{id} refuses a token without scopes) and 2 more',
   ],
   'a gate refuses and calls next() later': [
     'The app calls no handler after it has refused a request',
-    'handlers reached later: expected none, got sendClientLate (GET /api/whoami refuses a request without a token) and 11 more',
+    'handlers reached later: expected none, got sendClientLate (GET /api/whoami refuses a request without a token) and 1 more',
   ],
   'a guard compares parts of scopes': [
     'GET /api/orders refuses a token with names similar to orders:read',
@@ -108,22 +108,22 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
     'status in the body: expected 403, got 401',
   ],
   'a body breaks its schema': [
-    'GET /api/orders/{id} accepts a token with only orders:read',
+    'GET /api/orders/{id} responds as documented',
     'body of a 200: expected its schema, got /quantity must be integer',
   ],
   'a status is not documented': [
-    'GET /api/whoami accepts a token without scopes',
+    'GET /api/whoami responds as documented',
     'documented status: expected 200, 4XX, got 202',
   ],
   'a content type is not documented': [
-    'GET /api/whoami accepts a token without scopes',
+    'GET /api/whoami responds as documented',
     'documented content type: expected application/json, got text/plain',
   ],
   'a good request gets a 500': [
     'GET /api/whoami accepts a token without scopes',
     'status: expected below 500, got 500',
   ],
-  'a body is invalid JSON': ['GET /api/whoami accepts a token without scopes', 'body: expected JSON, got invalid JSON'],
+  'a body is invalid JSON': ['GET /api/whoami responds as documented', 'body: expected JSON, got invalid JSON'],
   'a good request exceeds the rate limit': [
     'GET /api/whoami accepts a token without scopes',
     'status: expected any other; raise the rate limit for tests, got 429',
@@ -138,7 +138,13 @@ const FOUND: Readonly<Record<string, readonly [failing: string, says: string]>> 
 /** Runs the cases in order until one fails. */
 async function firstFailure(plant: Plant): Promise<readonly string[]> {
   const issuer = createTestIssuer();
-  const cases = contractCases({ app: assemble(plant(issuer)), openapi: SAMPLE_DOCUMENT, issuer });
+  const cases = contractCases({
+    app: assemble(plant(issuer)),
+    openapi: SAMPLE_DOCUMENT,
+    issuer,
+    depth: 'quick',
+    strict: true,
+  });
   for (const { name, run } of cases) {
     try {
       await run();
@@ -159,7 +165,7 @@ describe('contractCases()', () => {
       (issuer) =>
         sampleParts({
           ...tillgate(issuer),
-          gate: authenticate({ ...issuer.options, challengeScopes: ['orders:read'] }),
+          gate: authenticate({ ...issuer.options, logger: silent, challengeScopes: ['orders:read'] }),
         }),
     ],
     ['with another correct gate', (issuer) => sampleParts({ gate: homemadeGate(issuer), guard: homemadeGuard })],

@@ -19,7 +19,6 @@ import {
   SAMPLE_DOCUMENT as openapi,
 } from './sample-app';
 import type { SampleParts } from './sample-app';
-import { appTarget } from '../../src/testing/contract-cases/target';
 
 const issuer = createTestIssuer();
 
@@ -28,7 +27,7 @@ describe('options', () => {
   const express4 = require('express-4') as typeof express;
   const openapi = SAMPLE_DOCUMENT;
   /** Leaves `/api/orders`: enough for an option that treats all operations alike. */
-  const brief = { openapi, issuer, ignore: ['/api/orders/*', '/api/whoami', '/api/health'] };
+  const brief = { openapi, issuer, depth: 'quick', ignore: ['/api/orders/*', '/api/whoami', '/api/health'] } as const;
   const appWith = (bug: Partial<SampleParts> = {}) => assemble({ ...sampleParts(tillgate(issuer)), ...bug });
 
   describe('contractCases() over HTTP', () => {
@@ -36,7 +35,7 @@ describe('options', () => {
       const remote = await startTestIssuer();
       const server = await listen(createServer(assemble(sampleParts(tillgate(remote as never)))));
       const { port } = server.address() as AddressInfo;
-      const cases = contractCases({ url: `http://127.0.0.1:${port}/api/`, openapi, issuer: remote });
+      const cases = contractCases({ url: `http://127.0.0.1:${port}/api/`, openapi, issuer: remote, depth: 'quick' });
 
       expect(await failuresOf(cases)).toEqual([]);
       expect(cases.report()).toMatchObject({ notCalled: [], withoutSuccess: [], responsesNotSeen: [] });
@@ -70,8 +69,9 @@ describe('options', () => {
       const first = (parts: SampleParts) => failuresOf(contractCases({ app: assemble(parts, express4), ...brief }));
 
       expect(await first(correct)).toEqual([]);
-      const [found] = await first(GUARD_BUGS['a guard runs after a handler that has only side effects']!(issuer));
-      expect(found).toContain('handlers reached: expected none, got saveOrder');
+      const calling = { getOrder: GUARD_BUGS['a guard refuses and calls next()']!(issuer).getOrder };
+      const [found] = await first({ ...correct, listOrders: calling.getOrder });
+      expect(found).toContain('handlers reached: expected none, got (a function without a name)');
     });
 
     it('can run its cases concurrently', async () => {
@@ -97,13 +97,21 @@ describe('options', () => {
       }
       const app = appWith({ getOrder: [loadTable, ...sampleParts(tillgate(issuer)).getOrder] });
 
-      const order = { app, openapi, issuer, ignore: ['/api/orders', '/api/whoami', '/api/health'] };
-      const found = await failuresOf(contractCases(order));
+      const order = {
+        app,
+        openapi,
+        issuer,
+        depth: 'quick',
+        ignore: ['/api/orders', '/api/whoami', '/api/health'],
+      } as const;
+      expect(await failuresOf(contractCases(order))).toEqual([]);
+      const strict = { ...order, strict: true };
+      const found = await failuresOf(contractCases(strict));
       expect(new Set(found.map((text) => text.split('\n  ')[1]))).toEqual(
-        new Set(['handlers reached: expected none, got loadTable']),
+        new Set(['called before the guard: expected nothing, got loadTable']),
       );
-      expect(await failuresOf(contractCases({ ...order, beforeGuard: ['loadTable'] }))).toEqual([]);
-      expect(await failuresOf(contractCases({ ...order, beforeGuard: [loadTable] }))).toEqual([]);
+      expect(await failuresOf(contractCases({ ...strict, beforeGuard: ['loadTable'] }))).toEqual([]);
+      expect(await failuresOf(contractCases({ ...strict, beforeGuard: [loadTable] }))).toEqual([]);
     });
 
     it('skips ignored paths', () => {
@@ -112,6 +120,65 @@ describe('options', () => {
 
       expect(new Set(called)).toEqual(new Set(['/api/health', '/api/whoami']));
     });
+  });
+
+  describe('what the document lacks', () => {
+    const bare = {
+      openapi: '3.1.0',
+      paths: { '/api/orders': { get: { security: [{ oauth2: ['orders:read'] }], responses: { 200: {} } } } },
+      components: { securitySchemes: { oauth2: { type: 'oauth2' } } },
+    };
+    const ignore = ['/api/orders/*', '/api/whoami', '/api/health'];
+
+    it('is told once for an operation, and fails no case', async () => {
+      const app = appWith();
+      const cases = contractCases({
+        app: (req, res) => void app(req, res),
+        openapi: bare,
+        issuer,
+        depth: 'quick',
+        ignore,
+      });
+      expect(await failuresOf(cases)).toEqual([]);
+      expect(cases.report().documentation).toEqual(['GET /api/orders: 400, 401, 403 are not documented']);
+    });
+
+    it('fails the case of its operation with strict', async () => {
+      const app = appWith();
+      const options = { openapi: bare, issuer, depth: 'quick', ignore, strict: true } as const;
+      const found = await failuresOf(contractCases({ app: (req, res) => void app(req, res), ...options }));
+      expect(found).toHaveLength(1);
+      expect(found[0]).toContain('GET /api/orders responds as documented\n  documented status: expected 200, got 401');
+    });
+  });
+
+  describe('an API that hides what a caller may not see', () => {
+    const hiding: Partial<SampleParts> = {
+      first(_req, res, next) {
+        const end = res.end.bind(res) as (chunk?: unknown) => typeof res;
+        res.end = ((chunk?: unknown) => {
+          if (res.statusCode === 403) res.statusCode = 404;
+          return end(chunk);
+        }) as typeof res.end;
+        next();
+      },
+    };
+
+    it('passes with hides', async () => {
+      expect(await failuresOf(contractCases({ app: appWith(hiding), ...brief, hides: true }))).toEqual([]);
+    });
+
+    it('fails without hides', async () => {
+      const [found] = await failuresOf(contractCases({ app: appWith(hiding), ...brief }), 1);
+      expect(found).toContain('refuses a token without scopes\n  status: expected 403, got 404');
+    });
+  });
+
+  it('quick cases try the tokens that any gate refuses once per gate, full ones on every operation', () => {
+    const count = (depth: 'quick' | 'full'): number =>
+      contractCases({ app: appWith(), openapi, issuer, depth }).filter(({ name }) => name.includes('an expired token'))
+        .length;
+    expect([count('quick'), count('full')]).toEqual([1, 5]);
   });
 
   describe('an API that learns late of a change', () => {
@@ -165,7 +232,8 @@ describe('options', () => {
       const optional = oneOperation('get', { security: [{ oauth2: ['a'] }], 'x-optional-scopes': ['b'] });
       const cases = contractCases({ url: 'http://127.0.0.1:1', openapi: optional, issuer });
 
-      expect(cases.map(({ name }) => name).slice(-2)).toEqual([
+      const names = cases.map(({ name }) => name).filter((name) => name.includes('accepts a token with only'));
+      expect(names).toEqual([
         'GET /orders accepts a token with only a',
         'GET /orders accepts a token with only a and b',
       ]);
@@ -213,8 +281,14 @@ describe('options', () => {
           },
         ],
       });
-      const missing = contractCases({ app, openapi, issuer });
-      const named = contractCases({ app, openapi, issuer, requests: { getOrder: { path: { id: 'o-7' } } } });
+      const missing = contractCases({ app, openapi, issuer, depth: 'quick' });
+      const named = contractCases({
+        app,
+        openapi,
+        issuer,
+        depth: 'quick',
+        requests: { getOrder: { path: { id: 'o-7' } } },
+      });
 
       expect(await failuresOf(missing)).toEqual([]);
       expect(missing.report().withoutSuccess).toEqual(['GET /api/orders/{id} responded 404']);
@@ -316,23 +390,5 @@ describe('contractCases() with wrong options', () => {
     ['an empty document', { app, openapi: {}, issuer }, 'expected an OpenAPI 3 document'],
   ])('throws immediately for %s', (_what, options, message) => {
     expect(() => contractCases(options as never)).toThrow(message);
-  });
-});
-
-describe('appTarget()', () => {
-  it('does not attribute responses that Node sends itself to the handler of the previous request', async () => {
-    const app = express();
-    app.get('/orders', function listOrders(_req, res) {
-      res.json([]);
-    });
-    const { call } = appTarget(app, []);
-    const request = { method: 'GET', target: '/orders', headers: {}, body: undefined };
-
-    const before = await call(request);
-    const refused = await call({ ...request, headers: { expect: 'a-miracle' } });
-
-    expect(before.reached).toEqual(['listOrders']);
-    expect(refused.response).toMatchObject({ status: 417, localPort: before.response.localPort });
-    expect(refused.reached).toEqual([]);
   });
 });

@@ -1,3 +1,4 @@
+import express from 'express';
 import type { LocatedOperation } from '../../src/openapi/document';
 import {
   schemaValidators,
@@ -12,6 +13,7 @@ import { prepareRequest } from '../../src/testing/contract-cases/samples';
 import type { SampleRequest } from '../../src/testing/contract-cases/samples';
 import { insufficientSets, sufficientSets } from '../../src/testing/contract-cases/credentials';
 import { contractReport } from '../../src/testing/contract-cases/contract-cases';
+import { appTarget } from '../../src/testing/contract-cases/target';
 
 const document = {
   openapi: '3.1.0',
@@ -256,7 +258,7 @@ describe('responses', () => {
   });
 
   it('the media type of a problem may have parameters and any case', () => {
-    const compare = refusalRules({ problems: true, exposeReasons: true });
+    const { compare } = refusalRules({ problems: true, exposeReasons: true, hides: false, hasGate: false });
     const text = JSON.stringify({ status: 401, code: 'expired' });
     const given = response(text, 'Application/Problem+JSON ; charset=utf-8', 401);
     const challenged = { ...given, headers: { ...given.headers, 'www-authenticate': 'Bearer error="invalid_token"' } };
@@ -266,8 +268,34 @@ describe('responses', () => {
   it('an operation that responded to good tokens only with redirects is without success', () => {
     const documented = documentedResponses({ openapi: '3.1.0', paths: {} }, '')(operation);
     const report = (...accepted: number[]) =>
-      contractReport([{ name: 'GET /orders', documented, seen: new Set(['302']), accepted: new Set(accepted) }], []);
+      contractReport(
+        [
+          {
+            ...{ name: 'GET /orders', documented, seen: new Set(['302']), accepted: new Set(accepted) },
+            ...{ differences: new Map(), beforeGuard: new Set() },
+          },
+        ],
+        [],
+      );
     expect(report(302).withoutSuccess).toEqual(['GET /orders responded 302']);
     expect(report(302, 204).withoutSuccess).toEqual([]);
+  });
+});
+
+describe('appTarget()', () => {
+  it('does not attribute responses that Node sends itself to the handler of the previous request', async () => {
+    const app = express();
+    app.get('/orders', function listOrders(_req, res) {
+      res.json([]);
+    });
+    const { call } = appTarget(app, []);
+    const request = { method: 'GET', target: '/orders', headers: {}, body: undefined };
+
+    const before = await call(request);
+    const refused = await call({ ...request, headers: { expect: 'a-miracle' } });
+
+    expect([...before.trace.ran].map((one) => (one as { name: string }).name)).toEqual(['listOrders']);
+    expect(refused.response).toMatchObject({ status: 417, localPort: before.response.localPort });
+    expect([...refused.trace.ran]).toEqual([]);
   });
 });

@@ -15,6 +15,7 @@ export type Check =
   | 'issuer'
   | 'audience'
   | 'expiry'
+  | 'not before'
   | 'generation'
   | 'one header'
   | 'query'
@@ -52,12 +53,14 @@ export function gateOf(
   function readBearer(headers: readonly string[], query: unknown): string {
     if (query !== undefined && !forgets('query')) throw new AuthError('token_in_query');
     if (headers.length > 1 && !forgets('one header')) throw new AuthError('malformed_authorization');
-    const token = headers[0]?.replace(/^Bearer /, '') ?? query;
-    if (typeof token !== 'string') throw new AuthError('missing_token');
+    const token = headers[0] === undefined ? query : /^Bearer (\S+)$/i.exec(headers[0])?.[1];
+    if (typeof token !== 'string') throw new AuthError(headers[0] ? 'malformed_authorization' : 'missing_token');
     return token;
   }
 
   function verifySignature(header: Json, input: string, signature: Buffer): void {
+    if ('crit' in header) throw new AuthError('unsupported_critical_header');
+    if (header['typ'] !== 'at+jwt') throw new AuthError('wrong_type');
     const jwk = keys.keys.find(({ kid }) => kid === header['kid']);
     if (!jwk) throw new AuthError('unknown_key');
     const key = createPublicKey({ key: jwk, format: 'jwk' });
@@ -73,6 +76,7 @@ export function gateOf(
       ['issuer', 'wrong_issuer', claims['iss'] === issuer.issuer],
       ['audience', 'wrong_audience', claims['aud'] === issuer.audience],
       ['expiry', 'expired', Number(claims['exp']) * 1000 > issuer.clock.now()],
+      ['not before', 'not_yet_valid', Number(claims['nbf'] ?? 0) * 1000 <= issuer.clock.now()],
       ['generation', 'superseded', Number(claims['generation']) >= readFloor(String(claims['client_id']))],
     ];
     const failed = checks.find(([check, , holds]) => !holds && !forgets(check));

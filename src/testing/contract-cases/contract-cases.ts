@@ -1,30 +1,25 @@
 import { fail } from 'node:assert';
 import { basename } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { isObject } from '../../core/objects';
+import { attempt } from '../../core/objects';
 import { didYouMean } from '../../core/options';
-import { layersOf } from '../../openapi/app-routes';
+import { describeRoutes, layersOf, wayTo } from '../../openapi/app-routes';
 import { describeFinding } from '../../openapi/audit';
 import type { RouteFindingKind } from '../../openapi/audit';
 import { allOperations, basePathOf, declaredScopes, ignoredPaths, loadDocument, nameOf } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
 import { auditRoutes } from '../audit-routes';
-import { ATTACKS, bearer, insufficientSets, sufficientSets } from './credentials';
-import type { TokenTransport } from './credentials';
+import { attackCases } from './attacks';
+import type { AttackedApi } from './attacks';
+import { describeRefusal, documentCase, isOfUnknownKey, send, tokenCases, tokenWith } from './operation';
+import type { CaseContext, ContractCase, Refused } from './operation';
 import { readContractOptions } from './options';
 import type { ContractCasesOptions, ContractSettings } from './options';
-import { assertNoMismatch, documentedResponses, refusalRules } from './responses';
-import type { ApiRequest, ApiResponse, DocumentedResponses, ExpectedRefusal, Mismatch } from './responses';
+import { assertNoMismatch, describeMismatch, documentedResponses, refusalRules, UNDOCUMENTED } from './responses';
 import { prepareRequest } from './samples';
+import { PARSERS } from './spy';
 import { appTarget, urlTarget } from './target';
 import type { Target } from './target';
-
-/** One requirement, with its test. */
-export interface ContractCase {
-  readonly name: string;
-  /** Rejects with an AssertionError (node:assert) when the requirement is not met. */
-  readonly run: () => Promise<void>;
-}
 
 /** The cases of one API. */
 export interface ContractCases extends ReadonlyArray<ContractCase> {
@@ -42,44 +37,22 @@ export interface ContractReport {
   readonly responsesNotSeen: readonly string[];
   /** Operations without cases, because they are protected by something else than bearer tokens. */
   readonly notTested: readonly string[];
+  /**
+   * What the document lacks or says otherwise, one entry for each operation: `GET /orders: 401, 403 are not documented`.
+   * With `strict` it fails the case of the operation.
+   */
+  readonly documentation: readonly string[];
+  /** Functions that were called before the guard of a refused request: `POST /orders: saveOrder`. */
+  readonly beforeGuard: readonly string[];
   /** All of it as text. */
   toString(): string;
-}
-
-/** A refused request whose handlers may still be called. */
-interface Refused {
-  /** Name of the case. */
-  readonly name: string;
-  readonly reached: readonly string[];
-  /** How many entries of `reached` the case has checked itself. */
-  readonly checked: number;
-}
-
-/** What the cases of one operation are made from. */
-interface CaseContext {
-  /** `GET /orders/{id}` */
-  readonly name: string;
-  readonly operation: LocatedOperation;
-  readonly settings: ContractSettings;
-  readonly call: Target['call'];
-  /** Collects what was refused. */
-  readonly refused: Refused[];
-  readonly compareRefusal: ReturnType<typeof refusalRules>;
-  readonly declaredScopes: readonly string[];
-  /** Makes the request, good except for its missing token. */
-  readonly prepare: () => ApiRequest;
-  readonly documented: DocumentedResponses;
-  /** Documented entries to which a response belonged so far, and statuses that are not documented. */
-  readonly seen: Set<string>;
-  /** Statuses of valid responses to tokens that are good enough. */
-  readonly accepted: Set<number>;
 }
 
 /** Reads first, removals last, so that no case removes what a later one needs. */
 const ORDER = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** Pause before a request is sent again that the API may refuse soon, in ms. */
-const RETRY_MS = 50;
+/** A document with more protected operations is attacked quickly unless told otherwise. */
+const FULL_UP_TO = 12;
 
 /** How long the last case waits for late handlers, in ms. */
 const LATE_MS = 100;
@@ -115,26 +88,78 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const { app, url, beforeGuard } = settings;
   const target = app ? appTarget(app, beforeGuard) : urlTarget(url as URL);
   const refused: Refused[] = [];
-  const compareRefusal = refusalRules(settings);
+  const rules = refusalRules({ ...settings, hasGate: app !== undefined && hasGate(app) });
   const responsesOf = documentedResponses(document, basePath);
+  const protectedCount = operations.filter(({ access }) => access === 'token').length;
+  const isFull = settings.depth === undefined ? protectedCount <= FULL_UP_TO : settings.depth === 'full';
+  const ways = new Map(operations.map((one) => [one, app && wayTo(app, one.method, one.path)]));
+  const representatives = new Map<string, CaseContext>();
   const contexts = operations
     .filter(({ access }) => access !== 'other')
-    .map((operation): CaseContext => ({
-      ...{ operation, settings, call: target.call, refused, compareRefusal },
-      declaredScopes: declaredScopes(document),
-      name: nameOf(operation),
-      documented: responsesOf(operation),
-      seen: new Set(),
-      accepted: new Set(),
-      prepare: once(() => prepareRequest(document, operation, settings.requestOf(operation))),
-    }));
+    .map((operation): CaseContext => {
+      const context: CaseContext = {
+        ...{ operation, settings, call: target.call, refused, rules, isFull },
+        declaredScopes: declaredScopes(document),
+        name: nameOf(operation),
+        documented: responsesOf(operation),
+        seen: new Set(),
+        accepted: new Set(),
+        good: undefined,
+        differences: new Map(),
+        beforeGuard: new Set(),
+        refusals: new Map(),
+        prepare: once(() => prepareRequest(document, operation, settings.requestOf(operation))),
+        get representative() {
+          return representatives.get(gateOf(operation)) ?? context;
+        },
+      };
+      if (operation.access === 'token' && !representatives.has(gateOf(operation))) {
+        representatives.set(gateOf(operation), context);
+      }
+      return context;
+    });
+
+  /** Operations behind the same functions have the same gate; over HTTP all are taken for one until they differ. */
+  function gateOf(operation: LocatedOperation): string {
+    const before = ways
+      .get(operation)
+      ?.before.filter((one) => !PARSERS.includes((one as { readonly name: string }).name));
+    return (before ?? []).map(numberOf).join(' ');
+  }
+
+  const api: AttackedApi = {
+    document,
+    publicPath: operations.find(isPlainAndPublic)?.path ?? '/health',
+    methodsOf: (path) => operations.filter((one) => one.path === path).map(({ method }) => method),
+    operationOf: (method, path) =>
+      contexts.find(({ operation }) => operation.method === method && operation.path === path),
+    handlerOf: ({ operation }) => ways.get(operation)?.handler,
+  };
   const notTested = operations.filter(({ access }) => access === 'other').map(nameOf);
   const cases = [
     ...acceptanceCase(contexts),
-    ...contexts.flatMap(operationCases),
+    ...contexts.flatMap((context) => [...tokenCases(context), ...attackCases(context, api), documentCase(context)]),
     ...appCases(settings, basePath, target, refused),
   ];
   return Object.assign(cases, { report: () => contractReport(contexts, notTested) });
+}
+
+function hasGate(app: object): boolean {
+  return attempt(() => describeRoutes(app).routes.some(({ gate }) => gate !== 'none')) ?? false;
+}
+
+function isPlainAndPublic({ method, path, access }: LocatedOperation): boolean {
+  return method === 'GET' && access === 'anybody' && !path.includes('{');
+}
+
+const numbers = new WeakMap<object, number>();
+let lastNumber = 0;
+
+/** A number for each function, to compare lists of them. */
+function numberOf(one: object): number {
+  const number = numbers.get(one) ?? ++lastNumber;
+  numbers.set(one, number);
+  return number;
 }
 
 /** A misspelt name would have no effect, silently. */
@@ -176,124 +201,6 @@ function acceptanceCase(contexts: readonly CaseContext[]): readonly ContractCase
   return [{ name, run }];
 }
 
-/** Lists the cases of one operation. */
-function operationCases(context: CaseContext): readonly ContractCase[] {
-  const { operation, settings } = context;
-  const { security: alternatives } = operation;
-
-  function toCase(sentence: string, test: (name: string) => Promise<void>): ContractCase {
-    const name = `${context.name} ${sentence}`;
-    return { name, run: () => test(name) };
-  }
-
-  if (operation.access === 'anybody') {
-    return [toCase('responds without a token as documented', (name) => accept(context, name, {}))];
-  }
-  const { 'x-optional-scopes': optional = [] } = operation.operation;
-  const withOptional = optional.length === 0 ? [] : alternatives.map((scopes) => [...scopes, ...optional]);
-  const insufficientScope: ExpectedRefusal = {
-    status: 403,
-    error: 'insufficient_scope',
-    codes: ['insufficient_scope'],
-    scopes: [[...new Set(alternatives.flat())], ...alternatives],
-  };
-  return [
-    ...ATTACKS.filter(({ token }) => settings.generations || !token?.superseded).map((attack) =>
-      toCase(`refuses ${attack.name}`, (name) => {
-        const token = settings.issuer.token({ scope: (alternatives[0] ?? []).join(' '), ...attack.token });
-        // The API may learn late of the change that supersedes a token.
-        const retryForMs = attack.token?.superseded ? settings.propagationMs : 0;
-        return refuse(context, name, attack.send(token), attack.accepted, retryForMs);
-      }),
-    ),
-    ...insufficientSets(alternatives, context.declaredScopes).map(({ name: set, scopes }) =>
-      toCase(`refuses ${set}`, (name) => refuse(context, name, tokenWith(context, scopes), [insufficientScope])),
-    ),
-    ...sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) =>
-      toCase(`accepts ${set}`, (name) => accept(context, name, tokenWith(context, scopes))),
-    ),
-  ];
-}
-
-/** Sends a request that must be refused, again and again while the API may not have learned of a change. */
-async function refuse(
-  context: CaseContext,
-  name: string,
-  transport: TokenTransport,
-  accepted: readonly ExpectedRefusal[],
-  retryForMs = 0,
-): Promise<void> {
-  const deadlineMs = performance.now() + retryForMs;
-  for (;;) {
-    const { response, reached } = await send(context, transport);
-    const mismatches = [
-      ...context.compareRefusal(response, accepted, context.operation.method !== 'HEAD'),
-      ...compareReached(reached),
-      ...context.documented.compare(response),
-    ];
-    if (mismatches.length === 0) context.refused.push({ name, reached, checked: reached.length });
-    if (mismatches.length === 0 || performance.now() >= deadlineMs) return assertNoMismatch(name, mismatches);
-    await wait(RETRY_MS);
-  }
-}
-
-async function accept(context: CaseContext, name: string, transport: TokenTransport): Promise<void> {
-  const { response } = await send(context, transport);
-  const mismatches = [...compareAccepted(response), ...context.documented.compare(response)];
-  if (mismatches.length === 0) context.accepted.add(response.status);
-  assertNoMismatch(name, mismatches);
-}
-
-async function send(
-  { call, documented, seen, prepare }: CaseContext,
-  { headers, query }: TokenTransport,
-): ReturnType<Target['call']> {
-  const prepared = prepare();
-  const separator = prepared.target.includes('?') ? '&' : '?';
-  const target = query === undefined ? prepared.target : prepared.target + separator + query;
-  const result = await call({ ...prepared, target, headers: { ...prepared.headers, ...headers } });
-  const { status } = result.response;
-  seen.add(documented.entryOf(status) ?? String(status));
-  return result;
-}
-
-function tokenWith({ settings }: CaseContext, scopes: readonly string[] = []): TokenTransport {
-  return bearer(settings.issuer.token({ scope: scopes.length === 0 ? undefined : scopes.join(' ') }));
-}
-
-function compareReached(reached: readonly string[]): readonly Mismatch[] {
-  if (reached.length === 0) return [];
-  return [{ what: 'handlers reached', got: [...new Set(reached)].join(', '), expected: 'none' }];
-}
-
-/** What no response to a good token may be; the rest is up to the document. */
-function compareAccepted(response: ApiResponse): readonly Mismatch[] {
-  const { status, headers } = response;
-  const isRefused =
-    status === 401 || status === 403 || headers['www-authenticate'] !== undefined || isOfUnknownKey(response);
-  if (isRefused) {
-    const got = `${describeRefusal(response)}, refused by the gate`;
-    return [{ what: 'status', got, expected: 'the response of the handler' }];
-  }
-  if (status === 429) return [{ what: 'status', got: 429, expected: 'any other; raise the rate limit for tests' }];
-  return status >= 500 ? [{ what: 'status', got: status, expected: 'below 500' }] : [];
-}
-
-/** Whether a gate could not verify the token, because its issuer has been asked about too many unknown keys. */
-function isOfUnknownKey({ status, body }: ApiResponse): boolean {
-  return status === 429 && codeOf(body) === 'too_many_unknown_keys';
-}
-
-function codeOf(body: unknown): unknown {
-  return isObject(body) ? body['code'] : undefined;
-}
-
-/** The status with the `code` of the problem body, if any. */
-function describeRefusal({ status, body }: ApiResponse): string {
-  const code = codeOf(body);
-  return typeof code === 'string' ? `${status} ${code}` : String(status);
-}
-
 /** Cases that need the routes of an Express app. */
 function appCases(
   { app, openapi, ignore }: ContractSettings,
@@ -327,10 +234,10 @@ function lateHandlerCase(target: Target, refused: readonly Refused[]): ContractC
     async run() {
       if (refused.length > 0) await wait(LATE_MS);
       target.stop();
-      const [first, ...others] = refused.filter(({ reached, checked }) => reached.length > checked);
+      const [first, ...others] = refused.filter(({ reached, checked }) => reached().length > checked);
       if (!first) return;
       const more = others.length === 0 ? '' : ` and ${others.length} more`;
-      const got = `${first.reached.slice(first.checked).join(', ')} (${first.name})${more}`;
+      const got = `${first.reached().slice(first.checked).join(', ')} (${first.name})${more}`;
       assertNoMismatch(name, [{ what: 'handlers reached later', got, expected: 'none' }]);
     },
   };
@@ -338,7 +245,7 @@ function lateHandlerCase(target: Target, refused: readonly Refused[]): ContractC
 
 /** Sums up what the cases have reached. */
 export function contractReport(
-  operations: readonly Pick<CaseContext, 'name' | 'documented' | 'seen' | 'accepted'>[],
+  operations: readonly Pick<CaseContext, 'name' | 'documented' | 'seen' | 'accepted' | 'differences' | 'beforeGuard'>[],
   notTested: readonly string[],
 ): ContractReport {
   const notCalled = operations.filter(({ seen }) => seen.size === 0).map(({ name }) => name);
@@ -348,15 +255,31 @@ export function contractReport(
   const responsesNotSeen = operations.flatMap(({ name, documented, seen }) => {
     return documented.statuses.filter((status) => !seen.has(status)).map((status) => `${name} ${status}`);
   });
+  const documentation = operations.flatMap(({ name, differences }) => {
+    const all = [...differences.values()];
+    const statuses = all.filter(({ what }) => what === UNDOCUMENTED).map(({ got }) => String(got));
+    const others = all.filter(({ what }) => what !== UNDOCUMENTED).map(describeMismatch);
+    const missing =
+      statuses.length === 0
+        ? []
+        : [`${statuses.sort().join(', ')} ${statuses.length > 1 ? 'are' : 'is'} not documented`];
+    const lines = [...missing, ...others];
+    return lines.length === 0 ? [] : [`${name}: ${lines.join('; ')}`];
+  });
+  const beforeGuard = operations.flatMap((one) =>
+    one.beforeGuard.size === 0 ? [] : [`${one.name}: ${[...one.beforeGuard].join(', ')}`],
+  );
   const sections: readonly (readonly [title: string, lines: readonly string[]])[] = [
     ['Operations that no case has called', notCalled],
     ['Operations without a 2xx', withoutSuccess],
     ['Documented responses that no case has received', responsesNotSeen],
     ['Operations protected by something else than bearer tokens', notTested],
+    ['Operations that respond otherwise than documented', documentation],
+    ['Functions that ran before a guard', beforeGuard],
   ];
   const toString = (): string =>
     sections.map(([title, lines]) => [`${title}: ${lines.length}`, ...lines].join('\n  ')).join('\n');
-  return { notCalled, withoutSuccess, responsesNotSeen, notTested, toString };
+  return { notCalled, withoutSuccess, responsesNotSeen, notTested, documentation, beforeGuard, toString };
 }
 
 function once<Value extends object>(make: () => Value): () => Value {

@@ -17,16 +17,40 @@ export interface TokenTransport {
 }
 
 /** One way to send a bad token, or none: every gate refuses it. */
-interface Attack {
+export interface Attack {
   /** `refuses ...` */
   readonly name: string;
   readonly accepted: readonly ExpectedRefusal[];
   /** How the token differs from a good one with sufficient scopes. */
-  readonly token?: TestToken;
+  readonly token?: (good: GoodClaims) => TestToken;
   readonly send: (token: string) => TokenTransport;
+  /**
+   * `every operation`, because a route may lack its gate; else once per gate. `RFC 6750`: only gates whose refusals follow
+   * it must refuse it; `Tillgate`: only Tillgate's.
+   */
+  readonly on?: 'every operation' | 'RFC 6750' | 'Tillgate';
+  /** Its token supersedes the earlier ones of its client. */
+  readonly supersedes?: boolean;
+}
+
+/** What a good token says, from which bad ones are made. */
+interface GoodClaims {
+  readonly iss: string;
+  readonly aud: string;
+}
+
+/** Reads the claims of a good token. */
+export function claimsOf(token: string): GoodClaims {
+  const { iss, aud } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
+    readonly iss: string;
+    readonly aud: string | readonly string[];
+  };
+  return { iss, aud: String([aud].flat()[0]) };
 }
 
 const ELSEWHERE = 'elsewhere.example';
+const SUPERSEDED = 'contract-cases-superseded';
+const FOREIGN: TestToken = { foreignKey: true };
 
 const NO_TOKEN: ExpectedRefusal = { status: 401, codes: ['missing_token'] };
 const REPEATED: ExpectedRefusal = { status: 400, error: 'invalid_request', codes: ['malformed_authorization'] };
@@ -34,14 +58,16 @@ const TOKEN_IN_QUERY: ExpectedRefusal = { status: 400, error: 'invalid_request',
 
 /** All attacks, in the order in which a gate checks for them. */
 export const ATTACKS: readonly Attack[] = [
-  { name: 'a request without a token', accepted: [NO_TOKEN], send: () => ({}) },
+  { name: 'a request without a token', accepted: [NO_TOKEN], send: () => ({}), on: 'every operation' },
   {
     name: 'two Authorization headers',
+    on: 'RFC 6750',
     accepted: [REPEATED],
     send: (token) => ({ headers: { authorization: [`Bearer ${token}`, `Bearer ${token}`] } }),
   },
   {
     name: 'a token in the header and in the query',
+    on: 'RFC 6750',
     accepted: [TOKEN_IN_QUERY],
     send: (token) => ({ ...bearer(token), query: `access_token=${token}` }),
   },
@@ -53,14 +79,63 @@ export const ATTACKS: readonly Attack[] = [
   },
   { ...badToken('a malformed token', ['malformed_token']), send: () => bearer('not-a-token') },
   // A gate may check first that there is a signature.
-  badToken('an unsigned token (alg none)', ['algorithm_not_allowed', 'malformed_token'], { algorithm: 'none' }),
-  badToken('a token signed with the public key (HS256)', ['algorithm_not_allowed'], { algorithm: 'HS256' }),
-  badToken('a token signed with a foreign key', ['bad_signature'], { foreignKey: true }),
-  badToken('a token of another issuer', ['wrong_issuer'], { issuer: `https://${ELSEWHERE}` }),
-  badToken('a token for another audience', ['wrong_audience'], { audience: `https://api.${ELSEWHERE}` }),
-  badToken('an expired token', ['expired'], { expired: true }),
-  // A client of its own: all of its earlier tokens are superseded.
-  badToken('a superseded token', ['superseded'], { superseded: true, clientId: 'contract-cases-superseded' }),
+  badToken('an unsigned token (alg none)', ['algorithm_not_allowed', 'malformed_token'], () => ({ algorithm: 'none' })),
+  badToken('a token signed with the public key (HS256)', ['algorithm_not_allowed'], () => ({ algorithm: 'HS256' })),
+  { ...badToken('a token signed with a foreign key', ['bad_signature'], () => FOREIGN), on: 'every operation' },
+  badToken('a token of another issuer', ['wrong_issuer'], () => ({ issuer: `https://${ELSEWHERE}` })),
+  badToken('a token for another audience', ['wrong_audience'], () => ({ audience: `https://api.${ELSEWHERE}` })),
+  badToken('an expired token', ['expired'], () => ({ expired: true })),
+  {
+    // A client of its own: all of its earlier tokens are superseded.
+    ...badToken('a superseded token', ['superseded'], () => ({ superseded: true, clientId: SUPERSEDED })),
+    on: 'Tillgate',
+    supersedes: true,
+  },
+  badToken('a token of an issuer whose name begins like its own', ['wrong_issuer'], ({ iss }) => ({
+    issuer: `${iss}.x`,
+  })),
+  badToken('a token of an issuer with a path', ['wrong_issuer'], ({ iss }) => ({ issuer: `${iss}/other` })),
+  badToken('a token of an issuer whose name its own begins with', ['wrong_issuer'], ({ iss }) => ({
+    issuer: iss.slice(0, -1),
+  })),
+  badToken('a token for an audience that begins like its own', ['wrong_audience'], ({ aud }) => ({
+    audience: `${aud}.x`,
+  })),
+  badToken('a token for an audience that its own begins with', ['wrong_audience'], ({ aud }) => ({
+    audience: aud.slice(0, -1),
+  })),
+  badToken('a token that is not valid yet', ['not_yet_valid'], () => ({ notYetValid: true })),
+  badToken('a token without an issuer', ['wrong_issuer', 'invalid_claims'], () => ({ claims: { iss: undefined } })),
+  badToken('a token without an audience', ['wrong_audience', 'invalid_claims'], () => ({ claims: { aud: undefined } })),
+  badToken('a token that expired in another unit', ['expired', 'invalid_claims'], () => ({ claims: { exp: 1 } })),
+  {
+    ...badToken('a token that never expires', ['invalid_claims'], () => ({ claims: { exp: undefined } })),
+    on: 'Tillgate',
+  },
+  {
+    ...badToken('a token with an unknown critical header', ['unsupported_critical_header'], () => ({
+      header: { crit: ['x-unknown'], 'x-unknown': true },
+    })),
+    on: 'Tillgate',
+  },
+  { ...badToken('a token of another type', ['wrong_type'], () => ({ header: { typ: 'dpop+jwt' } })), on: 'Tillgate' },
+  badToken('alg none in other letters', ['algorithm_not_allowed', 'malformed_token'], () => ({
+    ...FOREIGN,
+    header: { alg: 'nOnE' },
+  })),
+  badToken('a token that names where its key is', ['bad_signature'], () => ({
+    ...FOREIGN,
+    header: { jku: `https://${ELSEWHERE}/jwks.json`, x5u: `https://${ELSEWHERE}/key.pem` },
+  })),
+  changedToken('a token without its signature', ([head = '', payload = '']) => `${head}.${payload}.`),
+  changedToken('a token with half of its signature', ([head = '', payload = '', signature = '']) =>
+    [head, payload, signature.slice(0, signature.length / 2)].join('.'),
+  ),
+  changedToken('a token whose claims were changed', ([head = '', payload = '', signature = '']) => {
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+    const changed = Buffer.from(JSON.stringify({ ...claims, jti: 'changed' })).toString('base64url');
+    return [head, changed, signature].join('.');
+  }),
 ];
 
 /** A token where it belongs (RFC 6750 section 2.1). */
@@ -68,8 +143,14 @@ export function bearer(token: string): TokenTransport {
   return { headers: { authorization: `Bearer ${token}` } };
 }
 
-function badToken(name: string, codes: readonly Reason[], token: TestToken = {}): Attack {
+function badToken(name: string, codes: readonly Reason[], token: Attack['token'] = () => ({})): Attack {
   return { name, accepted: [{ status: 401, error: 'invalid_token', codes }], token, send: bearer };
+}
+
+/** A good token that was changed after it had been signed. */
+function changedToken(name: string, change: (parts: readonly string[]) => string): Attack {
+  const changed = badToken(name, ['bad_signature', 'malformed_token']);
+  return { ...changed, send: (token) => bearer(change(token.split('.'))) };
 }
 
 /** The scopes of a token, with a description of it. */

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { isList, option, readOptions } from '../../core/options';
 import type { TableOf, ValuesOf } from '../../core/options';
+import { requirePackages } from '../../core/required-packages';
 import { parseUrl } from '../../core/urls';
 import { nameOf } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
@@ -29,10 +30,22 @@ export type ContractCasesOptions = {
   readonly ignore?: readonly string[] | undefined;
   /** Whether 401s name their reason, not just `invalid_token`. Default: either, but the same for all. */
   readonly exposeReasons?: boolean | undefined;
-  /** Whether refusals must be problem bodies with a `code` (RFC 9457). Default: true. */
+  /**
+   * Whether refusals must be problem bodies with a `code` (RFC 9457). Default: true with a gate of Tillgate; any 400, 401
+   * or 403 of another one is a refusal.
+   */
   readonly problems?: boolean | undefined;
-  /** Whether superseded tokens must be refused. Default: true. */
+  /** Whether superseded tokens must be refused. Default: as `problems`. */
   readonly generations?: boolean | undefined;
+  /** Whether a 404 may hide a 401 or 403 (RFC 9110 section 15.5.4). Default: false. */
+  readonly hides?: boolean | undefined;
+  /** Whether what the report only lists fails the case of its operation. Default: false. */
+  readonly strict?: boolean | undefined;
+  /**
+   * `full`: every attack on every operation; `quick`: tokens that any gate refuses once per gate, and the likeliest other
+   * attacks. Default: `full` up to 12 protected operations, else `quick`.
+   */
+  readonly depth?: 'quick' | 'full' | undefined;
   /** How long the API may take to learn that a client has changed, in ms. Default: 0 for an app, 2000 over HTTP. */
   readonly propagationMs?: number | undefined;
 } & (
@@ -68,8 +81,11 @@ const CONTRACT_OPTIONS = {
   basePath: option.string(),
   ignore: PATHS,
   exposeReasons: option.boolean(),
-  problems: option.boolean(true),
-  generations: option.boolean(true),
+  problems: option.boolean(),
+  generations: option.boolean(),
+  hides: option.boolean(false),
+  strict: option.boolean(false),
+  depth: option.oneOf(['quick', 'full']),
   propagationMs: option.number({ unit: 'ms', min: 0, max: 600_000 }),
   beforeGuard: option(
     'an array of functions or their names',
@@ -91,6 +107,7 @@ export interface ContractSettings extends ValuesOf<typeof CONTRACT_OPTIONS> {
  */
 export function readContractOptions(options: ContractCasesOptions): ContractSettings {
   const given = readOptions('contractCases', options, CONTRACT_OPTIONS);
+  requirePackages('contractCases()', ['ajv', 'ajv-formats']);
   const { app, url, basePath = url?.pathname, propagationMs = url ? 2_000 : 0 } = given;
   if ((app === undefined) === (url === undefined)) throw new TypeError('contractCases(): give either app or url');
   // A URL without a path says nothing about the paths of the document.

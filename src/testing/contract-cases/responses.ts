@@ -5,7 +5,6 @@ import type * as Ajv from 'ajv/dist/2020';
 import type { ValidateFunction } from 'ajv/dist/2020';
 import { isObject } from '../../core/objects';
 import type { Reason, ReasonRow } from '../../core/reasons';
-import { requirePackages } from '../../core/required-packages';
 import { nodeAt, toFragment } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
 import { bearerChallenge } from '../matchers';
@@ -46,6 +45,8 @@ export interface Mismatch {
   readonly what: string;
   readonly got: unknown;
   readonly expected: unknown;
+  /** Worth a line in the report, and no failure unless the cases are strict. */
+  readonly isNotice?: boolean;
 }
 
 /**
@@ -56,13 +57,18 @@ export interface Mismatch {
 export function assertNoMismatch(name: string, mismatches: readonly Mismatch[]): void {
   if (mismatches.length === 0) return;
   const pick = (side: 'got' | 'expected'): object => Object.fromEntries(mismatches.map((one) => [one.what, one[side]]));
-  const lines = mismatches.map(({ what, got, expected }) => `${what}: expected ${show(expected)}, got ${show(got)}`);
+  const lines = mismatches.map(describeMismatch);
   throw new AssertionError({
     message: [name, ...lines].join('\n  '),
     actual: pick('got'),
     expected: pick('expected'),
     operator: 'equal',
   });
+}
+
+/** `status: expected 401, got 200` */
+export function describeMismatch({ what, got, expected }: Mismatch): string {
+  return `${what}: expected ${show(expected)}, got ${show(got)}`;
 }
 
 function show(value: unknown): string {
@@ -81,16 +87,36 @@ export interface ExpectedRefusal {
 
 const HIDDEN_REASON = 'invalid_token';
 const PROBLEM = 'application/problem+json';
+/** What the refusals of any gate may be. */
+const REFUSALS = [400, 401, 403];
+
+/** What a refusal must be. */
+export interface RefusalRules {
+  /** Whether the API refuses as RFC 6750 says, with Tillgate's codes; `undefined` before its first refusal. */
+  readonly isStrict: () => boolean | undefined;
+  readonly compare: (
+    response: ApiResponse,
+    accepted: readonly ExpectedRefusal[],
+    hasBody?: boolean,
+  ) => readonly Mismatch[];
+}
 
 /**
  * Makes the rules for refused requests: status, challenge, problem body. A gate in production says only `invalid_token`
- * instead of the reason; all of its responses must agree on that, as `exposeReasons` says or as the first one does.
+ * instead of the reason; all of its responses must agree on that, as `exposeReasons` says or as the first one does. A
+ * server whose first refusal is no problem body with a `code` has another gate: any 400, 401 or 403 will do.
  */
 export function refusalRules(options: {
-  readonly problems: boolean;
+  /** `undefined`: as the first refusal does. */
+  readonly problems: boolean | undefined;
   readonly exposeReasons: boolean | undefined;
-}): (response: ApiResponse, accepted: readonly ExpectedRefusal[], hasBody?: boolean) => readonly Mismatch[] {
+  readonly hides: boolean;
+  /** Whether a gate of Tillgate was found in the app. */
+  readonly hasGate: boolean;
+}): RefusalRules {
+  const { problems = true, hides } = options;
   let exposed = options.exposeReasons;
+  let isStrict = options.problems !== undefined || options.hasGate ? true : undefined;
 
   function codesOf({ error, codes }: ExpectedRefusal, got: unknown): readonly unknown[] {
     if (error !== 'invalid_token') return codes;
@@ -110,17 +136,21 @@ export function refusalRules(options: {
     ]);
   }
 
-  return function compareRefusal(response, accepted, hasBody = true) {
-    const refusal = accepted.find(({ status }) => status === response.status);
+  function compare(response: ApiResponse, accepted: readonly ExpectedRefusal[], hasBody = true): readonly Mismatch[] {
+    const { status, headers, body } = response;
+    isStrict ??= mediaTypeOf(headers['content-type']) === PROBLEM && isObject(body) && typeof body['code'] === 'string';
+    // RFC 9110 section 15.5.4: 404 hides that there is something.
+    if (hides && status === 404) return [];
+    const refusal = accepted.find((one) => one.status === status);
+    if (!isStrict) return differing([{ what: 'status', got: status, expected: anyOf(REFUSALS, status) }]);
     if (!refusal) {
-      const statuses = accepted.map(({ status }) => status);
-      return [{ what: 'status', got: response.status, expected: anyOf(statuses, response.status) }];
+      const statuses = accepted.map((one) => one.status);
+      return [{ what: 'status', got: status, expected: anyOf(statuses, status) }];
     }
-    return [
-      ...compareChallenge(response, refusal),
-      ...(options.problems && hasBody ? compareProblem(response, refusal) : []),
-    ];
-  };
+    return [...compareChallenge(response, refusal), ...(problems && hasBody ? compareProblem(response, refusal) : [])];
+  }
+
+  return { isStrict: () => isStrict, compare };
 }
 
 function compareChallenge({ headers }: ApiResponse, { status, error, scopes }: ExpectedRefusal): readonly Mismatch[] {
@@ -128,18 +158,18 @@ function compareChallenge({ headers }: ApiResponse, { status, error, scopes }: E
   const challenge = header === undefined ? undefined : bearerChallenge(header);
   if (!challenge) return [{ what: 'challenge', got: header ?? 'none', expected: 'Bearer' }];
   const { error: got, scope } = challenge;
+  const wrongError = differing([{ what: 'error of the challenge', got, expected: error }]);
   // A 401 may name the scopes to ask for (RFC 6750 section 3): which ones is up to the app.
-  return differing([
-    { what: 'error of the challenge', got, expected: error },
-    { what: 'scope of the challenge', got: scope, expected: status === 401 ? scope : expectedScope(scopes, scope) },
-  ]);
-}
-
-/** Order and spaces do not matter (RFC 6749 section 3.3): an accepted scope is returned as it was received. */
-function expectedScope(accepted: ExpectedRefusal['scopes'], got: string | undefined): string | undefined {
-  const sorted = (scopes: readonly string[]): string => [...new Set(scopes)].sort().join(' ');
-  const named = got === undefined ? undefined : sorted(got.split(' ').filter(Boolean));
-  return accepted?.some((scopes) => sorted(scopes) === named) ? got : accepted?.[0]?.join(' ');
+  if (status === 401 || !scopes) return wrongError;
+  // Of guards in a row each may name its own scopes.
+  const named = scope?.split(' ').filter(Boolean) ?? [];
+  const isSubset = named.length > 0 && named.every((one) => scopes.flat().includes(one));
+  if (isSubset) return wrongError;
+  const isNotice = named.length === 0;
+  return [
+    ...wrongError,
+    { what: 'scope of the challenge', got: scope, expected: scopes[0]?.join(' '), ...(isNotice && { isNotice }) },
+  ];
 }
 
 /** The received value when it is among the accepted ones, else all of those. */
@@ -162,6 +192,8 @@ export interface DocumentedResponses {
   compare(response: ApiResponse): readonly Mismatch[];
 }
 
+/** What a response is that no entry of the document fits. */
+export const UNDOCUMENTED = 'documented status';
 const DOCUMENT = 'document';
 const MAX_ERRORS = 3;
 
@@ -172,10 +204,11 @@ export function documentedResponses(
 ): (operation: LocatedOperation) => DocumentedResponses {
   let validatorOf: ReturnType<typeof schemaValidators> | undefined;
 
-  function compareBody({ names, value }: ReturnType<typeof nodeAt>, { status, headers, text, body }: ApiResponse) {
+  function compareBody({ names, value }: ReturnType<typeof nodeAt>, { status, headers, body }: ApiResponse) {
     const types = isObject(value) ? Object.keys(value) : [];
     const what = `body of a ${status}`;
-    if (types.length === 0) return text === '' ? [] : [{ what, got: 'a body', expected: 'no body' }];
+    // A response without `content` says nothing about its body.
+    if (types.length === 0) return [];
     const got = mediaTypeOf(headers['content-type']);
     const type = types.find((one) => matchesMediaType(one, got));
     if (type === undefined) return [{ what: 'documented content type', got, expected: types.join(', ') }];
@@ -199,7 +232,10 @@ export function documentedResponses(
     function compare(response: ApiResponse): readonly Mismatch[] {
       const entry = entryOf(response.status);
       if (entry === undefined) {
-        return [{ what: 'documented status', got: response.status, expected: statuses.join(', ') }];
+        // What generators of documents leave out: refusals, redirects, 404 and 409.
+        const isNotice = response.status < 200 || response.status >= 300;
+        const expected = statuses.join(', ') || 'any';
+        return [{ what: UNDOCUMENTED, got: response.status, expected, ...(isNotice && { isNotice }) }];
       }
       return method === 'HEAD' ? [] : compareBody(nodeAt(document, [...responses.names, entry, 'content']), response);
     }
@@ -213,7 +249,6 @@ export function schemaValidators(
   document: object,
 ): (names: readonly string[]) => (value: unknown) => string | undefined {
   // Optional peers, loaded when the first body is compared with a schema.
-  requirePackages('contractCases()', ['ajv', 'ajv-formats']);
   /* eslint-disable @typescript-eslint/no-require-imports */
   const { Ajv2020 } = require('ajv/dist/2020') as typeof Ajv;
   const { default: addFormats } = require('ajv-formats') as typeof AjvFormats;

@@ -4,19 +4,22 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { attempt } from '../../core/objects';
-import { classify, layersOf } from '../../openapi/app-routes';
-import type { Layer } from '../../openapi/app-routes';
 import type { ContractSettings } from './options';
 import { isJson, mediaTypeOf } from './responses';
 import type { ApiRequest, ApiResponse } from './responses';
+import { NO_TRACE, spyOnHandlers } from './spy';
+import type { Trace } from './spy';
+
+/** A request with its response. */
+export interface Exchange {
+  readonly request: ApiRequest;
+  readonly response: ApiResponse;
+  readonly trace: Trace;
+}
 
 /** The API under test. */
 export interface Target {
-  readonly call: (request: ApiRequest) => Promise<{
-    readonly response: ApiResponse;
-    /** The handlers that the request has reached; grows when it reaches another one later. */
-    readonly reached: readonly string[];
-  }>;
+  readonly call: (request: ApiRequest) => Promise<Exchange>;
   /** Stops the server and restores the handlers, unless a request is open. The next request starts again. */
   readonly stop: () => void;
 }
@@ -27,13 +30,13 @@ const IDLE_MS = 250;
 /** Targets a server by its URL: only its responses can be seen. */
 export function urlTarget(url: URL): Target {
   const send = httpClient(url);
-  return { call: async (request) => ({ response: await send(request), reached: [] }), stop: () => {} };
+  return { call: async (request) => ({ request, response: await send(request), trace: NO_TRACE }), stop: () => {} };
 }
 
 /** Targets an app: its server on 127.0.0.1 stops after the last request, and does not keep the process alive. */
 export function appTarget(app: RequestListener, beforeGuard: ContractSettings['beforeGuard']): Target {
   const spy = spyOnHandlers(app);
-  const reachedBy = new Map<number | undefined, readonly string[]>();
+  const traces = new Map<number | undefined, Trace>();
   let listening: ReturnType<typeof start> | undefined;
   let idle: NodeJS.Timeout | undefined;
   let openRequests = 0;
@@ -41,7 +44,7 @@ export function appTarget(app: RequestListener, beforeGuard: ContractSettings['b
   async function start() {
     spy.install();
     const server = createServer((req, res) => {
-      reachedBy.set(req.socket.remotePort, spy.follow(req, beforeGuard));
+      traces.set(req.socket.remotePort, spy.follow(req, res, beforeGuard));
       app(req, res);
     });
     server.on('connection', (socket) => socket.unref());
@@ -64,10 +67,10 @@ export function appTarget(app: RequestListener, beforeGuard: ContractSettings['b
     try {
       const { send } = await (listening ??= start());
       const response = await send(request);
-      const reached = reachedBy.get(response.localPort) ?? [];
+      const trace = traces.get(response.localPort) ?? NO_TRACE;
       // Responses that Node sends itself (400, 417) have no request object; do not attribute them to the previous request.
-      reachedBy.delete(response.localPort);
-      return { response, reached };
+      traces.delete(response.localPort);
+      return { request, response, trace };
     } finally {
       openRequests -= 1;
       if (openRequests === 0) idle = setTimeout(stop, IDLE_MS).unref();
@@ -77,7 +80,10 @@ export function appTarget(app: RequestListener, beforeGuard: ContractSettings['b
   return { call, stop };
 }
 
+/** How long a server may take to send the head of a response, in ms. */
 const TIMEOUT_MS = 10_000;
+/** A body that takes longer is a stream: its head is enough. */
+const BODY_MS = 2_000;
 
 /** Makes a client with keep-alive connections that do not keep the process alive. */
 function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> {
@@ -86,21 +92,30 @@ function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> 
       ? [new SecureAgent({ keepAlive: true }), requestHttps]
       : [new Agent({ keepAlive: true }), requestHttp];
 
-  return function send({ method, target, headers, body }) {
+  return function send({ method, target: path, headers, body }) {
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
-      const options = { agent, method, headers: { ...headers, ...length }, timeout: TIMEOUT_MS };
-      const request = open(new URL(target, origin), options, (response) => {
-        const { statusCode: status = 0, headers: received } = response;
-        const { localPort } = response.socket;
+      // The path goes as it is: a URL object would remove its dot segments.
+      const options = { agent, method, path, headers: { ...headers, ...length }, timeout: TIMEOUT_MS };
+      const request = open(origin, options, (response) => {
         let text = '';
+        const { localPort } = response.socket;
+        const finish = (): void => {
+          clearTimeout(patience);
+          resolve(readResponse(response, text, localPort));
+        };
+        const cut = (): void => {
+          finish();
+          response.destroy();
+        };
+        const patience = setTimeout(cut, BODY_MS).unref();
         response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-        response.once('error', reject);
-        response.once('end', () => {
-          const isParsed = isJson(mediaTypeOf(received['content-type']));
-          const body = isParsed ? attempt(() => JSON.parse(text) as unknown) : undefined;
-          resolve({ status, headers: received, text, body, localPort });
-        });
+        response.once('error', reject).once('end', finish);
+        if (mediaTypeOf(response.headers['content-type']) === 'text/event-stream') cut();
+      });
+      request.once('upgrade', (response, socket) => {
+        resolve(readResponse(response, '', response.socket.localPort));
+        socket.destroy();
       });
       request.once('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
       request.once('error', reject);
@@ -109,81 +124,11 @@ function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> 
   };
 }
 
-type Handler = (req: IncomingMessage, res: unknown, next: (error?: unknown) => void) => unknown;
-
-/** The body parsers of Express, which routes use with limits and types of their own. */
-const PARSERS = ['jsonParser', 'urlencodedParser', 'textParser', 'rawParser'];
-
-/** One spy per app, so that several lists of cases do not wrap each other's wrappers. */
-const spies = new WeakMap<object, ReturnType<typeof createSpy>>();
-
-/**
- * Spies on the handlers of every route of an Express app. The last handler of a route is reached when it is called, an
- * earlier one when it calls `next()`: a guard that refuses does not. Tillgate's guards and gates, body parsers and
- * `beforeGuard` do not count; neither does `.all()`, which may only prepare the other handlers.
- */
-function spyOnHandlers(app: object): ReturnType<typeof createSpy> {
-  const known = spies.get(app) ?? createSpy(app);
-  spies.set(app, known);
-  return known;
-}
-
-function createSpy(app: object) {
-  const recordings = new WeakMap<
-    IncomingMessage,
-    { readonly reached: string[]; readonly allowed: ReadonlySet<unknown> }
-  >();
-  let users = 0;
-  let restore: readonly (() => void)[] = [];
-
-  function wrap(handler: Handler, isLast: boolean): Handler {
-    function record(req: IncomingMessage): void {
-      const recording = recordings.get(req);
-      if (!recording || recording.allowed.has(handler) || recording.allowed.has(handler.name)) return;
-      recording.reached.push(handler.name || '(a function without a name)');
-    }
-    return function spied(req, res, next) {
-      if (isLast) record(req);
-      return handler(req, res, function callNext(error?: unknown) {
-        if (!isLast && (error === undefined || error === null)) record(req);
-        next(error);
-      });
-    };
-  }
-
-  function wrapRoute({ stack }: NonNullable<Layer['route']>): readonly (() => void)[] {
-    const layers = stack.filter((layer) => layer.method !== undefined && classify(layer.handle).kind === 'handler');
-    return layers.map((layer) => {
-      const { handle } = layer;
-      const isLast = layer === layers.findLast(({ method }) => method === layer.method);
-      const wrapped = layer as { handle: object };
-      wrapped.handle = wrap(handle as Handler, isLast);
-      return () => void (wrapped.handle = handle);
-    });
-  }
-
-  return {
-    /** Records this request from now on: the returned list grows with every handler that it reaches. */
-    follow(request: IncomingMessage, beforeGuard: ContractSettings['beforeGuard']): readonly string[] {
-      const reached: string[] = [];
-      recordings.set(request, { reached, allowed: new Set<unknown>([...PARSERS, ...beforeGuard]) });
-      return reached;
-    },
-    /** Wraps the handlers, until as many calls of `release()`. */
-    install() {
-      if (users === 0) restore = routesOf(layersOf(app) ?? []).flatMap(wrapRoute);
-      users += 1;
-    },
-    /** Restores the handlers when no other user is left. */
-    release() {
-      users -= 1;
-      if (users > 0) return;
-      for (const undo of restore) undo();
-      restore = [];
-    },
-  };
-}
-
-function routesOf(layers: readonly Layer[]): readonly NonNullable<Layer['route']>[] {
-  return layers.flatMap(({ route, handle }) => (route ? [route] : routesOf(layersOf(handle) ?? [])));
+function readResponse(
+  { statusCode: status = 0, headers }: IncomingMessage,
+  text: string,
+  localPort: number | undefined,
+): ApiResponse {
+  const body = isJson(mediaTypeOf(headers['content-type'])) ? attempt(() => JSON.parse(text) as unknown) : undefined;
+  return { status, headers, text, body, localPort };
 }

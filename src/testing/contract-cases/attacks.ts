@@ -1,0 +1,356 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../../core/objects';
+import { dereference } from '../../openapi/document';
+import { bearer } from './credentials';
+import type { TokenTransport } from './credentials';
+import { caseOf, send, tokenWith } from './operation';
+import type { CaseContext, ContractCase } from './operation';
+import { assertNoMismatch, mediaTypeOf } from './responses';
+import type { ApiRequest, ApiResponse } from './responses';
+import type { Exchange } from './target';
+import { misplacedTokens, scopeForms, VARIANTS } from './variants';
+
+/** What attacks need to know about the whole API. */
+export interface AttackedApi {
+  readonly document: object;
+  /** Methods that the document has for a path. */
+  readonly methodsOf: (path: string) => readonly string[];
+  readonly publicPath: string;
+  /** The operation of a method and path. */
+  readonly operationOf: (method: string, path: string) => CaseContext | undefined;
+  /** The handler of an operation, where the app shows it. */
+  readonly handlerOf: (context: CaseContext) => object | undefined;
+}
+
+/** Something that was open, or told too much. */
+type Finding = string | undefined;
+
+/** An attack on one operation: a sentence for its case, and what it finds. */
+type AttackClass = readonly [
+  sentence: string,
+  find: (context: CaseContext, api: AttackedApi) => Promise<readonly Finding[]>,
+];
+
+const MAX_REDIRECTS = 2;
+
+const CLASSES: readonly AttackClass[] = [
+  ...Object.values(VARIANTS).map(({ name, variants }): AttackClass => [
+    `stays closed ${name}`,
+    async (context, api) => {
+      const { operation, isFull } = context;
+      const { target } = context.prepare();
+      const subject = {
+        ...{ document: api.document, operation, target, publicPath: api.publicPath, isFull },
+        methods: api.methodsOf(operation.path),
+      };
+      return eachOf(variants(subject), async (variant) => {
+        return (
+          await eachOf(weakCredentials(context), ([who, transport]) =>
+            openWith(context, api, `${variant.name}, ${who}`, transport, variant.change),
+          )
+        ).find(Boolean);
+      });
+    },
+  ]),
+  [
+    'takes a token from the Authorization header only',
+    (context, api) =>
+      eachOf(misplacedTokens(api.document, context.isFull), ([, place, put]) => {
+        const { headers = {} } = sufficient(context);
+        const token = String(headers['authorization']).replace('Bearer ', '');
+        return openWith(context, api, `a token in ${place}`, put(token));
+      }),
+  ],
+  [
+    'takes no scope in another form',
+    async (context, api) => {
+      const [scopes = []] = context.operation.security;
+      if (scopes.length === 0) return [];
+      const forms = scopeForms(scopes);
+      return eachOf(context.isFull ? forms : forms.slice(0, 4), ([form, token]) =>
+        openWith(context, api, `${form} instead of a scope`, bearer(context.settings.issuer.token(token))),
+      );
+    },
+  ],
+  ['stays closed after it was open to another token', findRemembered],
+  ['changes nothing when it refuses', findSideEffects],
+  ['tells a caller who may not see it nothing', findLeaks],
+  ['shows and changes only what belongs to the client', findForeignObjects],
+  ['leaves readOnly members as they are', findOverwritten],
+];
+
+/** Lists the cases of attacks on one operation, one for each class. */
+export function attackCases(context: CaseContext, api: AttackedApi): readonly ContractCase[] {
+  if (context.operation.access !== 'token') return [];
+  return CLASSES.map(([sentence, find]) =>
+    caseOf(context, sentence, async (name) => {
+      const found = (await find(context, api)).filter((one) => one !== undefined);
+      const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
+      const got = `${found[0]}${more}`;
+      assertNoMismatch(name, found.length === 0 ? [] : [{ what: 'found', got, expected: 'nothing' }]);
+    }),
+  );
+}
+
+async function eachOf<One, Result>(
+  all: readonly One[],
+  look: (one: One) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (const one of all) results.push(await look(one));
+  return results;
+}
+
+/** Callers who may not: without a token, and with a good one that has no scope. */
+function weakCredentials(context: CaseContext): readonly (readonly [who: string, transport: TokenTransport])[] {
+  const needsScopes = context.operation.security.every((scopes) => scopes.length > 0);
+  const weak = ['with a token without scopes', tokenWith(context)] as const;
+  return [['without a token', {}], ...(needsScopes ? [weak] : [])];
+}
+
+function sufficient(context: CaseContext, clientId?: string): TokenTransport {
+  const { operation, settings } = context;
+  const scope = (operation.security[0] ?? []).join(' ');
+  return bearer(settings.issuer.token({ ...(scope !== '' && { scope }), ...(clientId !== undefined && { clientId }) }));
+}
+
+/** Sends a request that must stay closed; says what it got when it was open. */
+async function openWith(
+  context: CaseContext,
+  api: AttackedApi,
+  what: string,
+  transport: TokenTransport,
+  change?: (request: ApiRequest) => ApiRequest,
+): Promise<Finding> {
+  let exchange: Exchange;
+  try {
+    exchange = await send(context, transport, change);
+    for (let count = 0; count < MAX_REDIRECTS; count++) {
+      const { location } = exchange.response.headers;
+      const { status } = exchange.response;
+      if (status < 300 || status > 399 || !location?.startsWith('/')) break;
+      const { request } = exchange;
+      exchange = await context.call({ ...request, target: location, method: status === 308 ? request.method : 'GET' });
+    }
+  } catch {
+    // A server may end the connection of a request that it cannot read.
+    return undefined;
+  }
+  return (await isOpen(context, api, exchange)) ? `${what}: ${exchange.response.status}` : undefined;
+}
+
+/** Whether an operation has responded to a request: by its handler where that can be seen, else by what it sent. */
+async function isOpen(
+  context: CaseContext,
+  api: AttackedApi,
+  { request, response, trace }: Exchange,
+): Promise<boolean> {
+  const { status } = response;
+  if (status === 0 || (status >= 200 && status < 300) || status < 200 || status === 304) {
+    const handler = api.handlerOf(context);
+    if (trace.ran.size > 0)
+      return handler === undefined ? !(await isUsual(context, request, response)) : trace.ran.has(handler);
+    const isLikely = context.good ? resembles(response, context.good) : request.method === context.operation.method;
+    return isLikely && !(await isUsual(context, request, response));
+  }
+  return false;
+}
+
+/** Whether a response has the form of one to a good token. */
+function resembles(response: ApiResponse, good: ApiResponse): boolean {
+  if (response.status === 101 || response.status === 304) return true;
+  const [type, other] = [response, good].map(({ headers }) => mediaTypeOf(headers['content-type']));
+  if (type !== other) return false;
+  if (!isObject(response.body) || !isObject(good.body)) return response.status === good.status;
+  const names = Object.keys(good.body);
+  return names.some((name) => Object.hasOwn(response.body as object, name));
+}
+
+/** Whether anybody gets the same for a path that does not exist: a page of a web app, a catch-all. */
+async function isUsual(context: CaseContext, request: ApiRequest, response: ApiResponse): Promise<boolean> {
+  const nowhere = await context.call({ ...request, target: '/contract-cases/nowhere' });
+  return nowhere.response.status === response.status && nowhere.response.text === response.text;
+}
+
+/** Refusals after a success: what a cache or a memo of the gate would get wrong. */
+async function findRemembered(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+  const { operation, settings } = context;
+  if (operation.method !== 'GET') return [];
+  const clientId = 'contract-cases-known';
+  const known = sufficient(context, clientId);
+  const { response: good } = await send(context, known);
+  if (good.status >= 300) return [];
+  context.good ??= good;
+  const token = String(known.headers?.['authorization']).replace('Bearer ', '');
+  const [head = '', payload = '', signature = ''] = token.split('.');
+  const changed = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`;
+  const etag = good.headers.etag;
+  const found = [
+    ...(await eachOf(weakCredentials(context), ([who, transport]) =>
+      openWith(context, api, `${who}, after a success`, transport),
+    )),
+    await openWith(context, api, 'a known token with another signature', bearer(`${head}.${payload}.${changed}`)),
+    ...(context.operation.security.every((scopes) => scopes.length > 0)
+      ? [
+          await openWith(
+            context,
+            api,
+            'another token of the same client, without scopes',
+            bearer(settings.issuer.token({ clientId })),
+          ),
+        ]
+      : []),
+    ...(etag === undefined
+      ? []
+      : [await openWith(context, api, 'If-None-Match without a token', { headers: { 'if-none-match': etag } })]),
+  ];
+  if (!context.rules.isStrict() || settings.generations === false || !context.isFull) return found;
+  settings.issuer.token({ clientId, superseded: true });
+  const deadlineMs = performance.now() + settings.propagationMs;
+  for (;;) {
+    const open = await openWith(context, api, 'a known token that was superseded', known);
+    if (open === undefined || performance.now() >= deadlineMs) return [...found, open];
+    await wait(50);
+  }
+}
+
+/** A read before and after a refused write must be equal. */
+async function findSideEffects(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+  const { method, path } = context.operation;
+  const reader = api.operationOf('GET', path);
+  if (['GET', 'HEAD', 'OPTIONS'].includes(method) || reader?.operation.access !== 'token') return [];
+  const read = async (): Promise<ApiResponse> => (await send(reader, sufficient(reader))).response;
+  const [first, second] = [await read(), await read()];
+  // What changes by itself says nothing.
+  if (first.status >= 300 || first.text !== second.text) return [];
+  return eachOf(weakCredentials(context), async ([who, transport]) => {
+    await send(context, transport);
+    const after = await read();
+    return after.text === second.text ? undefined : `${who}, GET ${path} differs afterwards`;
+  });
+}
+
+/** Shorter texts are in many responses. */
+const TELLING_LENGTH = 8;
+
+/** Refusals that show what only a good token may see, and responses that anybody may store or read. */
+async function findLeaks(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+  const { operation, good } = context;
+  const found: Finding[] = [];
+  const request = context.prepare();
+  const sent = `${request.target} ${request.body ?? ''}`;
+  const secrets = textsIn(good?.body).filter((text) => text.length >= TELLING_LENGTH && !sent.includes(text));
+  for (const [who, transport] of weakCredentials(context)) {
+    const { response } = await send(context, transport);
+    const told = secrets.find((text) => response.text.includes(text));
+    // Words of the document, such as the name of the issuer, are no secret.
+    const isPublic = told !== undefined && JSON.stringify(api.document).includes(told);
+    if (response.status >= 400 && told !== undefined && !isPublic) found.push(`${who}, the refusal contains "${told}"`);
+  }
+  if (operation.method !== 'GET' || !good) return found;
+  if (/(?:^|[\s,])public(?:$|[\s,])/.test(good.headers['cache-control'] ?? '')) {
+    found.push(`a response with Cache-Control: ${good.headers['cache-control']} to one caller is stored for all`);
+  }
+  const origin = 'https://elsewhere.example';
+  const { headers } = sufficient(context);
+  const { response } = await send(context, { headers: { ...headers, origin } });
+  const { 'access-control-allow-origin': allowed, 'access-control-allow-credentials': credentials } = response.headers;
+  if (allowed === origin && credentials === 'true') found.push(`any origin may read it with credentials`);
+  const hidden = membersMarked('writeOnly', context, api, good.status);
+  const shown = [good.body].flat().flatMap((one) => (isObject(one) ? Object.keys(one) : []));
+  const leaked = hidden.find((name) => shown.includes(name));
+  if (leaked !== undefined) found.push(`the response has "${leaked}", which is writeOnly`);
+  return found;
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(textsIn);
+}
+
+/** Names of the properties of a response with `writeOnly`, or of a request with `readOnly`. */
+function membersMarked(
+  mark: 'writeOnly' | 'readOnly',
+  context: CaseContext,
+  api: AttackedApi,
+  status = 0,
+): readonly string[] {
+  const operation = context.operation.operation as unknown as Readonly<Record<string, unknown>>;
+  const responses = isObject(operation['responses']) ? operation['responses'] : {};
+  const holder = mark === 'writeOnly' ? (responses[String(status)] ?? responses['2XX']) : operation['requestBody'];
+  const found = dereference(api.document, holder);
+  const content = isObject(found) && isObject(found['content']) ? Object.values(found['content'])[0] : undefined;
+  const schema = dereference(api.document, isObject(content) ? content['schema'] : undefined);
+  const items = isObject(schema) && 'items' in schema ? dereference(api.document, schema['items']) : schema;
+  const parts = isObject(items) && Array.isArray(items['allOf']) ? items['allOf'] : [items];
+  return parts.flatMap((one) => {
+    const part = dereference(api.document, one);
+    const properties = isObject(part) && isObject(part['properties']) ? part['properties'] : {};
+    const isMarked = (property: unknown): boolean => {
+      const resolved = dereference(api.document, property);
+      return isObject(resolved) && resolved[mark] === true;
+    };
+    return Object.keys(properties).filter((name) => isMarked(properties[name]));
+  });
+}
+
+/**
+ * What one client has made must be closed to another with the same scopes, where the document says so: a parameter of the
+ * path with `x-owner: client`, and a POST to the path before it that returns the `id`.
+ */
+async function findForeignObjects(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+  const { path, method, parameters } = context.operation;
+  const owned = parameters.find((one) => (one as { readonly 'x-owner'?: unknown })['x-owner'] === 'client');
+  if (!owned || owned.in !== 'path') return [];
+  const place = `{${owned.name}}`;
+  const maker = api.operationOf('POST', path.slice(0, path.indexOf(place) - 1));
+  if (!maker) return [];
+  const { response: made } = await send(maker, sufficient(maker, 'contract-cases-owner'));
+  const id = isObject(made.body) ? (made.body[owned.name] ?? made.body['id']) : undefined;
+  if (made.status >= 300 || (typeof id !== 'string' && typeof id !== 'number')) return [];
+  const filled = path.replace(place, encodeURIComponent(String(id)));
+  const prepared = context.prepare();
+  const [, query] = prepared.target.split('?', 2);
+  const target = query === undefined ? filled : `${filled}?${query}`;
+  const toOwn = (request: ApiRequest): ApiRequest => ({ ...request, target });
+  const { response } = await send(context, sufficient(context, 'contract-cases-other'), toOwn);
+  const reader = api.operationOf('GET', path);
+  const isThere = async (): Promise<boolean> => {
+    if (!reader) return true;
+    const { response: own } = await send(reader, sufficient(reader, 'contract-cases-owner'), (request) => ({
+      ...request,
+      target: filled,
+    }));
+    return own.status < 300;
+  };
+  if (response.status < 300) return [`${method} of what another client has made: ${response.status}`];
+  return [(await isThere()) ? undefined : `${method} by another client: the object is gone afterwards`];
+}
+
+/** A member that is readOnly must not take a value that a caller sends. */
+async function findOverwritten(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+  const { method } = context.operation;
+  const prepared = context.prepare();
+  const body = prepared.body === undefined ? undefined : jsonOf(prepared.body);
+  if (!['POST', 'PUT', 'PATCH'].includes(method) || !isObject(body)) return [];
+  const names = membersMarked('readOnly', context, api);
+  return eachOf(names, async (name) => {
+    const value = typeof body[name] === 'number' ? 987_654 : 'contract-cases';
+    const { response } = await send(context, sufficient(context), (request) => ({
+      ...request,
+      body: JSON.stringify({ ...body, [name]: value }),
+    }));
+    const got = isObject(response.body) ? response.body[name] : undefined;
+    return response.status < 300 && isDeepStrictEqual(got, value) ? `${name} is readOnly, and took a value` : undefined;
+  });
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

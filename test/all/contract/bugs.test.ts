@@ -1,0 +1,51 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { contractCases, createTestIssuer } from '../../../src/testing';
+import type { ContractCases } from '../../../src/testing';
+import { BUGS } from './bugs';
+import { DOCUMENT, makeApp } from './orders-app';
+
+const issuer = createTestIssuer();
+
+/** The names of the cases that fail. */
+async function failing(cases: ContractCases, isRun: (name: string) => boolean): Promise<readonly string[]> {
+  const failed: string[] = [];
+  for (const { name, run } of cases) if (isRun(name)) await run().catch(() => failed.push(name));
+  return failed;
+}
+
+describe('the cases of an app', () => {
+  it('pass when it is correct', async () => {
+    const cases = contractCases({ app: makeApp(issuer), openapi: DOCUMENT, issuer });
+    expect(await failing(cases, () => true)).toEqual([]);
+  });
+
+  it.each(Object.entries(BUGS))('find %s', async (_bug, [operation, sentence, bug]) => {
+    const cases = contractCases({ app: makeApp(issuer, bug), openapi: DOCUMENT, issuer });
+    const expected = `${operation} ${sentence}`;
+    expect(await failing(cases, (name) => name === expected || name.includes(' accepts '))).toContain(expected);
+  });
+});
+
+describe('the cases of a server', () => {
+  async function overHttp(bug: Parameters<typeof makeApp>[1], isRun: (name: string) => boolean) {
+    const server = createServer(makeApp(issuer, bug));
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+    const { port } = server.address() as AddressInfo;
+    try {
+      const url = `http://127.0.0.1:${port}`;
+      return await failing(contractCases({ url, openapi: DOCUMENT, issuer, propagationMs: 0 }), isRun);
+    } finally {
+      await new Promise((resolve) => server.close(resolve).closeAllConnections());
+    }
+  }
+
+  it('pass when it is correct', async () => {
+    expect(await overHttp({}, () => true)).toEqual([]);
+  });
+
+  it.each(Object.entries(BUGS))('find %s', async (_bug, [operation, sentence, bug]) => {
+    const expected = `${operation} ${sentence}`;
+    expect(await overHttp(bug, (name) => name === expected || name.includes(' accepts '))).toContain(expected);
+  });
+});
