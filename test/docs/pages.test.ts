@@ -69,6 +69,21 @@ it('docs/scaffold.md installs all packages of the scaffold, in the major version
   expect(command.split(' ').sort()).toEqual(needed.sort());
 });
 
+it.each(markdownIn('docs/issuers'))(
+  '%s begins with a 200 without a generation source, then says what changes do',
+  (page) => {
+    const text = read(page);
+    const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading = '']) =>
+      heading.replace(/^(At|In) .*/, 'there'),
+    );
+    expect(headings.filter((heading) => heading !== 'there')).toEqual(['A first 200', 'Changes of clients']);
+    const [first = ''] = text.split('## Changes of clients');
+    expect(first).toContain('app.listen(3000);');
+    expect(first).toMatch(/TOKEN=\$\(curl -s (?:.*\\\n)?.* -d scope=/);
+    expect(first).not.toContain('generationSource');
+  },
+);
+
 describe('the README', () => {
   it('has at most 10,000 characters', () => {
     expect(read('README.md').length).toBeLessThanOrEqual(10_000);
