@@ -92,6 +92,7 @@ async function firstResponses(rounds: number): Promise<string> {
     const servers = await medians(rounds, {
       'bare Express': () => firstResponse('bare', issuer),
       'Express with the gate': () => firstResponse('tillgate', issuer),
+      'the same, with the option keys': () => firstResponse('tillgate-keys', issuer),
       'tillgate serve': () => firstResponseOfServe(issuer),
     });
     return table(['spawned', 'first 200 after ms', 'memory MiB', 'heap MiB'], servers.map(rounded));

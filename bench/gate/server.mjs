@@ -22,7 +22,7 @@ async function start({ contender, jwks, ...context }) {
   const publicKey = createPublicKey({ key: jwks.keys[0], format: 'jwk' }).export({ type: 'spki', format: 'pem' });
   const app = express();
   const respond = (_req, res) => res.json({ data: [{ id: 'order-1', total: { amount: 1250, currency: 'EUR' } }] });
-  await mount(app, { ...context, publicKey, respond });
+  await mount(app, { ...context, jwks, publicKey, respond });
   const server = app.listen(0, '127.0.0.1', () => {
     delay.enable();
     process.send({ port: server.address().port });

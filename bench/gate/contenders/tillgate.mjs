@@ -3,11 +3,11 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /** Set up as in the README: every default check, and floors from a source. */
-export async function mount(app, { issuer, audience, jwksUri, dpop, respond }) {
+export async function mount(app, { issuer, audience, jwksUri, keys, dpop, respond }) {
   const { authenticate, requireScope } = require('../../../dist/index.js');
   const { memoryGenerations } = require('../../../dist/generation/index.js');
   const proofs = dpop && { dpop: { baseUrl: 'http://api.example.com', proofMaxAgeSeconds: 600 } };
-  const gate = authenticate({ issuer, audience, jwksUri, generationSource: memoryGenerations(), ...proofs });
+  const gate = authenticate({ issuer, audience, jwksUri, keys, generationSource: memoryGenerations(), ...proofs });
   app.use('/v1', gate);
   app.get('/v1/orders', requireScope('orders:read'), respond);
   await gate.ready();
