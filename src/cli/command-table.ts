@@ -5,6 +5,7 @@ import type * as bridgeCommand from './commands/bridge';
 import type * as checkCommand from './commands/check';
 import type * as clientsCommand from './commands/clients';
 import type * as completionCommand from './commands/completion';
+import type * as contractCommand from './commands/contract';
 import type * as explainCommand from './commands/explain';
 import type * as generationsCommand from './commands/generations';
 import type * as initCommand from './commands/init';
@@ -16,6 +17,7 @@ const load = {
   bridge: () => require('./commands/bridge') as typeof bridgeCommand,
   check: () => require('./commands/check') as typeof checkCommand,
   clients: () => require('./commands/clients') as typeof clientsCommand,
+  contract: () => require('./commands/contract') as typeof contractCommand,
   completion: () => require('./commands/completion') as typeof completionCommand,
   explain: () => require('./commands/explain') as typeof explainCommand,
   generations: () => require('./commands/generations') as typeof generationsCommand,
@@ -224,6 +226,25 @@ export const COMMANDS: readonly CommandEntry[] = [
       ['--openapi <file>', 'document to check against (default: openapi.yaml here, or of the scaffold)'],
     ],
     run: (context, options) => load.routes().listRoutes(context, options),
+  },
+  {
+    usage: 'contract',
+    group: 'Checks and projects',
+    example: 'contract --url http://127.0.0.1:3000 --openapi openapi.yaml --issuer-port 4000',
+    about: 'attack a running server by its openapi.yaml; exit 1 when something is open, 2 when it cannot be tested',
+    needs: ['ajv', 'ajv-formats', 'js-yaml'],
+    options: [
+      ['--url <url>', 'the server under test'],
+      ['--openapi <file>', 'its document (default: openapi.yaml)'],
+      ['--issuer-port <port>', 'where the issuer that the server must trust listens (default: 4000)'],
+      ['--audience <audience>', 'aud of the tokens (default: https://api.test)'],
+      ['--owner <clients>', 'two client ids, the owner of objects and another one: till-7,kiosk-2'],
+      ['--class <classes>', 'only these cases: token,scope,spelling,...'],
+      ['--depth <quick|full>', 'how many attacks on each operation (default: full up to 12 of them)'],
+      ['--report <files>', 'write reports: junit=FILE,json=FILE,sarif=FILE'],
+      ['--baseline <file>', 'JSON report of an earlier run: what it has is no failure'],
+    ],
+    run: (context, options) => load.contract().contract(context, options),
   },
   {
     usage: 'check',

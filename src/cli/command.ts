@@ -70,6 +70,12 @@ export interface CommandOptions {
   readonly authPort?: string;
   readonly verbose?: true;
   readonly header?: readonly string[];
+  readonly issuerPort?: string;
+  readonly owner?: string;
+  readonly report?: string;
+  readonly baseline?: string;
+  readonly class?: string;
+  readonly depth?: string;
 }
 
 /** One command of the table, or several under a common name: `clients list`. */

@@ -3,7 +3,7 @@ export type { RouteFinding, RouteFindingKind } from '../openapi/audit';
 export { contractCases, type ContractCases, type ContractReport } from './contract-cases/contract-cases';
 export type { ContractCase } from './contract-cases/operation';
 export type { TokenSource } from './contract-cases/credentials';
-export type { ContractCasesOptions } from './contract-cases/options';
+export type { CaseClass, ContractCasesOptions } from './contract-cases/options';
 export type { SampleRequest } from './contract-cases/samples';
 export { startTestIssuer, type HttpTestIssuer, type HttpTestIssuerOptions } from './http-issuer';
 export { expectChallenge, expectProblem, matchers } from './matchers';

@@ -6,6 +6,7 @@ import { bearer } from './credentials';
 import type { TokenTransport } from './credentials';
 import { caseOf, send, tokenWith } from './operation';
 import type { CaseContext, ContractCase } from './operation';
+import type { CaseClass } from './options';
 import { assertNoMismatch, mediaTypeOf } from './responses';
 import type { ApiRequest, ApiResponse } from './responses';
 import type { Exchange } from './target';
@@ -23,11 +24,12 @@ export interface AttackedApi {
   readonly handlerOf: (context: CaseContext) => object | undefined;
 }
 
-/** Something that was open, or told too much. */
-type Finding = string | undefined;
+/** Something that was open, or told too much; with what was sent, where it was one request. */
+type Finding = string | { readonly text: string; readonly exchange: Exchange } | undefined;
 
-/** An attack on one operation: a sentence for its case, and what it finds. */
+/** An attack on one operation: its class, a sentence for its case, and what it finds. */
 type AttackClass = readonly [
+  what: CaseClass,
   sentence: string,
   find: (context: CaseContext, api: AttackedApi) => Promise<readonly Finding[]>,
 ];
@@ -35,7 +37,8 @@ type AttackClass = readonly [
 const MAX_REDIRECTS = 2;
 
 const CLASSES: readonly AttackClass[] = [
-  ...Object.values(VARIANTS).map(({ name, variants }): AttackClass => [
+  ...Object.entries(VARIANTS).map(([what, { name, variants }]): AttackClass => [
+    what as CaseClass,
     `stays closed ${name}`,
     async (context, api) => {
       const { operation, isFull } = context;
@@ -54,6 +57,7 @@ const CLASSES: readonly AttackClass[] = [
     },
   ]),
   [
+    'transport',
     'takes a token from the Authorization header only',
     (context, api) =>
       eachOf(misplacedTokens(api.document, context.isFull), ([, place, put]) => {
@@ -63,6 +67,7 @@ const CLASSES: readonly AttackClass[] = [
       }),
   ],
   [
+    'form',
     'takes no scope in another form',
     async (context, api) => {
       const [scopes = []] = context.operation.security;
@@ -73,22 +78,24 @@ const CLASSES: readonly AttackClass[] = [
       );
     },
   ],
-  ['stays closed after it was open to another token', findRemembered],
-  ['changes nothing when it refuses', findSideEffects],
-  ['tells a caller who may not see it nothing', findLeaks],
-  ['shows and changes only what belongs to the client', findForeignObjects],
-  ['leaves readOnly members as they are', findOverwritten],
+  ['state', 'stays closed after it was open to another token', findRemembered],
+  ['effect', 'changes nothing when it refuses', findSideEffects],
+  ['leak', 'tells a caller who may not see it nothing', findLeaks],
+  ['object', 'shows and changes only what belongs to the client', findForeignObjects],
+  ['property', 'leaves readOnly members as they are', findOverwritten],
 ];
 
 /** Lists the cases of attacks on one operation, one for each class. */
 export function attackCases(context: CaseContext, api: AttackedApi): readonly ContractCase[] {
   if (context.operation.access !== 'token') return [];
-  return CLASSES.map(([sentence, find]) =>
-    caseOf(context, sentence, async (name) => {
+  return CLASSES.map(([what, sentence, find]) =>
+    caseOf(context, what, sentence, async (name) => {
       const found = (await find(context, api)).filter((one) => one !== undefined);
       const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
-      const got = `${found[0]}${more}`;
-      assertNoMismatch(name, found.length === 0 ? [] : [{ what: 'found', got, expected: 'nothing' }]);
+      const [first = ''] = found;
+      const { text, exchange } = typeof first === 'string' ? { text: first, exchange: undefined } : first;
+      const mismatch = { what: 'found', got: `${text}${more}`, expected: 'nothing' };
+      assertNoMismatch(name, found.length === 0 ? [] : [mismatch], exchange);
     }),
   );
 }
@@ -137,7 +144,9 @@ async function openWith(
     // A server may end the connection of a request that it cannot read.
     return undefined;
   }
-  return (await isOpen(context, api, exchange)) ? `${what}: ${exchange.response.status}` : undefined;
+  return (await isOpen(context, api, exchange))
+    ? { text: `${what}: ${exchange.response.status}`, exchange }
+    : undefined;
 }
 
 /** Whether an operation has responded to a request: by its handler where that can be seen, else by what it sent. */
@@ -164,6 +173,7 @@ function resembles(response: ApiResponse, good: ApiResponse): boolean {
   if (type !== other) return false;
   if (!isObject(response.body) || !isObject(good.body)) return response.status === good.status;
   const names = Object.keys(good.body);
+  if (names.length === 0) return response.text === good.text;
   return names.some((name) => Object.hasOwn(response.body as object, name));
 }
 
@@ -302,12 +312,13 @@ function membersMarked(
  */
 async function findForeignObjects(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
   const { path, method, parameters } = context.operation;
+  const [owner, other] = context.settings.owners;
   const owned = parameters.find((one) => (one as { readonly 'x-owner'?: unknown })['x-owner'] === 'client');
   if (!owned || owned.in !== 'path') return [];
   const place = `{${owned.name}}`;
   const maker = api.operationOf('POST', path.slice(0, path.indexOf(place) - 1));
   if (!maker) return [];
-  const { response: made } = await send(maker, sufficient(maker, 'contract-cases-owner'));
+  const { response: made } = await send(maker, sufficient(maker, owner));
   const id = isObject(made.body) ? (made.body[owned.name] ?? made.body['id']) : undefined;
   if (made.status >= 300 || (typeof id !== 'string' && typeof id !== 'number')) return [];
   const filled = path.replace(place, encodeURIComponent(String(id)));
@@ -315,11 +326,11 @@ async function findForeignObjects(context: CaseContext, api: AttackedApi): Promi
   const [, query] = prepared.target.split('?', 2);
   const target = query === undefined ? filled : `${filled}?${query}`;
   const toOwn = (request: ApiRequest): ApiRequest => ({ ...request, target });
-  const { response } = await send(context, sufficient(context, 'contract-cases-other'), toOwn);
+  const { response } = await send(context, sufficient(context, other), toOwn);
   const reader = api.operationOf('GET', path);
   const isThere = async (): Promise<boolean> => {
     if (!reader) return true;
-    const { response: own } = await send(reader, sufficient(reader, 'contract-cases-owner'), (request) => ({
+    const { response: own } = await send(reader, sufficient(reader, owner), (request) => ({
       ...request,
       target: filled,
     }));

@@ -141,7 +141,9 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
     ...contexts.flatMap((context) => [...tokenCases(context), ...attackCases(context, api), documentCase(context)]),
     ...appCases(settings, basePath, target, refused),
   ];
-  return Object.assign(cases, { report: () => contractReport(contexts, notTested) });
+  const { classes } = settings;
+  const chosen = classes ? cases.filter((one) => one.class === undefined || classes.includes(one.class)) : cases;
+  return Object.assign(chosen, { report: () => contractReport(contexts, notTested) });
 }
 
 function hasGate(app: object): boolean {
@@ -217,7 +219,7 @@ function appCases(
       const got = findings.filter((finding) => finding.kind === kind).map(describeFinding);
       assertNoMismatch(name, got.length === 0 ? [] : [{ what: 'routes', got, expected: [] }]);
     }
-    return { name, run: () => Promise.resolve().then(check) };
+    return { name, class: 'routes', run: () => Promise.resolve().then(check) };
   }
   return [
     routeCase(`The app has no route that ${document} does not document`, 'undocumented-route'),
@@ -231,6 +233,7 @@ function lateHandlerCase(target: Target, refused: readonly Refused[]): ContractC
   const name = 'The app calls no handler after it has refused a request';
   return {
     name,
+    class: 'routes',
     async run() {
       if (refused.length > 0) await wait(LATE_MS);
       target.stop();

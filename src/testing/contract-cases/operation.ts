@@ -3,7 +3,7 @@ import { isObject } from '../../core/objects';
 import type { LocatedOperation } from '../../openapi/document';
 import { ATTACKS, bearer, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
-import type { ContractSettings } from './options';
+import type { CaseClass, ContractSettings } from './options';
 import { assertNoMismatch } from './responses';
 import type {
   ApiRequest,
@@ -18,6 +18,10 @@ import type { Exchange, Target } from './target';
 /** One requirement, with its test. */
 export interface ContractCase {
   readonly name: string;
+  /** What it is about: `token`, `scope`, `spelling`. */
+  readonly class?: CaseClass;
+  /** The operation that it is about: `GET /orders/{id}`. */
+  readonly operation?: string;
   /** Rejects with an AssertionError (node:assert) when the requirement is not met. */
   readonly run: () => Promise<void>;
 }
@@ -72,7 +76,7 @@ export function tokenCases(context: CaseContext): readonly ContractCase[] {
   const { operation, settings, representative, isFull } = context;
   const { security: alternatives } = operation;
   if (operation.access === 'anybody') {
-    return [caseOf(context, 'responds without a token as documented', (name) => accept(context, name, {}))];
+    return [caseOf(context, 'scope', 'responds without a token as documented', (name) => accept(context, name, {}))];
   }
   const { 'x-optional-scopes': optional = [] } = operation.operation;
   const withOptional = optional.length === 0 ? [] : alternatives.map((scopes) => [...scopes, ...optional]);
@@ -89,22 +93,22 @@ export function tokenCases(context: CaseContext): readonly ContractCase[] {
   );
   return [
     ...attacks.map((attack) =>
-      caseOf(context, `refuses ${attack.name}`, (name) => refuseAttack(context, name, attack)),
+      caseOf(context, 'token', `refuses ${attack.name}`, (name) => refuseAttack(context, name, attack)),
     ),
     ...insufficientSets(alternatives, context.declaredScopes).map(({ name: set, scopes }) =>
-      caseOf(context, `refuses ${set}`, (name) =>
+      caseOf(context, 'scope', `refuses ${set}`, (name) =>
         refuse(context, name, tokenWith(context, scopes), [insufficientScope]),
       ),
     ),
     ...sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) =>
-      caseOf(context, `accepts ${set}`, (name) => accept(context, name, tokenWith(context, scopes))),
+      caseOf(context, 'scope', `accepts ${set}`, (name) => accept(context, name, tokenWith(context, scopes))),
     ),
   ];
 }
 
 /** The case that says how responses to the other ones differ from the document. */
 export function documentCase(context: CaseContext): ContractCase {
-  return caseOf(context, 'responds as documented', (name) => {
+  return caseOf(context, 'document', 'responds as documented', (name) => {
     const differences = [...context.differences.values()];
     const { strict } = context.settings;
     assertNoMismatch(
@@ -115,9 +119,14 @@ export function documentCase(context: CaseContext): ContractCase {
 }
 
 /** Names a case after its operation. */
-export function caseOf(context: CaseContext, sentence: string, test: (name: string) => unknown): ContractCase {
+export function caseOf(
+  context: CaseContext,
+  what: CaseClass,
+  sentence: string,
+  test: (name: string) => unknown,
+): ContractCase {
   const name = `${context.name} ${sentence}`;
-  return { name, run: async () => void (await test(name)) };
+  return { name, class: what, operation: context.name, run: async () => void (await test(name)) };
 }
 
 /** A gate that refuses a forged token as that of another operation does is taken for the same. */
@@ -173,7 +182,8 @@ export async function refuse(
   const deadlineMs = performance.now() + (how.retryForMs ?? 0);
   const { rules, operation, settings } = context;
   for (;;) {
-    const { response, trace } = await send(context, transport);
+    const exchange = await send(context, transport);
+    const { response, trace } = exchange;
     const compared = rules.compare(response, accepted, operation.method !== 'HEAD');
     if (how.on === 'RFC 6750' && !rules.isStrict()) return response;
     if (how.on === 'Tillgate' && !isOwn(context)) return response;
@@ -186,7 +196,7 @@ export async function refuse(
       const before = settings.strict && trace.passed.length > 0 ? trace.passed.join(', ') : undefined;
       const early = before === undefined ? [] : [{ what: 'called before the guard', got: before, expected: 'nothing' }];
       if (mismatches.length === 0) context.refused.push({ name, reached: trace.reached, checked: reached.length });
-      assertNoMismatch(name, [...mismatches, ...early]);
+      assertNoMismatch(name, [...mismatches, ...early], exchange);
       return response;
     }
     await wait(RETRY_MS);
@@ -195,8 +205,9 @@ export async function refuse(
 
 /** Sends a request that must reach its handler. */
 export async function accept(context: CaseContext, name: string, transport: TokenTransport): Promise<void> {
-  const { response } = await send(context, transport);
-  assertNoMismatch(name, compareAccepted(response));
+  const exchange = await send(context, transport);
+  const { response } = exchange;
+  assertNoMismatch(name, compareAccepted(response), exchange);
   for (const one of context.documented.compare(response)) noteDifference(context, one);
   context.accepted.add(response.status);
   if (response.status >= 200 && response.status < 300) context.good = response;

@@ -9,6 +9,15 @@ import { PATHS } from '../audit-routes';
 import type { TokenSource } from './credentials';
 import type { SampleRequest } from './samples';
 
+/** The classes of cases: what they are about. */
+export const CASE_CLASSES = [
+  ...(['token', 'scope', 'document', 'spelling', 'method', 'header', 'variant', 'transport', 'form', 'state'] as const),
+  ...(['effect', 'leak', 'object', 'property', 'routes'] as const),
+] as const;
+
+/** What a case is about. */
+export type CaseClass = (typeof CASE_CLASSES)[number];
+
 /** Options of `contractCases()`: an app in this process, or a server in any language. */
 export type ContractCasesOptions = {
   /** The document: a YAML or JSON file, or its parsed content. */
@@ -46,6 +55,10 @@ export type ContractCasesOptions = {
    * attacks. Default: `full` up to 12 protected operations, else `quick`.
    */
   readonly depth?: 'quick' | 'full' | undefined;
+  /** Two client ids for `x-owner: client`: one that creates, one that must not reach it. */
+  readonly owners?: readonly [owner: string, other: string] | undefined;
+  /** What cases are about: `token`, `scope`, `spelling` and so on. Default: all. */
+  readonly classes?: readonly CaseClass[] | undefined;
   /** How long the API may take to learn that a client has changed, in ms. Default: 0 for an app, 2000 over HTTP. */
   readonly propagationMs?: number | undefined;
 } & (
@@ -86,6 +99,17 @@ const CONTRACT_OPTIONS = {
   hides: option.boolean(false),
   strict: option.boolean(false),
   depth: option.oneOf(['quick', 'full']),
+  owners: option(
+    'an array of two client ids',
+    (given) =>
+      isList(given) && given.length === 2 && given.every((one) => typeof one === 'string')
+        ? (given as unknown as readonly [string, string])
+        : undefined,
+    ['contract-cases-owner', 'contract-cases-other'] as const,
+  ),
+  classes: option(`an array of ${CASE_CLASSES.join(', ')}`, (given) =>
+    isList(given) && given.every((one) => CASE_CLASSES.includes(one as CaseClass)) ? (given as CaseClass[]) : undefined,
+  ),
   propagationMs: option.number({ unit: 'ms', min: 0, max: 600_000 }),
   beforeGuard: option(
     'an array of functions or their names',

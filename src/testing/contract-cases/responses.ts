@@ -54,16 +54,18 @@ export interface Mismatch {
  *
  * @throws AssertionError (node:assert) that lists all of them
  */
-export function assertNoMismatch(name: string, mismatches: readonly Mismatch[]): void {
+export function assertNoMismatch(name: string, mismatches: readonly Mismatch[], exchange?: object): void {
   if (mismatches.length === 0) return;
   const pick = (side: 'got' | 'expected'): object => Object.fromEntries(mismatches.map((one) => [one.what, one[side]]));
   const lines = mismatches.map(describeMismatch);
-  throw new AssertionError({
+  const error = new AssertionError({
     message: [name, ...lines].join('\n  '),
     actual: pick('got'),
     expected: pick('expected'),
     operator: 'equal',
   });
+  // For reports: what was sent and received.
+  throw Object.assign(error, { mismatches, exchange });
 }
 
 /** `status: expected 401, got 200` */

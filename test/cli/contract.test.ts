@@ -1,0 +1,114 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { cliScene } from './harness';
+
+const scene = cliScene();
+const openapi = join(scene.dataDir, 'openapi.yaml');
+writeFileSync(
+  openapi,
+  `openapi: 3.1.0
+paths:
+  /orders:
+    get:
+      security: [{ oauth2: ['orders:read'] }]
+      responses: { 200: {} }
+  /menus:
+    get:
+      security: [{ oauth2: ['orders:read'] }]
+      responses: { 200: {} }
+components: { securitySchemes: { oauth2: { type: oauth2 } } }
+`,
+);
+
+/** Trusts whatever a token says, and X-Internal. */
+function respond(req: IncomingMessage, res: ServerResponse): void {
+  const send = (status: number): void => void res.writeHead(status, { 'content-type': 'application/json' }).end('{}');
+  if (!/^\/(orders|menus)$/.test(req.url ?? '')) return send(404);
+  if (req.method !== 'GET') return send(405);
+  if (req.headers['x-internal'] === '1') return send(200);
+  const token = /^Bearer (\S+)$/.exec(req.headers.authorization ?? '')?.[1];
+  if (token === undefined) return send(401);
+  const { scope } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { scope?: unknown };
+  send(String(scope).split(' ').includes('orders:read') ? 200 : 403);
+}
+
+const server = createServer(respond);
+let url = '';
+beforeAll(async () => {
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
+
+const contract = (...argv: string[]) => scene.run('contract', '--openapi', openapi, '--issuer-port', '0', ...argv);
+
+describe('tillgate contract', () => {
+  it('prints one red per cause, with the request, the response, the line of the document and a curl command', async () => {
+    const { exitCode, stdout, stderr } = await contract('--url', url, '--class', 'header,scope', '--depth', 'quick');
+    expect(stderr).toMatch(/^The server must trust issuer http:\/\/127\.0\.0\.1:\d+, audience https:\/\/api\.test/);
+    expect(stdout.replaceAll(url, 'URL').split('\n')).toEqual([
+      'red header: GET /orders stays closed to headers that proxies and frameworks trust',
+      '  found: expected nothing, got with X-Internal: 1, without a token: 200',
+      `  ${openapi}:4`,
+      '  > GET /orders',
+      '  < 200 application/json {}',
+      "  curl -i --path-as-is -X GET -H 'X-Internal: 1' 'URL/orders'",
+      '  and 1 more: GET /menus',
+      '',
+      '9 cases, 2 red of 1 causes, 2 operations respond otherwise than documented',
+      '',
+    ]);
+    expect(exitCode).toBe(1);
+  });
+
+  it('writes reports, and takes one of them as a baseline', async () => {
+    const [json, junit, sarif] = ['r.json', 'r.xml', 'r.sarif'].map((name) => join(scene.dataDir, name));
+    const only = ['--url', url, '--class', 'header', '--depth', 'quick'];
+    const first = await contract(...only, '--report', `json=${json},junit=${junit},sarif=${sarif}`);
+    expect(first.exitCode).toBe(1);
+    expect(readFileSync(String(junit), 'utf8')).toContain('tests="3" failures="2"');
+    const { runs } = JSON.parse(readFileSync(String(sarif), 'utf8')) as { runs: [{ results: unknown[] }] };
+    expect(runs[0].results).toMatchObject([
+      { ruleId: 'header', locations: [{ physicalLocation: { region: { startLine: 4 } } }] },
+      { ruleId: 'header', locations: [{ physicalLocation: { region: { startLine: 8 } } }] },
+    ]);
+    const second = await contract(...only, '--baseline', String(json));
+    expect(second).toMatchObject({ exitCode: 0, stdout: '3 cases, 0 red of 0 causes, 2 known by the baseline\n' });
+  });
+
+  it('prints one JSON document on request', async () => {
+    const { stdout } = await contract('--json', '--url', url, '--class', 'scope');
+    expect(JSON.parse(stdout)).toMatchObject({ url: `${url}/`, openapi, failures: [] });
+  });
+
+  it.each([
+    ['no URL', [], '--url: expected the URL of the server, for example --url http://127.0.0.1:3000'],
+    ['a class that there is not', ['--url', 'http://a', '--class', 'scopes'], 'got "scopes"; did you mean "scope"?'],
+    [
+      'a depth that there is not',
+      ['--url', 'http://a', '--depth', 'deep'],
+      '--depth: got "deep", expected quick or full',
+    ],
+    ['one owner', ['--url', 'http://a', '--owner', 'till-7'], '--owner: got "till-7", expected two client ids'],
+    ['an unknown report', ['--url', 'http://a', '--report', 'html=x'], '--report: got "html=x", expected junit=FILE'],
+    ['no baseline', ['--url', 'http://a', '--baseline', '/nowhere'], '--baseline: /nowhere is no report'],
+    ['no document', ['--url', 'http://a', '--openapi', '/nowhere.yaml'], '/nowhere.yaml: cannot be read'],
+    ['a server that is down', ['--url', 'http://127.0.0.1:1'], 'http://127.0.0.1:1/: connect ECONNREFUSED'],
+  ])('exits with 2 for %s', async (_what, argv, message) => {
+    const { exitCode, stderr } = await contract(...argv);
+    expect(stderr).toContain(message);
+    expect(exitCode).toBe(2);
+  });
+
+  it('exits with 2 where no good token is accepted, and says what the issuer should be', async () => {
+    const strict = createServer((_req, res) => void res.writeHead(401).end());
+    await new Promise((resolve) => strict.listen(0, '127.0.0.1', () => resolve(undefined)));
+    const { exitCode, stderr } = await contract('--url', `http://127.0.0.1:${(strict.address() as AddressInfo).port}`);
+    await new Promise((resolve) => strict.close(resolve).closeAllConnections());
+    expect(stderr).toMatch(/Start the server with http:\/\/127\.0\.0\.1:\d+ as its issuer/);
+    expect(exitCode).toBe(2);
+  });
+});
