@@ -1,6 +1,6 @@
-// How large the house is: lines and files per folder of src, exported names per entry, and the files and functions of
-// src that one request runs through. `npm run size`, after a build.
-import { readdirSync, readFileSync } from 'node:fs';
+// How large the house is: lines and files per folder of src, exported names per entry, the files and functions of src that
+// one request runs through, and what a production install holds. `npm run size`, after a build.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ const load = createRequire(import.meta.url);
 printFolders();
 printExports();
 await printRequests();
+printInstalls();
 
 function printFolders() {
   const rows = new Map();
@@ -87,4 +88,45 @@ function sum(rows, key) {
 
 function countLines(path) {
   return readFileSync(path, 'utf8').split('\n').length - 1;
+}
+
+/** Packages and MB of a production install, express included: by the lock file, in the sizes that they have here. */
+function printInstalls() {
+  const { packages } = load(join(ROOT, 'package-lock.json'));
+  const { dependencies, files } = load(join(ROOT, 'package.json'));
+  const own = sum(
+    files.map((name) => ({ bytes: bytesOf(join(ROOT, name)) })),
+    'bytes',
+  );
+  const install = (names, extra = 0) => {
+    const found = new Set();
+    for (const name of names) addPackages(packages, '', name, found);
+    const bytes = [...found].reduce((total, path) => total + bytesOf(join(ROOT, path), 'node_modules'), extra);
+    return { packages: found.size + (extra > 0 ? 1 : 0), MB: Math.round(bytes / 1e5) / 10 };
+  };
+  console.table({
+    'express alone': install(['express']),
+    'express-oauth2-jwt-bearer': install(['express', 'express-oauth2-jwt-bearer']),
+    tillgate: install(['express', ...Object.keys(dependencies)], own),
+  });
+}
+
+/** Adds the package that `from` resolves `name` to, and what it depends on. */
+function addPackages(packages, from, name, found) {
+  const path = `${from}${from && '/'}node_modules/${name}`;
+  if (!packages[path] && from) {
+    const parent = from.slice(0, Math.max(0, from.lastIndexOf('node_modules/') - 1));
+    return addPackages(packages, parent, name, found);
+  }
+  if (!packages[path] || found.has(path)) return;
+  found.add(path);
+  for (const next of Object.keys(packages[path].dependencies ?? {})) addPackages(packages, path, next, found);
+}
+
+/** On a disk with blocks of 4 KiB. */
+function bytesOf(path, without) {
+  const found = statSync(path);
+  if (!found.isDirectory()) return Math.ceil(found.size / 4096) * 4096;
+  const names = readdirSync(path).filter((name) => name !== without);
+  return names.reduce((total, name) => total + bytesOf(join(path, name), without), 4096);
 }

@@ -21,6 +21,8 @@ async function fillRedis(url: string, count: number): Promise<void> {
     }
     await pipeline.exec();
   }
+  const bytes = await client.memory('USAGE', 'tillgate:generations', 'SAMPLES', 0);
+  console.error(`redis: a log of ${count} changes takes ${((bytes ?? 0) / 1e6).toFixed(2)} MB`);
   client.disconnect();
 }
 
