@@ -188,9 +188,9 @@ function describeExchange({ request, response }: Exchange, url: URL): Pick<Failu
   const flags = sent.map(([name, value]) => ` -H ${quote(`${name}: ${value}`)}`).join('');
   const data = body === undefined ? '' : ` --data ${quote(body)}`;
   return {
-    request: `${method} ${target}`,
+    request: `${method} ${shorten(target)}`,
     response: `${response.status}${type === undefined ? '' : ` ${type}`} ${response.text.slice(0, BODY_LENGTH)}`.trim(),
-    curl: `curl -i --path-as-is -X ${method}${flags}${data} ${quote(url.origin + target)}`,
+    curl: `curl -i --path-as-is -X ${method}${flags}${data} ${quote(url.origin + shorten(target))}`,
   };
 }
 
@@ -210,17 +210,22 @@ function lineOf(file: string, operation: string): number | undefined {
   return (below < 0 ? at : below) + 1;
 }
 
-/** Failures of one class with the same differences have one cause. */
+/** The case that an operation fails which is open to anybody. */
+const OPEN = ' refuses a request without a token';
+
+/** Failures of one class with the same differences have one cause, and so have all of operations that are open. */
 function byCause(failures: readonly Failure[]): readonly (readonly [Failure, ...Failure[]])[] {
   const groups = new Map<string, [Failure, ...Failure[]]>();
+  const open = new Set(failures.filter(({ name }) => name.endsWith(OPEN)).map(({ operation }) => operation));
   for (const failure of failures) {
     const { differences, operation = '', name } = failure;
     const [path = ''] = operation.split(' ').slice(1);
     const sentence = name.slice(operation.length).replace(/ with(?:out)? .*$/, '');
     const cause = `${failure.class} ${sentence} ${differences[0]?.replaceAll(path, '').replace(/"[^"]*"|\d+ more|got \d+/g, '') ?? ''}`;
-    const group = groups.get(cause);
+    const key = open.has(operation) && /^(token|scope)$/.test(failure.class) ? OPEN : cause;
+    const group = groups.get(key);
     if (group) group.push(failure);
-    else groups.set(cause, [failure]);
+    else groups.set(key, [failure]);
   }
   return [...groups.values()];
 }

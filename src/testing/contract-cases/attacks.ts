@@ -49,7 +49,7 @@ const CLASSES: readonly AttackClass[] = [
       };
       return eachOf(variants(subject), async (variant) => {
         return (
-          await eachOf(weakCredentials(context), ([who, transport]) =>
+          await eachOf(await weakCredentials(context, api), ([who, transport]) =>
             openWith(context, api, `${variant.name}, ${who}`, transport, variant.change),
           )
         ).find(Boolean);
@@ -59,19 +59,21 @@ const CLASSES: readonly AttackClass[] = [
   [
     'transport',
     'takes a token from the Authorization header only',
-    (context, api) =>
-      eachOf(misplacedTokens(api.document, context.isFull), ([, place, put]) => {
+    async (context, api) => {
+      if (!(await isClosedTo(context, api, NOBODY, {}))) return [];
+      return eachOf(misplacedTokens(api.document, context.isFull), ([, place, put]) => {
         const { headers = {} } = sufficient(context);
         const token = String(headers['authorization']).replace('Bearer ', '');
         return openWith(context, api, `a token in ${place}`, put(token));
-      }),
+      });
+    },
   ],
   [
     'form',
     'takes no scope in another form',
     async (context, api) => {
       const [scopes = []] = context.operation.security;
-      if (scopes.length === 0) return [];
+      if (scopes.length === 0 || !(await isClosedTo(context, api, WITHOUT_SCOPES, tokenWith(context)))) return [];
       const forms = scopeForms(scopes);
       return eachOf(context.isFull ? forms : forms.slice(0, 4), ([form, token]) =>
         openWith(context, api, `${form} instead of a scope`, bearer(context.settings.issuer.token(token))),
@@ -109,11 +111,35 @@ async function eachOf<One, Result>(
   return results;
 }
 
+/** Whether the plain request of an operation is refused, by who sends it: what is open anyway is another case's finding. */
+const closedTo = new WeakMap<CaseContext, Map<string, Promise<boolean>>>();
+
 /** Callers who may not: without a token, and with a good one that has no scope. */
-function weakCredentials(context: CaseContext): readonly (readonly [who: string, transport: TokenTransport])[] {
-  const needsScopes = context.operation.security.every((scopes) => scopes.length > 0);
-  const weak = ['with a token without scopes', tokenWith(context)] as const;
-  return [['without a token', {}], ...(needsScopes ? [weak] : [])];
+async function weakCredentials(
+  context: CaseContext,
+  api: AttackedApi,
+): Promise<readonly (readonly [who: string, transport: TokenTransport])[]> {
+  const callers = [
+    [NOBODY, {}],
+    ...(needsScopes(context) ? [[WITHOUT_SCOPES, tokenWith(context)] as const] : []),
+  ] as const;
+  const isRefused = await eachOf(callers, ([who, transport]) => isClosedTo(context, api, who, transport));
+  return callers.filter((_caller, index) => isRefused[index]);
+}
+
+const NOBODY = 'without a token';
+const WITHOUT_SCOPES = 'with a token without scopes';
+
+function needsScopes({ operation }: CaseContext): boolean {
+  return operation.security.every((scopes) => scopes.length > 0);
+}
+
+function isClosedTo(context: CaseContext, api: AttackedApi, who: string, transport: TokenTransport): Promise<boolean> {
+  const known = closedTo.get(context) ?? new Map<string, Promise<boolean>>();
+  closedTo.set(context, known);
+  const isClosed = known.get(who) ?? openWith(context, api, who, transport).then((found) => found === undefined);
+  known.set(who, isClosed);
+  return isClosed;
 }
 
 function sufficient(context: CaseContext, clientId?: string): TokenTransport {
@@ -197,11 +223,11 @@ async function findRemembered(context: CaseContext, api: AttackedApi): Promise<r
   const changed = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`;
   const etag = good.headers.etag;
   const found = [
-    ...(await eachOf(weakCredentials(context), ([who, transport]) =>
+    ...(await eachOf(await weakCredentials(context, api), ([who, transport]) =>
       openWith(context, api, `${who}, after a success`, transport),
     )),
     await openWith(context, api, 'a known token with another signature', bearer(`${head}.${payload}.${changed}`)),
-    ...(context.operation.security.every((scopes) => scopes.length > 0)
+    ...(needsScopes(context)
       ? [
           await openWith(
             context,
@@ -234,7 +260,7 @@ async function findSideEffects(context: CaseContext, api: AttackedApi): Promise<
   const [first, second] = [await read(), await read()];
   // What changes by itself says nothing.
   if (first.status >= 300 || first.text !== second.text) return [];
-  return eachOf(weakCredentials(context), async ([who, transport]) => {
+  return eachOf(await weakCredentials(context, api), async ([who, transport]) => {
     await send(context, transport);
     const after = await read();
     return after.text === second.text ? undefined : `${who}, GET ${path} differs afterwards`;
@@ -251,7 +277,7 @@ async function findLeaks(context: CaseContext, api: AttackedApi): Promise<readon
   const request = context.prepare();
   const sent = `${request.target} ${request.body ?? ''}`;
   const secrets = textsIn(good?.body).filter((text) => text.length >= TELLING_LENGTH && !sent.includes(text));
-  for (const [who, transport] of weakCredentials(context)) {
+  for (const [who, transport] of await weakCredentials(context, api)) {
     const { response } = await send(context, transport);
     const told = secrets.find((text) => response.text.includes(text));
     // Words of the document, such as the name of the issuer, are no secret.
