@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OTHER_ADVICE } from '../src/app/pages';
 import { RESOURCES } from '../src/app/commerce/resources';
 import { COMMANDS } from '../src/cli/command-table';
 import type { CommandEntry } from '../src/cli/command';
@@ -40,7 +39,6 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
       ]),
     ),
   'reason advice': () => adviceList(REASON_ADVICE),
-  'scaffold problems': () => adviceList(OTHER_ADVICE),
   presets: () =>
     table(
       ['`preset`', '`typ`', 'client id', 'scopes', 'generation'],
