@@ -227,7 +227,7 @@ async function findRemembered(context: CaseContext, api: AttackedApi): Promise<r
       openWith(context, api, `${who}, after a success`, transport),
     )),
     await openWith(context, api, 'a known token with another signature', bearer(`${head}.${payload}.${changed}`)),
-    ...(needsScopes(context)
+    ...((await weakCredentials(context, api)).some(([who]) => who === WITHOUT_SCOPES)
       ? [
           await openWith(
             context,
