@@ -217,7 +217,9 @@ describe('an option is refused in the name of the function that it was given to'
     ['option "keys": key 0 cannot verify tokens: it is a private key', { keys: [{ kty: 'EC', d: 'x' }] }],
     ['option "keys": key 1 cannot verify tokens: its key material is broken', { keys: [...keys.keys, { kty: 'EC' }] }],
   ])('signalsReceiver(): %s', (message, options) => {
-    const make = () => signalsReceiver({ transmitter: ISSUER, audience: AUDIENCE, generationSource, ...options });
+    const logger = recordingLogger();
+    const make = () =>
+      signalsReceiver({ transmitter: ISSUER, audience: AUDIENCE, generationSource, logger, ...options });
     expect(make).toThrow(TypeError);
     expect(make).toThrow(`signalsReceiver(): ${message}`);
   });

@@ -79,7 +79,8 @@ describe('a reader of redisGenerations', () => {
     fill(redis);
     redis.mark('one', 1);
     redis.change('few', 1);
-    expect(await readToEnd(source.reader())).toMatch(/^(many ){2000}one:1 few$|^(many ){2000}few one:1$/);
+    const many = 'many '.repeat(2_000);
+    expect([`${many}one:1 few`, `${many}few one:1`]).toContain(await readToEnd(source.reader()));
     for (let n = 0; n < 100; n++) redis.change('more', n);
     expect((await readToEnd(source.reader())).split(' ').filter((id) => id === 'many')).toHaveLength(4_000);
   });
