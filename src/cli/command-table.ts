@@ -9,6 +9,7 @@ import type * as contractCommand from './commands/contract';
 import type * as explainCommand from './commands/explain';
 import type * as generationsCommand from './commands/generations';
 import type * as initCommand from './commands/init';
+import type * as reportCommand from './commands/report';
 import type * as routesCommand from './commands/routes';
 import type * as serversCommand from './commands/servers';
 import type * as tokenCommand from './commands/token';
@@ -22,6 +23,7 @@ const load = {
   explain: () => require('./commands/explain') as typeof explainCommand,
   generations: () => require('./commands/generations') as typeof generationsCommand,
   init: () => require('./commands/init') as typeof initCommand,
+  report: () => require('./commands/report') as typeof reportCommand,
   routes: () => require('./commands/routes') as typeof routesCommand,
   servers: () => require('./commands/servers') as typeof serversCommand,
   token: () => require('./commands/token') as typeof tokenCommand,
@@ -245,6 +247,14 @@ export const COMMANDS: readonly CommandEntry[] = [
       ['--baseline <file>', 'JSON report of an earlier run: what it has is no failure'],
     ],
     run: (context, options) => load.contract().contract(context, options),
+  },
+  {
+    usage: 'report [log]',
+    group: 'Checks and projects',
+    example: 'report api.log',
+    about:
+      "sum up a log of enforce: 'report': what would be decided otherwise, for whom, and what to do; - is standard input",
+    run: (context, options, log) => load.report().report(context, options, log),
   },
   {
     usage: 'check',

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { attempt, isObject } from '../../core/objects';
+import { CliError, EXIT, print } from '../command';
+import type { CommandContext, CommandOptions } from '../command';
+
+/** A line that `enforce: 'report'` has logged. */
+interface Line {
+  readonly reason: string;
+  /** What the gate would have sent. */
+  readonly status: number;
+  /** What the middleware of today has sent. */
+  readonly responded: number;
+  readonly count: number;
+  readonly clientId?: string;
+  /** With the method: `GET /orders/:id`. */
+  readonly path: string;
+  readonly advice?: string;
+}
+
+/** What one reason has caused. */
+interface Cause {
+  readonly reason: string;
+  readonly requests: number;
+  readonly gate: number;
+  readonly responded: readonly number[];
+  readonly clients: readonly string[];
+  readonly routes: readonly string[];
+  readonly advice: string | undefined;
+}
+
+/** As many names in a line of text; JSON has all. */
+const NAMED = 5;
+
+/** `tillgate report`: sums up where a gate that enforces nothing decides otherwise than what responds. */
+export async function report(context: CommandContext, _options: CommandOptions, file = '-'): Promise<void> {
+  const text = file === '-' ? await context.io.readStdin() : readLog(file);
+  const lines = text.split('\n').flatMap(readLine);
+  const byReason = new Map<string, Line[]>();
+  for (const line of lines) byReason.set(line.reason, [...(byReason.get(line.reason) ?? []), line]);
+  const causes = [...byReason.values()].map(sumUp).sort((one, other) => other.requests - one.requests);
+  const requests = causes.reduce((sum, cause) => sum + cause.requests, 0);
+  const title =
+    requests === 0
+      ? "No line of enforce: 'report' is in this log: the two decide alike, or the log is of something else."
+      : `${requests} requests would be decided otherwise, for ${causes.length} reasons.`;
+  print(context, { requests, causes }, [title, ...causes.map(describeCause)].join('\n\n'));
+}
+
+function readLog(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new CliError(`${file}: cannot be read: ${(error as Error).message}`, EXIT.usage);
+  }
+}
+
+/** Lines of other kinds, and what a logger writes in front of the JSON, are left out. */
+function readLine(text: string): readonly Line[] {
+  const start = text.indexOf('{');
+  const line = start < 0 ? undefined : attempt(() => JSON.parse(text.slice(start)) as unknown);
+  if (!isObject(line) || typeof line['responded'] !== 'number' || typeof line['reason'] !== 'string') return [];
+  const { count } = line;
+  return [{ ...(line as unknown as Line), count: typeof count === 'number' ? count : 1 }];
+}
+
+function sumUp(lines: readonly Line[]): Cause {
+  const unique = <Value>(values: readonly Value[]): readonly Value[] => [...new Set(values)];
+  const [{ reason, status, advice }] = lines as readonly [Line, ...Line[]];
+  return {
+    reason,
+    requests: lines.reduce((sum, { count }) => sum + count, 0),
+    gate: status,
+    responded: unique(lines.map(({ responded }) => responded)),
+    clients: unique(lines.flatMap(({ clientId }) => clientId ?? [])),
+    routes: unique(lines.map(({ path }) => path)),
+    advice,
+  };
+}
+
+function describeCause({ reason, requests, gate, responded, clients, routes, advice }: Cause): string {
+  const some = (names: readonly string[]): string => {
+    const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
+    return names.slice(0, NAMED).join(', ') + more;
+  };
+  return [
+    `${reason}: ${requests} requests, the gate would send ${gate} instead of ${responded.join(', ')}`,
+    ...(clients.length > 0 ? [`clients: ${some(clients)}`] : []),
+    `routes: ${some(routes)}`,
+    ...(advice === undefined ? [] : [advice]),
+  ].join('\n  ');
+}
