@@ -3,8 +3,9 @@ import express from 'express';
 import request from 'supertest';
 import { rawServer } from '../support/raw-request';
 import { closeAll, countByTimeOf, registerClient, startServer } from './fixtures';
+import type { TestServer } from './fixtures';
 
-afterEach(closeAll);
+afterAll(closeAll);
 
 describe('the admin guard', () => {
   const GUARDED = [
@@ -17,8 +18,13 @@ describe('the admin guard', () => {
   ];
 
   describe('without an admin token', () => {
+    let server: TestServer;
+    beforeAll(async () => {
+      server = await startServer();
+      await registerClient(server);
+    });
+
     it.each(['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST:4000'])('responds to Host %s', async (host) => {
-      const server = await startServer();
       expect((await server.get('/clients').set('Host', host)).status).toBe(200);
     });
 
@@ -33,8 +39,6 @@ describe('the admin guard', () => {
       '::1',
       'a b',
     ])('refuses Host %s: a page of that name could resolve to 127.0.0.1 (DNS rebinding)', async (host) => {
-      const server = await startServer();
-      await registerClient(server);
       for (const path of GUARDED) {
         const response = await server.get(path).set('Host', host);
         expect(response.status).toBe(403);
@@ -48,8 +52,6 @@ describe('the admin guard', () => {
     it.each(['http://evil.example', 'null', 'http://127.0.0.1:1', 'http://localhost'])(
       'refuses pages of origin %s',
       async (origin) => {
-        const server = await startServer();
-        await registerClient(server);
         const response = await server.post('/clients/pos-17/revoke').set('Origin', origin);
         expect(response.status).toBe(403);
         expect(response.body.detail).toBe(
@@ -60,7 +62,6 @@ describe('the admin guard', () => {
     );
 
     it('responds to pages of its own origin', async () => {
-      const server = await startServer();
       expect((await server.get('/clients').set('Origin', server.url)).status).toBe(200);
     });
 
@@ -74,7 +75,6 @@ describe('the admin guard', () => {
       ['::1', 200],
       ['::ffff:127.0.0.1', 200],
     ])('responds to a caller at %s with %i, for any Host', async (remoteAddress, status) => {
-      const server = await startServer();
       const seenFrom = createServer((req, res) => {
         Object.defineProperty(req.socket, 'remoteAddress', { value: remoteAddress });
         server.auth.handler(req, res);
@@ -112,8 +112,6 @@ describe('the admin guard', () => {
       ['X-Amzn-Trace-Id', 'Root=1-67891233-abcdef012345678912345678'],
       ['X-AppEngine-User-IP', '192.0.2.7'],
     ])('refuses what came through a proxy: %s', async (name, value) => {
-      const server = await startServer();
-      await registerClient(server);
       for (const path of GUARDED) {
         const response = await server.get(path).set(name, value);
         expect({ status: response.status, detail: response.body.detail }).toEqual({
@@ -125,7 +123,6 @@ describe('the admin guard', () => {
     });
 
     it('refuses HTTP/1.0, which nginx speaks to its upstream unless told otherwise', async () => {
-      const server = await startServer();
       const raw = await rawServer(express().use(server.auth.handler));
       const statusOf = async (path: string, version: string): Promise<number> =>
         (await raw.send([`GET ${path} HTTP/${version}`, 'Host: 127.0.0.1'])).status;
@@ -144,7 +141,6 @@ describe('the admin guard', () => {
       'X-Forwardedly',
       'X-Client-Id',
     ])('takes %s for what it is: not a sign of a proxy', async (name) => {
-      const server = await startServer();
       expect((await server.get('/clients').set(name, '1')).status).toBe(200);
     });
 
@@ -155,12 +151,10 @@ describe('the admin guard', () => {
       ['same-origin', 200],
       ['none', 200],
     ])('responds to Sec-Fetch-Site: %s with %i', async (site, status) => {
-      const server = await startServer();
       expect((await server.get('/clients').set('Sec-Fetch-Site', site)).status).toBe(status);
     });
 
     it('refuses an Origin that only begins or ends like its own', async () => {
-      const server = await startServer();
       for (const origin of [
         `${server.url}0`,
         `${server.url}.evil.example`,
