@@ -62,8 +62,19 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
 }
 
-/** Routes that a document may have and need not: for route audits, which read the routes of a router. */
+const READING = ['GET', 'HEAD', 'OPTIONS'];
+
+/**
+ * Pages to read, which a document may have and need not: route audits see their paths instead of the routes. Another method
+ * gets 405.
+ */
 export function serving(router: Router, ...serves: readonly string[]): RequestHandler {
+  const paths = serves.map((path) => path.replace(/\{(\w+)\}/g, ':$1'));
+  router.all(paths, function refuseMethod(req, res, next) {
+    if (READING.includes(req.method)) return next();
+    res.set('Allow', 'GET, HEAD');
+    next({ status: 405 });
+  });
   return Object.assign<RequestHandler, object>((req, res, next) => router(req, res, next), { serves });
 }
 

@@ -60,6 +60,20 @@ describe('the scaffold', () => {
     );
   });
 
+  it.each(['/', '/openapi.yaml', '/openapi.json', '/livez', '/readyz', '/problems/not_found', '/docs'])(
+    'responds to another method than GET, HEAD and OPTIONS on %s with 405 and Allow',
+    async (path) => {
+      for (const method of ['post', 'trace'] as const) {
+        const response = await request(app.handler)[method](path);
+        expectProblem(response, { status: 405, code: 'method_not_allowed' });
+        expect(response.headers['allow']).toBe('GET, HEAD');
+      }
+      expect((await request(app.handler).head(path)).status).toBe(200);
+      const { status, headers } = await request(app.handler).options(path);
+      expect({ status, allow: headers['allow'] }).toEqual({ status: 200, allow: 'GET, HEAD' });
+    },
+  );
+
   it.each([
     ['/nothing', 404, 'not_found'],
     ['/%zz', 404, 'not_found'],

@@ -27,14 +27,8 @@ interface Definition<Sample extends object> {
 
 /** The rows of one placeholder, in memory. Bodies have passed `requestValidation()`. */
 export interface Collection {
-  /**
-   * The rows after that with the id `after`, and the id of the last one if more follow; `undefined` when no row can have
-   * this id.
-   */
-  page(
-    limit: number,
-    after: string | undefined,
-  ): { readonly rows: readonly Row[]; readonly lastId: string | undefined } | undefined;
+  /** The rows after that with the number `after`, and the number of the last one if more follow. The first row has 1. */
+  page(limit: number, after: number): { readonly rows: readonly Row[]; readonly last: number | undefined };
   find(id: string): Row | undefined;
   create(input: object): Row;
   update(id: string, changes: object): Row | undefined;
@@ -105,11 +99,10 @@ export function collection<Sample extends object>(definition: Definition<Sample>
     return {
       find,
       page(limit, after) {
-        const start = after === undefined ? 0 : numberOf(after);
-        if (start === undefined) return undefined;
-        const following = [...rows].filter(([number]) => number > start).map(([, row]) => row);
+        const following = [...rows].filter(([number]) => number > after);
         const shown = following.slice(0, limit);
-        return { rows: shown, lastId: following.length > shown.length ? shown.at(-1)?.id : undefined };
+        const lastShown = following.length > shown.length ? shown.at(-1)?.[0] : undefined;
+        return { rows: shown.map(([, row]) => row), last: lastShown };
       },
       create: (input) => add(complete({ ...defaults, ...input } as Sample, now())),
       update(id, changes) {

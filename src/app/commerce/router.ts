@@ -67,10 +67,11 @@ const HANDLERS: Readonly<Record<Resource['operations'][number], (rows: Collectio
   list: (rows) =>
     function list(req, res) {
       const { limit = DEFAULT_LIMIT, cursor } = req.query;
-      const page = rows.page(Number(limit), typeof cursor === 'string' ? (readCursor(cursor) ?? '') : undefined);
-      if (!page) return refuseCursor(req, res);
+      const after = cursor === undefined ? 0 : readCursor(cursor);
+      if (after === undefined) return refuseCursor(req, res);
+      const page = rows.page(Number(limit), after);
       const data = page.rows.map((row) => rows.present(row, scopesOf(req)));
-      res.json({ data, next_cursor: page.lastId === undefined ? null : writeCursor(page.lastId) });
+      res.json({ data, next_cursor: page.last === undefined ? null : writeCursor(page.last) });
     },
 
   create: (rows) =>
@@ -154,13 +155,14 @@ function scopesOf(req: Request): readonly string[] {
   return req.auth?.scopes ?? [];
 }
 
-/** Encodes the id of the last row of a page: callers must not depend on its content. */
-function writeCursor(lastId: string): string {
-  return Buffer.from(lastId).toString('base64url');
+const CURSOR_BASE = 36;
+
+/** Encodes the number of the last row of a page: callers must not depend on its content. */
+function writeCursor(last: number): string {
+  return last.toString(CURSOR_BASE);
 }
 
-/** Decodes a cursor; `undefined` if it is malformed. The collection checks the id. */
-function readCursor(cursor: string): string | undefined {
-  const id = Buffer.from(cursor, 'base64url').toString('latin1');
-  return writeCursor(id) === cursor ? id : undefined;
+/** Decodes what fits the pattern in openapi.yaml, which another document need not have; `undefined` for anything else. */
+function readCursor(cursor: unknown): number | undefined {
+  return typeof cursor === 'string' && /^[0-9a-z]{1,9}$/.test(cursor) ? parseInt(cursor, CURSOR_BASE) : undefined;
 }

@@ -1,5 +1,5 @@
 import express from 'express';
-import type { Express } from 'express';
+import type { Express, RequestHandler } from 'express';
 import request from 'supertest';
 import type { Test } from 'supertest';
 import { authenticate, problemHandler } from '../../../src';
@@ -27,8 +27,11 @@ export interface Caller {
   follow(route: Route): Test;
 }
 
-/** The commerce API after a real gate, as the scaffold mounts it. */
-export function commerceApp(routers: Parameters<typeof commerceRouter>[0] = {}): {
+/** The commerce API after a real gate, as the scaffold mounts it; `validate` in place of the validation by openapi.yaml. */
+export function commerceApp(
+  routers: Parameters<typeof commerceRouter>[0] = {},
+  validate: RequestHandler = validation,
+): {
   app: Express;
   as(...scopes: string[]): Caller;
 } {
@@ -45,7 +48,7 @@ export function commerceApp(routers: Parameters<typeof commerceRouter>[0] = {}):
   app.use(
     '/v1',
     gate,
-    validation,
+    validate,
     commerceRouter(routers, RESOURCES, () => NOW_MS),
   );
   app.use(problemHandler({ logger }));

@@ -99,7 +99,7 @@ describe('placeholder rows', () => {
       for (const id of found) rows.update(id, { text: 'y'.repeat(20_000) });
       expect(found.filter((id) => rows.find(id) !== undefined).length).toBeLessThan(50);
       rows.remove(found.at(-1)!);
-      expect(rows.page(2_000, undefined)?.rows.length).toBeLessThan(50);
+      expect(rows.page(2_000, 0).rows.length).toBeLessThan(50);
     },
   );
 
@@ -173,13 +173,13 @@ describe('pages', () => {
   });
 
   it.each([
-    ['no base64url', 'a!b'],
-    ['text', 'hello'],
-    ['padding', `${Buffer.from('ord_0001').toString('base64url')}=`],
-    ['the id of another list', Buffer.from('itm_0001').toString('base64url')],
-    ['not an id', Buffer.from('ord_x').toString('base64url')],
-  ])('respond with 400 for a cursor that is %s', async (_what, cursor) => {
-    const response = await commerceApp()
+    ['not of letters and digits', 'a!b'],
+    ['in capitals', 'A'],
+    ['negative', '-1'],
+    ['too long', '1234567890'],
+    ['an id', 'ord_0001'],
+  ])('respond with 400 for a cursor that is %s, without a pattern in the document too', async (_what, cursor) => {
+    const response = await commerceApp({}, (_req, _res, next) => next())
       .as('orders:read')
       .get(`/v1/orders?cursor=${encodeURIComponent(cursor)}`);
     expect(response.status).toBe(400);
