@@ -25,11 +25,13 @@ type Acknowledged = ChangeEntry & Required<Pick<ChangeEntry, 'ack'>>;
 export function check(entries: readonly Entry[], bounds: Bounds): readonly Count[] {
   const run = readRun(entries);
   const requests = run.requests.filter(({ final }) => !final);
+  const dead = requests.filter((request) => changesSince(request, run).length > 0);
+  const good = requests.filter((request) => isGood(request, run));
   const memory = [...groupBy(run.memory, ({ process }) => process)];
   return [
-    count('dead token accepted after the bound', requests, (request) => acceptedLate(request, run, bounds)),
+    count('dead token accepted after the bound', dead, (request) => acceptedLate(request, run, bounds)),
     count('token accepted that the process had refused', processesOf(requests), acceptedAgain),
-    count('good token refused with 401', requests, (request) => refusedGood(request, run)),
+    count('good token refused with 401', good, (request) => (request.status === 401 ? describe(request) : undefined)),
     count('503 while the source was healthy', requests, (request) => healthy(request, [503], run, bounds)),
     count('no response from a running gate', requests, (request) => healthy(request, [0], run, bounds)),
     count('other status than 200, 401, 503', requests, ({ status, process }) =>
@@ -79,15 +81,18 @@ function acknowledged(changes: readonly ChangeEntry[] = []): readonly Acknowledg
   return changes.filter((change): change is Acknowledged => change.ack !== undefined);
 }
 
+/** The changes that make a token dead, and were acknowledged before it was sent. */
+function changesSince({ client, generation, sentMs }: RequestEntry, run: Run): readonly Acknowledged[] {
+  return acknowledged(run.changes.get(client)).filter(({ ack }) => ack.generation > generation && ack.atMs < sentMs);
+}
+
 function acceptedLate(request: RequestEntry, run: Run, bounds: Bounds): string | undefined {
   if (request.status !== 200) return undefined;
-  const lates = acknowledged(run.changes.get(request.client))
-    .filter(({ ack }) => ack.generation > request.generation)
-    .map(({ ack: { atMs } }) => {
-      const isHealthy = !outageIn(atMs - bounds.recoveryMs, atMs + bounds.healthyMs, request.process, run.faults);
-      return request.sentMs - atMs - (isHealthy ? bounds.healthyMs : bounds.anyFaultMs);
-    });
-  const lateMs = Math.max(-1, ...lates);
+  const lates = changesSince(request, run).map(({ ack: { atMs } }) => {
+    const isHealthy = !outageIn(atMs - bounds.recoveryMs, atMs + bounds.healthyMs, request.process, run.faults);
+    return request.sentMs - atMs - (isHealthy ? bounds.healthyMs : bounds.anyFaultMs);
+  });
+  const lateMs = Math.max(...lates);
   return lateMs > 0 ? `${describe(request)}: ${Math.round(lateMs)} ms after the bound` : undefined;
 }
 
@@ -106,13 +111,10 @@ function acceptedAgain(requests: readonly RequestEntry[]): string | undefined {
 }
 
 /** A token is good until the next change of its client is sent, also if nobody knows what became of that. */
-function refusedGood(request: RequestEntry, run: Run): string | undefined {
-  if (request.status !== 401) return undefined;
-  const changes = run.changes.get(request.client) ?? [];
-  const own = changes.findIndex(({ ack }) => ack?.generation === request.generation);
-  const next = changes[own + 1];
-  const isGood = own >= 0 && (next === undefined || next.sentMs > request.receivedMs);
-  return isGood ? describe(request) : undefined;
+function isGood({ client, generation, receivedMs }: RequestEntry, run: Run): boolean {
+  const changes = run.changes.get(client) ?? [];
+  const own = changes.findIndex(({ ack }) => ack?.generation === generation);
+  return own >= 0 && (changes[own + 1]?.sentMs ?? Infinity) > receivedMs;
 }
 
 function healthy(request: RequestEntry, statuses: readonly number[], run: Run, bounds: Bounds): string | undefined {

@@ -9,17 +9,26 @@ const { buildSync } = require('esbuild');
 const ROOT = resolve(__dirname, '../../..');
 const COMPILED = join(ROOT, '.test-build');
 
-module.exports = function prepareRun() {
+module.exports = prepareRun;
+// For programs that start the compiled scripts without Jest.
+module.exports.compileSources = compileSources;
+
+function prepareRun() {
   compileSources();
   // Inherited by the workers.
   process.env['RUN_FOLDER'] = mkdtempSync(join(tmpdir(), 'tillgate-run-'));
-};
+}
 
 function compileSources() {
   mkdirSync(COMPILED, { recursive: true });
   buildSync({
     absWorkingDir: ROOT,
-    entryPoints: ['src/**/*.ts', 'test/all/auth-server/*-child.ts', 'test/all/fuzz/campaign.ts'],
+    entryPoints: [
+      'src/**/*.ts',
+      'test/all/auth-server/*-child.ts',
+      'test/all/chaos/*-process.ts',
+      'test/all/fuzz/campaign.ts',
+    ],
     outbase: '.',
     outdir: COMPILED,
     format: 'cjs',

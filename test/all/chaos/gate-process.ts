@@ -1,0 +1,23 @@
+/** A resource server of the chaos run: a gate with one source, whose clock the parent process can set. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { authenticate } from '../../../src';
+import type { AuthenticateOptions } from '../../../src';
+
+const SAMPLE_EVERY_MS = 500;
+let shiftMs = 0;
+
+const gate = authenticate({
+  ...(JSON.parse(process.argv[2] ?? '') as AuthenticateOptions),
+  clock: () => Date.now() + shiftMs,
+  unguarded: 'allow',
+  logger: { info() {}, warn() {}, error() {} },
+});
+const server = createServer((req, res) => gate(req, res, () => res.end()));
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
+
+void gate.ready().then(() => process.send?.({ isReady: true }));
+setInterval(() => process.send?.({ bytes: process.memoryUsage.rss() }), SAMPLE_EVERY_MS);
+process.on('message', (message: { readonly shiftMs: number }) => void (shiftMs = message.shiftMs));
+// Must not outlive the run, whatever ends that.
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,35 @@
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { parseArgs } from 'node:util';
+import { ENGINES } from './engines';
+import type { SourceName } from './engines';
+import { report } from './report';
+import { runChaos } from './run';
+import { compileSources } from '../setup/run-folder.cjs';
+
+/** `npm run chaos -- --source redis|postgres|http --minutes 5 [--seed 1]`: exit code 1 if a count is not 0. */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      source: { type: 'string', default: 'redis' },
+      minutes: { type: 'string', default: '5' },
+      seed: { type: 'string' },
+    },
+  });
+  const { source } = values;
+  const seconds = Number(values.minutes) * 60;
+  const seed = Number(values.seed ?? randomInt(2 ** 31));
+  if (!Object.hasOwn(ENGINES, source)) throw new Error(`--source must be redis, postgres or http, got ${source}`);
+  if (!(seconds > 0) || !Number.isInteger(seed)) throw new Error('--minutes must be above 0, --seed a whole number');
+  compileSources();
+  const file = join(tmpdir(), `tillgate-chaos-${source}-${seed}.jsonl`);
+  const { counts, entries } = await runChaos({ source: source as SourceName, seconds, seed, file });
+  console.log(`source ${source}, ${values.minutes} min, seed ${seed}, ledger ${file}\n\n${report(counts, entries)}`);
+  process.exitCode = counts.some(({ violations }) => violations.length > 0) ? 1 : 0;
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,16 @@
+/** The token server of the chaos run: `<data folder> <port> [URL of the log]`, on the same port after each restart. */
+import { createServer } from 'node:http';
+import { createAuthServer } from '../../../src/auth-server';
+import { generationsFromUrl } from '../../../src/generation/from-url';
+
+const [dataDir = '', port = '', url] = process.argv.slice(2);
+const issuer = `http://127.0.0.1:${port}`;
+const logger = { info() {}, warn() {}, error() {} };
+const source = url ? { generationSource: generationsFromUrl(url, { logger }) } : {};
+
+void createAuthServer({ issuer, audience: issuer, dataDir, rateLimit: false, logger, ...source }).then(
+  ({ handler }) => {
+    createServer(handler).listen(Number(port), '127.0.0.1', () => process.send?.({ port: Number(port) }));
+  },
+);
+process.on('disconnect', () => process.exit());
