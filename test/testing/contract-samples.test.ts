@@ -272,7 +272,7 @@ describe('responses', () => {
         [
           {
             ...{ name: 'GET /orders', documented, seen: new Set(['302']), accepted: new Set(accepted) },
-            ...{ differences: new Map(), beforeGuard: new Set() },
+            ...{ differences: new Map(), beforeGuard: new Set(), wasLimited: false },
           },
         ],
         [],

@@ -156,6 +156,10 @@ async function openWith(
   transport: TokenTransport,
   change?: (request: ApiRequest) => ApiRequest,
 ): Promise<Finding> {
+  if (context.isLimited()) {
+    context.wasLimited = true;
+    return undefined;
+  }
   let exchange: Exchange;
   try {
     exchange = await send(context, transport, change);
@@ -181,8 +185,7 @@ async function isOpen(
   api: AttackedApi,
   { request, response, trace }: Exchange,
 ): Promise<boolean> {
-  const { status } = response;
-  if (status === 0 || (status >= 200 && status < 300) || status < 200 || status === 304) {
+  if (response.status < 300 || response.status === 304) {
     const handler = api.handlerOf(context);
     if (trace.ran.size > 0)
       return handler === undefined ? !(await isUsual(context, request, response)) : trace.ran.has(handler);

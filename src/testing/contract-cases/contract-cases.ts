@@ -18,7 +18,7 @@ import type { ContractCasesOptions, ContractSettings } from './options';
 import { assertNoMismatch, describeMismatch, documentedResponses, refusalRules, UNDOCUMENTED } from './responses';
 import { prepareRequest } from './samples';
 import { PARSERS } from './spy';
-import { appTarget, urlTarget } from './target';
+import { appTarget, urlTarget, watchLimit } from './target';
 import type { Target } from './target';
 
 /** The cases of one API. */
@@ -44,6 +44,8 @@ export interface ContractReport {
   readonly documentation: readonly string[];
   /** Functions that were called before the guard of a refused request: `POST /orders: saveOrder`. */
   readonly beforeGuard: readonly string[];
+  /** Operations that were attacked less, because a rate limit had not enough requests left for the other cases. */
+  readonly limited: readonly string[];
   /** All of it as text. */
   toString(): string;
 }
@@ -53,6 +55,8 @@ const ORDER = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'POST', 'PUT', 'PATCH', 'DELET
 
 /** A document with more protected operations is attacked quickly unless told otherwise. */
 const FULL_UP_TO = 12;
+/** For requests of the cases beside one each. */
+const MARGIN = 10;
 
 /** How long the last case waits for late handlers, in ms. */
 const LATE_MS = 100;
@@ -87,6 +91,9 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
 
   const { app, url, beforeGuard } = settings;
   const target = app ? appTarget(app, beforeGuard) : urlTarget(url as URL);
+  const limit = watchLimit(target.call);
+  /** Requests of the cases that are no attacks: a rate limit must leave them. */
+  let reserve = 0;
   const refused: Refused[] = [];
   const rules = refusalRules({ ...settings, hasGate: app !== undefined && hasGate(app) });
   const responsesOf = documentedResponses(document, basePath);
@@ -98,13 +105,15 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
     .filter(({ access }) => access !== 'other')
     .map((operation): CaseContext => {
       const context: CaseContext = {
-        ...{ operation, settings, call: target.call, refused, rules, isFull },
+        ...{ operation, settings, call: limit.call, refused, rules, isFull },
         declaredScopes: declaredScopes(document),
         name: nameOf(operation),
         documented: responsesOf(operation),
         seen: new Set(),
         accepted: new Set(),
         good: undefined,
+        isLimited: () => limit.left() <= reserve,
+        wasLimited: false,
         differences: new Map(),
         beforeGuard: new Set(),
         refusals: new Map(),
@@ -136,9 +145,15 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
     handlerOf: ({ operation }) => ways.get(operation)?.handler,
   };
   const notTested = operations.filter(({ access }) => access === 'other').map(nameOf);
+  const ofTokens = new Map(contexts.map((context) => [context, tokenCases(context)]));
+  reserve = [...ofTokens.values()].flat().length + MARGIN;
   const cases = [
     ...acceptanceCase(contexts),
-    ...contexts.flatMap((context) => [...tokenCases(context), ...attackCases(context, api), documentCase(context)]),
+    ...contexts.flatMap((context) => [
+      ...(ofTokens.get(context) ?? []),
+      ...attackCases(context, api),
+      documentCase(context),
+    ]),
     ...appCases(settings, basePath, target, refused),
   ];
   const { classes } = settings;
@@ -248,7 +263,10 @@ function lateHandlerCase(target: Target, refused: readonly Refused[]): ContractC
 
 /** Sums up what the cases have reached. */
 export function contractReport(
-  operations: readonly Pick<CaseContext, 'name' | 'documented' | 'seen' | 'accepted' | 'differences' | 'beforeGuard'>[],
+  operations: readonly Pick<
+    CaseContext,
+    'name' | 'documented' | 'seen' | 'accepted' | 'differences' | 'beforeGuard' | 'wasLimited'
+  >[],
   notTested: readonly string[],
 ): ContractReport {
   const notCalled = operations.filter(({ seen }) => seen.size === 0).map(({ name }) => name);
@@ -272,6 +290,7 @@ export function contractReport(
   const beforeGuard = operations.flatMap((one) =>
     one.beforeGuard.size === 0 ? [] : [`${one.name}: ${[...one.beforeGuard].join(', ')}`],
   );
+  const limited = operations.filter(({ wasLimited }) => wasLimited).map(({ name }) => name);
   const sections: readonly (readonly [title: string, lines: readonly string[]])[] = [
     ['Operations that no case has called', notCalled],
     ['Operations without a 2xx', withoutSuccess],
@@ -279,10 +298,11 @@ export function contractReport(
     ['Operations protected by something else than bearer tokens', notTested],
     ['Operations that respond otherwise than documented', documentation],
     ['Functions that ran before a guard', beforeGuard],
+    ['Operations attacked less because of a rate limit', limited],
   ];
   const toString = (): string =>
     sections.map(([title, lines]) => [`${title}: ${lines.length}`, ...lines].join('\n  ')).join('\n');
-  return { notCalled, withoutSuccess, responsesNotSeen, notTested, documentation, beforeGuard, toString };
+  return { notCalled, withoutSuccess, responsesNotSeen, notTested, documentation, beforeGuard, limited, toString };
 }
 
 function once<Value extends object>(make: () => Value): () => Value {

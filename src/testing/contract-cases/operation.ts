@@ -63,7 +63,12 @@ export interface CaseContext {
   readonly representative: CaseContext;
   /** The refusals of attacks that were tried, by their names. */
   readonly refusals: Map<string, string>;
+  /** Whether every row of the attacks is tried. */
   readonly isFull: boolean;
+  /** Whether an attack would take a request of the rate limit that later cases need. */
+  readonly isLimited: () => boolean;
+  /** Whether attacks were left out for that. */
+  wasLimited: boolean;
 }
 
 /** Pause before a request is sent again that the API may refuse soon, in ms. */
@@ -73,7 +78,7 @@ const FORGED = 'a token signed with a foreign key';
 
 /** Lists the cases about tokens and scopes of one operation. */
 export function tokenCases(context: CaseContext): readonly ContractCase[] {
-  const { operation, settings, representative, isFull } = context;
+  const { operation, settings, representative } = context;
   const { security: alternatives } = operation;
   if (operation.access === 'anybody') {
     return [caseOf(context, 'scope', 'responds without a token as documented', (name) => accept(context, name, {}))];
@@ -88,7 +93,7 @@ export function tokenCases(context: CaseContext): readonly ContractCase[] {
   };
   const attacks = ATTACKS.filter(
     ({ on, supersedes }) =>
-      (isFull || representative === context || on === 'every operation') &&
+      (settings.depth === 'full' || representative === context || on === 'every operation') &&
       !(supersedes && settings.generations === false),
   );
   return [
@@ -134,7 +139,7 @@ async function refuseAttack(context: CaseContext, name: string, attack: Attack):
   await tryAttack(context, name, attack);
   const { representative, refusals } = context;
   const [own, other] = [refusals.get(FORGED), representative.refusals.get(FORGED)];
-  if (attack.name !== FORGED || other === undefined || own === other || context.isFull) return;
+  if (attack.name !== FORGED || other === undefined || own === other || context.settings.depth === 'full') return;
   for (const another of ATTACKS) {
     const isTried = another.on === 'every operation' || (another.supersedes && context.settings.generations === false);
     if (!isTried) await tryAttack(context, `${context.name} refuses ${another.name}`, another);

@@ -51,8 +51,8 @@ export type ContractCasesOptions = {
   /** Whether what the report only lists fails the case of its operation. Default: false. */
   readonly strict?: boolean | undefined;
   /**
-   * `full`: every attack on every operation; `quick`: tokens that any gate refuses once per gate, and the likeliest other
-   * attacks. Default: `full` up to 12 protected operations, else `quick`.
+   * `full`: every attack on every operation. `quick`: tokens that any gate refuses once per gate, and the likeliest other
+   * attacks. Default: `quick` for tokens, and for the others from 13 protected operations on.
    */
   readonly depth?: 'quick' | 'full' | undefined;
   /** Two client ids for `x-owner: client`: one that creates, one that must not reach it. */

@@ -80,6 +80,22 @@ export function appTarget(app: RequestListener, beforeGuard: ContractSettings['b
   return { call, stop };
 }
 
+/** Notes how many requests a rate limit leaves, where the API says so. */
+export function watchLimit(call: Target['call']): { readonly call: Target['call']; readonly left: () => number } {
+  let left = Infinity;
+  return {
+    left: () => left,
+    async call(request) {
+      const exchange = await call(request);
+      const { headers } = exchange.response;
+      const text = headers['ratelimit-remaining'] ?? headers['x-ratelimit-remaining'] ?? headers['ratelimit'];
+      const [, remaining] = /(?:^|\b(?:r|remaining)=)(\d+)/.exec(String(text ?? '')) ?? [];
+      if (remaining !== undefined) left = Number(remaining);
+      return exchange;
+    },
+  };
+}
+
 /** How long a server may take to send the head of a response, in ms. */
 const TIMEOUT_MS = 10_000;
 /** A body that takes longer is a stream: its head is enough. */

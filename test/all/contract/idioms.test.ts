@@ -91,6 +91,11 @@ const IDIOMS: Readonly<Record<string, Idiom>> = {
     app.use('/v1', gateOf(issuer));
     app.get('/v1/orders', limiter, read(), list).post('/v1/orders', limiter, write(), place);
   },
+  'a rate limit that the attacks alone would exceed': (app, issuer) => {
+    app.use(rateLimit({ windowMs: 900_000, limit: 100 }));
+    app.use('/v1', gateOf(issuer));
+    app.get('/v1/orders', read(), list).post('/v1/orders', express.json(), write(), place);
+  },
   'validators, and a function of its own': (app, issuer) => {
     const validate: RequestHandler = (_req, _res, next) => next();
     app.use('/v1', gateOf(issuer));
