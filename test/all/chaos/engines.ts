@@ -66,7 +66,7 @@ async function redisEngine(): Promise<Engine> {
       await eventually('replication', isUp);
       lag.delay(() => lagMs);
       await new Promise((resolve) => setTimeout(resolve, 2 * lagMs));
-      await replica.command('REPLICAOF', 'NO', 'ONE');
+      await replica.promote();
       await lag.close();
       const old = primary;
       primary = replica;

@@ -1,18 +1,8 @@
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../support/free-port';
 import { cliScene } from '../../cli/harness';
 import { whileDevRuns } from '../../cli/while-dev-runs';
-
-async function freePort(): Promise<string> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return String(port);
-}
 
 const files = cliScene();
 
@@ -59,7 +49,7 @@ components: { securitySchemes: { oauth: { type: oauth2, flows: { clientCredentia
   });
 
   it('runs with the variables of an API that trusts it', async () => {
-    const port = await freePort();
+    const port = String(await freePort());
     const url = `http://127.0.0.1:${port}`;
     const { exitCode, report } = await whileDevRuns(['--token-server'], undefined, {
       TILLGATE_AUTH_PORT: port,

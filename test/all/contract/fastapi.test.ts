@@ -1,11 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { contractCases, startTestIssuer } from '../../../src/testing';
 import type { HttpTestIssuer } from '../../../src/testing';
 import { eventually } from '../support/eventually';
+import { freePort } from '../support/free-port';
 
 const NEEDED = ['python3-fastapi', 'python3-uvicorn', 'python3-jwt', 'python3-cryptography'];
 /** Debian's packages belong to Debian's Python. */
@@ -13,14 +12,6 @@ const python = ['/usr/bin/python3', 'python3'].find(
   (one) => spawnSync(one, ['-c', 'import fastapi, uvicorn, jwt, cryptography']).status === 0,
 );
 if (python === undefined) console.warn(`skipped: FastAPI is missing; install ${NEEDED.join(' ')}`);
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 (python === undefined ? describe.skip : describe)('an API with FastAPI, and the document that it makes', () => {
   let issuer: HttpTestIssuer;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { newKey } from '../../support/keys';
 import { collect } from '../setup/process';
 import { eventually } from '../support/eventually';
-import { freePort } from '../support/redis-server';
+import { freePort } from '../support/free-port';
 
 const SCHEMA = '/usr/share/dbconfig-common/data/glewlwyd/install/sqlite3';
 const MODULES = '/usr/lib/glewlwyd';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { run } from '../../../src/cli/run';
 import { started, stop } from '../setup/process';
 import { startTillgate } from '../setup/tillgate';
-import { freePort } from '../support/redis-server';
+import { freePort } from '../support/free-port';
 
 const SERVER = join(__dirname, '../../../examples/oidc-provider/server.js');
 

@@ -6,7 +6,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { collect } from '../setup/process';
 import { eventually } from '../support/eventually';
-import { freePort } from '../support/redis-server';
+import { freePort } from '../support/free-port';
 
 const VERSION = '26.4.0';
 const REALM_FILE = join(__dirname, '../../../examples/keycloak/realm.json');

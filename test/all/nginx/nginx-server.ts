@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import certificates from '../../support/certificates.json';
 import { requireCommand } from '../setup/packages';
 import { eventually } from '../support/eventually';
-import { freePort } from '../support/redis-server';
+import { freePort } from '../support/free-port';
 
 /** An nginx of our own. */
 export interface NginxServer {

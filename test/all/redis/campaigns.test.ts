@@ -63,7 +63,7 @@ describe.each([
         await pause(300 + Math.random() * 700);
         const [had, has] = [Number(await primary.command('XLEN', KEY)), Number(await replica.command('XLEN', KEY))];
         if (had > has) undone++;
-        await replica.command('REPLICAOF', 'NO', 'ONE');
+        await replica.promote();
         wire.switchTo(replica.port);
         await primary.stop();
         primary = replica;

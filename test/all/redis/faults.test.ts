@@ -151,7 +151,7 @@ describe.each([
     const running = await processOn(demoted.url, SILENCE);
     await untilCurrent(running, shop.record);
     await demoted.command('WAIT', '1', '1000');
-    await promoted.command('REPLICAOF', 'NO', 'ONE');
+    await promoted.promote();
     wire.switchTo(promoted.port);
 
     await eventually('a change on the new primary', () => shop.change('pos'));

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { requireCommand } from '../setup/packages';
-import { freePort, startRedis } from '../support/redis-server';
+import { freePort } from '../support/free-port';
+import { startRedis } from '../support/redis-server';
 import type { RedisServer } from '../support/redis-server';
 
 const run = promisify(execFile);

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { requireCommand } from '../setup/packages';
 import { eventually } from './eventually';
-import { freePort, startRedis } from './redis-server';
+import { freePort } from './free-port';
+import { startRedis } from './redis-server';
 import type { RedisServer } from './redis-server';
 
 /** A Redis Cluster of three primaries. */

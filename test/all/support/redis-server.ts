@@ -2,13 +2,12 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { requireCommand } from '../setup/packages';
 import { eventually } from './eventually';
+import { freePort } from './free-port';
 
 /** A Redis server of our own: it can be killed and started again. */
 export interface RedisServer {
@@ -22,6 +21,8 @@ export interface RedisServer {
   start(): Promise<void>;
   /** SIGKILL: what is not on the disk is lost. */
   kill(): Promise<void>;
+  /** Makes a replica the primary; it stays that when it is started again. */
+  promote(): Promise<void>;
   /** Runs one command against it. */
   command(name: string, ...args: string[]): Promise<unknown>;
   /** Stops it and removes its data. */
@@ -60,22 +61,24 @@ export async function startRedis({
   const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no'];
   settings.push(...further);
   if (appendOnly) settings.push('--appendonly', 'yes', '--appendfsync', appendOnly === true ? 'always' : appendOnly);
-  if (replicaOf !== undefined) settings.push('--replicaof', '127.0.0.1', String(replicaOf));
   if (tls) {
     settings.push('--tls-port', String(tls.port), '--tls-auth-clients', 'no');
     settings.push('--tls-cert-file', tls.certificateFile, '--tls-key-file', tls.keyFile);
     settings.push('--tls-ca-cert-file', tls.certificateFile);
   }
+  const replicaSettings = replicaOf === undefined ? [] : ['--replicaof', '127.0.0.1', String(replicaOf)];
   let child: ChildProcess | undefined;
 
   async function start(): Promise<void> {
-    child = spawn('redis-server', settings, { stdio: 'ignore' });
-    await eventually('Redis responds', () =>
-      commandTo(url, 'PING').then(
+    child = spawn('redis-server', [...settings, ...replicaSettings], { stdio: 'ignore' });
+    const started = child;
+    await eventually('Redis responds', () => {
+      if (started.exitCode !== null) throw new Error(`redis-server ${settings.join(' ')} ended: ${started.exitCode}`);
+      return commandTo(url, 'PING').then(
         () => true,
         () => false,
-      ),
-    );
+      );
+    });
   }
 
   async function end(signal: NodeJS.Signals): Promise<void> {
@@ -98,6 +101,10 @@ export async function startRedis({
     },
     start,
     kill: () => end('SIGKILL'),
+    async promote() {
+      await commandTo(url, 'REPLICAOF', 'NO', 'ONE');
+      replicaSettings.length = 0;
+    },
     command: (name, ...args) => commandTo(url, name, ...args),
     async stop() {
       process.off('exit', onExit);
@@ -139,13 +146,4 @@ async function commandTo(url: string, name: string, ...args: string[]): Promise<
   } finally {
     client.disconnect();
   }
-}
-
-/** A port of this machine that is free. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
