@@ -225,7 +225,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       ['--check', 'compare routes, guards and scopes with openapi.yaml; exit 1 when they differ'],
       ['--app <module>', 'those of the Express app that this module exports (default: the scaffold)'],
-      ['--openapi <file>', 'document to check against (default: openapi.yaml here, or of the scaffold)'],
+      ['--openapi <file>', 'document to check against (default: openapi.yaml)'],
     ],
     run: (context, options) => load.routes().listRoutes(context, options),
   },
@@ -261,7 +261,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Checks and projects',
     example: 'check --token -',
     about: 'examine configuration, issuer, keys, contract and a token, and say what to change',
-    options: [['--token <token>', 'an access token that the API should accept; - is standard input']],
+    options: [
+      ['--token <token>', 'an access token that the API should accept; - is standard input'],
+      ['--app <module>', 'the Express app whose guards are compared with its document'],
+      ['--openapi <file>', 'that document (default: openapi.yaml)'],
+    ],
     run: (context, options) => load.check().check(context, options),
   },
   {

@@ -49,7 +49,10 @@ describe('routes', () => {
   it('are compared with openapi.yaml on request', async () => {
     const { exitCode, stdout } = await scene().run('routes', '--check');
 
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '71 routes agree with openapi.yaml\n' });
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: '71 routes of the scaffold agree with openapi.yaml\n',
+    });
   });
 });
 
@@ -70,13 +73,31 @@ describe('check', () => {
       stderr: '',
       stdout: [
         'ok      configuration: every TILLGATE_* variable is in order',
-        'ok      contract: routes, scopes and openapi.yaml agree',
+        'ok      contract: not checked: name your app with --app, its document with --openapi',
         `ok      issuer: metadata at ${AUTH_URL} names ${AUTH_URL} and the key set ${AUTH_URL}/jwks`,
         'ok      keys: 1 can verify access tokens',
         'ok      generations: no source: learned from tokens only',
         '',
       ].join('\n'),
     });
+  });
+
+  it('compares the guards of an app with its document', async () => {
+    const { dataDir, run } = scene();
+    const file = (name: string, text: string): string => {
+      writeFileSync(join(dataDir, name), text);
+      return join(dataDir, name);
+    };
+    const express = JSON.stringify(require.resolve('express'));
+    const app = file('app.cjs', `module.exports = require(${express})().get('/items', (req, res) => res.json([]));`);
+    const document = 'openapi: 3.1.0\npaths: { /items: { get: {} } }';
+    const checked = async (text: string): Promise<string | undefined> => {
+      const { stdout } = await run('check', '--app', app, '--openapi', file('openapi.yaml', text));
+      return stdout.split('\n').find((line) => line.includes('contract:'));
+    };
+    expect(await checked(document)).toBe(`ok      contract: routes, scopes and ${join(dataDir, 'openapi.yaml')} agree`);
+    expect(await checked(document.replace('/items', '/orders'))).toMatch(/^failed {2}contract: .*\/items/);
+    expect(await run('check', '--openapi', 'openapi.yaml')).toMatchObject({ exitCode: 2, stdout: '' });
   });
 
   it('recognizes an authorization server by the key set that its metadata names', async () => {

@@ -229,8 +229,18 @@ describe('routes', () => {
   it('of the scaffold can be compared with another document', async () => {
     const { exitCode, stdout } = await scene.run('routes', '--check', '--openapi', agreeing);
     expect(exitCode).toBe(1);
-    expect(stdout).toContain('GET /v1/items: the scaffold has it, openapi.yaml has not;');
+    expect(stdout).toContain('GET /v1/items: the scaffold has it, agreeing.yaml has not;');
     expect(stdout).not.toContain('GET /v1/orders: the scaffold');
+  });
+
+  it('of the scaffold are not compared where no document is', async () => {
+    expect(await scene.run('routes', '--check', '--openapi', 'absent.yaml')).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^tillgate: absent\.yaml does not exist here.*--app \.\/app\.js --openapi openapi\.yaml\n$/,
+      ),
+    });
   });
 
   it('refuse a document with nothing to check', async () => {

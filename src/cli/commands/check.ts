@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { commerceRouter } from '../../app/commerce/router';
 import { systemClock, systemSchedule } from '../../core/clock';
 import { ConfigurationError } from '../../core/errors';
 import { escapeUnsafe } from '../../core/logger';
-import { installedVersion } from '../../core/required-packages';
 import { loggableUrl } from '../../core/urls';
 import { explain } from '../../index';
 import type { Auth, Gate, GateStatus, IntrospectionOptions } from '../../index';
-import { findDisagreements } from '../../openapi/audit';
-import { loadContract, operationsOf } from '../../openapi/document';
+import { describeFinding } from '../../openapi/audit';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { IssuerClock } from '../../token/issuer-clock';
@@ -20,12 +17,15 @@ import type { DiscoveryOptions } from '../../token/keys/fetch-keys';
 import type { FetchError } from '../../token/http';
 import { PRESETS } from '../../token/presets';
 import { recognizeIssuer } from '../../token/advice';
+import { auditRoutes } from '../../testing/audit-routes';
 import { namesAt } from '../../token/scopes';
-import { EXIT, print } from '../command';
+import { CliError, EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
+import { loadApp } from '../load-app';
 import { apiSettings } from '../settings';
 import { adviceContext, adviceFor, SILENT, withGate } from './explain';
+import { DOCUMENT } from './routes';
 
 /** One line of the report. */
 interface Finding {
@@ -47,6 +47,9 @@ function failed(check: string, detail: string, fix: string): Finding {
 /** `tillgate check`: examines what the API needs, and a token if one is given, and says how to fix what is wrong. */
 export async function check(context: CommandContext, options: CommandOptions): Promise<number> {
   const { io } = context;
+  if (options.openapi !== undefined && options.app === undefined) {
+    throw new CliError('--openapi names what an app is compared with: name the app too, --app ./app.js', EXIT.usage);
+  }
   const token = options.token === '-' ? (await io.readStdin()).trim() : options.token;
   let settings: Settings;
   try {
@@ -57,9 +60,10 @@ export async function check(context: CommandContext, options: CommandOptions): P
     const problems = error.problems.map((problem) => failed('configuration', problem, fix));
     return report(context, problems, EXIT.configuration);
   }
+  const contract = await contractFinding(options);
   return report(context, [
     passed('configuration', 'every TILLGATE_* variable is in order'),
-    contractFinding(),
+    contract,
     ...(await issuerFindings(io, settings, token)),
   ]);
 }
@@ -76,31 +80,13 @@ function asText({ check: name, ok, detail, fix }: Finding): string {
   return lines.map(escapeUnsafe).join('\n');
 }
 
-/**
- * Where the scaffold and openapi.yaml disagree; empty where they agree.
- *
- * @param file - default: the openapi.yaml of this package
- * @throws ConfigurationError when the contract cannot be read
- */
-export function contractProblems(file?: string): readonly string[] {
-  const document = loadContract(file);
-  return findDisagreements(commerceRouter(), {
-    names: { source: 'the scaffold', document: 'openapi.yaml' },
-    document,
-    operations: operationsOf(document),
-    mountedAt: '/v1',
-    behindGate: true,
-  });
-}
-
-/** Whether the routes of the scaffold, their scopes and openapi.yaml agree. */
-export function contractFinding(file?: string): Finding {
-  if (installedVersion('js-yaml') === undefined) {
-    return passed('contract', 'not checked: the scaffold is not installed');
-  }
-  const problems = contractProblems(file);
-  if (problems.length === 0) return passed('contract', 'routes, scopes and openapi.yaml agree');
-  return failed('contract', problems.join('; '), 'change openapi.yaml or the table of resources until both agree');
+/** Whether the guards of an app and its document agree. */
+async function contractFinding({ app, openapi = DOCUMENT }: CommandOptions): Promise<Finding> {
+  if (app === undefined)
+    return passed('contract', 'not checked: name your app with --app, its document with --openapi');
+  const findings = auditRoutes(await loadApp(app), openapi);
+  if (findings.length === 0) return passed('contract', `routes, scopes and ${openapi} agree`);
+  return failed('contract', findings.map(describeFinding).join('; '), 'change guards or document until both agree');
 }
 
 /** How long keys and generations may take to arrive, and how often the state is polled. */

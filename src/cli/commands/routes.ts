@@ -1,17 +1,22 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- the scaffold needs packages that an app to look at need not have */
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
 import type * as resources from '../../app/commerce/resources';
+import type * as commerce from '../../app/commerce/router';
 import { describeRoutes } from '../../openapi/app-routes';
-import { describeFinding } from '../../openapi/audit';
-import { describeAlternatives } from '../../openapi/document';
+import { describeFinding, findDisagreements } from '../../openapi/audit';
+import { describeAlternatives, loadContract, operationsOf } from '../../openapi/document';
 import { auditRoutes } from '../../testing/audit-routes';
 import { CliError, EXIT, print, table } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { loadApp } from '../load-app';
-import type * as checkCommand from './check';
+
+/** The document that routes are compared with unless another one is named: in the current folder. */
+export const DOCUMENT = 'openapi.yaml';
 
 const scaffold = {
   routes: () => (require('../../app/commerce/resources') as typeof resources).routes(),
-  problems: (file?: string) => (require('./check') as typeof checkCommand).contractProblems(file),
+  router: () => (require('../../app/commerce/router') as typeof commerce).commerceRouter(),
 };
 
 /** `tillgate routes`: the routes of the scaffold or of an app; with `--check` compared with openapi.yaml. */
@@ -22,14 +27,35 @@ export async function listRoutes(context: CommandContext, options: CommandOption
   }
   const app = options.app === undefined ? undefined : await loadApp(options.app);
   if (!check) return app ? listApp(context, app) : listScaffold(context);
-  const document = openapi ?? 'openapi.yaml';
+  const document = openapi ?? DOCUMENT;
+  if (!app && !existsSync(document)) {
+    const what = `${document} does not exist here, and without --app the routes of the scaffold would be compared with it`;
+    throw new CliError(`${what}; name your app and its document: --app ./app.js --openapi openapi.yaml`, EXIT.usage);
+  }
   const findings = app && auditRoutes(app, document);
-  const problems = findings?.map(describeFinding) ?? scaffold.problems(openapi);
+  const problems = findings?.map(describeFinding) ?? scaffoldProblems(document);
   const count = (app ? describeRoutes(app).routes : scaffold.routes()).length;
+  const whose = app ? '' : ' of the scaffold';
   const isAgreed = problems.length === 0;
-  const text = isAgreed ? `${count} routes agree with ${document}` : problems.join('\n');
+  const text = isAgreed ? `${count} routes${whose} agree with ${document}` : problems.join('\n');
   print(context, { routes: count, problems, ...(findings && { findings }) }, text);
   return isAgreed ? EXIT.ok : EXIT.failed;
+}
+
+/**
+ * Where the scaffold and a document disagree; empty where they agree.
+ *
+ * @throws ConfigurationError when the document cannot be read
+ */
+export function scaffoldProblems(file: string): readonly string[] {
+  const document = loadContract(file);
+  return findDisagreements(scaffold.router(), {
+    names: { source: 'the scaffold', document: basename(file) },
+    document,
+    operations: operationsOf(document),
+    mountedAt: '/v1',
+    behindGate: true,
+  });
 }
 
 function listScaffold(context: CommandContext): void {
