@@ -32,8 +32,8 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
   variables: () =>
     table(
       ['variable', 'default', 'meaning'],
-      VARIABLES.map(({ name, fallback, meaning }) => [
-        code(name),
+      VARIABLES.map(({ name, fallback, meaning, type }) => [
+        type.isSecret ? `${code(name)}, ${code(`${name}_FILE`)}` : code(name),
         'text' in fallback ? code(fallback.text) : fallback.words,
         meaning,
       ]),

@@ -123,14 +123,18 @@ function readFiles(env: Environment): { texts: Record<string, string>; problems:
       problems.push(`${name + FILE}: set beside ${name}; remove one of the two`);
       continue;
     }
+    let wrong = 'is empty';
     try {
       // Editors and `echo` end a file with a line break, which is no part of the secret.
-      texts[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+      const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+      if (text !== '') {
+        texts[name] = text;
+        continue;
+      }
     } catch (error) {
-      problems.push(
-        `${name + FILE}: ${describe(path)} cannot be read (${errorLabel(error)}), expected a file with the value`,
-      );
+      wrong = `cannot be read (${errorLabel(error)})`;
     }
+    problems.push(`${name + FILE}: ${describe(path)} ${wrong}, expected a file with the value`);
   }
   return { texts, problems };
 }

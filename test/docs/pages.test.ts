@@ -39,8 +39,8 @@ describe('docs/', () => {
   });
 
   it('documents the variables with their defaults, and no others', () => {
-    const expected = VARIABLES.map(({ name, fallback, meaning }) => [
-      `\`${name}\``,
+    const expected = VARIABLES.map(({ name, fallback, meaning, type }) => [
+      type.isSecret ? `\`${name}\`, \`${name}_FILE\`` : `\`${name}\``,
       'text' in fallback ? `\`${fallback.text}\`` : fallback.words,
       meaning,
     ]);

@@ -31,13 +31,19 @@ describe('a secret in a file', () => {
     expect(readSettings(env).introspection?.clientSecret).toBe('geheim');
   });
 
-  it('is a problem where the file is missing, its text is wrong, or the variable is set too; none shows it', () => {
+  it('is a problem where the file is missing or empty, its text is wrong, or the variable is set too; none shows it', () => {
     const missing = { TILLGATE_ADMIN_TOKEN_FILE: join(directory, 'missing') };
     expect(problemsOf(missing)).toEqual([
       expect.stringMatching(
         /^TILLGATE_ADMIN_TOKEN_FILE: ".*missing" cannot be read \(Error \(ENOENT\)\), expected a file with the value$/,
       ),
     ]);
+    for (const end of ['', '\n', '\r\n']) {
+      const empty = fileWith(end);
+      expect(problemsOf({ TILLGATE_ADMIN_TOKEN_FILE: empty })).toEqual([
+        `TILLGATE_ADMIN_TOKEN_FILE: "${empty}" is empty, expected a file with the value`,
+      ]);
+    }
     expect(problemsOf({ TILLGATE_ADMIN_TOKEN_FILE: fileWith('geheim') })).toEqual([
       expect.stringMatching(/^TILLGATE_ADMIN_TOKEN: got 6 characters \(not shown\), expected at least 16/),
     ]);
