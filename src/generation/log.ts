@@ -84,6 +84,19 @@ export class SourceError extends Error {
   override readonly name = 'SourceError';
 }
 
+/**
+ * Holds a log against the format that this version reads: a mark names it where it is not 1. A log of a later format would be
+ * misread, so neither reader nor publisher uses it.
+ *
+ * @throws SourceError saying what to do
+ */
+export function requireFormat(format: unknown): void {
+  if (format === undefined || String(format) === '1') return;
+  throw new SourceError(
+    'the log is in a later format, which this version of Tillgate cannot read: update this process (UPGRADE.md)',
+  );
+}
+
 /** The error for a source that did not respond within a time limit. */
 export function noResponse(limitMs: number): SourceError {
   return new SourceError(`no response within ${limitMs} ms`);

@@ -1,7 +1,7 @@
 import { attempt, ownMembers, ownValue } from '../../core/objects';
 import { isList } from '../../core/options';
 import { isGeneration } from '../generation';
-import { SourceError } from '../log';
+import { requireFormat, SourceError } from '../log';
 import type { Batch, Change, Mark } from '../log';
 
 /**
@@ -42,7 +42,14 @@ export function changeOfEvent(event: string): Change {
 }
 
 function parseMark(mark: unknown): Mark {
-  const { epoch, unit, complete_ms: completeMs, kept_ms: keptMs } = ownMembers(Object(mark) as Record<string, unknown>);
+  const {
+    format,
+    epoch,
+    unit,
+    complete_ms: completeMs,
+    kept_ms: keptMs,
+  } = ownMembers(Object(mark) as Record<string, unknown>);
+  requireFormat(format);
   const isMark = typeof epoch === 'string' && isGeneration(unit) && isGeneration(completeMs) && isGeneration(keptMs);
   return isMark ? { epoch, unit, completeMs, keptMs } : refuse('with a "mark" that is not valid');
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../../core/logger';
 import { dependencies, option, readOptions, refuseOption } from '../../core/options';
 import type { Dependencies, OptionPlace, TableOf } from '../../core/options';
 import { requireChange } from '../generation';
-import { SourceError, describeFailure } from '../log';
+import { SourceError, describeFailure, requireFormat } from '../log';
 import type { Batch, GenerationLog, LogReader, Mark } from '../log';
 import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
@@ -94,7 +94,7 @@ export function postgresGenerations(options: PostgresGenerationsOptions): Genera
         const rows = await query(expected ? table.next : table.first, values);
         if (rows.length > 0) return mark;
         const [row] = (await query(table.mark)) as { readonly mark: string }[];
-        return row && (JSON.parse(row.mark) as Mark);
+        return row && readMark(JSON.parse(row.mark) as StoredMark);
       });
     },
     close() {
@@ -143,6 +143,15 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
   };
 }
 
+/** The mark in the table. */
+type StoredMark = Mark & { readonly format?: unknown };
+
+/** @throws SourceError when the table is in a later format */
+function readMark({ format, ...mark }: StoredMark): Mark {
+  requireFormat(format);
+  return mark;
+}
+
 /** What the statement returns. */
 interface Read {
   readonly isStandby: boolean;
@@ -151,7 +160,7 @@ interface Read {
   readonly clientIds: readonly string[] | null;
   readonly generations: readonly number[] | null;
   readonly last: readonly [position: string, id: string] | null;
-  readonly mark: Mark | null;
+  readonly mark: StoredMark | null;
 }
 
 /**
@@ -210,6 +219,7 @@ function postgresReader(options: {
     isHinted = false;
     const [row] = await query(table.read, [position?.[0] ?? null, position?.[1] ?? null]);
     const found = JSON.parse(String((row as Record<string, unknown> | undefined)?.['read'])) as Read;
+    const mark = found.mark && readMark(found.mark);
     if (!found.isFound) {
       position = null;
       return read(query);
@@ -222,7 +232,7 @@ function postgresReader(options: {
     // It was promoted: another connection can listen.
     if (isStandby && !found.isStandby) drop();
     // The mark of a snapshot is about all of its rows.
-    return { changes, end, ...(end && found.mark && { mark: found.mark }) };
+    return { changes, end, ...(end && mark && { mark }) };
   }
 
   function pause(ms: number): Promise<void> {

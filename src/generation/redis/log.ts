@@ -1,7 +1,7 @@
 import { dependencies, option, readOptions } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
 import { isGeneration, requireChange } from '../generation';
-import { SourceError } from '../log';
+import { requireFormat, SourceError } from '../log';
 import type { Batch, Change, GenerationLog, LogReader, Mark, Unit } from '../log';
 import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
@@ -231,10 +231,11 @@ function changeOf(fields: readonly unknown[]): Change {
   return [valueOf(fields, 'client_id'), parseGeneration(valueOf(fields, 'generation'))] as unknown as Change;
 }
 
-/** The mark in the fields of an entry; `undefined` for any other entry. */
+/** The mark in the fields of an entry; `undefined` for any other entry. @throws SourceError for a later format */
 function markOf(fields: readonly unknown[]): Mark | undefined {
   const epoch = valueOf(fields, 'epoch');
   if (epoch === undefined) return undefined;
+  requireFormat(valueOf(fields, 'format'));
   const values = ['unit', 'complete_ms', 'kept_ms'].map((name) => valueOf(fields, name));
   const [unit, completeMs, keptMs] = values.map(parseGeneration);
   if (unit === undefined || completeMs === undefined || keptMs === undefined) return undefined;

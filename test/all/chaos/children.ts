@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { COMPILED } from '../support/compiled';
 import { collect } from '../setup/process';
 import type { Ledger } from './ledger';
 
@@ -24,16 +22,16 @@ interface Message {
 }
 
 /**
- * Starts a compiled script of this folder and resolves when it listens. Its memory goes into the ledger, and its end as a
+ * Starts a compiled script and resolves when it listens. Its memory goes into the ledger, and its end as a
  * crash, unless `kill()` ended it.
  */
 export async function startChild(
-  script: 'gate-process' | 'token-server-process',
+  script: string,
   name: string,
   args: readonly string[],
   ledger: Ledger,
 ): Promise<Child> {
-  const child = spawn(process.execPath, [join(COMPILED, 'test/all/chaos', `${script}.js`), ...args], {
+  const child = spawn(process.execPath, [script, ...args], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   const printed = collect(child.stderr);

@@ -6,15 +6,16 @@ import { ENGINES } from './engines';
 import type { SourceName } from './engines';
 import { report } from './report';
 import { runChaos } from './run';
-import { compileSources } from '../setup/run-folder.cjs';
+import { compileRevision, compileSources } from '../setup/run-folder.cjs';
 
-/** `npm run chaos -- --source redis|postgres|http --minutes 5 [--seed 1]`: exit code 1 if a count is not 0. */
+/** `npm run chaos -- --source redis|postgres|http --minutes 5 [--seed 1] [--beside <git revision>]`: exit code 1 if a count is not 0. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       source: { type: 'string', default: 'redis' },
       minutes: { type: 'string', default: '5' },
       seed: { type: 'string' },
+      beside: { type: 'string' },
     },
   });
   const { source } = values;
@@ -24,8 +25,11 @@ async function main(): Promise<void> {
   if (!(seconds > 0) || !Number.isInteger(seed)) throw new Error('--minutes must be above 0, --seed a whole number');
   compileSources();
   const file = join(tmpdir(), `tillgate-chaos-${source}-${seed}.jsonl`);
-  const { counts, entries } = await runChaos({ source: source as SourceName, seconds, seed, file });
-  console.log(`source ${source}, ${values.minutes} min, seed ${seed}, ledger ${file}\n\n${report(counts, entries)}`);
+  const beside = values.beside === undefined ? undefined : compileRevision(values.beside);
+  const { counts, entries } = await runChaos({ source: source as SourceName, length: { seconds }, seed, beside, file });
+  const versions = values.beside === undefined ? '' : `, beside ${values.beside}`;
+  const heading = `source ${source}, ${values.minutes} min, seed ${seed}${versions}, ledger ${file}`;
+  console.log(`${heading}\n\n${report(counts, entries)}`);
   process.exitCode = counts.some(({ violations }) => violations.length > 0) ? 1 : 0;
 }
 

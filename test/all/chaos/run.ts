@@ -22,8 +22,11 @@ const PRESENTED = 4;
 
 export interface RunOptions {
   readonly source: SourceName;
-  readonly seconds: number;
+  /** When it ends: after a time, or after so many faults. */
+  readonly length: { readonly seconds: number } | { readonly faults: number };
   readonly seed: number;
+  /** A folder of `compileRevision()`: every other gate, and every other start of the token server, is of that version. */
+  readonly beside?: string | undefined;
   /** Where the ledger is written, as JSON lines. */
   readonly file?: string;
 }
@@ -40,14 +43,14 @@ interface ChaosClient {
 
 /** Runs processes under changes, requests and faults, then counts what must not have happened. */
 export async function runChaos(options: RunOptions): Promise<{ counts: readonly Count[]; entries: readonly Entry[] }> {
-  const { source, seconds, seed, file } = options;
+  const { source, length, seed, beside, file } = options;
   const ledger = openLedger(file);
   const random = seeded(seed);
   // How many requests are sent depends on the machine, the faults must not.
   const faultRandom = seeded(seed + 1);
   const issuer = createTestIssuer();
   const trusted = { issuer: issuer.issuer, audience: issuer.audience, keys: issuer.options.keys };
-  const stand = await startStand(source, GATES, trusted, ledger);
+  const stand = await startStand({ source, gateCount: GATES, trusted, ledger, beside });
   const agent = new Agent({ keepAlive: true });
   const tokens = new Map<string, string>();
   const sent = new Set<Promise<void>>();
@@ -113,7 +116,7 @@ export async function runChaos(options: RunOptions): Promise<{ counts: readonly 
   async function askNewGate(): Promise<void> {
     const gate = await stand.addGate('final');
     // One that does not get ready responds with 503, which counts as lost changes.
-    await Promise.race([gate.child?.ready, pause(READY_WITHIN_MS)]);
+    await Promise.race([gate.child?.ready, new Promise((resolve) => setTimeout(resolve, READY_WITHIN_MS).unref())]);
     await Promise.all(clients.map(({ id, generations }) => present(gate, id, generations.at(-2) as number, true)));
   }
 
@@ -142,8 +145,9 @@ export async function runChaos(options: RunOptions): Promise<{ counts: readonly 
       const client = pick(clients, random);
       if (!client.isChanging) void change(client);
     }, CHANGE_EVERY_MS);
-    const untilMs = Date.now() + seconds * 1_000;
-    while (Date.now() < untilMs) {
+    const startedMs = Date.now();
+    for (let faults = 0; ; faults++) {
+      if ('faults' in length ? faults === length.faults : Date.now() - startedMs >= length.seconds * 1_000) break;
       // Half of the faults meet a system that is still recovering from the one before.
       await pause(faultRandom() < 0.5 ? faultRandom() * 2_000 : BOUNDS.recoveryMs + faultRandom() * 3_000);
       const { run, ...fault } = draw();

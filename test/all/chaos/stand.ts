@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { COMPILED } from '../support/compiled';
 import { freePort } from '../support/free-port';
 import { startTcpProxy } from '../support/tcp-proxy';
 import type { TcpProxy } from '../support/tcp-proxy';
@@ -50,21 +51,28 @@ export interface Stand {
   readonly close: () => Promise<void>;
 }
 
-/** @param issuer - `issuer`, `audience` and `keys` of the gates */
-export async function startStand(
-  source: SourceName,
-  gateCount: number,
-  issuer: object,
-  ledger: Ledger,
-): Promise<Stand> {
+interface StandOptions {
+  readonly source: SourceName;
+  readonly gateCount: number;
+  /** `issuer`, `audience` and `keys` of the gates. */
+  readonly trusted: object;
+  readonly ledger: Ledger;
+  /** Compiled sources of another version. */
+  readonly beside: string | undefined;
+}
+
+export async function startStand({ source, gateCount, trusted, ledger, beside }: StandOptions): Promise<Stand> {
   const dataDir = await mkdtemp(join(tmpdir(), 'tillgate-chaos-'));
   const engine = await ENGINES[source]?.();
   const tokenPort = await freePort();
   const publisherWire = engine && (await startTcpProxy(engine.port));
   const publisherArgs = [dataDir, String(tokenPort), ...(publisherWire ? [engine.url(publisherWire.port)] : [])];
   let restarts = 0;
-  const startTokenServer = (): Promise<Child> =>
-    startChild('token-server-process', `token-server#${++restarts}`, publisherArgs, ledger);
+  const versions = [COMPILED, beside ?? COMPILED];
+  const startTokenServer = (): Promise<Child> => {
+    const script = join(versions[restarts++ % 2] as string, 'test/all/chaos/token-server-process.js');
+    return startChild(script, `token-server#${restarts}`, publisherArgs, ledger);
+  };
   let tokenServer = await startTokenServer();
 
   const gates: Resource[] = [];
@@ -75,8 +83,9 @@ export async function startStand(
     starts.set(gate.name, number);
     const { port } = gate.wire;
     const generationSource = engine?.url(port) ?? `http://127.0.0.1:${port}/generations`;
-    const options = JSON.stringify({ ...issuer, ...LIMITS, generationSource });
-    gate.child = await startChild('gate-process', `${gate.name}#${number}`, [options], ledger);
+    const options = JSON.stringify({ ...trusted, ...LIMITS, generationSource });
+    const script = join(versions[gates.indexOf(gate) % 2] as string, 'test/all/chaos/gate-process.js');
+    gate.child = await startChild(script, `${gate.name}#${number}`, [options], ledger);
   }
 
   async function addGate(name: string): Promise<Resource> {

@@ -1,7 +1,8 @@
 'use strict';
 // Before the first suite: compiles src and the scripts of child processes into .test-build, and makes a folder that the
 // suites of one run share (see test/all/package/tarball.ts).
-const { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync } = require('node:fs');
+const { execFileSync } = require('node:child_process');
+const { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { basename, join, resolve } = require('node:path');
 const { buildSync } = require('esbuild');
@@ -12,6 +13,7 @@ const COMPILED = join(ROOT, '.test-build');
 module.exports = prepareRun;
 // For programs that start the compiled scripts without Jest.
 module.exports.compileSources = compileSources;
+module.exports.compileRevision = compileRevision;
 
 function prepareRun() {
   compileSources();
@@ -20,25 +22,42 @@ function prepareRun() {
 }
 
 function compileSources() {
-  mkdirSync(COMPILED, { recursive: true });
+  const childProcesses = ['test/all/auth-server/*-child.ts', 'test/all/fuzz/campaign.ts'];
+  compile(ROOT, COMPILED, ['src/**/*.ts', CHAOS, ...childProcesses]);
+}
+
+/** Scripts of the chaos run, which also runs versions of src beside each other. */
+const CHAOS = 'test/all/chaos/*-process.ts';
+
+/** Compiles src of a git revision with the scripts of the chaos run of today, and returns the folder. */
+function compileRevision(revision) {
+  const sources = join(COMPILED, 'revision', 'sources');
+  rmSync(join(COMPILED, 'revision'), { recursive: true, force: true });
+  mkdirSync(sources, { recursive: true });
+  const archive = execFileSync('git', ['archive', revision, 'src', 'package.json', 'openapi.yaml'], {
+    ...{ cwd: ROOT, maxBuffer: 64 * 1024 * 1024 },
+  });
+  execFileSync('tar', ['-x', '-C', sources], { input: archive });
+  cpSync(join(ROOT, 'test/all/chaos'), join(sources, 'test/all/chaos'), { recursive: true });
+  compile(sources, join(COMPILED, 'revision'), ['src/**/*.ts', CHAOS]);
+  return join(COMPILED, 'revision');
+}
+
+function compile(root, outdir, entryPoints) {
+  mkdirSync(outdir, { recursive: true });
   buildSync({
-    absWorkingDir: ROOT,
-    entryPoints: [
-      'src/**/*.ts',
-      'test/all/auth-server/*-child.ts',
-      'test/all/chaos/*-process.ts',
-      'test/all/fuzz/campaign.ts',
-    ],
+    absWorkingDir: root,
+    entryPoints,
     outbase: '.',
-    outdir: COMPILED,
+    outdir,
     format: 'cjs',
     platform: 'node',
     target: 'node20',
     logLevel: 'warning',
   });
-  for (const name of readdirSync(join(ROOT, 'src'), { recursive: true })) {
-    if (basename(name) === 'static') cpSync(join(ROOT, 'src', name), join(COMPILED, 'src', name), { recursive: true });
+  for (const name of readdirSync(join(root, 'src'), { recursive: true })) {
+    if (basename(name) === 'static') cpSync(join(root, 'src', name), join(outdir, 'src', name), { recursive: true });
   }
   // src finds them two levels up.
-  for (const file of ['package.json', 'openapi.yaml']) copyFileSync(join(ROOT, file), join(COMPILED, file));
+  for (const file of ['package.json', 'openapi.yaml']) copyFileSync(join(root, file), join(outdir, file));
 }

@@ -169,6 +169,11 @@ describe('a request to a token server', () => {
         'responded with a "mark" that is not valid',
       ],
     ),
+    [
+      'a mark of a later format',
+      page({ mark: { ...MARK, format: 2 } }),
+      'the log is in a later format, which this version of Tillgate cannot read: update this process (UPGRADE.md)',
+    ],
   ])('that gets %s fails, and the position stays', async (_what, respond, message) => {
     const { reader, sent } = open([respond, page()]);
     expect(await failureOf(reader)).toBe(`https://login.test/generations ${message}`);

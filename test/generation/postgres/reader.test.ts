@@ -42,6 +42,18 @@ describe('a reader', () => {
     expect([pool.clients.length, readsOf(pool)]).toEqual([1, 2]);
   });
 
+  it('refuses a table in a later format', async () => {
+    const mark = { epoch: 'one', unit: 7, completeMs: 5, keptMs: 6 };
+    const read = (format: unknown): Promise<unknown> =>
+      fakeSource({ json_build_object: () => found({ mark: { ...mark, format } }) })
+        .source.reader()
+        .next(0);
+    expect(await read(1)).toEqual({ changes: [], end: true, mark });
+    const message =
+      'the log is in a later format, which this version of Tillgate cannot read: update this process (UPGRADE.md)';
+    await expect(read(2)).rejects.toThrow(message);
+  });
+
   it('waits for a notification or its time, then reads once', async () => {
     const { source, pool, time } = fakeSource();
     const reader = source.reader();

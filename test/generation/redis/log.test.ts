@@ -15,6 +15,9 @@ function open(options: Partial<RedisGenerationsOptions> = {}) {
   return { time, redis, log, client, source, append: source.append.bind(source) };
 }
 
+const LATER_FORMAT =
+  'the log is in a later format, which this version of Tillgate cannot read: update this process (UPGRADE.md)';
+
 /** Calls `next()` until the end of the log: the client ids that it returned, and each mark as `epoch:unit`. */
 async function readToEnd(reader: LogReader): Promise<string> {
   const read: string[] = [];
@@ -45,6 +48,18 @@ describe('a reader of redisGenerations', () => {
       undefined,
       [{ commandTimeout: undefined, socketTimeout: undefined }],
     ]);
+  });
+
+  it('refuses a log in a later format, before and after it was read', async () => {
+    const { redis, source } = open();
+    redis.mark('one', 1);
+    const reader = source.reader();
+    await readToEnd(reader);
+    redis.change('pos', 1);
+    redis.add(['epoch', 'one', 'unit', '2', 'complete_ms', '5', 'kept_ms', '6', 'format', '2']);
+    await expect(reader.next(0)).rejects.toThrow(LATER_FORMAT);
+    await expect(source.reader().next(0)).rejects.toThrow(LATER_FORMAT);
+    await expect(reader.next(0)).rejects.toThrow(LATER_FORMAT);
   });
 
   it('starts again at the oldest entry when the mark is of another epoch, and returns that mark with the last entries', async () => {
@@ -212,6 +227,8 @@ describe('append() of redisGenerations', () => {
       ['1', 'tillgate:generations', 'one', '2', 'one', '3', '5', '6', 'pos', '7'],
       ['1', 'tillgate:generations', '', '', 'one', '3', '5', '6'],
     ]);
+    redis.replies.set('EVAL', ['epoch', 'one', 'unit', '3', 'complete_ms', '5', 'kept_ms', '6', 'format', '2']);
+    await expect(append([], { expected, mark })).rejects.toThrow(LATER_FORMAT);
     redis.replies.set('EVAL', 'OK');
     await expect(append([], { expected, mark })).rejects.toThrow('Redis: EVAL: the reply is not the fields of a mark');
   });
