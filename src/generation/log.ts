@@ -91,7 +91,7 @@ export class SourceError extends Error {
  * @throws SourceError saying what to do
  */
 export function requireFormat(format: unknown): void {
-  if (format === undefined || String(format) === '1') return;
+  if (format === undefined || format === 1 || format === '1') return;
   throw new SourceError(
     'the log is in a later format, which this version of Tillgate cannot read: update this process (UPGRADE.md)',
   );
