@@ -56,9 +56,12 @@ describe('the workflows', () => {
     expect(checkouts.filter((step) => step.with?.['persist-credentials'] !== false)).toEqual([]);
   });
 
-  it('may write in one job only, which publishes', () => {
+  it('may write in two jobs only, which publish and release', () => {
     const writers = jobs.map((one) => [one.name, mayWrite(one)] as const).filter(([, scopes]) => scopes.length > 0);
-    expect(writers).toEqual([['publish.yml: publish', ['id-token']]]);
+    expect(writers).toEqual([
+      ['publish.yml: publish', ['id-token']],
+      ['publish.yml: release', ['contents']],
+    ]);
   });
 
   it('run no script of a dependency or of the repository where they may publish', () => {
@@ -70,6 +73,11 @@ describe('the workflows', () => {
       undefined,
     ]);
     expect([publish.needs, publish.environment]).toEqual(['build', 'npm']);
+    const release = jobs.find(({ name }) => name === 'publish.yml: release')!.job;
+    expect(runsOf(release)).toEqual([
+      'gh release create "$GITHUB_REF_NAME" sbom.cdx.json --verify-tag --notes "See CHANGELOG.md"',
+    ]);
+    expect(release.steps.map(({ uses }) => uses?.split('@')[0])).toEqual(['actions/download-artifact', undefined]);
   });
 
   it('publish a tag of main only, whose name is the version', () => {

@@ -214,7 +214,8 @@ function parseState(text: string): State {
   const document = parseJson(text);
   if (!isObject(document)) throw new Error('it does not hold a JSON object');
   const { format, keys, clients } = document;
-  if (format !== FORMAT) throw new Error(`its "format" is not ${FORMAT}: another version has written it`);
+  if (format !== FORMAT)
+    throw new Error(`its "format" is not ${FORMAT}: another version has written it, use that one (UPGRADE.md)`);
   if (!isKeyRing(keys)) throw new Error('its "keys" are incomplete');
   if (!isClients(clients)) throw new Error('an entry of its "clients" is incomplete');
   return { keys, clients: new Map(clients.map((row) => [row.clientId, row])) };

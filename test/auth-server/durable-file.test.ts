@@ -267,8 +267,8 @@ describe('the state file', () => {
   });
 
   it.each<[Path, unknown, string]>([
-    [['format'], 1, 'its "format" is not 2: another version has written it'],
-    [['format'], 3, 'its "format" is not 2: another version has written it'],
+    [['format'], 1, 'its "format" is not 2: another version has written it, use that one (UPGRADE.md)'],
+    [['format'], 3, 'its "format" is not 2: another version has written it, use that one (UPGRADE.md)'],
     [['keys', 'signing', 'alg'], 'HS256', 'its "keys" are incomplete'],
     [['keys', 'retired', 0, 'kid'], 7, 'its "keys" are incomplete'],
     [['clients', 0, 'disabled'], 'no', 'an entry of its "clients" is incomplete'],

@@ -57,7 +57,11 @@ describe('what is kept on disk', () => {
 
   it.each([
     ['an empty file', '', 'it is not valid JSON'],
-    ['another format', '{"format":3}', 'its "format" is not 2: another version has written it'],
+    [
+      'another format',
+      '{"format":3}',
+      'its "format" is not 2: another version has written it, use that one (UPGRADE.md)',
+    ],
     ['no keys', '{"format":2,"clients":[]}', 'its "keys" are incomplete'],
   ])('is never overwritten when it cannot be used: %s', async (_name, text, reason) => {
     const dataDir = newDirectory();
