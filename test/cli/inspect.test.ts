@@ -122,6 +122,21 @@ describe('check', () => {
     expect(stdout).toContain('set TILLGATE_ISSUER to the issuer that it names');
   });
 
+  it('says what to do when the metadata names a key set on a host that cannot be reached', async () => {
+    const env = { TILLGATE_AUTH_URL: 'https://keycloak:8443', TILLGATE_ISSUER: AUTH_URL };
+    const metadata = json(200, { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` });
+    const { exitCode, stdout } = await scene({
+      env,
+      respond: ({ url }) => (new URL(url).host === 'keycloak:8443' ? metadata.clone() : undefined),
+    }).run('check');
+
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain(
+      '        the metadata names another host than TILLGATE_AUTH_URL, login.test: if it cannot be reached from here, set ' +
+        'TILLGATE_JWKS_URI to the address that can: docs/issuers.md, "Two host names"\n',
+    );
+  });
+
   it('says what to do when the key set is empty', async () => {
     const { exitCode, stdout } = await scene({
       respond: (request) => (request.url.endsWith('/jwks') ? json(200, { keys: [] }) : authorizationServer(request)),

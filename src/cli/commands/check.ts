@@ -111,7 +111,7 @@ async function issuerFindings(io: CliIo, settings: Settings, token?: string): Pr
       metadata,
       ...presetFindings(settings, jwksUri, token),
       ...clockFindings(clock, settings),
-      ...(issuer ? [keysFinding(issuer), generationsFinding(issuer, settings)] : []),
+      ...(issuer ? [keysFinding(issuer, settings, jwksUri), generationsFinding(issuer, settings)] : []),
       ...(introspection ? [await introspectionFinding(documentOf(server, settings), introspection)] : []),
       ...(token === undefined ? [] : [await tokenFinding(gate, token, settings)]),
     ];
@@ -160,9 +160,15 @@ async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding
   }
 }
 
-function keysFinding({ keys }: Issuer): Finding {
+function keysFinding({ keys }: Issuer, { authUrl, jwksUri }: Settings, discovered: string | undefined): Finding {
   if (keys.state === 'fresh') return passed('keys', `${keys.keys} can verify access tokens`);
-  return failed('keys', keys.lastError ?? keys.state, 'the key set needs at least one public signature key (RFC 7517)');
+  const host = discovered && new URL(discovered).host;
+  const fix =
+    jwksUri === undefined && authUrl !== undefined && host !== new URL(authUrl).host
+      ? `the metadata names another host than TILLGATE_AUTH_URL, ${host}: if it cannot be reached from here, set ` +
+        'TILLGATE_JWKS_URI to the address that can: docs/issuers.md, "Two host names"'
+      : 'the key set needs at least one public signature key (RFC 7517)';
+  return failed('keys', keys.lastError ?? keys.state, fix);
 }
 
 function generationsFinding({ generations }: Issuer, settings: Settings): Finding {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import express from 'express';
 import { authenticate, requireScope } from '../../../src';
 import type { Gate } from '../../../src';
+import { cliScene } from '../../cli/harness';
 import { recordingLogger } from '../../support/log';
 import { expectRefused, guardedApi } from '../interop/guarded-api';
 import { startScript } from '../setup/script';
@@ -43,7 +44,7 @@ function shapeOf(token: string): unknown {
 
 (missing === undefined ? describe : describe.skip)('Keycloak 26.4, tokens bound by DPoP', () => {
   beforeAll(async () => {
-    [keycloak, till] = await Promise.all([startKeycloak(), startScript<object>(CLIENT)]);
+    [keycloak, till] = await Promise.all([startKeycloak('localhost'), startScript<object>(CLIENT)]);
     const app = express();
     server = app.listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
@@ -82,6 +83,29 @@ function shapeOf(token: string): unknown {
     const api = await guardedApi(keycloak.issuer, { preset: 'keycloak', audience: AUDIENCE });
     const token = await tokenOf('till-unchecked', { 'dpop.bound.access.tokens': 'true' });
     expectRefused(await api.get('/orders', token), 'sender_constrained');
+    await api.close();
+  });
+
+  it('has two host names, of which the API can reach one: issuer is the public one, authUrl the other', async () => {
+    const { issuer, internalUrl } = keycloak;
+    expect([issuer, internalUrl].map((url) => new URL(url).hostname)).toEqual(['localhost', '127.0.0.1']);
+    const metadata = await fetch(`${internalUrl}/.well-known/openid-configuration`);
+    expect(await metadata.json()).toMatchObject({ issuer, jwks_uri: `${internalUrl}/protocol/openid-connect/certs` });
+
+    const token = await keycloak.token('till-9', 'till-9-secret', 'orders:read');
+    const check = async (variables: Record<string, string>): Promise<string> => {
+      const env = { TILLGATE_PRESET: 'keycloak', TILLGATE_AUDIENCE: AUDIENCE, ...variables };
+      return (await cliScene({ env, fetch }).run('check', '--token', token)).stdout;
+    };
+    expect(await check({ TILLGATE_AUTH_URL: internalUrl })).toContain(
+      `got "${issuer}"\n        set TILLGATE_ISSUER to the issuer that it names`,
+    );
+    expect(await check({ TILLGATE_AUTH_URL: internalUrl, TILLGATE_ISSUER: issuer })).toMatch(
+      /^ok {6}keys: .*\n(?:.*\n)*ok {6}token: /m,
+    );
+    const gate = { preset: 'keycloak', authUrl: internalUrl, audience: AUDIENCE } as const;
+    const api = await guardedApi(issuer, gate);
+    expect((await api.get('/orders', token)).status).toBe(200);
     await api.close();
   });
 });

@@ -16,6 +16,8 @@ const ADMIN = { username: 'admin', password: 'admin' };
 export interface KeycloakServer {
   /** URL of the realm, which is the issuer of its tokens. */
   readonly issuer: string;
+  /** URL of the realm by the address at which the server listens. */
+  readonly internalUrl: string;
   /** Gets a token by client credentials. */
   token(clientId: string, secret: string, scope: string): Promise<string>;
   /** Calls the admin API of the realm: path, method, body. */
@@ -30,8 +32,12 @@ export function missingForKeycloak(): string | undefined {
   return `the Keycloak suite is skipped: ${missing.join(' and ')} not found (apt-get install default-jre-headless maven unzip)`;
 }
 
-/** Downloads Keycloak from Maven Central unless it is in the local repository, and starts it in a folder of its own. */
-export async function startKeycloak(): Promise<KeycloakServer> {
+/**
+ * Downloads Keycloak from Maven Central unless it is in the local repository, and starts it in a folder of its own.
+ *
+ * @param publicHost - its own name of itself, where it is another one than the address at which it listens
+ */
+export async function startKeycloak(publicHost?: string): Promise<KeycloakServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tillgate-keycloak-'));
   run('unzip', ['-q', distribution(), '-d', folder]);
   const home = join(folder, `keycloak-${VERSION}`);
@@ -40,6 +46,8 @@ export async function startKeycloak(): Promise<KeycloakServer> {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const flags = ['start-dev', '--import-realm', '--http-host=127.0.0.1', `--http-port=${port}`, '--cache=local'];
+  const publicOrigin = publicHost === undefined ? origin : `http://${publicHost}:${port}`;
+  if (publicHost !== undefined) flags.push(`--hostname=${publicOrigin}`, '--hostname-backchannel-dynamic=true');
   const env = {
     ...process.env,
     JAVA_OPTS_KC_HEAP: '-Xms64m -Xmx512m',
@@ -54,7 +62,8 @@ export async function startKeycloak(): Promise<KeycloakServer> {
   const errors = collect(child.stderr);
   const kill = (): void => void (child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'));
   process.once('exit', kill);
-  const issuer = `${origin}/realms/shop`;
+  const issuer = `${publicOrigin}/realms/shop`;
+  const internalUrl = `${origin}/realms/shop`;
   await eventually(
     'Keycloak responds',
     () => {
@@ -79,6 +88,7 @@ export async function startKeycloak(): Promise<KeycloakServer> {
 
   return {
     issuer,
+    internalUrl,
     admin,
     token: (clientId, secret, scope) =>
       tokenFrom(
