@@ -15,11 +15,12 @@ export interface RawServer {
 export async function rawServer(app: Express): Promise<RawServer> {
   const server = createServer(app);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { send: (lines, body = '') => exchange(server, lines, body), close: () => close(server) };
+  const { port } = server.address() as AddressInfo;
+  return { send: (lines, body) => sendRaw(port, lines, body), close: () => close(server) };
 }
 
-function exchange(server: Server, lines: readonly string[], body: string): Promise<Response> {
-  const { port } = server.address() as AddressInfo;
+/** Sends the lines of one request head and an optional body to a port of this machine. */
+export function sendRaw(port: number, lines: readonly string[], body = ''): Promise<Response> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     let received = '';

@@ -17,24 +17,26 @@ export interface NginxServer {
 }
 
 /**
- * Starts Debian's nginx with the server block of a page, in a folder of its own. Only the addresses are others: a free
- * port of this machine for 443, and that of the app for 3000.
+ * Starts Debian's nginx with a configuration that users have, in a folder of its own. Only the addresses are others.
  *
- * @throws Error when the block does not have these addresses, once each
+ * @param listen - where it listens there: a free port of this machine is taken instead
+ * @param addresses - what to put in the place of other addresses
+ * @throws Error when the configuration does not have each of these once
  */
-export async function startNginx(block: string, apiPort: number): Promise<NginxServer> {
+export async function startNginx(
+  server: string,
+  listen: string,
+  addresses: Readonly<Record<string, string>>,
+): Promise<NginxServer> {
   requireCommand('nginx', 'apt-get install nginx');
   const folder = await mkdtemp(join(tmpdir(), 'tillgate-nginx-'));
   const port = await freePort();
-  const server = replaceOnce(
-    replaceOnce(block, 'listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`),
-    'http://127.0.0.1:3000;',
-    `http://127.0.0.1:${apiPort};`,
-  );
+  const replaced = Object.entries({ [`listen ${listen}`]: `listen 127.0.0.1:${port}`, ...addresses });
+  const local = replaced.reduce((text, [from, to]) => replaceOnce(text, from, to), server);
   await mkdir(join(folder, 'tls'));
   await writeFile(join(folder, 'tls/server.pem'), certificates.server.certificate);
   await writeFile(join(folder, 'tls/server.key'), certificates.server.privateKey, { mode: 0o600 });
-  await writeFile(join(folder, 'nginx.conf'), configuration(server));
+  await writeFile(join(folder, 'nginx.conf'), configuration(local));
 
   const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', 'error.log'], { stdio: 'ignore' });
   // A server must not outlive the tests, whatever ends them.
@@ -58,7 +60,7 @@ export async function startNginx(block: string, apiPort: number): Promise<NginxS
 
 function replaceOnce(text: string, from: string, to: string): string {
   const parts = text.split(from);
-  if (parts.length !== 2) throw new Error(`the block has ${parts.length - 1} times "${from}"`);
+  if (parts.length !== 2) throw new Error(`the configuration has ${parts.length - 1} times "${from}"`);
   return parts.join(to);
 }
 

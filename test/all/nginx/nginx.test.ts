@@ -29,8 +29,9 @@ let older: NginxServer;
 beforeAll(async () => {
   await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
   const { port: apiPort } = api.address() as AddressInfo;
-  documented = await startNginx(DOCUMENTED, apiPort);
-  older = await startNginx(DOCUMENTED.replace('$ssl_client_escaped_cert', '$ssl_client_cert'), apiPort);
+  const addresses = { 'http://127.0.0.1:3000;': `http://127.0.0.1:${apiPort};` };
+  documented = await startNginx(DOCUMENTED, '443', addresses);
+  older = await startNginx(DOCUMENTED.replace('$ssl_client_escaped_cert', '$ssl_client_cert'), '443', addresses);
 });
 
 beforeEach(() => {
