@@ -6,8 +6,8 @@ import type { Reason } from '../core/reasons';
 import type { Caller } from './fair-queue';
 import { isJwsShaped, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
-import { isScopeToken, namesAt } from './scopes';
-import type { ScopeRule } from './scopes';
+import { isScopeToken, namesAt, namesOfClaim } from './scopes';
+import type { ScopeClaim, ScopeRule } from './scopes';
 import { PRESETS } from './presets';
 import type { Preset, PresetName } from './presets';
 import type { JsonObject } from './strict-json';
@@ -38,6 +38,9 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
   const token = parsed(raw);
   if (!token) return context.introspection && !isJwsShaped(raw) ? undefined : adviceForText(raw);
   const { set } = context;
+  if (MICROSOFT_GRAPH.has(token.claims['aud'])) {
+    return 'the token is for Microsoft Graph, and only Graph can verify it: let the client ask for a token of this API, with scope=api://<application ID of the API>/.default';
+  }
   const recognized = recognizeToken(token);
   if (recognized && PRESETS[recognized.preset] !== context.preset && DEPENDS_ON_PRESET.has(reason)) {
     return `this token looks like ${recognized.preset} (${recognized.signs.join(', ')}): ${set('preset', recognized.preset)}`;
@@ -75,6 +78,13 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
   }
 }
 
+/** Its application ID, and its URL in tokens of version 1. */
+const MICROSOFT_GRAPH: ReadonlySet<unknown> = new Set([
+  '00000003-0000-0000-c000-000000000000',
+  'https://graph.microsoft.com',
+  'https://graph.microsoft.com/',
+]);
+
 /** Where servers put permissions; Keycloak also under `resource_access.<client>.roles`. */
 const PERMISSION_CLAIMS = [['scope'], ['scp'], ['permissions'], ['roles'], ['realm_access', 'roles']] as const;
 const MAX_CLIENTS = 5;
@@ -83,25 +93,30 @@ const MAX_NAMES = 10;
 type Path = readonly string[];
 
 /** Which claims of a token are read as scopes. */
-export function scopePaths(claims: JsonObject, { preset, scopes }: ScopeSettings): readonly Path[] {
+export function scopeClaims(claims: JsonObject, { preset, scopes }: ScopeSettings): readonly ScopeClaim[] {
   if (scopes?.from) return scopes.from;
   const [name] = preset.scopeClaims.filter((claim) => Object.hasOwn(claims, claim));
-  return name === undefined ? [] : [[name]];
+  return name === undefined ? [] : [{ path: [name], prefix: '' }];
 }
 
 /** What to change where a token has too few scopes: names that grant none, or claims that are not read; `undefined`: nothing. */
 export function scopeAdvice(claims: JsonObject, settings: ScopeSettings): string | undefined {
-  const read = scopePaths(claims, settings);
-  const useless = read.flatMap((path) => namesAt(claims, path)).filter((name) => !grantsScope(name, settings.scopes));
+  const readClaims = scopeClaims(claims, settings);
+  const read = readClaims.map(({ path }) => path);
+  const useless = readClaims
+    .flatMap((claim) => namesOfClaim(claims, claim))
+    .filter((name) => !grantsScope(name, settings.scopes));
   if (useless.length > 0) {
     const example = shellQuoted(JSON.stringify({ [useless[0] as string]: ['orders:read'] }));
     return `no scope comes from ${quoted(useless)}: if these are permissions, say which scopes they grant, for example TILLGATE_SCOPE_MAP=${example}, or the option scopes.map`;
   }
   const others = claimsWithNames(claims).filter((path) => !read.some((one) => one.join('\0') === path.join('\0')));
   if (others.length === 0) return undefined;
-  const from = [...read, ...others].map((path) =>
-    path.every((name) => /^[\w-]+$/.test(name)) ? path.join('.') : path,
-  );
+  const asGiven = (path: Path): string | Path => (path.every((name) => /^[\w-]+$/.test(name)) ? path.join('.') : path);
+  const from = [
+    ...readClaims.map(({ path, prefix }) => (prefix === '' ? asGiven(path) : { claim: asGiven(path), prefix })),
+    ...others.map(asGiven),
+  ];
   const asJson = JSON.stringify(from);
   const asText = from.every((claim) => typeof claim === 'string') ? from.join(',') : shellQuoted(asJson);
   return `the token also has names in ${quoted(others.map((path) => path.join('.')))}: if they are permissions, set TILLGATE_SCOPE_CLAIMS=${asText}, or the option scopes: { from: ${asJson} }`;

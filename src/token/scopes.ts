@@ -8,10 +8,13 @@ import type { JsonObject } from './strict-json';
 export interface ScopeOptions {
   /**
    * Claims whose names count together: strings of space-separated names, or arrays. `'realm_access.roles'` is a claim in
-   * another one; a claim whose own name contains dots is written as a path: `['https://example.com/roles']`. Default: the
-   * first present claim of the preset.
+   * another one; a claim whose own name contains dots is written as a path: `['https://example.com/roles']`. With a
+   * `prefix`, which is put before each of its names, those of two claims stay apart. Default: the first present claim of
+   * the preset.
    */
-  readonly from?: readonly (string | readonly string[])[] | undefined;
+  readonly from?:
+    | readonly (string | readonly string[] | { readonly claim: string | readonly string[]; readonly prefix: string })[]
+    | undefined;
   /**
    * The scopes that each name grants; a name that is not in it grants nothing. Or a function that returns the scopes: if
    * it throws, or returns anything but an array of scopes, the token is refused with 403. Default: each name is a scope.
@@ -27,10 +30,16 @@ type ScopeFunction = Exclude<NonNullable<ScopeOptions['map']>, Readonly<Record<s
 /** Reads the scopes of a token from its claims. */
 type ScopeReader = (claims: JsonObject) => readonly string[];
 
+/** A claim by its path, and what is put before each of its names. */
+export interface ScopeClaim {
+  readonly path: readonly string[];
+  readonly prefix: string;
+}
+
 /** Where the server's names of permissions are, and which scopes they grant here. */
 export interface ScopeRule {
-  /** Paths of claims, whose names count together; `undefined`: the first present claim of the preset. */
-  readonly from: readonly (readonly string[])[] | undefined;
+  /** Claims whose names count together; `undefined`: the first present claim of the preset. */
+  readonly from: readonly ScopeClaim[] | undefined;
   /** Names that are not in the map grant nothing; `undefined`: each name is a scope. */
   readonly map: ReadonlyMap<string, readonly string[]> | ScopeFunction | undefined;
 }
@@ -44,7 +53,7 @@ export function scopeReader(presetClaims: readonly string[], rule?: ScopeRule): 
   if (!rule) return (claims) => readScopes(claims, presetClaims);
   const { from, map } = rule;
   const namesOf: ScopeReader = from
-    ? (claims) => unique(from.flatMap((path) => namesAt(claims, path)))
+    ? (claims) => unique(from.flatMap((claim) => namesOfClaim(claims, claim)))
     : (claims) => readScopes(claims, presetClaims);
   if (map === undefined) return (claims) => namesOf(claims).filter(isScopeToken);
   if (typeof map === 'function') return (claims) => mapByFunction(map, namesOf(claims), claims);
@@ -69,6 +78,11 @@ export function isScopeToken(text: string): boolean {
 export function namesAt(claims: JsonObject, path: readonly string[]): readonly string[] {
   const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), claims);
   return namesIn(value).filter((name) => name !== '');
+}
+
+/** The names of a claim, each with its prefix. */
+export function namesOfClaim(claims: JsonObject, { path, prefix }: ScopeClaim): readonly string[] {
+  return namesAt(claims, path).map((name) => prefix + name);
 }
 
 function namesIn(value: unknown): readonly string[] {
@@ -103,7 +117,7 @@ function unique(scopes: readonly string[]): readonly string[] {
 export const SCOPES_OPTION = option.nested(
   {
     from: option('a non-empty array of claims', (given, at) => {
-      return isList(given) && given.length > 0 ? given.map((claim) => readPath(claim, at)) : undefined;
+      return isList(given) && given.length > 0 ? given.map((claim) => readClaim(claim, at)) : undefined;
     }),
     map: option('a function, or an object with the scopes of each name', readMap),
   } satisfies TableOf<ScopeOptions>,
@@ -112,6 +126,15 @@ export const SCOPES_OPTION = option.nested(
     return refuseOption(at, 'an object with from, map or both', {});
   },
 );
+
+function readClaim(given: unknown, at: OptionPlace): ScopeClaim {
+  if (!isObject(given)) return { path: readPath(given, at), prefix: '' };
+  const { claim, prefix, ...others } = given;
+  if (typeof prefix === 'string' && isScopeToken(prefix) && Object.keys(others).length === 0) {
+    return { path: readPath(claim, at), prefix };
+  }
+  return refuseOption(at, 'claims as { claim: "realm_access.roles", prefix: "realm:" }', given);
+}
 
 function readPath(claim: unknown, at: OptionPlace): readonly string[] {
   const path: unknown = typeof claim === 'string' ? claim.split('.') : claim;

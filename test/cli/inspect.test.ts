@@ -159,6 +159,23 @@ describe('check', () => {
     expect(stdout).not.toContain('geheim');
   });
 
+  it('says what the keycloak.json of an app means in variables, where they are missing', async () => {
+    const { dataDir, run } = cliScene();
+    const file = {
+      realm: 'shop',
+      'auth-server-url': 'https://sso.example.com/',
+      resource: 'orders-api',
+      'bearer-only': true,
+    };
+    writeFileSync(join(dataDir, 'keycloak.json'), JSON.stringify(file));
+    expect(await run('check')).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringContaining(
+        'ok      keycloak.json: TILLGATE_PRESET=keycloak TILLGATE_ISSUER=https://sso.example.com/realms/shop TILLGATE_AUDIENCE=orders-api;',
+      ),
+    });
+  });
+
   it('reports wrong variables one by one and ends with 78', async () => {
     const { exitCode, stdout } = await scene({ env: { TILLGATE_PORT: 'x', TILLGATE_PRESET: 'y' } }).run('check');
 

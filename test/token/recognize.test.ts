@@ -134,6 +134,16 @@ describe('advice', () => {
       `iss is "${ISSUER}/a", expected "${ISSUER}": request the token from the expected one, or issuer=${ISSUER}/a`,
     ],
     ['wrong_issuer', { claims: { iss: 17 } }, `iss is 17, expected "${ISSUER}"`],
+    ...['00000003-0000-0000-c000-000000000000', 'https://graph.microsoft.com'].flatMap((aud) =>
+      (['wrong_audience', 'wrong_issuer', 'bad_signature'] as const).map(
+        (reason) =>
+          [
+            reason,
+            { claims: { aud } },
+            'the token is for Microsoft Graph, and only Graph can verify it: let the client ask for a token of this API, with scope=api://<application ID of the API>/.default',
+          ] as [Reason, TokenParts, string],
+      ),
+    ),
     ['wrong_audience', { claims: { aud: 'a' } }, `aud is "a": audience=a, ${orAdd}`],
     ['wrong_audience', { claims: { aud: ['a', 'b'] } }, `aud is ["a","b"]: audience=a, ${orAdd}`],
     [
@@ -196,7 +206,7 @@ describe('advice', () => {
 
   describe('permissions in claims that are not read as scopes', () => {
     const roles = { roles: ['till'] };
-    const realmRoles = [['realm_access', 'roles']];
+    const realmRoles = [{ path: ['realm_access', 'roles'], prefix: '' }];
     it.each<[string, Record<string, unknown>, ScopeRule | undefined, string, string, string]>([
       [
         'realm roles',
@@ -268,7 +278,7 @@ describe('advice', () => {
       [
         'cannot be scopes',
         { roles: ['orders:read', 'Store Manager'], scope: undefined },
-        { from: [['roles']], map: undefined },
+        { from: [{ path: ['roles'], prefix: '' }], map: undefined },
       ],
     ])('are named after insufficient_scope: names that %s', (_what, claims, scopes) => {
       const advice = adviceOn('insufficient_scope', token({ claims }), { scopes })?.replaceAll('\u00a0', ' ');
@@ -279,7 +289,7 @@ describe('advice', () => {
 
     it('names the first ten of many that grant no scope', () => {
       const roles = Array.from({ length: 11 }, (_, index) => `role ${index}`);
-      const scopes = { from: [['roles']], map: undefined };
+      const scopes = { from: [{ path: ['roles'], prefix: '' }], map: undefined };
       expect(adviceOn('insufficient_scope', token({ claims: { roles } }), { scopes })).toMatch(
         /^no scope comes from "role 0", .*"role 9", \.\.\.: /,
       );

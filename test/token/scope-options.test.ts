@@ -11,7 +11,21 @@ describe('the option scopes', () => {
     [{ from: [['resource_access', 'shop.api', 'roles']] }, [['resource_access', 'shop.api', 'roles']]],
     [{ from: ['urn:roles', 'a/b'] }, [['urn:roles'], ['a/b']]],
   ])('reads claims and paths: %j', (options, from) => {
-    expect(read(options)).toEqual({ from, map: undefined });
+    expect(read(options)).toEqual({ from: (from as string[][]).map((path) => ({ path, prefix: '' })), map: undefined });
+  });
+
+  it('reads a prefix', () => {
+    const from = [
+      { claim: 'realm_access.roles', prefix: 'realm:' },
+      { claim: ['resource_access', 'shop.api', 'roles'], prefix: 'shop:' },
+    ];
+    expect(read({ from })).toEqual({
+      from: [
+        { path: ['realm_access', 'roles'], prefix: 'realm:' },
+        { path: ['resource_access', 'shop.api', 'roles'], prefix: 'shop:' },
+      ],
+      map: undefined,
+    });
   });
 
   it('reads a map, one to many, by its own members', () => {
@@ -32,7 +46,7 @@ describe('the option scopes', () => {
     const rule = read(options);
     options.from[0]![0] = 'other';
     options.map.till.push('orders:write');
-    expect(rule).toEqual({ from: [['roles']], map: new Map([['till', ['orders:read']]]) });
+    expect(rule).toEqual({ from: [{ path: ['roles'], prefix: '' }], map: new Map([['till', ['orders:read']]]) });
   });
 
   const path = 'option "scopes.from" must be an array of claims: names, or paths such as "realm_access.roles", got';
@@ -51,6 +65,17 @@ describe('the option scopes', () => {
     [{ from: ['realm_access..roles'] }, `${path} "realm_access..roles"`],
     [{ from: ['.roles'] }, `${path} ".roles"`],
     [{ from: [17] }, `${path} 17`],
+    [{ from: [{ claim: 'a..b', prefix: 'x:' }] }, `${path} "a..b"`],
+    [{ from: [{ prefix: 'x:' }] }, `${path} undefined`],
+    ...[
+      { claim: 'a' },
+      { claim: 'a', prefix: '' },
+      { claim: 'a', prefix: 'x y' },
+      { claim: 'a', prefix: 'x:', to: 1 },
+    ].map((claim): [unknown, string] => [
+      { from: [claim] },
+      'option "scopes.from" must be claims as { claim: "realm_access.roles", prefix: "realm:" }, got an object',
+    ]),
     [{ from: [[]] }, `${path} an empty array`],
     [{ from: [['realm_access', 17]] }, `${path} an array of 2`],
     [{ from: [['']] }, `${path} an array of 1`],

@@ -86,7 +86,21 @@ describe('scopeReader(): where the names are', () => {
     ['nothing in an array with a nested array', [['a']], { a: ['x', ['y']] }, []],
     ['no name that is not a scope', [['a']], { a: ['Store Manager', 'a"b', 'gr\u00f6\u00dfe', 'x\n', 'x'] }, ['x']],
   ])('reads %s', (_what, from, claims, expected) => {
-    expect(scopesOf({ from }, claims)).toEqual(expected);
+    expect(scopesOf({ from: from.map((path) => ({ path, prefix: '' })) }, claims)).toEqual(expected);
+  });
+
+  it('puts a prefix before each name of a claim, so that those of two claims stay apart', () => {
+    const from = [
+      { path: ['realm_access', 'roles'], prefix: 'realm:' },
+      { path: ['resource_access', 'shop', 'roles'], prefix: 'shop:' },
+    ];
+    const claims = {
+      realm_access: { roles: ['till', 'a b'] },
+      resource_access: { shop: { roles: ['admin', 'till'] } },
+    };
+    expect(scopesOf({ from }, claims)).toEqual(['realm:till', 'shop:admin', 'shop:till']);
+    const map = new Map([['shop:admin', ['orders:write']]]);
+    expect(scopesOf({ from, map }, claims)).toEqual(['orders:write']);
   });
 
   it('reads the claim of the preset, the first that is present, where the rule names none', () => {
@@ -97,7 +111,7 @@ describe('scopeReader(): where the names are', () => {
 
   it('reads a list of ten thousand names', () => {
     const roles = Array.from({ length: 10_000 }, (_, index) => `r${index}`);
-    expect(scopesOf({ from: [['roles']] }, { roles })).toEqual(roles);
+    expect(scopesOf({ from: [{ path: ['roles'], prefix: '' }] }, { roles })).toEqual(roles);
   });
 });
 
@@ -116,7 +130,7 @@ describe('scopeReader(): what the names grant', () => {
     ['nothing for names of every object', ['__proto__', 'constructor', 'toString', 'get'], []],
     ['nothing for a name that is mapped to nothing', ['nothing'], []],
   ])('maps %s', (_what, roles, expected) => {
-    expect(scopesOf({ from: [['roles']], map }, { roles })).toEqual(expected);
+    expect(scopesOf({ from: [{ path: ['roles'], prefix: '' }], map }, { roles })).toEqual(expected);
   });
 
   it('calls a function with the names and the claims, and takes what it returns, each scope once', () => {
@@ -124,7 +138,7 @@ describe('scopeReader(): what the names grant', () => {
     const claims = { roles: ['a', '', 'a', 'B c'] };
     const granted = scopesOf(
       {
-        from: [['roles']],
+        from: [{ path: ['roles'], prefix: '' }],
         map: (...args) => {
           seen.push(...args, Object.isFrozen(args[0]));
           return ['x', 'y', 'x'];

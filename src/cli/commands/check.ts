@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { systemClock, systemSchedule } from '../../core/clock';
 import { ConfigurationError } from '../../core/errors';
 import { escapeUnsafe } from '../../core/logger';
+import { attempt } from '../../core/objects';
 import { loggableUrl } from '../../core/urls';
 import { explain } from '../../index';
 import type { Auth, Gate, GateStatus, IntrospectionOptions } from '../../index';
@@ -10,15 +13,16 @@ import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { IssuerClock } from '../../token/issuer-clock';
 import { introspectionEndpoint } from '../../token/introspection/endpoint';
-import { scopeAdvice, scopePaths } from '../../token/advice';
+import { scopeAdvice, scopeClaims } from '../../token/advice';
 import type { AdviceContext } from '../../token/advice';
+import { parseJsonObject } from '../../token/strict-json';
 import { discoverEndpoint } from '../../token/keys/fetch-keys';
 import type { DiscoveryOptions } from '../../token/keys/fetch-keys';
 import type { FetchError } from '../../token/http';
 import { PRESETS } from '../../token/presets';
 import { recognizeIssuer } from '../../token/advice';
 import { auditRoutes } from '../../testing/audit-routes';
-import { namesAt } from '../../token/scopes';
+import { namesOfClaim } from '../../token/scopes';
 import { CliError, EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
@@ -58,14 +62,26 @@ export async function check(context: CommandContext, options: CommandOptions): P
     if (!(error instanceof ConfigurationError)) throw error;
     const fix = 'change the variable, then check again';
     const problems = error.problems.map((problem) => failed('configuration', problem, fix));
-    return report(context, problems, EXIT.configuration);
+    return report(context, [...problems, ...keycloakFindings(io)], EXIT.configuration);
   }
   const contract = await contractFinding(options);
   return report(context, [
     passed('configuration', 'every TILLGATE_* variable is in order'),
+    ...keycloakFindings(io),
     contract,
     ...(await issuerFindings(io, settings, token)),
   ]);
+}
+
+/** What the `keycloak.json` of keycloak-connect says in variables, for an app that is being moved. */
+function keycloakFindings({ cwd, env }: CliIo): readonly Finding[] {
+  if (env['TILLGATE_ISSUER'] !== undefined) return [];
+  const file = attempt(() => parseJsonObject(readFileSync(join(cwd, 'keycloak.json'))));
+  const [server, realm, resource] = ['auth-server-url', 'realm', 'resource'].map((name) => file?.[name]);
+  if (typeof server !== 'string' || typeof realm !== 'string') return [];
+  const issuer = `${server.replace(/\/$/, '')}/realms/${encodeURIComponent(realm)}`;
+  const detail = `TILLGATE_PRESET=keycloak TILLGATE_ISSUER=${issuer} TILLGATE_AUDIENCE=${String(resource)}`;
+  return [passed('keycloak.json', `${detail}; the audience is what your tokens have as aud: docs/issuers/keycloak.md`)];
 }
 
 function report(context: CommandContext, findings: readonly Finding[], failure: number = EXIT.failed): number {
@@ -260,11 +276,10 @@ const MAX_NAMES = 10;
 
 /** The claims that scopes were read from, and the names in them where a map decides. */
 function scopesFrom({ claims }: Auth, context: AdviceContext): string {
-  const paths = scopePaths(claims, context);
-  const present = paths.filter((path) => namesAt(claims, path).length > 0);
-  const from =
-    present.map((path) => path.join('.')).join(', ') || paths.map((path) => path.join('.')).join(', ') || 'none';
+  const read = scopeClaims(claims, context);
+  const present = read.filter((claim) => namesOfClaim(claims, claim).length > 0);
+  const from = (present.length > 0 ? present : read).map(({ path }) => path.join('.')).join(', ') || 'none';
   if (!context.scopes?.map) return from;
-  const names = present.flatMap((path) => namesAt(claims, path)).slice(0, MAX_NAMES);
+  const names = present.flatMap((claim) => namesOfClaim(claims, claim)).slice(0, MAX_NAMES);
   return `${from}: ${names.join(', ') || 'no names'}; TILLGATE_SCOPE_MAP`;
 }
