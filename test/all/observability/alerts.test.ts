@@ -9,6 +9,7 @@ import { unknownNames } from './queries';
 
 interface Rule {
   readonly alert?: string;
+  readonly annotations?: { readonly runbook_url: string };
   readonly record?: string;
   readonly expr: string;
 }
@@ -81,6 +82,7 @@ type Delay = readonly [last: number, first: number];
 const ALERTS: Readonly<Record<string, readonly [series: Scenario['series'], delay: Delay]>> = {
   TillgateKeysOld: [{ [of('tillgate_keys_age_seconds')]: gauge([1200, 1201]) }, [45, 60]],
   TillgateGenerationsStale: [{ [of('tillgate_generations_staleness_seconds')]: gauge([30, 31]) }, [-15, 0]],
+  TillgatePublisherSilent: [{ [of('tillgate_generations_silence_seconds')]: gauge([450, 451]) }, [-15, 0]],
   TillgateUnavailable: [{ [decisions('generations_unavailable')]: counter([0, 0.1]) }, [105, 120]],
   TillgateWrongTokens: [
     {
@@ -140,6 +142,14 @@ describe('deploy/observability/alerts.yaml', () => {
     },
   );
 
+  it('refers each alert to its section of the runbook, in which every section belongs to an alert', () => {
+    const page = readFileSync(join(__dirname, '../../../docs/runbook.md'), 'utf8');
+    const sections = [...page.matchAll(/^## (.*)$/gm)].map(([, alert = '']) => [alert, alert.toLowerCase()]);
+    const alerts = RULES.flatMap(({ alert, annotations }) => (annotations ? [[alert, annotations.runbook_url]] : []));
+    expect(alerts).toEqual(sections.map(([alert, anchor]) => [alert, `docs/runbook.md#${anchor}`]));
+    expect(page.split(/\s+/).length).toBeLessThanOrEqual(900);
+  });
+
   it('is silent about gates that only report, and about ten requests in a night', () => {
     const reported = { [decisions('keys_unavailable', ',tillgate_enforced="false"')]: counter([5, 5]) };
     const rare = [...Array<number>(OF_PHASE).fill(0), ...Array<number>(OF_PHASE).fill(9)];
@@ -153,6 +163,7 @@ describe('deploy/observability/alerts.yaml', () => {
       Number(/> (\d+)$/.exec(RULES.find(({ alert }) => alert === name)?.expr ?? '')?.[1]);
     expect(threshold('TillgateKeysOld')).toBe((2 * Number(ISSUER_OPTIONS.keysMaxAgeMs.fallback)) / 1000);
     expect(threshold('TillgateGenerationsStale')).toBe(Number(ISSUER_OPTIONS.maxStalenessMs.fallback) / 2 / 1000);
+    expect(threshold('TillgatePublisherSilent')).toBe(Number(ISSUER_OPTIONS.maxSilenceMs.fallback) / 2 / 1000);
     expect(threshold('TillgateClockSkew')).toBe(Number(ISSUER_OPTIONS.clockToleranceSeconds.fallback) / 2);
   });
 
