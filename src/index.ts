@@ -4,25 +4,21 @@ export type { GateStatus } from './core/gate-status';
 export type { Logger } from './core/logger';
 export { REASONS } from './core/reasons';
 export type { Reason } from './core/reasons';
+export { authInfo } from './express/auth-info';
+export type { AuthInfo } from './express/auth-info';
 export { authenticate } from './express/authenticate';
 export type { Gate } from './express/authenticate';
 export type { ScopeDeclaration } from './gate/scope-table';
 export type { HoldEnd } from './gate/held';
 export type { StepUp } from './core/problem';
-export {
-  defineScopes,
-  endWithToken,
-  requireAuthenticated,
-  requireAuthentication,
-  requireClaim,
-  requireScope,
-} from './express/guard';
-export type { CurrentScope, DefinedScopes } from './express/guard';
+export { endWithToken, requireAuthenticated, requireAuthentication, requireClaim } from './express/guard';
 export { protectedResourceMetadata } from './express/metadata';
 export { authOf } from './express/request-state';
 export type { Middleware } from './express/request-state';
 export { problemHandler, refuseUpgrade, sendProblem } from './express/respond';
 export type { ProblemResponse } from './express/respond';
+export { defineScopes, requireScope } from './express/scope-guard';
+export type { CurrentScope, DefinedScopes } from './express/scope-guard';
 export { signalsReceiver } from './express/signals-receiver';
 export { explain } from './gate/explain';
 export type { Explanation } from './gate/explain';

@@ -22,7 +22,8 @@ import type { Timing } from './decision';
 import { reportMode } from './report-mode';
 import { callerOf, isPreflight, openState, pathOf, registerCopy, requestIdOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
-import { handleRejection, presentError, refusalSender, sendInternalError } from './respond';
+import { handleRejection, presentError, refusalSender, sendInternalError, sendRefusal } from './respond';
+import { scopesOfRoute } from './scope-guard';
 import { enforceGuards, warnUnguarded } from './unguarded';
 
 /** The middleware that `authenticate()` makes. */
@@ -91,7 +92,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     resourceMetadata: resource === undefined ? undefined : resourceMetadataUrl(resource),
     dpop: dpop && { algorithms: dpop.algorithms.join(' '), used: dpop.required },
   };
-  const sendRefusal = refusalSender(presentation);
+  const sendPrepared = refusalSender(presentation);
   const recorder = decisionRecorder(settings);
   const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
   const held = new HeldCallers(verifier, settings);
@@ -101,6 +102,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     logger,
     unguarded,
     problemTypes,
+    resource,
     clock,
     isEnforced: !reports,
     refuse,
@@ -228,9 +230,12 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     // A guard refuses a caller whose token was good: then the caller is known.
     report(req, error, state?.auth, timing);
     const nonce = nonceFor(error);
-    if (refusals === 'next') return next(presentError(error, presentation, req, nonce));
+    const routeScopes = error.status === 401 && req.route && !challengeScopes ? scopesOfRoute(req) : undefined;
+    const presented = routeScopes ? { ...presentation, challengeScopes: routeScopes } : presentation;
+    if (refusals === 'next') return next(presentError(error, presented, req, nonce));
     setNonce(res, nonce);
-    sendRefusal(req, res, error);
+    if (routeScopes) sendRefusal(req, res, presentError(error, presented, req));
+    else sendPrepared(req, res, error);
   }
 
   function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined): void {

@@ -1,140 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
-import { describe, isList, option, readOptions, readStrings, refuseUncalled } from '../core/options';
+import { describe, option, readOptions, readStrings, refuseUncalled } from '../core/options';
 import type { StepUp } from '../core/problem';
 import type { Auth } from '../gate/options';
 import { guardDecided } from './decision';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, sendInternalError } from './respond';
-import { describeLack, readRequirement, satisfies, scopesOf } from '../gate/scope-requirement';
+import { scopesOf } from '../gate/scope-requirement';
 import type { ScopeRequirement } from '../gate/scope-requirement';
-import { ScopeTable } from '../gate/scope-table';
-import type { OldName, ScopeDeclaration } from '../gate/scope-table';
-
-/**
- * Makes the guard of one route: allows a token with all of the scopes, or with any one of them for
- * `{ anyOf: [...] }`; else 403 `insufficient_scope` (RFC 6750 section 3.1). Without `authenticate()` before it, it
- * allows nothing.
- *
- * @throws TypeError when no scope is given, or one is not a scope-token (RFC 6749 section 3.3)
- *
- * @example
- * ```ts
- * import { Router } from 'express';
- * import { requireScope } from 'tillgate';
- *
- * const orders = Router();
- * orders.get('/', requireScope('orders:read'), (req, res) => res.json([]));
- * orders.post('/:id/cancel', requireScope('orders:cancel', 'orders:write'), (req, res) => res.sendStatus(204));
- * ```
- */
-export function requireScope(...scopes: readonly [string, ...string[]]): Middleware;
-export function requireScope(scopes: readonly string[] | { readonly anyOf: readonly string[] }): Middleware;
-export function requireScope(...args: readonly unknown[]): Middleware {
-  refuseUncalled("requireScope('orders:read')", args);
-  return scopeGuard(readRequirement(args));
-}
-
-function scopeGuard(requirement: ScopeRequirement, table?: ScopeTable): Middleware {
-  const own = scopesOf(requirement);
-  const guard = makeGuard('requireScope', requirement, ({ scopes }, req, { clock, isEnforced }, res) => {
-    if (satisfies(scopes, requirement)) return undefined;
-    const changed = table?.satisfiedBy(scopes, requirement, clock());
-    if (changed) {
-      if (changed.old && isEnforced) announceEnd(res, changed.old);
-      return undefined;
-    }
-    const privateDetail = describeLack(scopes, requirement);
-    return new AuthError('insufficient_scope', { privateDetail, requiredScopes: scopesInARow(guard, req) ?? own });
-  });
-  return guard;
-}
-
-/** Says that the client uses an old name, and when it ends (RFC 9745 section 2, RFC 8594 section 3). */
-function announceEnd(res: ServerResponse, { sinceMs, untilMs }: OldName): void {
-  if (res.headersSent) return;
-  res.setHeader('Deprecation', `@${sinceMs / 1000}`);
-  res.setHeader('Sunset', new Date(untilMs).toUTCString());
-}
-
-/**
- * The scopes of all guards that stand in a row with this one on its route, so that one challenge names what the whole
- * row requires (RFC 6750 section 3.1). `undefined` where it stands alone, or not on a route.
- */
-function scopesInARow(guard: Middleware, { route, method = '' }: GateRequest): readonly string[] | undefined {
-  const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const stack = isList(route?.stack) ? (route.stack as readonly { method?: string; handle?: unknown }[]) : [];
-  // A layer of `all()` has no method.
-  const handlers = stack.flatMap((layer) =>
-    layer.method === undefined || layer.method === verb ? [layer.handle] : [],
-  );
-  const requirements = handlers.map((handler) => (typeof handler === 'function' ? requirementOf(handler) : undefined));
-  const at = handlers.indexOf(guard);
-  if (at < 0) return undefined;
-  let first = at;
-  while (requirements[first - 1]) first--;
-  const end = requirements.indexOf(undefined, at);
-  const row = requirements.slice(first, end < 0 ? undefined : end).filter(isScopeRequirement);
-  return row.length > 1 ? [...new Set(row.flatMap(scopesOf))] : undefined;
-}
-
-/** The scopes of an API, declared once. */
-export interface DefinedScopes<Scope extends string> {
-  readonly scopes: readonly Scope[];
-  /**
-   * `requireScope()` for these scopes: any other one does not compile.
-   *
-   * @throws TypeError when a scope is not one of them
-   */
-  readonly requireScope: {
-    (...scopes: readonly [Scope, ...Scope[]]): Middleware;
-    (scopes: readonly Scope[] | { readonly anyOf: readonly Scope[] }): Middleware;
-  };
-}
-
-/** The names that a route may require: what is declared or implied, without old names. */
-export type CurrentScope<Declared extends Readonly<Record<string, ScopeDeclaration>>> = {
-  readonly [Name in keyof Declared & string]: Declared[Name] extends { readonly replacedBy: string }
-    ? never
-    : Name | (Declared[Name] extends { readonly implies: readonly (infer Implied extends string)[] } ? Implied : never);
-}[keyof Declared & string];
-
-/**
- * Declares the scopes of an API and makes a `requireScope()` that knows no others, so that a misspelt scope is found
- * before the first request. As an object it also says what a scope implies, and until when its old name works: a response
- * to a token with the old name says so (`Deprecation`, RFC 9745; `Sunset`, RFC 8594).
- *
- * @throws TypeError when no scope is given, one is not a scope-token (RFC 6749 section 3.3), or a declaration is wrong
- *
- * @example
- * ```ts
- * import { Router } from 'express';
- * import { defineScopes } from 'tillgate';
- *
- * const { requireScope } = defineScopes(['orders:read', 'orders:write']);
- *
- * const orders = Router();
- * orders.get('/', requireScope('orders:read'), (req, res) => res.json([]));
- * ```
- */
-export function defineScopes<const Scope extends string>(scopes: readonly Scope[]): DefinedScopes<Scope>;
-export function defineScopes<const Declared extends Readonly<Record<string, ScopeDeclaration>>>(
-  scopes: Declared,
-): DefinedScopes<CurrentScope<Declared>>;
-export function defineScopes(scopes: unknown): DefinedScopes<string> {
-  const table = new ScopeTable(scopes);
-  return {
-    scopes: table.scopes,
-    requireScope(...args: readonly unknown[]) {
-      refuseUncalled("requireScope('orders:read')", args);
-      const requirement = readRequirement(args);
-      table.requireKnown(scopesOf(requirement));
-      return scopeGuard(requirement, table);
-    },
-  };
-}
 
 /**
  * Makes a guard that allows a request when a claim of its token passes a test; else 403 `access_denied`. A test may
@@ -295,17 +170,30 @@ function endResponse(res: ServerResponse): void {
 /** The member under which a guard carries its requirement, also in another copy of this package. */
 const GUARD: unique symbol = Symbol.for('tillgate.guard');
 
+/** Scopes that depend on the request. Throws where the app's function gives none. */
+export interface ByRequest {
+  readonly scopesFor: (req: object) => readonly string[];
+}
+
 /** What a guard requires. Empty: any accepted token. */
 export type GuardRequirement =
-  ScopeRequirement | { readonly claim: string } | { readonly stepUp: StepUp } | Readonly<Record<string, never>>;
+  | ScopeRequirement
+  | ByRequest
+  | { readonly claim: string }
+  | { readonly stepUp: StepUp }
+  | Readonly<Record<string, never>>;
 
 /** What a guard requires, for route audits; `undefined` for any other middleware. */
 export function requirementOf(middleware: object): GuardRequirement | undefined {
   return (middleware as { readonly [GUARD]?: GuardRequirement })[GUARD];
 }
 
-function isScopeRequirement(requirement: GuardRequirement | undefined): requirement is ScopeRequirement {
+export function isScopeRequirement(requirement: GuardRequirement | undefined): requirement is ScopeRequirement {
   return requirement !== undefined && (Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf'));
+}
+
+export function isByRequest(requirement: GuardRequirement | undefined): requirement is ByRequest {
+  return requirement !== undefined && Object.hasOwn(requirement, 'scopesFor');
 }
 
 /**
@@ -313,7 +201,7 @@ function isScopeRequirement(requirement: GuardRequirement | undefined): requirem
  *
  * @param check - returns the refusal, or `undefined` to allow the request
  */
-function makeGuard(
+export function makeGuard(
   name: string,
   requirement: GuardRequirement,
   check: (

@@ -59,7 +59,7 @@ export interface GateRequest extends IncomingMessage {
 /** State of a request that a gate has accepted. Guards trust this, not `req.auth`, which any middleware can assign. */
 export interface RequestState {
   /** What guards need to know about the gate before them. */
-  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'clock'> & {
+  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'resource' | 'clock'> & {
     /** Whether the gate refuses and grants; else it only reports. */
     readonly isEnforced: boolean;
     /** Calls `end` when the token of the caller is no longer accepted. */

@@ -89,7 +89,7 @@ export interface GateOptions extends Dependencies {
   readonly realm?: string | undefined;
   /** Public URL of the API: every challenge then has the URL of its metadata (RFC 9728). */
   readonly resource?: string | undefined;
-  /** `scope` of the challenge of a 401. Default: none. */
+  /** `scope` of the challenge of a 401. Default: what the first guards of the route require, where the gate is on the route. */
   readonly challengeScopes?: readonly string[] | undefined;
   /** Base URL of the `type` of a problem, which is `<problemTypes><code>`. Default: `about:blank`. */
   readonly problemTypes?: string | undefined;

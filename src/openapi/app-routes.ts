@@ -13,7 +13,7 @@ export interface DescribedRoute {
   readonly path: string;
   /** What its guards require; no alternative without a guard. */
   readonly requires: Alternatives;
-  /** What its guards require beside scopes: `claim store`, `acr mfa`, `max_age 300`. */
+  /** What its guards require beside scopes: `claim store`, `acr mfa`, `scopes that depend on the request`. */
   readonly further: readonly string[];
   /** What guards after its handler require: they have no effect. */
   readonly tooLate: Alternatives;
@@ -294,6 +294,7 @@ function alternativesOf(requirement: GuardRequirement): Alternatives {
 
 function furtherOf(requirement: GuardRequirement): readonly string[] {
   if ('claim' in requirement) return [`claim ${requirement.claim}`];
+  if ('scopesFor' in requirement) return ['scopes that depend on the request'];
   if (!('stepUp' in requirement)) return [];
   const { acrValues, maxAgeSeconds } = requirement.stepUp;
   return [

@@ -61,7 +61,7 @@ describe('optional authentication', () => {
 
   it('requires a token where there is a guard', async () => {
     const through = gateApp(open);
-    expectRefusal(await through.get(), 'missing_token', through);
+    expectRefusal(await through.get(), 'missing_token', through, { challengeScopes: ['orders:read'] });
   });
 
   it('responds with 503 to a token while the keys are unavailable, and still accepts requests without a token', async () => {

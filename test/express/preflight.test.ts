@@ -57,7 +57,7 @@ describe('a CORS preflight', () => {
 
   it('does not pass a guard', async () => {
     const through = gateApp({ routes: (app, reach) => app.options('/v1/orders', requireScope('orders:read'), reach) });
-    expectRefusal(await preflight(through), 'missing_token', through);
+    expectRefusal(await preflight(through), 'missing_token', through, { challengeScopes: ['orders:read'] });
   });
 
   it('with a bad token is refused: it is no preflight of a browser', async () => {
