@@ -19,6 +19,8 @@ export interface HttpTestIssuerOptions extends Omit<TestIssuerOptions, 'issuer'>
 
 /** A test issuer that can be called over HTTP, as a real one is. Its `issuer` is its URL. */
 export interface HttpTestIssuer extends TestIssuer {
+  /** URL of its key set, for a server that does not discover it. */
+  readonly jwksUri: string;
   /** Requests for the key set so far, including those that failed. */
   readonly fetches: number;
   /**
@@ -93,6 +95,7 @@ export async function startTestIssuer(options: HttpTestIssuerOptions = {}): Prom
   endpoints = issuerEndpoints(issuer);
 
   const overHttp = {
+    jwksUri: issuer.testIssuer.issuer + JWKS_PATH,
     get fetches() {
       return fetches;
     },

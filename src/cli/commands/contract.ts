@@ -66,7 +66,7 @@ export async function contract(context: CommandContext, options: CommandOptions)
   const issuer = await start(Number(issuerPort), audience);
   try {
     const trust = `issuer ${issuer.issuer}, audience ${issuer.audience}`;
-    write(io.stderr, `The server must trust ${trust}, and get its keys from ${issuer.issuer}`);
+    write(io.stderr, `The server must trust ${trust}, and get its keys from ${issuer.jwksUri}`);
     const cases = casesOf({ ...{ url: url.href, openapi, issuer, depth, classes }, ...ownersOf(options.owner) });
     const failures: Failure[] = [];
     for (const one of cases) {
