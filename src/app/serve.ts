@@ -61,6 +61,8 @@ const DEFAULT_LIMITS = {
 /** Node checks for late requests every 30 s by default: a limit of 10 s would then take up to 40 s. */
 const CHECK_EVERY_MS = 1_000;
 
+/** Hard deadline of `close()`: what stops the process has to wait longer. */
+export const DRAIN_DEADLINE_MS = 10_000;
 /** How long new requests are still accepted after SIGTERM: some were sent before the load balancer noticed. */
 const GRACE_MS = 100;
 /** How often that is repeated at most while new connections keep coming. */
@@ -153,7 +155,7 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     port,
     url: urlOf(options, port),
     close() {
-      closed ??= drain(options.drainDeadlineMs ?? 10_000);
+      closed ??= drain(options.drainDeadlineMs ?? DRAIN_DEADLINE_MS);
       return closed;
     },
   };

@@ -1,9 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
+import { DRAIN_DEADLINE_MS } from '../../../src/app/serve';
 import { COMMANDS } from '../../../src/cli/command-table';
 import { authenticateOptions, readSettings } from '../../../src/settings/settings';
+import { requireCommand } from '../setup/packages';
 
 const FOLDER = join(__dirname, '../../../deploy');
 const OVERLAYS = readdirSync(FOLDER).filter((name) => /^compose\..+\.yaml$/.test(name));
@@ -139,8 +142,9 @@ describe.each(SETUPS)('deploy/%s', (_name, { services, networks = {}, volumes = 
     }
   });
 
-  it('requests that are under way have longer than the 10 s after which the API cuts them', () => {
-    for (const name of ['api-1', 'api-2']) expect(services[name]?.stop_grace_period).toBe('15s');
+  it('the APIs have 5 s more than they take at most to stop', () => {
+    const stop = `${DRAIN_DEADLINE_MS / 1000 + 5}s`;
+    for (const name of ['api-1', 'api-2']) expect(services[name]?.stop_grace_period).toBe(stop);
   });
 
   it('nginx and Prometheus call the ports that the services have', () => {
@@ -152,5 +156,16 @@ describe.each(SETUPS)('deploy/%s', (_name, { services, networks = {}, volumes = 
     };
     const targets = config.scrape_configs.flatMap((job) => job.static_configs.flatMap((one) => one.targets));
     expect(targets).toEqual([`api-1:${ADMIN_PORT}`, `api-2:${ADMIN_PORT}`]);
+  });
+});
+
+it('promtool check config accepts deploy/prometheus/prometheus.yml, and finds its alerts', () => {
+  requireCommand('promtool', 'apt-get install prometheus');
+  const { status, stdout } = spawnSync('promtool', ['check', 'config', join(FOLDER, 'prometheus/prometheus.yml')], {
+    encoding: 'utf8',
+  });
+  expect({ status, stdout }).toEqual({
+    status: 0,
+    stdout: expect.stringMatching(/SUCCESS: \d+ rules found/) as string,
   });
 });
