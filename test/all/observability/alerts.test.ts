@@ -150,6 +150,15 @@ describe('deploy/observability/alerts.yaml', () => {
     expect(page.split(/\s+/).length).toBeLessThanOrEqual(900);
   });
 
+  it('does not blame the publisher of a log that cannot be read', () => {
+    const series = {
+      [of('tillgate_generations_silence_seconds')]: gauge([600, 600]),
+      [of('tillgate_generations_staleness_seconds')]: gauge([5, 600]),
+    };
+    const [silent, stale] = [{ TillgatePublisherSilent: 1 }, { TillgateGenerationsStale: 1 }];
+    expect(differences({ series, expected: { [PHASE - STEP]: silent, [PHASE]: stale, [2 * PHASE]: silent } })).toBe('');
+  });
+
   it('is silent about gates that only report, and about ten requests in a night', () => {
     const reported = { [decisions('keys_unavailable', ',tillgate_enforced="false"')]: counter([5, 5]) };
     const rare = [...Array<number>(OF_PHASE).fill(0), ...Array<number>(OF_PHASE).fill(9)];
