@@ -8,8 +8,8 @@ import { GATE_OPTIONS, ISSUER_OPTIONS } from '../../src/gate/read-options';
 import { VARIABLES } from '../../src/settings/variables';
 
 const ROOT = resolve(__dirname, '../..');
-/** Every page for users that is in the package. */
-const DOCUMENTS = ['README.md', 'examples/README.md', ...markdownIn('docs')];
+/** Every page for users: all but the one of deploy/ are in the package. */
+const DOCUMENTS = ['README.md', 'examples/README.md', 'deploy/README.md', ...markdownIn('docs')];
 
 function markdownIn(folder: string): readonly string[] {
   const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
