@@ -14,6 +14,7 @@ export function oauthEndpoints(context: Context): Router {
   const router = Router();
   router.all('/token', ...readRequest, limits.tokens, grantToken);
   router.all('/introspect', ...readRequest, limits.wrongSecrets, introspect);
+  router.all('/authorize', refuseAuthorization);
   router.use(sendOAuthError);
   return router;
 
@@ -38,6 +39,12 @@ export function oauthEndpoints(context: Context): Router {
     const claims = readToken(context, token);
     res.json(claims ? { active: true, token_type: 'Bearer', ...claims } : { active: false });
   }
+}
+
+/** Some clients read no metadata without `authorization_endpoint`, such as those of the Model Context Protocol. */
+function refuseAuthorization(): never {
+  const message = 'There are no users here: the only grant type is client_credentials, at the token endpoint.';
+  throw new RequestError(400, 'unsupported_response_type', message);
 }
 
 /** All of the requested scopes or none: RFC 6749 section 3.3 leaves partial grants to the server. */
@@ -84,6 +91,7 @@ export function metadata({ settings: { issuer, scopes }, store }: Context): Requ
     const registered = new Set([...clients.values()].flatMap((client) => client.scopes));
     res.set('Cache-Control', 'no-cache').json({
       issuer,
+      authorization_endpoint: `${base}/connect/authorize`,
       token_endpoint: `${base}/connect/token`,
       token_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION,
       introspection_endpoint: `${base}/connect/introspect`,

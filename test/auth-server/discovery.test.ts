@@ -24,6 +24,7 @@ describe('the metadata', () => {
       expect(response.status).toBe(200);
       expect(response.body).toEqual({
         issuer: ISSUER,
+        authorization_endpoint: `${ISSUER}/connect/authorize`,
         token_endpoint: `${ISSUER}/connect/token`,
         token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
         introspection_endpoint: `${ISSUER}/connect/introspect`,
@@ -37,6 +38,20 @@ describe('the metadata', () => {
       });
     },
   );
+
+  it('names an authorization endpoint, which refuses every response type: nobody can log in here', async () => {
+    const server = await startServer();
+    const refusal = {
+      error: 'unsupported_response_type',
+      error_description: 'There are no users here: the only grant type is client_credentials, at the token endpoint.',
+    };
+    for (const response of [
+      await server.get('/connect/authorize?response_type=code&client_id=x'),
+      await server.post('/connect/authorize'),
+    ]) {
+      expect([response.status, response.body]).toEqual([400, refusal]);
+    }
+  });
 
   it('names the scopes that are registered when any may be', async () => {
     const server = await startServer({ scopes: undefined });
