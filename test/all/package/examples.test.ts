@@ -15,7 +15,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-it.each(['express5-typescript', 'express4-commonjs', 'nestjs', 'nats-jetstream', 'migration'])(
+it.each(['express5-typescript', 'express4-commonjs', 'nestjs', 'mcp', 'nats-jetstream', 'migration'])(
   'the example %s passes its own tests with the packed package',
   async (name) => {
     const project = join(folder, name);
