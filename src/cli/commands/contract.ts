@@ -5,6 +5,7 @@ import { attempt, isObject } from '../../core/objects';
 import { didYouMean } from '../../core/options';
 import { parseUrl } from '../../core/urls';
 import { contractCases } from '../../testing/contract-cases/contract-cases';
+import type { ContractReport } from '../../testing/contract-cases/contract-cases';
 import { CASE_CLASSES } from '../../testing/contract-cases/options';
 import type { CaseClass } from '../../testing/contract-cases/options';
 import { describeMismatch } from '../../testing/contract-cases/responses';
@@ -37,6 +38,8 @@ interface Result {
   readonly openapi: string;
   readonly cases: readonly { readonly name: string; readonly class: string | undefined }[];
   readonly failures: readonly Failure[];
+  /** What is no failure. */
+  readonly notices: Pick<ContractReport, 'documentation' | 'security'>;
 }
 
 const FORMATS: Readonly<Record<string, (result: Result) => string>> = {
@@ -80,9 +83,10 @@ export async function contract(context: CommandContext, options: CommandOptions)
       if (failure) failures.push(failure);
     }
     const listed = cases.map(({ name, class: what }) => ({ name, class: what }));
-    const result: Result = { url: url.href, openapi, cases: listed, failures };
+    const { documentation, security } = cases.report();
+    const result: Result = { url: url.href, openapi, cases: listed, failures, notices: { documentation, security } };
     for (const [format, file] of reports) writeFileSync(file, `${FORMATS[format]?.(result) ?? ''}\n`);
-    print(context, result, asText(result, context, cases.report().documentation));
+    print(context, result, asText(result, context));
     return failures.some(({ isKnown }) => !isKnown) ? EXIT.failed : EXIT.ok;
   } finally {
     await issuer.close();
@@ -230,11 +234,8 @@ function byCause(failures: readonly Failure[]): readonly (readonly [Failure, ...
   return [...groups.values()];
 }
 
-function asText(
-  { cases, failures, openapi }: Result,
-  { io }: CommandContext,
-  documentation: readonly string[],
-): string {
+function asText({ cases, failures, openapi, notices }: Result, { io }: CommandContext): string {
+  const { documentation, security } = notices;
   const fresh = failures.filter(({ isKnown }) => !isKnown);
   const blocks = byCause(fresh).map(([first, ...others]) => {
     const operations = [...new Set(others.map(({ operation, name }) => operation ?? name))];
@@ -254,7 +255,8 @@ function asText(
     ...(known > 0 ? [`${known} known by the baseline`] : []),
     ...listed,
   ].join(', ');
-  return [...blocks, sum].join('\n\n');
+  const notes = security.length === 0 ? [] : [security.map((one) => `notice: ${one}`).join('\n')];
+  return [...blocks, ...notes, sum].join('\n\n');
 }
 
 function asJunit({ cases, failures }: Result): string {

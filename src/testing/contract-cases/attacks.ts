@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../core/objects';
-import { dereference } from '../../openapi/document';
+import type { LocatedOperation } from '../../openapi/document';
 import { bearer } from './credentials';
 import type { TokenTransport } from './credentials';
 import { caseOf, send, tokenWith } from './operation';
@@ -10,28 +9,26 @@ import type { CaseClass } from './options';
 import { assertNoMismatch, mediaTypeOf } from './responses';
 import type { ApiRequest, ApiResponse } from './responses';
 import type { Exchange } from './target';
+import {
+  eachOf,
+  keyOf,
+  findForeignObjects,
+  findOverwritten,
+  findRepeated,
+  findTenants,
+  membersMarked,
+  sufficient,
+} from './objects';
+import type { AttackedApi, Finding } from './objects';
 import { misplacedTokens, scopeForms, VARIANTS } from './variants';
-
-/** What attacks need to know about the whole API. */
-export interface AttackedApi {
-  readonly document: object;
-  /** Methods that the document has for a path. */
-  readonly methodsOf: (path: string) => readonly string[];
-  readonly publicPath: string;
-  /** The operation of a method and path. */
-  readonly operationOf: (method: string, path: string) => CaseContext | undefined;
-  /** The handler of an operation, where the app shows it. */
-  readonly handlerOf: (context: CaseContext) => object | undefined;
-}
-
-/** Something that was open, or told too much; with what was sent, where it was one request. */
-type Finding = string | { readonly text: string; readonly exchange: Exchange } | undefined;
 
 /** An attack on one operation: its class, a sentence for its case, and what it finds. */
 type AttackClass = readonly [
   what: CaseClass,
   sentence: string,
   find: (context: CaseContext, api: AttackedApi) => Promise<readonly Finding[]>,
+  /** Default: to every operation. */
+  applies?: (operation: LocatedOperation) => boolean,
 ];
 
 const MAX_REDIRECTS = 2;
@@ -83,6 +80,8 @@ const CLASSES: readonly AttackClass[] = [
   ['state', 'stays closed after it was open to another token', findRemembered],
   ['effect', 'changes nothing when it refuses', findSideEffects],
   ['leak', 'tells a caller who may not see it nothing', findLeaks],
+  ['state', 'repeats no response to another client', findRepeated, (one) => keyOf(one) !== undefined],
+  ['header', 'shows the same whatever tenant a header names', findTenants, ({ method }) => method === 'GET'],
   ['object', 'shows and changes only what belongs to the client', findForeignObjects],
   ['property', 'leaves readOnly members as they are', findOverwritten],
 ];
@@ -90,7 +89,8 @@ const CLASSES: readonly AttackClass[] = [
 /** Lists the cases of attacks on one operation, one for each class. */
 export function attackCases(context: CaseContext, api: AttackedApi): readonly ContractCase[] {
   if (context.operation.access !== 'token') return [];
-  return CLASSES.map(([what, sentence, find]) =>
+  const classes = CLASSES.filter(([, , , applies]) => applies?.(context.operation) ?? true);
+  return classes.map(([what, sentence, find]) =>
     caseOf(context, what, sentence, async (name) => {
       const found = (await find(context, api)).filter((one) => one !== undefined);
       const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
@@ -100,15 +100,6 @@ export function attackCases(context: CaseContext, api: AttackedApi): readonly Co
       assertNoMismatch(name, found.length === 0 ? [] : [mismatch], exchange);
     }),
   );
-}
-
-async function eachOf<One, Result>(
-  all: readonly One[],
-  look: (one: One) => Promise<Result>,
-): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  for (const one of all) results.push(await look(one));
-  return results;
 }
 
 /** Whether the plain request of an operation is refused, by who sends it: what is open anyway is another case's finding. */
@@ -140,12 +131,6 @@ function isClosedTo(context: CaseContext, api: AttackedApi, who: string, transpo
   const isClosed = known.get(who) ?? openWith(context, api, who, transport).then((found) => found === undefined);
   known.set(who, isClosed);
   return isClosed;
-}
-
-function sufficient(context: CaseContext, clientId?: string): TokenTransport {
-  const { operation, settings } = context;
-  const scope = (operation.security[0] ?? []).join(' ');
-  return bearer(settings.issuer.token({ ...(scope !== '' && { scope }), ...(clientId !== undefined && { clientId }) }));
 }
 
 /** Sends a request that must stay closed; says what it got when it was open. */
@@ -307,90 +292,4 @@ function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
   return Object.values(value).flatMap(textsIn);
-}
-
-/** Names of the properties of a response with `writeOnly`, or of a request with `readOnly`. */
-function membersMarked(
-  mark: 'writeOnly' | 'readOnly',
-  context: CaseContext,
-  api: AttackedApi,
-  status = 0,
-): readonly string[] {
-  const operation = context.operation.operation as unknown as Readonly<Record<string, unknown>>;
-  const responses = isObject(operation['responses']) ? operation['responses'] : {};
-  const holder = mark === 'writeOnly' ? (responses[String(status)] ?? responses['2XX']) : operation['requestBody'];
-  const found = dereference(api.document, holder);
-  const content = isObject(found) && isObject(found['content']) ? Object.values(found['content'])[0] : undefined;
-  const schema = dereference(api.document, isObject(content) ? content['schema'] : undefined);
-  const items = isObject(schema) && 'items' in schema ? dereference(api.document, schema['items']) : schema;
-  const parts = isObject(items) && Array.isArray(items['allOf']) ? items['allOf'] : [items];
-  return parts.flatMap((one) => {
-    const part = dereference(api.document, one);
-    const properties = isObject(part) && isObject(part['properties']) ? part['properties'] : {};
-    const isMarked = (property: unknown): boolean => {
-      const resolved = dereference(api.document, property);
-      return isObject(resolved) && resolved[mark] === true;
-    };
-    return Object.keys(properties).filter((name) => isMarked(properties[name]));
-  });
-}
-
-/**
- * What one client has made must be closed to another with the same scopes, where the document says so: a parameter of the
- * path with `x-owner: client`, and a POST to the path before it that returns the `id`.
- */
-async function findForeignObjects(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
-  const { path, method, parameters } = context.operation;
-  const [owner, other] = context.settings.owners;
-  const owned = parameters.find((one) => (one as { readonly 'x-owner'?: unknown })['x-owner'] === 'client');
-  if (!owned || owned.in !== 'path') return [];
-  const place = `{${owned.name}}`;
-  const maker = api.operationOf('POST', path.slice(0, path.indexOf(place) - 1));
-  if (!maker) return [];
-  const { response: made } = await send(maker, sufficient(maker, owner));
-  const id = isObject(made.body) ? (made.body[owned.name] ?? made.body['id']) : undefined;
-  if (made.status >= 300 || (typeof id !== 'string' && typeof id !== 'number')) return [];
-  const filled = path.replace(place, encodeURIComponent(String(id)));
-  const prepared = context.prepare();
-  const [, query] = prepared.target.split('?', 2);
-  const target = query === undefined ? filled : `${filled}?${query}`;
-  const toOwn = (request: ApiRequest): ApiRequest => ({ ...request, target });
-  const { response } = await send(context, sufficient(context, other), toOwn);
-  const reader = api.operationOf('GET', path);
-  const isThere = async (): Promise<boolean> => {
-    if (!reader) return true;
-    const { response: own } = await send(reader, sufficient(reader, owner), (request) => ({
-      ...request,
-      target: filled,
-    }));
-    return own.status < 300;
-  };
-  if (response.status < 300) return [`${method} of what another client has made: ${response.status}`];
-  return [(await isThere()) ? undefined : `${method} by another client: the object is gone afterwards`];
-}
-
-/** A member that is readOnly must not take a value that a caller sends. */
-async function findOverwritten(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
-  const { method } = context.operation;
-  const prepared = context.prepare();
-  const body = prepared.body === undefined ? undefined : jsonOf(prepared.body);
-  if (!['POST', 'PUT', 'PATCH'].includes(method) || !isObject(body)) return [];
-  const names = membersMarked('readOnly', context, api);
-  return eachOf(names, async (name) => {
-    const value = typeof body[name] === 'number' ? 987_654 : 'contract-cases';
-    const { response } = await send(context, sufficient(context), (request) => ({
-      ...request,
-      body: JSON.stringify({ ...body, [name]: value }),
-    }));
-    const got = isObject(response.body) ? response.body[name] : undefined;
-    return response.status < 300 && isDeepStrictEqual(got, value) ? `${name} is readOnly, and took a value` : undefined;
-  });
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

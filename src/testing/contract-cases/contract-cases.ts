@@ -10,7 +10,8 @@ import { allOperations, basePathOf, declaredScopes, ignoredPaths, loadDocument, 
 import type { LocatedOperation } from '../../openapi/document';
 import { auditRoutes } from '../audit-routes';
 import { attackCases } from './attacks';
-import type { AttackedApi } from './attacks';
+import { securityNotices } from './lint';
+import type { AttackedApi } from './objects';
 import { describeRefusal, documentCase, isOfUnknownKey, send, tokenCases, tokenWith } from './operation';
 import type { CaseContext, ContractCase, Refused } from './operation';
 import { readContractOptions } from './options';
@@ -44,6 +45,8 @@ export interface ContractReport {
   readonly documentation: readonly string[];
   /** Functions that were called before the guard of a refused request: `POST /orders: saveOrder`. */
   readonly beforeGuard: readonly string[];
+  /** What in the `security` of the document looks like a mistake: writes for anybody, scopes that nothing requires. */
+  readonly security: readonly string[];
   /** Operations that were attacked less, because a rate limit had not enough requests left for the other cases. */
   readonly limited: readonly string[];
   /** All of it as text. */
@@ -144,6 +147,7 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
       contexts.find(({ operation }) => operation.method === method && operation.path === path),
     handlerOf: ({ operation }) => ways.get(operation)?.handler,
   };
+  const security = securityNotices(document, operations);
   const notTested = operations.filter(({ access }) => access === 'other').map(nameOf);
   const ofTokens = new Map(contexts.map((context) => [context, tokenCases(context)]));
   reserve = [...ofTokens.values()].flat().length + MARGIN;
@@ -158,7 +162,7 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   ];
   const { classes } = settings;
   const chosen = classes ? cases.filter((one) => one.class === undefined || classes.includes(one.class)) : cases;
-  return Object.assign(chosen, { report: () => contractReport(contexts, notTested) });
+  return Object.assign(chosen, { report: () => contractReport(contexts, notTested, security) });
 }
 
 function hasGate(app: object): boolean {
@@ -268,6 +272,7 @@ export function contractReport(
     'name' | 'documented' | 'seen' | 'accepted' | 'differences' | 'beforeGuard' | 'wasLimited'
   >[],
   notTested: readonly string[],
+  security: readonly string[] = [],
 ): ContractReport {
   const notCalled = operations.filter(({ seen }) => seen.size === 0).map(({ name }) => name);
   const withoutSuccess = operations
@@ -298,11 +303,15 @@ export function contractReport(
     ['Operations protected by something else than bearer tokens', notTested],
     ['Operations that respond otherwise than documented', documentation],
     ['Functions that ran before a guard', beforeGuard],
+    ['Security requirements that look like mistakes', security],
     ['Operations attacked less because of a rate limit', limited],
   ];
   const toString = (): string =>
     sections.map(([title, lines]) => [`${title}: ${lines.length}`, ...lines].join('\n  ')).join('\n');
-  return { notCalled, withoutSuccess, responsesNotSeen, notTested, documentation, beforeGuard, limited, toString };
+  return {
+    ...{ notCalled, withoutSuccess, responsesNotSeen, notTested, documentation, beforeGuard, security, limited },
+    toString,
+  };
 }
 
 function once<Value extends object>(make: () => Value): () => Value {

@@ -113,6 +113,7 @@ export const DOCUMENT = {
       },
       post: {
         security: [{ oauth2: ['orders:write'] }],
+        parameters: [{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string' } }],
         requestBody: {
           required: true,
           content: { 'application/json': { schema: order, example: { item: 'Calzone' } } },

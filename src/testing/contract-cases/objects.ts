@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../../core/objects';
+import { dereference } from '../../openapi/document';
+import type { LocatedOperation } from '../../openapi/document';
+import { bearer } from './credentials';
+import type { TokenTransport } from './credentials';
+import { send } from './operation';
+import type { CaseContext } from './operation';
+import type { ApiRequest } from './responses';
+import type { Exchange } from './target';
+
+/** What attacks need to know about the whole API. */
+export interface AttackedApi {
+  readonly document: object;
+  /** Methods that the document has for a path. */
+  readonly methodsOf: (path: string) => readonly string[];
+  readonly publicPath: string;
+  /** The operation of a method and path. */
+  readonly operationOf: (method: string, path: string) => CaseContext | undefined;
+  /** The handler of an operation, where the app shows it. */
+  readonly handlerOf: (context: CaseContext) => object | undefined;
+}
+
+/** Something that was open, or told too much; with what was sent, where it was one request. */
+export type Finding = string | { readonly text: string; readonly exchange: Exchange } | undefined;
+
+export async function eachOf<One, Result>(
+  all: readonly One[],
+  look: (one: One) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (const one of all) results.push(await look(one));
+  return results;
+}
+
+/** A token with the scopes of the first alternative. */
+export function sufficient(context: CaseContext, clientId?: string): TokenTransport {
+  const { operation, settings } = context;
+  const scope = (operation.security[0] ?? []).join(' ');
+  return bearer(settings.issuer.token({ ...(scope !== '' && { scope }), ...(clientId !== undefined && { clientId }) }));
+}
+
+/** Names of the properties of a response with `writeOnly`, or of a request with `readOnly`. */
+export function membersMarked(
+  mark: 'writeOnly' | 'readOnly',
+  context: CaseContext,
+  api: AttackedApi,
+  status = 0,
+): readonly string[] {
+  const operation = context.operation.operation as unknown as Readonly<Record<string, unknown>>;
+  const responses = isObject(operation['responses']) ? operation['responses'] : {};
+  const holder = mark === 'writeOnly' ? (responses[String(status)] ?? responses['2XX']) : operation['requestBody'];
+  const found = dereference(api.document, holder);
+  const content = isObject(found) && isObject(found['content']) ? Object.values(found['content'])[0] : undefined;
+  const schema = dereference(api.document, isObject(content) ? content['schema'] : undefined);
+  const items = isObject(schema) && 'items' in schema ? dereference(api.document, schema['items']) : schema;
+  const parts = isObject(items) && Array.isArray(items['allOf']) ? items['allOf'] : [items];
+  return parts.flatMap((one) => {
+    const part = dereference(api.document, one);
+    const properties = isObject(part) && isObject(part['properties']) ? part['properties'] : {};
+    const isMarked = (property: unknown): boolean => {
+      const resolved = dereference(api.document, property);
+      return isObject(resolved) && resolved[mark] === true;
+    };
+    return Object.keys(properties).filter((name) => isMarked(properties[name]));
+  });
+}
+
+/**
+ * What one client has made must be closed to another with the same scopes, where the document says so: a parameter of the
+ * path with `x-owner: client`, and a POST to the path before it that returns the `id`.
+ */
+export async function findForeignObjects(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+  const { path, method, parameters } = context.operation;
+  const [owner, other] = context.settings.owners;
+  const owned = parameters.find((one) => (one as { readonly 'x-owner'?: unknown })['x-owner'] === 'client');
+  if (!owned || owned.in !== 'path') return [];
+  const place = `{${owned.name}}`;
+  const maker = api.operationOf('POST', path.slice(0, path.indexOf(place) - 1));
+  if (!maker) return [];
+  const { response: made } = await send(maker, sufficient(maker, owner));
+  const id = isObject(made.body) ? (made.body[owned.name] ?? made.body['id']) : undefined;
+  if (made.status >= 300 || (typeof id !== 'string' && typeof id !== 'number')) return [];
+  const filled = path.replace(place, encodeURIComponent(String(id)));
+  const prepared = context.prepare();
+  const [, query] = prepared.target.split('?', 2);
+  const target = query === undefined ? filled : `${filled}?${query}`;
+  const toOwn = (request: ApiRequest): ApiRequest => ({ ...request, target });
+  const { response } = await send(context, sufficient(context, other), toOwn);
+  const reader = api.operationOf('GET', path);
+  const isThere = async (): Promise<boolean> => {
+    if (!reader) return true;
+    const { response: own } = await send(reader, sufficient(reader, owner), (request) => ({
+      ...request,
+      target: filled,
+    }));
+    return own.status < 300;
+  };
+  if (response.status < 300) return [`${method} of what another client has made: ${response.status}`];
+  return [(await isThere()) ? undefined : `${method} by another client: the object is gone afterwards`];
+}
+
+/** A member that is readOnly must not take a value that a caller sends. */
+export async function findOverwritten(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+  const { method } = context.operation;
+  const prepared = context.prepare();
+  const body = prepared.body === undefined ? undefined : jsonOf(prepared.body);
+  if (!['POST', 'PUT', 'PATCH'].includes(method) || !isObject(body)) return [];
+  const names = membersMarked('readOnly', context, api);
+  return eachOf(names, async (name) => {
+    const value = typeof body[name] === 'number' ? 987_654 : 'contract-cases';
+    const { response } = await send(context, sufficient(context), (request) => ({
+      ...request,
+      body: JSON.stringify({ ...body, [name]: value }),
+    }));
+    const got = isObject(response.body) ? response.body[name] : undefined;
+    return response.status < 300 && isDeepStrictEqual(got, value) ? `${name} is readOnly, and took a value` : undefined;
+  });
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Headers by which an API may choose whose data it shows. */
+const TENANTS = [
+  'Tenant',
+  'Organization',
+  'Org',
+  'Account',
+  'Store',
+  'Shop',
+  'Merchant',
+  'Location',
+  'Customer',
+  'User',
+];
+
+/** A header that the document does not have must not change what a good token reads. */
+export async function findTenants(context: CaseContext): Promise<readonly Finding[]> {
+  const { parameters } = context.operation;
+  const documented = parameters.filter((one) => one.in === 'header').map(({ name }) => name.toLowerCase());
+  const names = TENANTS.flatMap((one) => [`X-${one}-Id`, `X-${one}`]).filter(
+    (name) => !documented.includes(name.toLowerCase()),
+  );
+  const { headers = {} } = sufficient(context);
+  const read = async (further: Readonly<Record<string, string>> = {}): Promise<Exchange> =>
+    send(context, { headers: { ...headers, ...further } });
+  const before = (await read()).response;
+  const exchange = await read(Object.fromEntries(names.map((name) => [name, 'contract-cases-other'])));
+  const after = (await read()).response;
+  // What changes by itself says nothing.
+  if (before.status >= 300 || before.text !== after.text || exchange.response.status >= 300) return [];
+  if (exchange.response.text === before.text) return [];
+  return [{ text: `another body with the headers ${names[0] ?? ''}, ${names[1] ?? ''}, ...`, exchange }];
+}
+
+/** The header of an operation by which a request can be repeated (draft-ietf-httpapi-idempotency-key-header). */
+export function keyOf({ method, parameters }: LocatedOperation): string | undefined {
+  const isKey = (one: (typeof parameters)[number]): boolean =>
+    one.in === 'header' && /^(?:x-)?idempotency-key$/i.test(one.name);
+  return method === 'POST' ? parameters.find(isKey)?.name : undefined;
+}
+
+/** A key that one client has used must not get its response to another client*/
+export async function findRepeated(context: CaseContext): Promise<readonly Finding[]> {
+  const key = keyOf(context.operation);
+  if (key === undefined) return [];
+  const [owner, other] = context.settings.owners;
+  const post = (clientId: string, value: string): Promise<Exchange> => {
+    const { headers = {} } = sufficient(context, clientId);
+    return send(context, { headers: { ...headers, [key.toLowerCase()]: value } });
+  };
+  const [used, unused] = [randomUUID(), randomUUID()];
+  const [made, another] = [await post(owner, used), await post(owner, unused)];
+  const isMade = made.response.status < 300 && isObject(made.response.body);
+  // Responses that are always equal show nothing of the first one.
+  if (!isMade || isDeepStrictEqual(made.response.body, another.response.body)) return [];
+  const exchange = await post(other, used);
+  const isRepeated = isDeepStrictEqual(exchange.response.body, made.response.body);
+  return isRepeated ? [{ text: `the response to another client, by its ${key}`, exchange }] : [];
+}
