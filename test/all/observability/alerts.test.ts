@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { dump, load } from 'js-yaml';
 import { ISSUER_OPTIONS } from '../../../src/gate/read-options';
 import { requireCommand } from '../setup/packages';
+import { DASHBOARD, queries } from './dashboard';
 import { unknownNames } from './queries';
 
 interface Rule {
@@ -193,5 +194,23 @@ describe('deploy/observability/alerts.yaml', () => {
   ])('records %s', (record, series, value) => {
     const expected = { [3 * PHASE - STEP]: { '{job="api"}': value } };
     expect(differences({ series, expected, query: `round(${record})` })).toBe('');
+  });
+});
+
+describe('deploy/observability/dashboard.json', () => {
+  it.each(queries('1m'))('$title has metrics, labels and reasons that exist: $expr', ({ expr }) => {
+    expect(expr).not.toContain('$');
+    expect(unknownNames(expr, RECORDED)).toEqual([]);
+  });
+
+  it('has panels of three to a row, without a gap', () => {
+    const { panels } = DASHBOARD;
+    const heights = [4, 8, 8, 8, 8];
+    const expected = panels.map((_panel, index) => {
+      const row = Math.floor(index / 3);
+      const y = heights.slice(0, row).reduce((sum, height) => sum + height, 0);
+      return { x: (index % 3) * 8, y, w: 8, h: heights[row] };
+    });
+    expect(panels.map(({ gridPos }) => gridPos)).toEqual(expected);
   });
 });

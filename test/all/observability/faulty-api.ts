@@ -25,7 +25,7 @@ export interface FaultyApi {
   stop(): Promise<void>;
 }
 
-/** Requests that the API accepts, and those that it refuses for a reason. */
+/** Requests that the API accepts, and those that it refuses for a reason: before a superseded one its client changes. */
 type Traffic = 'good' | 'forged' | 'wrong' | 'superseded';
 
 /** Options of the API: the alerts' thresholds in time depend on them. */
@@ -59,19 +59,19 @@ export async function startFaultyApi(adminPort: number): Promise<FaultyApi> {
   });
 
   const nowSeconds = Math.floor(Date.now() / 1000);
-  const changedMs = Date.now() - 60_000;
+  const generation = Date.now() - 60_000;
   function tokenOf(claims: Members, key = testKey()): string {
-    const times = { iat: nowSeconds, exp: nowSeconds + 3_600, generation: changedMs };
+    const times = { iat: nowSeconds, exp: nowSeconds + 3_600, generation };
     return token({ key, claims: { iss: issuer.origin, ...times, ...claims } });
   }
   const tokens: Readonly<Record<Traffic, string>> = {
     good: tokenOf({}),
     forged: tokenOf({}, newKey()),
     wrong: tokenOf({ aud: 'https://other.test' }),
-    superseded: tokenOf({ client_id: 'kiosk', generation: changedMs - 1_000 }),
+    superseded: tokenOf({ client_id: 'kiosk' }),
   };
-  await log.append([['kiosk', changedMs]]);
   async function send(kind: Traffic): Promise<number> {
+    if (kind === 'superseded') await log.append([['kiosk', Date.now()]]);
     const headers = { Authorization: `Bearer ${tokens[kind]}` };
     const response = await fetch(`${tillgate.report.listening}/v1/orders`, { headers });
     await response.text();

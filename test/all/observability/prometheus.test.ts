@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually';
 import { freePort } from '../support/free-port';
+import { queries } from './dashboard';
 import { KEYS_MAX_AGE_MS, MAX_STALENESS_MS, startFaultyApi } from './faulty-api';
 import type { FaultyApi } from './faulty-api';
 import { startPrometheus } from './prometheus';
@@ -83,4 +84,13 @@ it('fires each alert at a running API, and clears it when the cause has gone', a
   const { groups } = await prometheus.get<Rules>('rules');
   const failed = groups.flatMap(({ rules }) => rules).filter(({ health }) => health !== 'ok');
   expect(failed).toEqual([]);
+});
+
+it('has series for each query of the dashboard, except for what this API does not do', async () => {
+  const empty: string[] = [];
+  for (const { title, expr } of queries('3s')) {
+    const { result } = await prometheus.get<{ readonly result: object[] }>('query', { query: expr });
+    if (result.length === 0) empty.push(title);
+  }
+  expect([...new Set(empty)]).toEqual(['Refused by guards, and unguarded', 'Introspection', 'DPoP proofs']);
 });
