@@ -280,10 +280,36 @@ export function classify(
   | { readonly kind: 'guard'; readonly requires: Alternatives; readonly further: readonly string[] }
   | { readonly kind: 'error handler' | 'handler' } {
   const { optional, ready, length } = handle as { optional?: unknown; ready?: unknown; length?: unknown };
-  const requirement = requirementOf(handle);
+  const requirement = requirementOf(handle) ?? declaredGuards.get(handle);
   if (typeof optional === 'boolean' && typeof ready === 'function') return { kind: 'gate', optional };
   if (requirement) return { kind: 'guard', requires: alternativesOf(requirement), further: furtherOf(requirement) };
   return { kind: length === 4 ? 'error handler' : 'handler' };
+}
+
+/** What guards of other packages require, as their app says. */
+const declaredGuards = new WeakMap<object, GuardRequirement>();
+
+/** A guard of another package: itself or its name, and the scopes that it requires. */
+export type DeclaredGuard = { readonly scopes: readonly string[] } & (
+  | { readonly handler: (...args: never[]) => unknown; readonly name?: undefined }
+  | { readonly name: string; readonly handler?: undefined }
+);
+
+/** Makes known what guards in these layers require. @returns those that are not in them */
+export function declareGuards(app: object, guards: readonly DeclaredGuard[]): readonly DeclaredGuard[] {
+  const handles = handlesIn(layersOf(app) ?? []);
+  return guards.filter(({ handler, name, scopes }) => {
+    const found = handles.filter((one) => one === handler || (one as { readonly name?: unknown }).name === name);
+    for (const one of found) declaredGuards.set(one, { allOf: scopes });
+    return found.length === 0;
+  });
+}
+
+function handlesIn(layers: readonly Layer[]): readonly object[] {
+  return layers.flatMap(({ handle, route }) => [
+    ...(handle ? [handle, ...handlesIn(layersOf(handle) ?? [])] : []),
+    ...handlesIn(route?.stack ?? []),
+  ]);
 }
 
 /** The alternatives that satisfy a guard; one for a claim accepts any scopes. */

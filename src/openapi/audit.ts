@@ -67,24 +67,35 @@ export function auditApp(
     readonly document?: ContractDocument | undefined;
     /** Where a router is mounted: `/v1`. */
     readonly mountedAt?: string | undefined;
-    /** Whether a gate runs before the app or router. */
-    readonly behindGate?: boolean | undefined;
+    /** The gate that runs before the app or router, or that cannot be seen. */
+    readonly behindGate?: DescribedRoute['gate'] | undefined;
   },
 ): readonly RouteFinding[] {
-  const { names, operations, document, mountedAt, behindGate = false } = audit;
+  const { names, operations, document, mountedAt, behindGate = 'none' } = audit;
   const knownPaths = [...new Set(operations.map(({ path }) => path))];
   const { routes: read, served, unreadable } = describeRoutes(app, mountedAt, knownPaths);
-  const routes = behindGate ? read.map((route) => ({ ...route, gate: gateOf(route) })) : read;
+  const routes = read.map((route) => ({ ...route, gate: route.gate === 'none' ? behindGate : route.gate }));
   const required = [...new Set(routes.flatMap(({ requires }) => requires.flat()))];
-  return sortFindings([
+  const findings = [
     ...compareRoutes(names, routes, operations, { served, unreadable }),
     ...unreadable.map(unreadableAt),
     ...(document ? compareScopes(names, document, operations, required) : []),
-  ]);
+  ];
+  const isGuarded = routes.some(
+    ({ gate, requires, tooLate }) => gate !== 'none' || requires.length + tooLate.length > 0,
+  );
+  return sortFindings(isGuarded ? findings : withoutGuards(names, findings));
 }
 
-function gateOf({ gate }: DescribedRoute): DescribedRoute['gate'] {
-  return gate === 'none' ? 'strict' : gate;
+/** One finding in place of one for each operation, where the guards of an app cannot be seen. */
+function withoutGuards({ source }: FindingNames, findings: readonly RouteFinding[]): readonly RouteFinding[] {
+  const others = findings.filter(({ kind }) => kind !== 'unguarded-route' && kind !== 'unused-scope');
+  const count = findings.filter(({ kind }) => kind === 'unguarded-route').length;
+  if (count < 2) return findings;
+  const what = `no guard of Tillgate is in ${source}, and ${count} operations need one`;
+  const fix =
+    "name guards of other packages: auditRoutes(app, document, { guards: [{ handler, scopes: ['orders:read'] }] })";
+  return [...others, findingAt({ method: '*', path: '*' }, 'unguarded-route', `${what}; ${fix}`)];
 }
 
 function unreadableAt(path: string): RouteFinding {

@@ -1,7 +1,10 @@
 import { basename } from 'node:path';
+import { isObject } from '../core/objects';
 import { isList, option, readOptions } from '../core/options';
 import type { TableOf } from '../core/options';
 import { withoutSlash } from '../core/urls';
+import { declareGuards } from '../openapi/app-routes';
+import type { DeclaredGuard } from '../openapi/app-routes';
 import { auditApp } from '../openapi/audit';
 import type { RouteFinding } from '../openapi/audit';
 import { allOperations, basePathOf, ignoredPaths, loadDocument } from '../openapi/document';
@@ -17,6 +20,11 @@ export interface AuditRoutesOptions {
   readonly mountedAt?: string | undefined;
   /** Whether `authenticate()` is mounted elsewhere, before this app or router. Default: false. */
   readonly behindGate?: boolean | undefined;
+  /**
+   * Guards of other packages, each by itself or by its name, with the scopes that it requires; the app is taken to have a
+   * gate of its own. Default: none, only guards of Tillgate are seen.
+   */
+  readonly guards?: readonly DeclaredGuard[] | undefined;
   /** Paths to skip, as findings write them; `/docs/*` for everything below. Default: none. */
   readonly ignore?: readonly string[] | undefined;
 }
@@ -52,12 +60,17 @@ export function auditRoutes(
   openapi: string | object,
   options: AuditRoutesOptions = {},
 ): readonly RouteFinding[] {
-  const { basePath, mountedAt, behindGate, ignore } = readOptions('auditRoutes', options, {
+  const { basePath, mountedAt, behindGate, guards, ignore } = readOptions('auditRoutes', options, {
+    guards: option('an array of { handler, scopes } or { name, scopes }', readGuards, []),
     basePath: option.string(),
     mountedAt: option.string(),
     behindGate: option.boolean(false),
     ignore: PATHS,
   } satisfies TableOf<AuditRoutesOptions>);
+  const [absent] = declareGuards(app, guards);
+  if (absent) {
+    throw new TypeError(`auditRoutes(): the guard ${absent.name ?? absent.handler.name} of "guards" is not in the app`);
+  }
   const document = loadDocument(openapi);
   const operations = allOperations(document, basePath === undefined ? basePathOf(document) : withoutSlash(basePath));
   const findings = auditApp(app, {
@@ -65,8 +78,21 @@ export function auditRoutes(
     names: { source: 'the app', document: typeof openapi === 'string' ? basename(openapi) : 'the document' },
     operations,
     mountedAt: mountedAt === undefined ? undefined : withoutSlash(mountedAt),
-    behindGate,
+    // A gate of another package may let requests without a token pass.
+    behindGate: behindGate ? 'strict' : guards.length > 0 ? 'optional' : 'none',
   });
   const isIgnored = ignoredPaths(ignore);
   return findings.filter(({ path }) => !isIgnored(path));
+}
+
+function readGuards(given: unknown): readonly DeclaredGuard[] | undefined {
+  if (!isList(given)) return undefined;
+  const fits = given.every((one: unknown) => {
+    if (!isObject(one) || !isList(one['scopes']) || !one['scopes'].every((scope) => typeof scope === 'string'))
+      return false;
+    return typeof one['handler'] === 'function'
+      ? !('name' in one)
+      : typeof one['name'] === 'string' && one['name'] !== '';
+  });
+  return fits ? (given as DeclaredGuard[]) : undefined;
 }

@@ -1,4 +1,5 @@
 export { auditRoutes, type AuditRoutesOptions } from './audit-routes';
+export type { DeclaredGuard } from '../openapi/app-routes';
 export type { RouteFinding, RouteFindingKind } from '../openapi/audit';
 export { contractCases, type ContractCases, type ContractReport } from './contract-cases/contract-cases';
 export type { ContractCase } from './contract-cases/operation';

@@ -22,7 +22,7 @@ function scopesOf({ components }: ContractDocument): Record<string, string> {
 const names = { source: 'the app', document: 'openapi.yaml' };
 /** What is compared: the router below `/v1`, after a gate. */
 function agreement(document: ContractDocument) {
-  return { names, document, operations: operationsOf(document), mountedAt: '/v1', behindGate: true };
+  return { names, document, operations: operationsOf(document), mountedAt: '/v1', behindGate: 'strict' as const };
 }
 
 const placeholders = commerceRouter();

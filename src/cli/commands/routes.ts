@@ -54,7 +54,7 @@ export function scaffoldProblems(file: string): readonly string[] {
     document,
     operations: operationsOf(document),
     mountedAt: '/v1',
-    behindGate: true,
+    behindGate: 'strict',
   });
 }
 

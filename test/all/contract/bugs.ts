@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Auth } from '../../../src';
+import { BUGS_OF_DATA } from './bugs-of-data';
 import { sendOrders } from './orders-app';
 import type { Bug, Kit } from './orders-app';
 
@@ -54,37 +55,7 @@ const scopeGuard =
 
 /** By class: the operation that has the bug, the case that finds it, and the bug. */
 export const BUGS: Readonly<Record<string, readonly [operation: string, sentence: string, bug: Bug]>> = {
-  // OWASP API1: the tenant comes from a header that any caller can set
-  'a tenant of a header': [
-    LIST,
-    'shows the same whatever tenant a header names',
-    {
-      list: ({ read }) => [
-        read,
-        (req, res, next) =>
-          req.get('x-store-id') === undefined ? sendOrders(req, res, next) : res.json({ orders: [] }),
-      ],
-    },
-  ],
-  // OWASP API1: responses are kept by the key alone
-  'an idempotency key that all clients share': [
-    'POST /v1/orders',
-    'repeats no response to another client',
-    {
-      place({ write }: Kit): readonly RequestHandler[] {
-        const kept = new Map<string, object>();
-        return [
-          write,
-          (req, res) => {
-            const key = req.get('idempotency-key') ?? String(kept.size);
-            const made = kept.get(key) ?? { id: `made-${kept.size}`, item: 'Calzone' };
-            kept.set(key, made);
-            res.status(201).json(made);
-          },
-        ];
-      },
-    },
-  ],
+  ...BUGS_OF_DATA,
   // https://github.com/advisories?query=path+normalization, OWASP API5
   'a prefix without a gate: /internal': [
     LIST,

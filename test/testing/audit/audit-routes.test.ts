@@ -230,3 +230,51 @@ describe('the arguments of auditRoutes()', () => {
     expect(call).toThrow(message);
   });
 });
+
+describe('guards of other packages', () => {
+  const documented = documentOf({
+    'GET /orders': ['orders:read'],
+    'POST /orders': ['orders:write'],
+    'GET /livez': null,
+  });
+  const mayRead = (_req: unknown, _res: unknown, next: () => void): void => next();
+  function requireWrite(_req: unknown, _res: unknown, next: () => void): void {
+    next();
+  }
+  const foreign = app((made) => {
+    made.use((_req, _res, next) => next());
+    made.use('/', express.Router().get('/orders', mayRead, done));
+    made.post('/orders', requireWrite, done);
+  });
+  const guards = [
+    { handler: mayRead, scopes: ['orders:read'] },
+    { name: 'requireWrite', scopes: ['orders:write'] },
+  ] as const;
+
+  it('are one finding, not one for each operation, until the option guards names them', () => {
+    const detail =
+      'no guard of Tillgate is in the app, and 2 operations need one; name guards of other packages: ' +
+      "auditRoutes(app, document, { guards: [{ handler, scopes: ['orders:read'] }] })";
+    expect(auditRoutes(foreign, documented)).toEqual([{ kind: 'unguarded-route', method: '*', path: '*', detail }]);
+    expect(auditRoutes(foreign, documented, { guards })).toEqual([]);
+  });
+
+  it('are compared with the document', () => {
+    const wrong = [guards[0], { name: 'requireWrite', scopes: ['orders:read'] }] as const;
+    expect(auditRoutes(foreign, documented, { guards: wrong })).toMatchObject([
+      { kind: 'wrong-requirement', method: 'POST', path: '/orders' },
+      { kind: 'unused-scope' },
+    ]);
+  });
+
+  it.each([
+    [[{ name: 'requireRead', scopes: [] }], 'auditRoutes(): the guard requireRead of "guards" is not in the app'],
+    [
+      [{ name: '', scopes: [] }],
+      'auditRoutes(): option "guards" must be an array of { handler, scopes } or { name, scopes }',
+    ],
+    [[{ name: 'a' }], 'auditRoutes(): option "guards" must be an array of { handler, scopes } or { name, scopes }'],
+  ])('refuses %j', (given, message) => {
+    expect(() => auditRoutes(foreign, documented, { guards: given as never })).toThrow(message);
+  });
+});
