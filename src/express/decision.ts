@@ -29,7 +29,7 @@ const PROOF_REASONS: ReadonlySet<string | undefined> = new Set([
  * Takes every decision of a gate and of its guards: log, metrics, the span of the request and `onDecision` are made from
  * one record, so that they cannot disagree.
  */
-export function decisionRecorder({ onDecision, dpop, enforce, ...settings }: GateSettings): {
+export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...settings }: GateSettings): {
   readonly decided: (req: GateRequest, decision: Decision, timing?: Timing, subject?: Subject) => void;
   readonly close: () => void;
 } {
@@ -49,7 +49,7 @@ export function decisionRecorder({ onDecision, dpop, enforce, ...settings }: Gat
     report(req, decision);
   }
 
-  function observe(req: GateRequest, decision: Decision, timing: Timing | undefined, { issuer }: Subject): void {
+  function observe(req: GateRequest, decision: Decision, timing: Timing | undefined, subject: Subject): void {
     const { reason, status, auth } = decision;
     const outcome = status === 503 ? 'unavailable' : decision.outcome;
     if (timing) {
@@ -64,7 +64,8 @@ export function decisionRecorder({ onDecision, dpop, enforce, ...settings }: Gat
       'tillgate.outcome': outcome,
       'tillgate.reason': reason,
       'tillgate.enforced': isReport ? 'false' : undefined,
-      'tillgate.issuer': auth?.issuer ?? issuer,
+      'tillgate.issuer': auth?.issuer ?? subject.issuer,
+      'tillgate.client.id': traceClientId ? (auth?.clientId ?? subject.clientId) : undefined,
       'tillgate.generation': auth?.generation,
       'tillgate.token.cache': timing?.cache,
       'error.type': status === 503 ? reason : undefined,

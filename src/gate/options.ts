@@ -115,6 +115,11 @@ export interface GateOptions extends Dependencies {
    */
   readonly keyStore?: KeyStore | string | false | undefined;
   /**
+   * Adds `tillgate.client.id` to the span of a request whose token is signed by its issuer: traces then show which client
+   * called. Default `false`.
+   */
+  readonly traceClientId?: boolean | undefined;
+  /**
    * Called for every decision, with reason and cause. Do not log the request's headers: they contain the token. If it
    * throws or rejects, the error is logged.
    */

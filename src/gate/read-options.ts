@@ -94,6 +94,7 @@ export const GATE_OPTIONS = {
   allowHttp: option.boolean(false),
   verifiedTokens: option.number({ unit: 'tokens', min: 0, integer: true }, 5_000),
   keyStore: KEY_STORE,
+  traceClientId: option.boolean(false),
   onDecision: option.callable<GateOptions['onDecision']>(),
   ...DEPENDENCIES,
 } satisfies TableOf<GateOptions>;

@@ -140,6 +140,12 @@ export const OF_GATE = {
     'off',
     onOff('on'),
   ),
+  traceClientId: given(
+    'TILLGATE_TRACE_CLIENT_ID',
+    'adds the client id to the span of a request, as tillgate.client.id',
+    'off',
+    onOff('on'),
+  ),
 };
 
 /** Every variable, by its setting, in the order in which they are documented. */

@@ -9,9 +9,13 @@ import { requireScope } from '../../src';
 import { METRIC_ROWS } from '../../src/core/metrics';
 import { readings } from '../../src/core/telemetry';
 import { gateApp } from '../support/gate-app';
+import type { GateAppOptions } from '../support/gate-app';
 import { token, ISSUER, NOW_MS } from '../support/issuer';
-import { remoteGate } from '../support/remote-gate';
-import { testKey } from '../support/keys';
+import { boundToken, callerKey, dpopApp, proof } from '../support/dpop';
+import { introspectingGate } from '../support/introspection';
+import { eventually, keyServer } from '../support/key-server';
+import { jwks, newKey, testKey } from '../support/keys';
+import { gateAt, REFRESH_MS, remoteGate } from '../support/remote-gate';
 
 class Reader extends MetricReader {
   protected override onForceFlush = () => Promise.resolve();
@@ -42,8 +46,8 @@ describe('telemetry', () => {
   }
 
   /** An app behind a server span, as an instrumentation makes it. */
-  function traced() {
-    const made = gateApp();
+  function traced(options: GateAppOptions = {}) {
+    const made = gateApp(options);
     const app = express();
     app.use((_req, res, next) => {
       trace.getTracer('http').startActiveSpan('GET', (span) => {
@@ -160,6 +164,88 @@ describe('telemetry', () => {
     expect(shown).not.toMatch(/jti-of-this-token|berlin-1|pos-17/);
     expect(shown).not.toContain(raw.slice(-40));
     await gate.close();
+  });
+
+  it('shows the client in the span when asked, unless its token is forged; never in metrics', async () => {
+    const { get, gate } = traced({ traceClientId: true });
+    await get('/v1/orders/1', token());
+    await get('/v1/orders/1', token({ claims: { exp: NOW_MS / 1000 - 100 } }));
+    await get('/v1/orders/1', token({ key: newKey() }));
+
+    const shown = spans.getFinishedSpans().map(({ attributes }) => attributes);
+    expect(shown.map((one) => [one['tillgate.outcome'], one['tillgate.client.id']])).toEqual([
+      ['authenticated', 'pos-17'],
+      ['refused', 'pos-17'],
+      ['refused', undefined],
+    ]);
+    expect(JSON.stringify((await reader.collect()).resourceMetrics.scopeMetrics)).not.toContain('pos-17');
+    await gate.close();
+  });
+
+  it('counts DPoP proofs by their result, and no request without one', async () => {
+    const scene = dpopApp();
+    expect((await scene.send()).status).toBe(200);
+    expect((await scene.send({ proof: proof({ method: 'POST' }) })).status).toBe(401);
+    expect((await scene.send({ proof: null })).status).toBe(401);
+    expect((await scene.send({ token: boundToken(callerKey(), { exp: NOW_MS / 1000 - 100 }) })).status).toBe(401);
+
+    expect(await collected('tillgate.dpop.proofs')).toEqual([
+      [{ 'tillgate.result': 'accepted' }, 1],
+      [{ 'tillgate.result': 'invalid_dpop_proof' }, 1],
+    ]);
+    await scene.gate.close();
+  });
+
+  it('measures introspection: calls, why one failed, and the tokens that wait', async () => {
+    const scene = introspectingGate();
+    expect((await scene.get('good')).status).toBe(200);
+    scene.endpoint.down = new Response('', { status: 500 });
+    expect((await scene.get('other')).status).toBe(503);
+    // A failure is followed by a call of the gate's own, to see whether the endpoint is down.
+    await eventually(() => spans.getFinishedSpans().length === 3);
+    const issuer = { 'tillgate.issuer': ISSUER };
+    expect(await collected('tillgate.introspection.duration')).toEqual([
+      [issuer, 1],
+      [{ ...issuer, 'error.type': 'status' }, 2],
+    ]);
+    expect(spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes])).toEqual([
+      ['tillgate.introspection', issuer],
+      ['tillgate.introspection', { ...issuer, 'error.type': 'status' }],
+      ['tillgate.introspection', { ...issuer, 'error.type': 'status' }],
+    ]);
+    await scene.gate.close();
+
+    const slow = introspectingGate();
+    slow.endpoint.hold();
+    const waiting = ['a', 'b'].map((one) => slow.get(one).then(({ status }) => status));
+    await eventually(() => slow.endpoint.sent.length === 2);
+    expect(await collected('tillgate.introspection.waiting')).toEqual([[issuer, 2]]);
+    slow.endpoint.release();
+    expect(await Promise.all(waiting)).toEqual([401, 401]);
+    expect(await collected('tillgate.introspection.waiting')).toEqual([[issuer, 0]]);
+    await slow.gate.close();
+  });
+
+  it.each([-7, 0, 42])('shows a clock of the issuer that is %i s ahead, once it has told its time', async (ahead) => {
+    const server = await keyServer(testKey());
+    const scene = gateAt(server);
+    await scene.gate.ready();
+    // The SDK goes on collecting the issuers of gates that are closed.
+    const skews = async (): Promise<readonly unknown[]> => {
+      const points = await collected('tillgate.clock.skew');
+      return points
+        .filter(([attributes]) => Object.values(attributes).includes(server.origin))
+        .map(([, value]) => value);
+    };
+    expect(await skews()).toEqual([]);
+
+    server.responses.set('/jwks', (res) => {
+      res.setHeader('Date', new Date(scene.time.clock() + ahead * 1_000).toUTCString());
+      res.end(JSON.stringify(jwks(testKey())));
+    });
+    await scene.pass(REFRESH_MS);
+    expect(await skews()).toEqual([ahead]);
+    await scene.stop();
   });
 
   it('has the attributes of the table and no others', async () => {

@@ -145,6 +145,7 @@ describe('wrong options', () => {
       [{ unguarded: 'deny' }, 'option "unguarded" must be one of allow, warn, refuse, got "deny"'],
       [{ optional: 'yes' }, 'option "optional" must be true or false, got "yes"'],
       [{ exposeReasons: 1 }, 'option "exposeReasons" must be true or false, got 1'],
+      [{ traceClientId: 'on' }, 'option "traceClientId" must be true or false, got "on"'],
       [{ allowHttp: 'on' }, 'option "allowHttp" must be true or false, got "on"'],
       [
         { resource: 'https://user:secret@api.test' },

@@ -33,6 +33,7 @@ describe('settings', () => {
         rateLimit: { limit: 6000, windowMs: 60_000 },
         tokenRateLimit: { limit: 60, windowMs: 60_000 },
         allowHttp: false,
+        traceClientId: false,
         logLevel: 'info',
         production: false,
       });
@@ -292,6 +293,7 @@ describe('authenticate()', () => {
     rateLimit: ['7/s', { limit: 7, windowMs: 1_000 }],
     tokenRateLimit: ['8/h', { limit: 8, windowMs: 3_600_000 }],
     allowHttp: ['on', true],
+    traceClientId: ['on', true],
     logLevel: ['debug', 'debug'],
   };
 
@@ -342,6 +344,7 @@ describe('authenticate()', () => {
       maxTokenAgeSeconds: 61_004,
       resource: 'https://api.example.com',
       allowHttp: true,
+      traceClientId: true,
       exposeReasons: true,
     });
   });
