@@ -91,6 +91,8 @@ function readScopeGuard(args: readonly unknown[], table: ScopeTable | undefined)
   return {
     scopesFor(req) {
       const scopes: unknown = (given as (req: object) => unknown)(req);
+      // Of an async function, which is refused: a rejection that nothing handles would end the process.
+      if (scopes instanceof Promise) scopes.catch(() => undefined);
       if (Array.isArray(scopes) && scopes.length === 0) return [];
       const read = readScopeList(scopes, 'requireScope');
       table?.requireKnown(read);

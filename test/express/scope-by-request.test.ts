@@ -82,6 +82,16 @@ describe('requireScope() with a function', () => {
     ]);
   });
 
+  it('leaves no rejection of an async function that nothing handles', async () => {
+    const unhandled = jest.fn();
+    process.on('unhandledRejection', unhandled);
+    const through = withGuards(requireScope((() => Promise.reject(new Error('db'))) as unknown as () => string[]));
+    expectRefusal(await send(through, 'orders:read', call('orders')), 'claim_refused', through);
+    await new Promise(setImmediate);
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
   it('is not asked about a request without a token', async () => {
     const asked: unknown[] = [];
     const guard = requireScope((req) => {
