@@ -55,7 +55,12 @@ const CLIENTS: CommandEntry = {
   example: 'clients add till-9 --scope "orders:read orders:write"',
   about: 'client credentials at the token server',
   commands: [
-    { usage: 'list', about: 'list them', run: (context) => load.clients().list(context) },
+    {
+      usage: 'list',
+      about: 'list them',
+      options: [['--ids', 'their ids only, one in a line']],
+      run: (context, options) => load.clients().list(context, options),
+    },
     {
       usage: 'add <client>',
       about: 'register one and print its secret, once',

@@ -68,6 +68,7 @@ export interface CommandOptions {
   readonly typescript?: true;
   readonly port?: string;
   readonly authPort?: string;
+  readonly ids?: true;
   readonly verbose?: true;
   readonly header?: readonly string[];
   readonly issuerPort?: string;

@@ -8,8 +8,12 @@ import { callClients } from '../http';
 import { publish } from './generations';
 
 /** `tillgate clients list` */
-export async function list(context: CommandContext): Promise<void> {
+export async function list(context: CommandContext, { ids }: CommandOptions): Promise<void> {
   const { clients } = await callClients(context.io, readSettings(context.io.env), 'GET', []);
+  if (ids) {
+    const listed = clients.map(({ client_id }) => client_id);
+    return print(context, listed, listed.map(escapeUnsafe).join('\n'));
+  }
   const rows = clients.map(({ client_id, description, scope, disabled }) => [
     client_id,
     disabled ? 'disabled' : 'active',

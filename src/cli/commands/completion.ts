@@ -12,6 +12,8 @@ export function completion(context: CommandContext, commands: readonly CommandEn
 /** What can follow the commands that are complete: `clients add`, or nothing yet. */
 interface Level {
   readonly at: string;
+  /** Whether a client id can follow. */
+  readonly takesClient: boolean;
   readonly words: readonly {
     readonly text: string;
     readonly about: string;
@@ -35,7 +37,10 @@ function levelsOf({ usage, options = [], commands = [], run }: CommandEntry, at:
       return { text, about, value };
     }),
   ];
-  return [{ at, words }, ...commands.flatMap((one) => levelsOf(one, `${at} ${nameOf(one)}`.trim()))];
+  return [
+    { at, takesClient: CLIENT.test(usage), words },
+    ...commands.flatMap((one) => levelsOf(one, `${at} ${nameOf(one)}`.trim())),
+  ];
 }
 
 /** `token` of `token <client>`. */
@@ -49,6 +54,9 @@ function choicesOf(value: string): readonly string[] {
 }
 
 const FILE = /<(file|module)>/;
+const CLIENT = /<client>/;
+/** Ids of the clients of the token server that runs; bash expands its words, so that an id must be no `$(command)`. */
+const CLIENT_IDS = `tillgate clients list --ids 2>/dev/null | command grep -E '^[A-Za-z0-9._@-]+$'`;
 
 /** Shell patterns of the words so far that, with a further one, are a command. */
 function patternsOf(levels: readonly Level[]): readonly string[] {
@@ -60,12 +68,13 @@ function quoted(text: string): string {
 }
 
 function bashScript(levels: readonly Level[]): string {
-  const complete = (words: readonly string[]): string =>
-    `COMPREPLY=($(compgen -W ${quoted(words.join(' '))} -- "$word"))`;
+  const complete = (words: readonly string[], takesClient = false): string =>
+    `COMPREPLY=($(compgen -W ${quoted(words.join(' '))}${takesClient ? `" $(${CLIENT_IDS})"` : ''} -- "$word"))`;
   const values = new Map(levels.flatMap(({ words }) => words.map(({ text, value }) => [text, value] as const)));
   const cases = [...values].flatMap(([text, value]) => {
     if (value === undefined) return [];
-    const act = FILE.test(value) ? 'COMPREPLY=($(compgen -f -- "$word"))' : complete(choicesOf(value));
+    const files = 'COMPREPLY=($(compgen -f -- "$word"))';
+    const act = FILE.test(value) ? files : complete(choicesOf(value), CLIENT.test(value));
     return [`    ${text}) ${act}; return ;;`];
   });
   return [
@@ -78,7 +87,14 @@ function bashScript(levels: readonly Level[]): string {
     ...cases,
     '  esac',
     '  case "$at" in',
-    ...levels.map(({ at, words }) => `    ${quoted(at)}) ${complete(words.map(({ text }) => text))} ;;`),
+    ...levels.map(({ at, takesClient, words }) => {
+      // Asking the token server takes a moment, which a half-typed option need not wait for.
+      const all = words.map(({ text }) => text);
+      const act = takesClient
+        ? `case "$word" in -*) ${complete(all)} ;; *) ${complete(all, true)} ;; esac`
+        : complete(all);
+      return `    ${quoted(at)}) ${act} ;;`;
+    }),
     '  esac',
     '}',
     'complete -o default -F _tillgate tillgate',
@@ -86,8 +102,11 @@ function bashScript(levels: readonly Level[]): string {
 }
 
 function fishScript(levels: readonly Level[]): string {
-  const takes = (value: string): string =>
-    value === '' ? '' : FILE.test(value) ? ' -r -F' : ` -x -a ${quoted(choicesOf(value).join(' '))}`;
+  const takes = (value: string): string => {
+    if (value === '') return '';
+    if (FILE.test(value)) return ' -r -F';
+    return ` -x -a ${quoted(CLIENT.test(value) ? `(${CLIENT_IDS})` : choicesOf(value).join(' '))}`;
+  };
   return [
     'function __tillgate_at',
     "  set -l at ''",
@@ -100,12 +119,15 @@ function fishScript(levels: readonly Level[]): string {
     '  test "$at" = "$argv"',
     'end',
     'complete -c tillgate -f',
-    ...levels.flatMap(({ at, words }) =>
-      words.map(({ text, about, value = '' }) => {
+    ...levels.flatMap(({ at, takesClient, words }) => [
+      ...(takesClient
+        ? [`complete -c tillgate -n ${quoted(`__tillgate_at ${at}`.trim())} -a ${quoted(`(${CLIENT_IDS})`)}`]
+        : []),
+      ...words.map(({ text, about, value = '' }) => {
         const word = text.startsWith('--') ? `-l ${text.slice(2)}${takes(value)}` : `-a ${text}`;
         return `complete -c tillgate -n ${quoted(`__tillgate_at ${at}`.trim())} ${word} -d ${quoted(about)}`;
       }),
-    ),
+    ]),
   ].join('\n');
 }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../../../src/cli/command-table';
 import { cliScene } from '../../cli/harness';
@@ -17,6 +17,16 @@ async function scriptOf(shell: string): Promise<string> {
   return file;
 }
 
+/** A `tillgate` that has two clients, one of them with an id that a shell would run. */
+const bin = join(scene.dataDir, 'bin');
+mkdirSync(bin);
+writeFileSync(
+  join(bin, 'tillgate'),
+  `#!/bin/sh\n[ "$*" = "clients list --ids" ] && printf '%s\\n' 'kiosk-2' '$(touch ${scene.dataDir}/run)' 'pos-terminal'`,
+  { mode: 0o755 },
+);
+const PATH = `${bin}:${process.env['PATH']}`;
+
 const LINES: readonly [line: string, expected: string][] = [
   ['tillgate cl', 'clients'],
   ['tillgate clients re', 'remove'],
@@ -27,6 +37,9 @@ const LINES: readonly [line: string, expected: string][] = [
   ['tillgate call GET /v1/orders --as till --to', '--token'],
   ['tillgate call GET /v1/orders --hea', '--header'],
   ['tillgate token till --verb', '--verbose'],
+  ['tillgate token ki', 'kiosk-2'],
+  ['tillgate clients rotate pos', 'pos-terminal'],
+  ['tillgate call GET /v1/orders --as pos', 'pos-terminal'],
 ];
 
 (bash ? describe : describe.skip)('the completion of bash', () => {
@@ -34,9 +47,13 @@ const LINES: readonly [line: string, expected: string][] = [
     const file = await scriptOf('bash');
     const complete = (line: string): string => {
       const text = `source "$1"; set -- $2; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tillgate; echo "\${COMPREPLY[*]}"`;
-      return spawnSync('bash', ['-c', text, 'bash', file, line], { encoding: 'utf8' }).stdout.trim();
+      return spawnSync('bash', ['-c', text, 'bash', file, line], {
+        encoding: 'utf8',
+        env: { ...process.env, PATH },
+      }).stdout.trim();
     };
     expect(LINES.map(([line]) => [line, complete(line)])).toEqual(LINES);
+    expect(existsSync(join(scene.dataDir, 'run'))).toBe(false);
     expect(complete(`tillgate dev --openapi ${file.slice(0, -1)}`)).toBe(file);
     expect(complete(`tillgate dev --scopes ${file.slice(0, -1)}`)).toBe('');
     const names = COMMANDS.map(({ usage }) => usage.replace(/ .*/, ''));
@@ -59,7 +76,7 @@ if (fish) {
       const text = `source ${file}; complete -C ${JSON.stringify(line)}`;
       const { stdout } = spawnSync('fish', ['-c', text], {
         encoding: 'utf8',
-        env: { ...process.env, HOME: scene.dataDir },
+        env: { ...process.env, PATH, HOME: scene.dataDir },
       });
       expect(
         stdout
