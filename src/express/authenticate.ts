@@ -141,7 +141,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     res: ServerResponse,
   ): Promise<Auth> {
     const auth = known ?? (await verify(token, callerOf(req)));
-    setNonce(res, await possession?.verify(req, token, auth.claims, callerOf(req)));
+    const nonce = await possession?.verify(req, token, auth.claims, callerOf(req));
+    if (!reports) setNonce(res, nonce);
     return auth;
   }
 

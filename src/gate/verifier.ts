@@ -12,6 +12,7 @@ import { isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
 import type { VerificationKey } from '../token/keys/key-set';
 import { PossessionVerifier } from '../token/possession/possession';
+import { memoryReplayStore } from '../token/possession/replay-store';
 import { SignatureQueue } from '../token/signature-queue';
 import type { ClaimsVerifier } from '../token/verify';
 import { openIssuer } from './issuer';
@@ -53,7 +54,8 @@ export class GateVerifier {
   constructor(settings: GateSettings) {
     const signatures = new SignatureQueue();
     this.settings = settings;
-    this.possession = settings.dpop || settings.mtls ? new PossessionVerifier(settings, signatures) : undefined;
+    this.possession =
+      settings.dpop || settings.mtls ? new PossessionVerifier(withOwnReplays(settings), signatures) : undefined;
     this.#issuers = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
     this.#byIssuer = new Map(this.#issuers.map((context) => [context.issuer, context]));
     [this.#opaque] = this.#issuers.flatMap((context) => {
@@ -250,6 +252,14 @@ export class GateVerifier {
     this.#opaque?.introspection.close();
     for (const { generations } of this.#issuers) await generations?.close();
   }
+}
+
+/** A trial must not use up proofs that the gate beside it has to accept. */
+function withOwnReplays(settings: GateSettings): GateSettings {
+  const { dpop, enforce, clock } = settings;
+  if (enforce !== 'report' || !dpop?.replayStore) return settings;
+  const own = memoryReplayStore({ clock });
+  return { ...settings, dpop: { ...dpop, replayStore: { remember: (...proof) => own.remember(...proof) } } };
 }
 
 function gauge(name: MetricOf<'gauge'>, issuer: string, value: number) {

@@ -4,6 +4,8 @@ import request from 'supertest';
 import type { Test } from 'supertest';
 import { authenticate, authOf, requireScope } from '../../src';
 import type { AuthenticateOptions, Decision } from '../../src';
+import { memoryReplayStore } from '../../src/token/possession/replay-store';
+import { BASE_URL, boundToken, proof } from '../support/dpop';
 import { fakeTime } from '../support/fake-time';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
@@ -135,5 +137,24 @@ describe("enforce: 'report'", () => {
       'authenticate(): option "enforce" is "report", which refuses nothing: remove "unguarded"',
     );
     expect(() => trial({ enforce: 'off' as 'report' })).toThrow('option "enforce" must be');
+  });
+
+  it('uses up no DPoP proof of the gate behind it', async () => {
+    const dpop = {
+      baseUrl: BASE_URL,
+      required: true,
+      replayStore: memoryReplayStore({ clock: () => NOW_MS }),
+    };
+    const { app } = trial({ dpop });
+    const enforcing = authenticate({
+      ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS },
+      dpop,
+    });
+    app.get('/behind', enforcing, requireScope('orders:read'), (req, res) => void res.json(req.auth?.clientId));
+    const send = (path: string): Test =>
+      request(app)
+        .get(path)
+        .set({ 'x-old': 'yes', authorization: `DPoP ${boundToken()}`, dpop: proof({ url: `${BASE_URL}${path}` }) });
+    expect((await send('/behind')).status).toBe(200);
   });
 });
