@@ -6,7 +6,15 @@ import { didYouMean } from '../../core/options';
 import { describeRoutes, layersOf, wayTo } from '../../openapi/app-routes';
 import { describeFinding } from '../../openapi/audit';
 import type { RouteFindingKind } from '../../openapi/audit';
-import { allOperations, basePathOf, declaredScopes, ignoredPaths, loadDocument, nameOf } from '../../openapi/document';
+import {
+  allOperations,
+  basePathOf,
+  declaredScopes,
+  ignoredPaths,
+  loadDocument,
+  nameOf,
+  scopeGrants,
+} from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
 import { auditRoutes } from '../audit-routes';
 import { attackCases } from './attacks';
@@ -109,7 +117,7 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
     .map((operation): CaseContext => {
       const context: CaseContext = {
         ...{ operation, settings, call: limit.call, refused, rules, isFull },
-        declaredScopes: declaredScopes(document),
+        ...{ declaredScopes: declaredScopes(document), grants: scopeGrants(document) },
         name: nameOf(operation),
         documented: responsesOf(operation),
         seen: new Set(),

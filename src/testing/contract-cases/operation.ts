@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { isObject } from '../../core/objects';
-import type { LocatedOperation } from '../../openapi/document';
+import type { LocatedOperation, ScopeGrants } from '../../openapi/document';
 import { ATTACKS, bearer, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
 import type { CaseClass, ContractSettings } from './options';
@@ -46,6 +46,7 @@ export interface CaseContext {
   readonly refused: Refused[];
   readonly rules: RefusalRules;
   readonly declaredScopes: readonly string[];
+  readonly grants: ScopeGrants;
   /** Makes the request, good except for its missing token. */
   readonly prepare: () => ApiRequest;
   readonly documented: DocumentedResponses;
@@ -100,12 +101,12 @@ export function tokenCases(context: CaseContext): readonly ContractCase[] {
     ...attacks.map((attack) =>
       caseOf(context, 'token', `refuses ${attack.name}`, (name) => refuseAttack(context, name, attack)),
     ),
-    ...insufficientSets(alternatives, context.declaredScopes).map(({ name: set, scopes }) =>
+    ...insufficientSets(alternatives, context.declaredScopes, context.grants).map(({ name: set, scopes }) =>
       caseOf(context, 'scope', `refuses ${set}`, (name) =>
         refuse(context, name, tokenWith(context, scopes), [insufficientScope]),
       ),
     ),
-    ...sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) =>
+    ...sufficientSets([...alternatives, ...withOptional], context.grants).map(({ name: set, scopes }) =>
       caseOf(context, 'scope', `accepts ${set}`, (name) => accept(context, name, tokenWith(context, scopes))),
     ),
   ];
