@@ -19,12 +19,14 @@ const PACKAGES = {
   express: '^5.0.0',
   fastify: '^5.12.8',
   graphql: '^16.15.0',
+  'graphql-ws': '^6.0.6',
   hono: '^4.13.19',
   koa: '^3.3.0',
   'reflect-metadata': '^0.2.2',
   rxjs: '^7.8.2',
   'socket.io': '^4.8.4',
   'socket.io-client': '^4.8.4',
+  ws: '^8.18.0',
 };
 
 /** Heading of the example, how it is called, and what the test changes in it. */
@@ -39,7 +41,11 @@ const EXAMPLES: readonly [name: string, heading: string, protocol: string, chang
   ['tRPC', 'tRPC', 'http'],
   ['Apollo Server', 'Apollo Server', 'graphql'],
   ['Socket.IO', 'Socket.IO', 'socket.io'],
+  ['GraphQL subscriptions', 'GraphQL subscriptions', 'graphql-ws'],
 ];
+
+/** What a connection ends with when the credential of its client has changed. */
+const ENDED: Readonly<Record<string, unknown>> = { 'socket.io': 'io server disconnect', 'graphql-ws': 4401 };
 
 let folder: string;
 let page: string;
@@ -88,7 +94,7 @@ it.each(EXAMPLES)('%s refuses and accepts as the page says', async (name, headin
   const [missing, weak, good] = JSON.parse(output.trim().split('\n').at(-1) ?? '');
   expect(good.body).toContain('"caller":"till-1"');
   expect(missing.body).toContain(name === 'Koa' ? 'Unauthorized' : 'Send an access token in the Authorization header');
-  if (protocol === 'socket.io') return;
+  if (ENDED[protocol] !== undefined) return expect(good.ended).toBe(ENDED[protocol]);
   expect([missing.status, weak.status, good.status]).toEqual([401, 403, 200]);
   expect(missing.challenge).toBe('Bearer realm="api"');
   expect(weak.challenge).toContain('error="insufficient_scope"');

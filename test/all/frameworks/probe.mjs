@@ -34,8 +34,30 @@ const WAYS = {
     const body = await new Promise((resolve) =>
       client.once('hello', resolve).once('connect_error', ({ message }) => resolve(message)),
     );
-    client.close();
-    return { body: JSON.stringify(body) };
+    if (!body.caller) return { body: JSON.stringify(body) };
+    const ended = new Promise((resolve) => client.once('disconnect', resolve));
+    issuer.bump(body.caller);
+    return { body: JSON.stringify(body), ended: await ended };
+  },
+  async 'graphql-ws'(headers) {
+    const { WebSocket } = await import('ws');
+    const client = new WebSocket(base.replace('http', 'ws'), 'graphql-transport-ws', { headers });
+    const refusal = once(client, 'unexpected-response').then(async ([, response]) => ({
+      ...{ status: response.statusCode, challenge: response.headers['www-authenticate'] },
+      body: (await response.setEncoding('utf8').toArray()).join(''),
+    }));
+    const failed = new Promise((_, reject) => client.once('error', reject));
+    const messages = (async () => {
+      await once(client, 'open');
+      const ended = once(client, 'close');
+      client.send('{"type":"connection_init"}');
+      await once(client, 'message');
+      client.send('{"id":"1","type":"subscribe","payload":{"query":"subscription { caller }"}}');
+      const [next] = await once(client, 'message');
+      issuer.bump(JSON.parse(next).payload.data.caller);
+      return { body: String(next), ended: (await ended)[0] };
+    })();
+    return Promise.race([refusal, messages, failed]);
   },
 };
 
