@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Schedule } from '../core/clock';
+import type { Schedule, Timer } from '../core/clock';
 import type { AuthError } from '../core/errors';
 import type { Logger } from '../core/logger';
 import { REASON_ADVICE } from '../core/reason-advice';
@@ -7,6 +7,7 @@ import type { Auth } from '../gate/options';
 import { refusalLog } from './refusal-log';
 import { routeOf, stateOf } from './request-state';
 import type { GateRequest } from './request-state';
+import { scopesOfRoute } from './scope-guard';
 
 /** Reports where a gate that enforces nothing decides otherwise than what responds. */
 export interface ReportMode {
@@ -18,9 +19,46 @@ export interface ReportMode {
 const WARNING =
   'enforce is "report": this gate refuses nothing and protects nothing, it only says what it would refuse';
 
+/** How often the unused scopes of clients are logged, and of how many clients. */
+const UNUSED_EVERY_MS = 600_000;
+const MAX_CLIENTS = 1_000;
+
+/** Collects which scopes clients hold and which of them a guard of a route that responded has required. */
+function scopeUse({ logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule }) {
+  const clients = new Map<string, { readonly held: Set<string>; readonly used: Set<string>; logged: string }>();
+  let timer: Timer | undefined;
+
+  function log(): void {
+    timer = undefined;
+    for (const [clientId, client] of clients) {
+      const unused = [...client.held].filter((scope) => !client.used.has(scope));
+      const text = unused.join(' ');
+      if (text === client.logged) continue;
+      client.logged = text;
+      logger.info({ clientId, unused }, 'scopes that a client holds, and no request has needed so far');
+    }
+  }
+
+  return {
+    add({ clientId, scopes }: Auth, required: readonly string[]): void {
+      if (!clients.has(clientId) && clients.size >= MAX_CLIENTS) return;
+      const client = clients.get(clientId) ?? { held: new Set(), used: new Set(), logged: '' };
+      clients.set(clientId, client);
+      for (const scope of scopes) client.held.add(scope);
+      for (const scope of required) client.used.add(scope);
+      timer ??= schedule(log, UNUSED_EVERY_MS);
+    },
+    close(): void {
+      timer?.cancel();
+      log();
+    },
+  };
+}
+
 /** Opens the reports of one gate, and says loudly that it protects nothing. */
 export function reportMode({ logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule }): ReportMode {
   const log = refusalLog({ logger, schedule }, { isReport: true });
+  const use = scopeUse({ logger, schedule });
   const refusals = new WeakMap<GateRequest, AuthError | null>();
   logger.warn({}, WARNING);
 
@@ -28,6 +66,7 @@ export function reportMode({ logger, schedule }: { readonly logger: Logger; read
     const refusal = refusals.get(req) ?? undefined;
     const auth: Auth | undefined = stateOf(req)?.auth;
     const isRefused = res.statusCode === 401 || res.statusCode === 403;
+    if (auth && res.statusCode < 400) use.add(auth, scopesOfRoute(req) ?? []);
     // A 403 may be about something that no token says.
     const isDifferent = refusal ? !isRefused : res.statusCode === 401;
     if (!isDifferent) return;
@@ -52,6 +91,9 @@ export function reportMode({ logger, schedule }: { readonly logger: Logger; read
       refusals.set(req, refusals.get(req) ?? refusal ?? null);
       if (!isKnown) res.once('finish', () => compare(req, res));
     },
-    close: () => log.close(),
+    close() {
+      log.close();
+      use.close();
+    },
   };
 }

@@ -24,7 +24,7 @@ async function mixedTraffic(): Promise<string> {
         .set(token === undefined ? {} : { authorization: `Bearer ${token}` });
     }
   };
-  await send('/orders/1', issuer.token({ clientId: 'till-7', scope: 'orders:read' }), 20);
+  await send('/orders/1', issuer.token({ clientId: 'till-7', scope: 'orders:read orders:write menus:read' }), 20);
   await send('/orders/2', issuer.token({ clientId: 'kiosk-2', scope: 'menus:read' }), 5);
   await send('/orders/3', issuer.token({ clientId: 'till-8', scope: 'orders:read', audience: 'https://other' }), 3);
   await send('/orders/4', undefined, 2);
@@ -42,6 +42,9 @@ describe('tillgate report', () => {
     const { exitCode, stdout } = await scene.run('report', log);
     expect(exitCode).toBe(0);
     const [title, first, second, ...others] = stdout.trim().split('\n\n');
+    expect(others).toEqual([
+      'scopes that no request has needed\n  till-7: orders:write menus:read\n  kiosk-2: menus:read',
+    ]);
     expect(title).toBe('8 requests would be decided otherwise, for 2 reasons.');
     expect(first?.split('\n').slice(0, 3)).toEqual([
       'insufficient_scope: 5 requests, the gate would send 403 instead of 200',
@@ -52,7 +55,6 @@ describe('tillgate report', () => {
       'wrong_audience: 3 requests, the gate would send 401 instead of 200',
       '  routes: GET /orders/:id',
     ]);
-    expect(others).toEqual([]);
   });
 
   it('reads standard input, and prints JSON on request', async () => {
@@ -67,6 +69,7 @@ describe('tillgate report', () => {
     expect(JSON.parse(stdout)).toEqual({
       requests: 7,
       causes: [{ reason: 'expired', requests: 7, gate: 401, responded: [200], clients: [], routes: ['GET /a'] }],
+      unusedScopes: {},
     });
   });
 

@@ -111,6 +111,18 @@ describe("enforce: 'report'", () => {
     await gate.close();
   });
 
+  it('says every ten minutes which scopes a client holds and has not needed, where that has changed', async () => {
+    const { get, time, logger, gate } = trial();
+    const unused = () => logger.entries.filter(({ level }) => level === 'info').map(({ fields }) => fields);
+    await get(token({ claims: { scope: 'menus:read orders:read orders:write' } }));
+    await time.advance(600_000);
+    expect(unused()).toEqual([{ clientId: 'pos-17', unused: ['menus:read', 'orders:write'] }]);
+    await get(token({ claims: { scope: 'menus:read' } }));
+    await time.advance(600_000);
+    await gate.close();
+    expect(unused()).toHaveLength(1);
+  });
+
   it('gives onDecision one decision for each, with enforced: false', async () => {
     const { get, decisions } = trial();
     await get(token());

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { escapeUnsafe } from '../../core/logger';
 import { attempt, isObject } from '../../core/objects';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
@@ -43,7 +44,15 @@ export async function report(context: CommandContext, _options: CommandOptions, 
     requests === 0
       ? "No line of enforce: 'report' is in this log: the two decide alike, or the log is of something else."
       : `${requests} requests would be decided otherwise, for ${causes.length} reasons.`;
-  print(context, { requests, causes }, [title, ...causes.map(describeCause)].join('\n\n'));
+  // The last line of a client is the newest one.
+  const unused = [...new Map(text.split('\n').flatMap(readUnused))].filter(([, scopes]) => scopes.length > 0);
+  const never = unused.map(([clientId, scopes]) => escapeUnsafe(`${clientId}: ${scopes.join(' ')}`));
+  const blocks = never.length === 0 ? [] : [['scopes that no request has needed', ...never].join('\n  ')];
+  print(
+    context,
+    { requests, causes, unusedScopes: Object.fromEntries(unused) },
+    [title, ...causes.map(describeCause), ...blocks].join('\n\n'),
+  );
 }
 
 function readLog(file: string): string {
@@ -63,6 +72,14 @@ function readLine(text: string): readonly Line[] {
   return [{ ...(line as unknown as Line), count: typeof count === 'number' ? count : 1 }];
 }
 
+/** Which scopes a client holds and has not used. */
+function readUnused(text: string): readonly (readonly [clientId: string, scopes: readonly string[]])[] {
+  const start = text.indexOf('{');
+  const line = start < 0 ? undefined : attempt(() => JSON.parse(text.slice(start)) as unknown);
+  if (!isObject(line) || typeof line['clientId'] !== 'string' || !Array.isArray(line['unused'])) return [];
+  return [[line['clientId'], line['unused'].map(String)]];
+}
+
 function sumUp(lines: readonly Line[]): Cause {
   const unique = <Value>(values: readonly Value[]): readonly Value[] => [...new Set(values)];
   const [{ reason, status, advice }] = lines as readonly [Line, ...Line[]];
@@ -80,7 +97,7 @@ function sumUp(lines: readonly Line[]): Cause {
 function describeCause({ reason, requests, gate, responded, clients, routes, advice }: Cause): string {
   const some = (names: readonly string[]): string => {
     const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
-    return names.slice(0, NAMED).join(', ') + more;
+    return names.slice(0, NAMED).map(escapeUnsafe).join(', ') + more;
   };
   return [
     `${reason}: ${requests} requests, the gate would send ${gate} instead of ${responded.join(', ')}`,
