@@ -27,6 +27,7 @@ const MAX_CLIENTS = 1_000;
 function scopeUse({ logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule }) {
   const clients = new Map<string, { readonly held: Set<string>; readonly used: Set<string>; logged: string }>();
   let timer: Timer | undefined;
+  let isClosed = false;
 
   function log(): void {
     timer = undefined;
@@ -46,9 +47,10 @@ function scopeUse({ logger, schedule }: { readonly logger: Logger; readonly sche
       clients.set(clientId, client);
       for (const scope of scopes) client.held.add(scope);
       for (const scope of required) client.used.add(scope);
-      timer ??= schedule(log, UNUSED_EVERY_MS);
+      if (!isClosed) timer ??= schedule(log, UNUSED_EVERY_MS);
     },
     close(): void {
+      isClosed = true;
       timer?.cancel();
       log();
     },

@@ -71,13 +71,14 @@ export async function contract(context: CommandContext, options: CommandOptions)
     const trust = `issuer ${issuer.issuer}, audience ${issuer.audience}`;
     write(io.stderr, `The server must trust ${trust}, and get its keys from ${issuer.jwksUri}`);
     const cases = casesOf({ ...{ url: url.href, openapi, issuer, depth, classes }, ...ownersOf(options.owner) });
+    const lines = attempt(() => readFileSync(openapi, 'utf8').split('\n')) ?? [];
     const failures: Failure[] = [];
     for (const one of cases) {
-      let failure = await runCase(one, openapi, known, url);
+      let failure = await runCase(one, lines, known, url);
       // A server that started before this issuer tries again to get its keys.
       for (let tries = 0; one.class === undefined && isOfKeys(failure) && tries < KEY_TRIES; tries++) {
         await wait(KEY_PAUSE_MS);
-        failure = await runCase(one, openapi, known, url);
+        failure = await runCase(one, lines, known, url);
       }
       if (failure && one.class === undefined) throw new CliError(explainDistrust(failure, issuer), EXIT.usage);
       if (failure) failures.push(failure);
@@ -148,7 +149,7 @@ function readBaseline(file: string | undefined): ReadonlySet<string> {
 
 async function runCase(
   one: ReturnType<typeof contractCases>[number],
-  openapi: string,
+  document: readonly string[],
   known: ReadonlySet<string>,
   url: URL,
 ): Promise<Failure | undefined> {
@@ -161,7 +162,7 @@ async function runCase(
     }
     const { name, class: what = 'token', operation } = one;
     const { mismatches = [], exchange } = error as { mismatches?: readonly Mismatch[]; exchange?: Exchange };
-    const line = operation === undefined ? undefined : lineOf(openapi, operation);
+    const line = operation === undefined ? undefined : lineOf(document, operation);
     return {
       ...{ name, class: what, operation, isKnown: known.has(name) },
       differences: mismatches.length > 0 ? mismatches.map(describeMismatch) : error.message.split('\n').slice(1),
@@ -204,9 +205,8 @@ function shorten(value: string): string {
 }
 
 /** The line of an operation in a YAML document, found by its indentation; none in JSON. */
-function lineOf(file: string, operation: string): number | undefined {
+function lineOf(lines: readonly string[], operation: string): number | undefined {
   const [method = '', path = ''] = operation.split(' ');
-  const lines = attempt(() => readFileSync(file, 'utf8').split('\n')) ?? [];
   const names = [path, path.replace(/^\/[^/]+/, '')];
   const at = lines.findIndex((line) => names.includes(line.trim().replace(/^['"]?(.*?)['"]?:.*$/, '$1')));
   if (at < 0) return undefined;

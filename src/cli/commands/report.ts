@@ -35,7 +35,8 @@ const NAMED = 5;
 /** `tillgate report`: sums up where a gate that enforces nothing decides otherwise than what responds. */
 export async function report(context: CommandContext, _options: CommandOptions, file = '-'): Promise<void> {
   const text = file === '-' ? await context.io.readStdin() : readLog(file);
-  const lines = text.split('\n').flatMap(readLine);
+  const objects = readObjects(text);
+  const lines = objects.flatMap(readLine);
   const byReason = new Map<string, Line[]>();
   for (const line of lines) byReason.set(line.reason, [...(byReason.get(line.reason) ?? []), line]);
   const causes = [...byReason.values()].map(sumUp).sort((one, other) => other.requests - one.requests);
@@ -45,7 +46,7 @@ export async function report(context: CommandContext, _options: CommandOptions, 
       ? "No line of enforce: 'report' is in this log: the two decide alike, or the log is of something else."
       : `${requests} requests would be decided otherwise, for ${causes.length} reasons.`;
   // The last line of a client is the newest one.
-  const unused = [...new Map(text.split('\n').flatMap(readUnused))].filter(([, scopes]) => scopes.length > 0);
+  const unused = [...new Map(objects.flatMap(readUnused))].filter(([, scopes]) => scopes.length > 0);
   const never = unused.map(([clientId, scopes]) => escapeUnsafe(`${clientId}: ${scopes.join(' ')}`));
   const blocks = never.length === 0 ? [] : [['scopes that no request has needed', ...never].join('\n  ')];
   print(
@@ -63,21 +64,27 @@ function readLog(file: string): string {
   }
 }
 
-/** Lines of other kinds, and what a logger writes in front of the JSON, are left out. */
-function readLine(text: string): readonly Line[] {
-  const start = text.indexOf('{');
-  const line = start < 0 ? undefined : attempt(() => JSON.parse(text.slice(start)) as unknown);
-  if (!isObject(line) || typeof line['responded'] !== 'number' || typeof line['reason'] !== 'string') return [];
+/** The objects in the lines of a log; what a logger writes in front of the JSON, and lines without any, are left out. */
+function readObjects(text: string): readonly Readonly<Record<string, unknown>>[] {
+  return text.split('\n').flatMap((line) => {
+    const start = line.indexOf('{');
+    const parsed = start < 0 ? undefined : attempt(() => JSON.parse(line.slice(start)) as unknown);
+    return isObject(parsed) ? [parsed] : [];
+  });
+}
+
+function readLine(line: Readonly<Record<string, unknown>>): readonly Line[] {
+  if (typeof line['responded'] !== 'number' || typeof line['reason'] !== 'string') return [];
   const { count } = line;
   return [{ ...(line as unknown as Line), count: typeof count === 'number' ? count : 1 }];
 }
 
 /** Which scopes a client holds and has not used. */
-function readUnused(text: string): readonly (readonly [clientId: string, scopes: readonly string[]])[] {
-  const start = text.indexOf('{');
-  const line = start < 0 ? undefined : attempt(() => JSON.parse(text.slice(start)) as unknown);
-  if (!isObject(line) || typeof line['clientId'] !== 'string' || !Array.isArray(line['unused'])) return [];
-  return [[line['clientId'], line['unused'].map(String)]];
+function readUnused({
+  clientId,
+  unused,
+}: Readonly<Record<string, unknown>>): readonly (readonly [clientId: string, scopes: readonly string[]])[] {
+  return typeof clientId === 'string' && Array.isArray(unused) ? [[clientId, unused.map(String)]] : [];
 }
 
 function sumUp(lines: readonly Line[]): Cause {
