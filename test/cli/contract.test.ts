@@ -64,6 +64,27 @@ describe('tillgate contract', () => {
     expect(exitCode).toBe(1);
   });
 
+  it('shows a response on one line of printable text', async () => {
+    const hostile = createServer((req, res) => {
+      if (req.url !== '/orders' || req.headers.authorization !== undefined || req.headers['x-internal'] !== '1') {
+        return respond(req, res);
+      }
+      res.end('\u001b[2J\u009b1A\u202e\n\n0 cases, 0 red');
+    });
+    await new Promise((resolve) => hostile.listen(0, '127.0.0.1', () => resolve(undefined)));
+    const at = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}`;
+    const colored = cliScene({ dataDir: scene.dataDir, env: { FORCE_COLOR: '1' } });
+    const { stdout } = await colored.run(
+      ...['contract', '--openapi', openapi, '--issuer-port', '0', '--url', at, '--class', 'header'],
+    );
+    await new Promise((resolve) => hostile.close(resolve).closeAllConnections());
+    const lines = stdout.split('\n');
+    expect(lines.filter((line) => line.startsWith('\u001b[31mred\u001b[39m header: GET /'))).toHaveLength(1);
+    expect(lines).toContain('  < 200 \\u001b[2J\\u009b1A\\u202e\\u000a\\u000a0 cases, 0 red');
+    // eslint-disable-next-line no-control-regex
+    expect(stdout.replace(/\u001b\[\d+m/g, '')).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+  });
+
   it('writes reports, and takes one of them as a baseline', async () => {
     const [json, junit, sarif] = ['r.json', 'r.xml', 'r.sarif'].map((name) => join(scene.dataDir, name));
     const only = ['--url', url, '--class', 'header', '--depth', 'quick'];
