@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
-import { pino } from 'pino';
+import type * as pinoPackage from 'pino';
 import type { DestinationStream } from 'pino';
 import { escapeNonAscii, loggablePath } from '../core/logger';
 import { traceIds } from '../core/telemetry';
@@ -17,10 +17,13 @@ export interface LogOptions {
 }
 
 /** The scaffold's log: JSON lines by pino. */
-export function createLog({ level = 'info', destination = pino.destination(2) }: LogOptions = {}): Logger {
+export function createLog({ level = 'info', destination }: LogOptions = {}): Logger {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- what else is here is used without pino too
+  const { pino } = require('pino') as typeof pinoPackage;
   const formatters = { level: (label: string) => ({ level: label }) };
   const hooks = { streamWrite: escapeNonAscii };
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters, hooks }, destination);
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters, hooks };
+  return pino(options, destination ?? pino.destination(2));
 }
 
 /** Logs one request: server errors as errors, all others as information. */

@@ -122,7 +122,6 @@ const BRIDGE: CommandEntry = {
     {
       usage: 'keycloak',
       about: 'follow the admin events of a Keycloak realm until stopped; its position is kept in TILLGATE_DATA_DIR',
-      needs: ['pino'],
       options: [
         ['--url <url>', 'URL of the realm (default: TILLGATE_ISSUER)'],
         ['--client <client>', 'client with the roles view-events and view-clients of realm-management'],
@@ -142,7 +141,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Servers',
     example: 'dev --watch --app ./app.js',
     about: 'start the API and the embedded token server, for development',
-    needs: [...APP_PACKAGES, ...AUTH_SERVER_PACKAGES],
+    needs: ({ tokenServer }) => [...(tokenServer ? [] : APP_PACKAGES), ...AUTH_SERVER_PACKAGES],
     starts: true,
     options: [
       PORT,

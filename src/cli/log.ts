@@ -1,5 +1,7 @@
+import type { DestinationStream } from 'pino';
 import { createLog } from '../app/log';
-import { escapeUnsafe } from '../core/logger';
+import { escapeNonAscii, escapeUnsafe } from '../core/logger';
+import { installedVersion } from '../core/required-packages';
 import type { Logger } from '../index';
 import type { Settings } from '../settings/settings';
 import { CliError, EXIT, hasColor } from './command';
@@ -18,15 +20,35 @@ export function openLog(
   if (log !== undefined && log !== 'pretty' && log !== 'json') {
     throw new CliError(`expected --log pretty or --log json, got ${JSON.stringify(log)}`, EXIT.usage);
   }
+  const open = installedVersion('pino') === undefined ? plainLog : createLog;
   const isTerminal = stderr.isTTY === true;
   if ((log ?? (isTerminal && !production ? 'pretty' : 'json')) === 'json') {
-    return createLog({ level, destination: stderr });
+    return open({ level, destination: stderr });
   }
   const isColored = hasColor(stderr, env);
   const destination = {
     write: (line: string) => void stderr.write(prettyLine(line, stderr.columns ?? Infinity, isColored)),
   };
-  return createLog({ level, destination });
+  return open({ level, destination });
+}
+
+const SEVERITY = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/** The lines of {@link createLog} without pino, which the token server and the bridge do not need. */
+export function plainLog({
+  level,
+  destination,
+}: {
+  level: string;
+  destination: Pick<DestinationStream, 'write'>;
+}): Logger {
+  const from = SEVERITY.indexOf(level);
+  const writer = (name: keyof Logger) => (fields: object, msg: string) => {
+    if (SEVERITY.indexOf(name) < from) return;
+    const line = JSON.stringify({ level: name, time: new Date().toISOString(), ...fields, msg });
+    destination.write(`${escapeNonAscii(line)}\n`);
+  };
+  return { info: writer('info'), warn: writer('warn'), error: writer('error') };
 }
 
 type Color = keyof typeof COLORS;

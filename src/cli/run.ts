@@ -68,8 +68,8 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
       else command.option(flags, text);
     }
     command.action(async () => {
-      requirePackages(`tillgate ${command.name()}`, needs);
       const options = command.opts<CommandOptions>();
+      requirePackages(`tillgate ${command.name()}`, typeof needs === 'function' ? needs(options) : needs);
       const env = environmentOf(io, options, starts);
       useProxy(env);
       // Under --watch another process does the work.

@@ -1,4 +1,5 @@
-import { openLog, prettyLine } from '../../src/cli/log';
+import { createLog } from '../../src/app/log';
+import { openLog, plainLog, prettyLine } from '../../src/cli/log';
 
 const TIME = '2026-03-01T12:01:07.000Z';
 const CLOCK = new Date(TIME).toTimeString().slice(0, 8);
@@ -80,6 +81,22 @@ describe('the log for people', () => {
     }
     expect(pretty(REFUSED, 80, true)).toContain('\u001b[33m403\u001b[0m');
   });
+});
+
+it('writes the lines of pino without pino, from the same level on', () => {
+  const linesOf = (open: typeof plainLog): unknown[] => {
+    let text = '';
+    const logger = open({ level: 'warn', destination: { write: (line) => void (text += line) } });
+    logger.info({ a: 1 }, 'information');
+    logger.warn({ a: 'ü' }, 'a warning');
+    logger.error({ a: undefined }, 'an error');
+    return text
+      .replace(/"time":"[^"]+"/g, '"time":"TIME"')
+      .trim()
+      .split('\n');
+  };
+  expect(linesOf(plainLog)).toEqual(linesOf(createLog));
+  expect(linesOf(plainLog)[0]).toBe('{"level":"warn","time":"TIME","a":"\\u00fc","msg":"a warning"}');
 });
 
 describe('the log of a server', () => {

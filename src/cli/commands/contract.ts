@@ -14,7 +14,7 @@ import type { Mismatch } from '../../testing/contract-cases/responses';
 import type { Exchange } from '../../testing/contract-cases/target';
 import { startTestIssuer } from '../../testing/http-issuer';
 import type { HttpTestIssuer } from '../../testing/http-issuer';
-import { CliError, EXIT, paint, write } from '../command';
+import { CliError, EXIT, print, write } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 
 /** One case that has failed. */
@@ -88,8 +88,7 @@ export async function contract(context: CommandContext, options: CommandOptions)
     const { documentation, security } = cases.report();
     const result: Result = { url: url.href, openapi, cases: listed, failures, notices: { documentation, security } };
     for (const [format, file] of reports) writeFileSync(file, `${FORMATS[format]?.(result) ?? ''}\n`);
-    if (context.json) write(io.stdout, JSON.stringify(result, undefined, 2));
-    else writeText(result, context);
+    print(context, result, asText(result));
     return failures.some(({ isKnown }) => !isKnown) ? EXIT.failed : EXIT.ok;
   } finally {
     await issuer.close();
@@ -236,36 +235,32 @@ function byCause(failures: readonly Failure[]): readonly (readonly [Failure, ...
   return [...groups.values()];
 }
 
-function writeText({ cases, failures, openapi, notices }: Result, { io }: CommandContext): void {
+function asText({ cases, failures, openapi, notices }: Result): string {
   const { documentation, security } = notices;
   const fresh = failures.filter(({ isKnown }) => !isKnown);
-  const causes = byCause(fresh);
-  for (const [first, ...others] of causes) {
+  const blocks = byCause(fresh).map(([first, ...others]) => {
     const operations = [...new Set(others.map(({ operation, name }) => operation ?? name))];
     // A response is one line, whatever the server sends: it must not look like another result.
-    const lines = [
-      `${first.class}: ${first.name}`,
+    return [
+      `red ${first.class}: ${first.name}`,
       ...first.differences.map((one) => escapeUnsafe(one.trim())),
       ...(first.line === undefined ? [] : [`${openapi}:${first.line}`]),
       ...(first.request === undefined
         ? []
         : [`> ${first.request}`, `< ${escapeUnsafe(first.response ?? '')}`, first.curl ?? '']),
       ...(others.length === 0 ? [] : [`and ${others.length} more: ${operations.slice(0, 5).join(', ')}`]),
-    ];
-    // The color is no part of the text, which is escaped.
-    io.stdout.write(`${paint('red', 'red', io.stdout, io.env)} `);
-    write(io.stdout, `${lines.join('\n  ')}\n`);
-  }
+    ].join('\n  ');
+  });
   const known = failures.length - fresh.length;
   const listed =
     documentation.length === 0 ? [] : [`${documentation.length} operations respond otherwise than documented`];
   const sum = [
-    `${cases.length} cases, ${fresh.length} red of ${causes.length} causes`,
+    `${cases.length} cases, ${fresh.length} red of ${blocks.length} causes`,
     ...(known > 0 ? [`${known} known by the baseline`] : []),
     ...listed,
   ].join(', ');
-  if (security.length > 0) write(io.stdout, `${security.map((one) => `notice: ${one}`).join('\n')}\n`);
-  write(io.stdout, sum);
+  const notes = security.length === 0 ? [] : [security.map((one) => `notice: ${one}`).join('\n')];
+  return [...blocks, ...notes, sum].join('\n\n');
 }
 
 function asJunit({ cases, failures }: Result): string {

@@ -10,7 +10,7 @@ const ROOT = join(__dirname, '../../..');
 const TSC = require.resolve('typescript/bin/tsc');
 
 /** What the package holds besides the build. */
-const SHIPPED = ['package.json', ...files.filter((name) => name !== 'dist')];
+const SHIPPED = ['package.json', ...files.filter((name) => name !== 'dist' && !name.startsWith('!'))];
 
 let packed: Promise<string> | undefined;
 
