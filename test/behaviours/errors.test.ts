@@ -2,7 +2,6 @@ import request from 'supertest';
 import type { Test } from 'supertest';
 import express from 'express';
 import { authenticate, AuthError, requireScope } from '../../src';
-import type { Reason } from '../../src';
 import { gateApp } from '../support/gate-app';
 import type { GateApp, GateAppOptions } from '../support/gate-app';
 import { token, AUDIENCE, ISSUER, NOW, NOW_MS } from '../support/issuer';
@@ -28,72 +27,10 @@ describe('token location: the Authorization header', () => {
     expect(response.headers['www-authenticate']).toBe('Bearer realm="api"');
     expectRefusal(response, 'missing_token', through);
   });
-
-  it.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('accepts the scheme %s: it is case-insensitive', async (scheme) => {
-    const through = gateApp();
-    await through.get().set('Authorization', `${scheme} ${GOOD}`).expect(200);
-  });
-
-  const refused: readonly [string, string, Reason][] = [
-    ['the scheme alone', 'Bearer', 'malformed_authorization'],
-    ['the scheme and a blank', 'Bearer ', 'malformed_authorization'],
-    ['two words', 'Bearer a b', 'malformed_authorization'],
-    ['a good token and a word', `Bearer ${GOOD} b`, 'malformed_authorization'],
-    ['a tab instead of the blank', `Bearer\t${GOOD}`, 'malformed_authorization'],
-    ['a token in quotes', `Bearer "${GOOD}"`, 'malformed_authorization'],
-    ['a token that starts with =', `Bearer =${GOOD}`, 'malformed_authorization'],
-    ['an auth-param instead of a token', `Bearer access_token=${GOOD}`, 'malformed_authorization'],
-    ['a bare token without a scheme', GOOD, 'missing_token'],
-    ['Bearer joined with Bearer by a comma', `Bearer ${GOOD}, Bearer ${GOOD}`, 'malformed_authorization'],
-    ['Bearer joined with Basic by a comma', `Bearer ${GOOD}, Basic YTpi`, 'malformed_authorization'],
-    ['Basic joined with Bearer by a comma', `Basic YTpi, Bearer ${GOOD}`, 'malformed_authorization'],
-    ['Basic joined with Bearer without a blank', `Basic YTpi,bearer ${GOOD}`, 'malformed_authorization'],
-    ['the other scheme Bearerx', `Bearerx ${GOOD}`, 'missing_token'],
-    ['the other scheme xBearer', `xBearer ${GOOD}`, 'missing_token'],
-    ['Basic', 'Basic cG9zLTE3OnNlY3JldA==', 'missing_token'],
-    ['Digest', 'Digest username="pos-17", realm="api", nonce="1", response="2"', 'missing_token'],
-    ['DPoP (RFC 9449)', `DPoP ${GOOD}`, 'missing_token'],
-  ];
-  it.each(refused)('refuses %s', async (_what, header, reason) => {
-    const through = gateApp();
-    expectRefusal(await through.get().set('Authorization', header), reason, through);
-  });
-
-  it.each(['Cookie', 'Proxy-Authorization', 'X-Forwarded-Authorization', 'X-Authorization', 'X-Access-Token'])(
-    'ignores %s',
-    async (name) => {
-      const through = gateApp();
-      const value = name === 'Cookie' ? `access_token=${GOOD}; Authorization=Bearer ${GOOD}` : `Bearer ${GOOD}`;
-      expectRefusal(await through.get().set(name, value), 'missing_token', through);
-    },
-  );
 });
 
 describe('token location: query and body', () => {
   const header = (test: Test): Test => test.set('Authorization', `Bearer ${GOOD}`);
-  const query: readonly [string, string][] = [
-    ['as access_token', `access_token=${GOOD}`],
-    ['as an empty access_token', 'access_token='],
-    ['as access_token without a value', 'access_token'],
-    ['after another parameter', `limit=1&access_token=${GOOD}`],
-    ['as an array', `access_token[]=${GOOD}`],
-    ['as an array with an index', `access_token[0]=${GOOD}`],
-    ['as an object', `access_token[x]=${GOOD}`],
-    ['twice', `access_token=${GOOD}&access_token=${GOOD}`],
-    ['with a percent-encoded name', `%61ccess%5Ftoken=${GOOD}`],
-    ['with percent-encoded brackets', `access_token%5B%5D=${GOOD}`],
-    ['with its name in brackets, as qs reads it', `[access_token]=${GOOD}`],
-  ];
-  it.each(query)(
-    'refuses a token in the query %s, with and without a header (RFC 9700 section 4.3.2)',
-    async (_how, text) => {
-      for (const send of [(test: Test) => test, header]) {
-        const through = gateApp();
-        expectRefusal(await send(through.get(undefined, `/v1/orders?${text}`)), 'token_in_query', through);
-      }
-    },
-  );
-
   const form: readonly [string, string][] = [
     ['as access_token', `access_token=${GOOD}`],
     ['as an array', `access_token[]=${GOOD}`],
@@ -106,18 +43,6 @@ describe('token location: query and body', () => {
       const through = gateApp();
       expectRefusal(await send(through.post()).type(FORM).send(text), 'token_in_body', through);
     }
-  });
-
-  it('refuses a token in a form body whose content type has parameters and capitals', async () => {
-    const through = gateApp();
-    const sent = through.post().set('Content-Type', 'Application/X-WWW-Form-Urlencoded; charset=utf-8');
-    expectRefusal(await sent.send(`access_token=${GOOD}`), 'token_in_body', through);
-  });
-
-  it('refuses one token in the body and another in the query', async () => {
-    const through = gateApp();
-    const sent = through.post(undefined, `/v1/orders?access_token=${GOOD}`).type(FORM).send(`access_token=${GOOD}`);
-    expectRefusal(await sent, 'token_in_query', through);
   });
 
   it('does not take parameters with similar names for a token', async () => {

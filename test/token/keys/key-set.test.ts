@@ -198,28 +198,13 @@ describe('staticKeys', () => {
 
   const refused: readonly [string, unknown, string][] = [
     ['a private key', { ...key.jwk, d: 'AAAA' }, 'it is a private key'],
-    ['an oct key', { kty: 'oct', k: 'AAAA' }, 'its kty must be RSA, EC or OKP'],
-    ['a key for encryption', { ...key.jwk, use: 'enc' }, 'its use is not sig'],
-    ['a key whose key_ops lack verify', { ...key.jwk, key_ops: ['sign'] }, 'its key_ops lack verify'],
-    ['a kid that is a number', { ...key.jwk, kid: 1 }, 'its kid is not a non-empty string'],
     ['an empty kid', { ...key.jwk, kid: '' }, 'its kid is not a non-empty string'],
-    ['an HMAC alg', { ...key.jwk, alg: 'HS256' }, 'its alg is not a known signature algorithm'],
-    ['an alg of another curve', { ...key.jwk, alg: 'ES384' }, 'its type or curve does not fit any accepted algorithm'],
-    ['a point off its curve', { ...key.jwk, x: key.jwk['y'] }, 'its key material is broken'],
     [
       'an X25519 key',
       { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) },
       'its type or curve does not fit any accepted algorithm',
     ],
-    [
-      'an RSA key of 1024 bits',
-      newKey('RS256', 'short', { modulusLength: 1024 }).jwk,
-      'its modulus has less than 2048 bits',
-    ],
-    ['an RSA key with e = 1', { ...testKey('RS256').jwk, e: 'AQ' }, 'its exponent is weak'],
-    ['an RSA key with an even e', { ...testKey('RS256').jwk, e: 'BA' }, 'its exponent is weak'],
     ['null', null, 'it is not an object'],
-    ['a string', 'key', 'it is not an object'],
   ];
   it.each(refused)('refuses %s at construction: somebody chose these keys', (_what, jwk, why) => {
     const make = (): unknown => staticKeys([key.jwk, jwk] as Jwks);
