@@ -57,7 +57,8 @@ function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
   }
 
   function reader() {
-    let [sequence, history, epoch, consumer, isOpen] = [0, undefined, undefined, undefined, true];
+    let [sequence, isOpen] = [0, true];
+    let history, epoch, consumer, waiting;
 
     async function next(waitMs) {
       const { client, manager } = await open();
@@ -66,6 +67,8 @@ function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
       // A stream that was made anew, or that went back, has other messages under the same sequences.
       if (created !== history || state.last_seq < sequence) [sequence, consumer] = [0, undefined];
       history = created;
+      // Messages that are too old, or were purged, are not delivered any more.
+      sequence = Math.max(sequence, state.first_seq - 1);
       consumer ??= await client.consumers.get(name, {
         deliver_policy: DeliverPolicy.StartSequence,
         opt_start_seq: sequence + 1,
@@ -82,15 +85,23 @@ function natsGenerations({ servers, name = 'tillgate', keptMs = 90_000_000 }) {
     }
 
     async function take(expires, batch) {
-      const message = await consumer.next({ expires });
-      if (!message) return;
-      const { changes, mark } = message.json();
-      sequence = message.seq;
-      batch.changes.push(...changes);
-      batch.mark = mark ?? batch.mark;
+      waiting = await consumer.fetch({ max_messages: 1, expires });
+      if (!isOpen) waiting.stop();
+      for await (const message of waiting) {
+        const { changes, mark } = message.json();
+        sequence = message.seq;
+        batch.changes.push(...changes);
+        batch.mark = mark ?? batch.mark;
+      }
     }
 
-    const self = { next, close: () => void ((isOpen = false), readers.delete(self)) };
+    function close() {
+      isOpen = false;
+      readers.delete(self);
+      waiting?.stop();
+    }
+
+    const self = { next, close };
     readers.add(self);
     return self;
   }

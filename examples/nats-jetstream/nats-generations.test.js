@@ -1,7 +1,7 @@
 'use strict';
 const { spawn } = require('node:child_process');
-const { mkdtemp, rm } = require('node:fs/promises');
-const { createServer } = require('node:net');
+const { once } = require('node:events');
+const { mkdtemp, readFile, rm } = require('node:fs/promises');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { after, before, test } = require('node:test');
@@ -15,13 +15,15 @@ let streams = 0;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'nats-'));
-  const port = await freePort();
-  servers = `127.0.0.1:${port}`;
-  server = spawn('nats-server', ['-js', '-a', '127.0.0.1', '-p', String(port), '-sd', folder], { stdio: 'ignore' });
-  await (await connect({ servers, waitOnFirstConnect: true, reconnectTimeWait: 100 })).close();
+  // The server takes a free port and writes it to a file in the folder.
+  const flags = ['-js', '-a', '127.0.0.1', '-p', '-1', '--ports_file_dir', folder, '-sd', folder];
+  server = spawn('nats-server', flags, { stdio: 'ignore' });
+  servers = await addressOf(server);
 });
 after(async () => {
   server.kill();
+  // The server writes to its folder until it has ended.
+  await once(server, 'exit');
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -39,12 +41,15 @@ async function removeStream(name) {
   await connection.close();
 }
 
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.once('listening', resolve));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
+async function addressOf({ pid }) {
+  for (;;) {
+    try {
+      const { nats } = JSON.parse(await readFile(join(folder, `nats-server_${pid}.ports`), 'utf8'));
+      return nats[0];
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
 }
 
 for (const { name, run } of generationSourceCases({ create, timeoutMs: 5_000 })) void test(name, run);

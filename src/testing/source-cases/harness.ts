@@ -99,6 +99,11 @@ export async function retried<Value>(work: () => Promise<Value> | Value): Promis
   }
 }
 
+/** Gives a call that has begun the time to reach its engine, so that it is waiting there. */
+export function reachEngine(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 50));
+}
+
 /**
  * Waits for `work`, with a timer that keeps the process alive meanwhile.
  *

@@ -3,7 +3,18 @@ import { option, readOptions } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import type { Change, LogReader, Mark, Unit } from '../../generation/log';
 import type { ContractCase } from '../contract-cases/operation';
-import { inTime, markOf, nextChanges, numbered, readAll, readToEnd, readUntil, retried, TIME } from './harness';
+import {
+  inTime,
+  markOf,
+  nextChanges,
+  numbered,
+  reachEngine,
+  readAll,
+  readToEnd,
+  readUntil,
+  retried,
+  TIME,
+} from './harness';
 import type { GenerationSourceFixture, SourceContext } from './harness';
 
 /** Options of `generationSourceCases()`. */
@@ -342,11 +353,13 @@ const CASES: Readonly<Record<string, (context: SourceContext) => Promise<void>>>
     const reader = source.reader();
     await readToEnd(reader);
     const waiting = reader.next(timeoutMs * 10).catch(() => undefined);
+    await reachEngine();
     reader.close();
     await inTime(waiting, timeoutMs, 'next() did not end with its reader');
     const second = source.reader();
     await readToEnd(second);
     const other = second.next(timeoutMs * 10).catch(() => undefined);
+    await reachEngine();
     await source.close?.();
     if (source.close) await inTime(other, timeoutMs, 'next() did not end with its source');
     if (source.close) await rejects(async () => second.next(0));
