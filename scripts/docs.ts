@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { RESOURCES } from '../src/app/commerce/resources';
 import { COMMANDS } from '../src/cli/command-table';
 import type { CommandEntry } from '../src/cli/command';
 import { REASON_ADVICE } from '../src/core/reason-advice';
@@ -22,7 +21,7 @@ import type { Preset } from '../src/token/presets';
 const ROOT = join(__dirname, '..');
 
 /** Pages with sections from the code. */
-export const PAGES = ['cli', 'issuers', 'options', 'reasons', 'scaffold', 'telemetry', 'variables'].map(
+export const PAGES = ['cli', 'issuers', 'options', 'reasons', 'telemetry', 'variables'].map(
   (name) => `docs/${name}.md`,
 );
 
@@ -50,23 +49,6 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
         code(preset.generationClaim),
       ]),
     ),
-  resources: () =>
-    table(
-      ['path', 'operations', 'scopes', 'further requests'],
-      RESOURCES.map((resource) => [
-        code(`/v1/${resource.path}`),
-        resource.operations.join(', '),
-        `\`${resource.family}:read\`, \`${resource.family}:write\``,
-        [
-          ...('actions' in resource ? resource.actions : []).map(
-            ({ path, scope }) => `\`POST ${path}\` (\`${scope}\`)`,
-          ),
-          ...('optionalScopes' in resource ? resource.optionalScopes : []).map(
-            (scope) => `further data with \`${scope}\``,
-          ),
-        ].join(', '),
-      ]),
-    ),
   metrics: () =>
     table(
       ['OpenTelemetry', 'Prometheus', 'kind, unit', 'attributes', 'meaning', 'look when'],
@@ -79,8 +61,11 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
         worry,
       ]),
     ),
-  commands: () => COMMANDS.map((entry) => command(entry)).join('\n\n'),
-  'shared options': () => [...SHARED_OPTIONS].map(optionLine).join('\n'),
+  commands: () =>
+    table(
+      ['command', 'what it does', 'options'],
+      COMMANDS.flatMap((entry) => commandRows(entry)),
+    ),
 };
 
 /** A page as it should be, from the page as it is. */
@@ -168,51 +153,18 @@ function adviceList(advice: Readonly<Record<string, Advice>>): string {
       const { status, error } = SEEN[name] ?? {};
       const seen =
         status === undefined ? '' : `**${[status, ...(error === undefined ? [] : [code(error)])].join(' ')}.** `;
-      const toDo = { Caller: caller, Operator: operator };
-      const lines = Object.entries(toDo).filter(([, advice]) => !isSaidAbove(advice));
-      return `### ${name}\n\n${seen}${text(cause)}\n\n${lines.map(([who, advice]) => `- ${who}: ${text(advice)}`).join('\n')}`.trim();
+      const [forOperator = '', forCaller = ''] = [operator, caller].map((one) => (isSaidAbove(one) ? '' : text(one)));
+      const lines = [`${seen}${text(cause)} ${forOperator}`.trim(), ...(forCaller ? [`Caller: ${forCaller}`] : [])];
+      return `### ${name}\n\n${lines.join('\n\n')}`;
     })
     .join('\n\n');
 }
 
-type OptionOfCommand = NonNullable<CommandEntry['options']>[number];
-
-/** Options that several commands take. */
-const SHARED_OPTIONS = new Map(
-  allOptions(COMMANDS)
-    .filter(([flags, meaning], _index, all) => all.filter((one) => one[0] === flags && one[1] === meaning).length > 1)
-    .map(([flags, meaning]) => [flags, meaning]),
-);
-
-function allOptions(entries: readonly CommandEntry[]): readonly OptionOfCommand[] {
-  return entries.flatMap(({ options = [], commands = [] }) => [...options, ...allOptions(commands)]);
-}
-
-function optionLine([flags, meaning]: readonly [string, string, ...unknown[]]): string {
-  return `- \`${flags}\`: ${text(meaning)}`;
-}
-
-function command({ usage, about, options = [], commands = [] }: CommandEntry): string {
-  const below = commands.flatMap((one) => [
-    `- \`${one.usage}\`: ${text(one.about)}`,
-    ...optionLines(one.options ?? []).map((line) => `  ${line}`),
-  ]);
-  const lines = [...optionLines(options), ...below];
-  return [`### \`tillgate ${usage}\``, sentence(about), ...(lines.length > 0 ? [lines.join('\n')] : [])].join('\n\n');
-}
-
-/** The options of one command; of those that others take too, the names alone. */
-function optionLines(options: readonly OptionOfCommand[]): readonly string[] {
-  const isShared = ([flags, meaning]: OptionOfCommand): boolean => SHARED_OPTIONS.get(flags) === meaning;
-  const names = options.filter(isShared).map(([flags]) => `\`${flags.split(' ')[0]}\``);
-  return [
-    ...options.filter((one) => !isShared(one)).map(optionLine),
-    ...(names.length > 0 ? [`- ${names.join(', ')}`] : []),
-  ];
-}
-
-function sentence(about: string): string {
-  return `${about.charAt(0).toUpperCase()}${text(about.slice(1))}.`;
+/** What `--help` says of a command, without the meanings of its options. */
+function commandRows({ usage, about, options = [], commands = [] }: CommandEntry): readonly (readonly string[])[] {
+  const flags = options.map(([names]) => code(/--[\w-]+/.exec(names)?.[0] ?? names));
+  const below = commands.flatMap((one) => commandRows({ ...one, usage: `${usage} ${one.usage}` }));
+  return commands.length > 0 ? below : [[code(usage), text(about), flags.join(' ')]];
 }
 
 /** Text in which `<ACCESS_TOKEN>` is not an HTML tag. */

@@ -57,13 +57,13 @@ const CLIENTS: CommandEntry = {
   commands: [
     {
       usage: 'list',
-      about: 'list them',
+      about: 'list the clients',
       options: [['--ids', 'their ids only, one in a line']],
       run: (context, options) => load.clients().list(context, options),
     },
     {
       usage: 'add <client>',
-      about: 'register one and print its secret, once',
+      about: 'register a client and print its secret, once',
       options: [
         ['--description <text>', 'free text; a change of it discards the tokens issued before'],
         ['--scope <scopes>', 'scopes that it may ask for, separated by blanks'],
@@ -86,7 +86,7 @@ const CLIENTS: CommandEntry = {
     },
     {
       usage: 'remove <client>',
-      about: 'delete one',
+      about: 'delete a client',
       run: (context, _options, client) => load.clients().remove(context, client),
     },
   ],
@@ -188,7 +188,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     usage: 'call <method> <path>',
     group: 'Tokens and requests',
     example: 'call POST /v1/orders --as pos-terminal --data @order.json',
-    about: 'call the API: call GET /v1/orders --as pos-terminal',
+    about: 'call the API',
     options: [
       ['--as <client>', 'request a token as this client first'],
       ['--token <token>', 'use this access token instead'],

@@ -31,8 +31,8 @@ const PACKAGES = {
 
 /** Heading of the example, how it is called, and what the test changes in it. */
 const EXAMPLES: readonly [name: string, heading: string, protocol: string, change?: readonly [string, string]][] = [
-  ['node:http', 'node:http', 'http'],
-  ['node:http2', 'node:http2', 'http2'],
+  ['node:http', 'node:http and node:http2', 'http'],
+  ['node:http2', 'node:http and node:http2', 'http2', ["from 'node:http';", "from 'node:http2';"]],
   ['Fastify', 'Fastify', 'http'],
   ['Koa', 'Koa', 'http'],
   ['Hono', 'Hono on Node', 'http'],

@@ -6,7 +6,7 @@ import { startTcpProxy } from '../support/tcp-proxy';
 import type { TcpProxy } from '../support/tcp-proxy';
 import { openSource, quietPool, readAll } from './fixtures';
 
-/** `TILLGATE_TEST_FAILOVERS=40` is the campaign of docs/generations-operators.md. */
+/** `TILLGATE_TEST_FAILOVERS=40` is the campaign of docs/maintainers/generations.md. */
 const FAILOVERS = Number(process.env['TILLGATE_TEST_FAILOVERS'] ?? 3);
 const CHANGES_PER_SECOND = 20;
 
