@@ -8,7 +8,6 @@ const FULL_SIZE = [
   'behaviours/key-rotation',
   'contract/contract',
   'generation/memory',
-  'generation/model',
   'hostile/prototype-pollution',
 ];
 

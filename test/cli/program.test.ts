@@ -1,8 +1,14 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { paint, print } from '../../src/cli/command';
 import type { CliIo } from '../../src/cli/command';
 import { COMMANDS } from '../../src/cli/command-table';
-import { programName } from '../../src/cli/run';
-import { cliScene } from './harness';
+import { programName, withProgress } from '../../src/cli/run';
+import { cliScene, json } from './harness';
+import type { CliScene, SentRequest } from './harness';
+import { fakeTime } from '../support/fake-time';
+import { environmentOf } from '../../src/cli/location';
 
 const scene = cliScene();
 
@@ -179,5 +185,177 @@ describe('the command line', () => {
     ['by itself', {}, 'npx tillgate'],
   ])('names itself in hints by the command that works when it was started %s', (_how, env, name) => {
     expect(programName(env)).toBe(name);
+  });
+});
+
+describe('progress', () => {
+  const CLEAR = '\r\u001b[K';
+
+  function scene(terminal: { isTTY?: boolean; columns?: number } = { isTTY: true, columns: 60 }) {
+    const time = fakeTime();
+    const written: string[] = [];
+    let respond: (response: Response) => void = () => {};
+    const given: CliIo = {
+      env: {},
+      cwd: '.',
+      stdout: { write: (text) => written.push(`out ${text}`) },
+      stderr: { ...terminal, write: (text) => written.push(text) },
+      fetch: () => new Promise((resolve) => (respond = resolve)),
+      readStdin: () => Promise.resolve(''),
+      untilStopped: () => Promise.resolve(),
+      programName: 'tillgate',
+    };
+    const { io, stop } = withProgress(given, 'tillgate check', time.schedule);
+    return { time, written, io, stop, given, respond: () => respond(new Response()) };
+  }
+
+  describe('a command that takes more than a second', () => {
+    it('says so in one line of a terminal, with the server that it waits for', async () => {
+      const { time, written, io, respond, stop } = scene();
+      await time.advance(999);
+      expect(written).toEqual([]);
+      const response = io.fetch('https://user:geheim@login.test/.well-known/openid-configuration?x=y');
+      await time.advance(2_001);
+      respond();
+      await response;
+      await time.advance(1_000);
+      stop();
+      await time.advance(10_000);
+      expect(written).toEqual([
+        `${CLEAR}tillgate check waits for https://login.test, 1 s`,
+        `${CLEAR}tillgate check waits for https://login.test, 2 s`,
+        `${CLEAR}tillgate check waits for https://login.test, 3 s`,
+        `${CLEAR}tillgate check, 4 s`,
+        CLEAR,
+      ]);
+    });
+
+    it('takes the line away before a log line, and for good before its result', async () => {
+      const { time, written, io } = scene();
+      await time.advance(1_000);
+      io.stderr.write('log\n');
+      await time.advance(1_000);
+      io.stdout.write('result\n');
+      io.stderr.write('log\n');
+      await time.advance(10_000);
+      expect(written).toEqual([
+        ...[`${CLEAR}tillgate check, 1 s`, CLEAR, 'log\n'],
+        ...[`${CLEAR}tillgate check, 2 s`, CLEAR, 'out result\n', 'log\n'],
+      ]);
+      expect(time.pending).toBe(0);
+    });
+
+    it('stays away while input is read', async () => {
+      const { time, written, io } = scene();
+      await time.advance(1_000);
+      await io.readStdin();
+      await time.advance(10_000);
+      expect(written).toEqual([`${CLEAR}tillgate check, 1 s`, CLEAR]);
+    });
+
+    it('fits into a narrow terminal', async () => {
+      const { time, written } = scene({ isTTY: true, columns: 10 });
+      await time.advance(1_000);
+      expect(written).toEqual([`${CLEAR}tillgate `]);
+    });
+
+    it('says nothing where stderr is not a terminal', async () => {
+      const { time, written, io, given, stop } = scene({});
+      await time.advance(10_000);
+      stop();
+      expect(written).toEqual([]);
+      expect(io).toBe(given);
+    });
+  });
+});
+
+describe('where servers are found', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'tillgate-cli-'));
+  const dataDir = join(cwd, 'data');
+  mkdirSync(join(cwd, 'shop'));
+  mkdirSync(dataDir);
+  writeFileSync(
+    join(cwd, '.env'),
+    `TILLGATE_PORT=1\nTILLGATE_AUTH_PORT=1\nTILLGATE_HOST=h\nTILLGATE_DATA_DIR=${dataDir}`,
+  );
+  writeFileSync(join(dataDir, 'servers.json'), '{"TILLGATE_PORT":"2","TILLGATE_AUTH_PORT":"2"}');
+  const variables = { ...process.env };
+  afterEach(() => {
+    for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
+  });
+  afterAll(() => rmSync(cwd, { recursive: true }));
+
+  describe('the variables of a command', () => {
+    it('are those of the environment, of the running servers, and of .env, in this order', () => {
+      expect(environmentOf({ cwd, env: { TILLGATE_AUTH_PORT: '3' } }, {}, false)).toEqual({
+        TILLGATE_AUTH_PORT: '3',
+        TILLGATE_PORT: '2',
+        TILLGATE_HOST: 'h',
+        TILLGATE_DATA_DIR: dataDir,
+      });
+    });
+
+    it('that starts servers are its options, then the environment, then .env', () => {
+      const env = { TILLGATE_PORT: '3', TILLGATE_AUTH_PORT: '3' };
+      expect(environmentOf({ cwd, env }, { port: '4' }, true)).toEqual({
+        TILLGATE_PORT: '4',
+        TILLGATE_AUTH_PORT: '3',
+        TILLGATE_HOST: 'h',
+        TILLGATE_DATA_DIR: dataDir,
+      });
+    });
+
+    it('are in no file in production', () => {
+      const env = { NODE_ENV: 'production' };
+      expect(environmentOf({ cwd, env }, { app: './shop/app.js' }, true)).toEqual(env);
+    });
+
+    it('are in the file next to the app, which gets them too, or else in the one of the current directory', () => {
+      const options = { app: './shop/app.js' };
+      expect(environmentOf({ cwd, env: {} }, options, true)).toMatchObject({ TILLGATE_HOST: 'h' });
+      writeFileSync(join(cwd, 'shop', '.env'), 'DATABASE_URL=postgres://db');
+      expect(environmentOf({ cwd, env: {} }, options, true)).toEqual({ DATABASE_URL: 'postgres://db' });
+      expect(process.env['DATABASE_URL']).toBe('postgres://db');
+    });
+  });
+});
+
+describe('text of others', () => {
+  /** Clears the screen, moves the cursor, reverses the text direction, breaks the line. */
+  const HOSTILE = 'till\u001b[2J\u009b1A\u202e\nroot';
+  const SHOWN = 'till\\u001b[2J\\u009b1A\\u202e\\u000aroot';
+  const CLIENT = { client_id: HOSTILE, description: HOSTILE, scope: 'a', disabled: false, generation: 1 };
+
+  function servers({ method, url }: SentRequest): Response {
+    const { pathname } = new URL(url);
+    if (pathname === '/v1/text') return new Response(`${HOSTILE}\n`, { headers: { 'content-type': 'text/plain' } });
+    if (pathname === '/v1/json') return json(200, { name: HOSTILE });
+    if (pathname === '/clients/refused') return json(400, { code: 'no', detail: HOSTILE });
+    if (pathname === '/clients' && method === 'GET') return json(200, { clients: [CLIENT] });
+    return json(201, { ...CLIENT, client_secret: 's' });
+  }
+
+  const scene = (): CliScene => {
+    return cliScene({ respond: servers });
+  };
+  describe('untrusted text on the terminal', () => {
+    it.each([
+      ['client ids and Descriptions', ['clients', 'list'], SHOWN],
+      ['the id of a new client', ['clients', 'add', 'till', '--scope', 'a'], `registered ${SHOWN}`],
+      ['a response body of text', ['call', 'GET', '/v1/text'], 'till\\u001b[2J\\u009b1A\\u202e\nroot'],
+      ['a response body of JSON', ['call', 'GET', '/v1/json'], '"name": "till\\u001b[2J\\u009b1A\\u202e\\nroot"'],
+      ['an error of a server', ['clients', 'describe', 'refused', 'x'], 'till\\u001b[2J\\u009b1A\\u202e'],
+    ])('is escaped: %s', async (_what, argv, shown) => {
+      const { stdout, stderr } = await scene().run(...argv);
+      expect(stdout + stderr).toContain(shown);
+      // eslint-disable-next-line no-control-regex
+      expect(stdout + stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
+    });
+
+    it('keeps its meaning in JSON', async () => {
+      const { stdout } = await scene().run('clients', 'list', '--json');
+      expect(stdout).not.toContain('\u202e');
+      expect(JSON.parse(stdout)).toEqual([CLIENT]);
+    });
   });
 });

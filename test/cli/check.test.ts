@@ -1,0 +1,400 @@
+import { cliScene, json } from './harness';
+import type { Outcome, SentRequest } from './harness';
+import { AUDIENCE, token } from '../support/issuer';
+import { jwks, newKey, testKey } from '../support/keys';
+import { VENDOR_TOKENS } from '../support/vendor-tokens';
+import { createTestIssuer } from '../../src/testing';
+
+const AUTH_URL = 'https://login.test';
+const testIssuer = createTestIssuer({ issuer: AUTH_URL });
+const keys = 'keys' in testIssuer.options ? testIssuer.options.keys : undefined;
+const NOW = Math.floor(Date.now() / 1000);
+const TIMES = { iat: NOW - 60, exp: NOW + 3_540 };
+const RFC9068 = { iss: AUTH_URL, aud: AUDIENCE, sub: 'pos-17', client_id: 'pos-17', jti: '1', scope: 'orders:read' };
+
+interface Setup {
+  readonly env?: Record<string, string>;
+  /** Issuer in the metadata. */
+  readonly issuer?: string;
+  /** How far the clock of the server is ahead, in seconds. Default: it tells no time. */
+  readonly ahead?: number;
+}
+
+/** Runs `tillgate check`, with a token or without one, against an authorization server. */
+function check({ env, issuer = AUTH_URL, ahead }: Setup, raw?: string): Promise<Outcome> {
+  function respond({ url }: SentRequest): Response | undefined {
+    const headers = ahead !== undefined && { date: new Date(Date.now() + ahead * 1000).toUTCString() };
+    if (url.includes('/.well-known/')) return json(200, { issuer, jwks_uri: `${AUTH_URL}/jwks` }, { ...headers });
+    return url === `${AUTH_URL}/jwks` ? json(200, jwks(testKey())) : json(404, {});
+  }
+  const scene = cliScene({
+    respond,
+    env: { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: AUDIENCE, ...env },
+    stdin: `${raw}\n`,
+  });
+  return scene.run('check', ...(raw === undefined ? [] : ['--token', '-']));
+}
+
+/** A token with these claims and no others, issued a minute ago. */
+function tokenOf(claims: object, header: object = { typ: 'at+jwt' }): string {
+  const { alg, kid } = testKey();
+  return token({
+    rawHeader: JSON.stringify({ alg, kid, ...header }),
+    payload: JSON.stringify({ ...TIMES, ...claims }),
+  });
+}
+
+/** A token as that vendor makes it. */
+function vendorToken(preset: string): string {
+  const vendor = VENDOR_TOKENS.find((each) => each.preset === preset);
+  return tokenOf({ ...vendor?.claims, ...TIMES, iss: AUTH_URL }, { typ: vendor?.typ });
+}
+
+const OTHER_HOST = { TILLGATE_JWKS_URI: `${AUTH_URL}/jwks`, TILLGATE_ISSUER: AUTH_URL };
+
+/** What is wrong; the set-up and the token; the line of the report, and the line below it that says what to do. */
+const BROKEN: readonly [string, Setup, string, RegExp, RegExp][] = [
+  [
+    'tokens of keycloak under the default preset',
+    {},
+    vendorToken('keycloak'),
+    /token: wrong_type: /,
+    /looks like keycloak \(.+\): set TILLGATE_PRESET=keycloak$/,
+  ],
+  [
+    'another audience',
+    {},
+    tokenOf({ ...RFC9068, aud: ['account', 'x'] }),
+    /token: wrong_audience/,
+    /aud is \["account","x"\]: set TILLGATE_AUDIENCE=account, or /,
+  ],
+  [
+    'an issuer without the slash at the end',
+    { env: OTHER_HOST },
+    tokenOf({ ...RFC9068, iss: `${AUTH_URL}/` }),
+    /token: wrong_issuer/,
+    /\(the slash at the end\): set TILLGATE_ISSUER=https:\/\/login\.test\/$/,
+  ],
+  [
+    'metadata of another issuer',
+    { issuer: `${AUTH_URL}/` },
+    tokenOf(RFC9068),
+    /issuer: .* names another issuer: expected "https:\/\/login\.test", got "https:\/\/login\.test\/"/,
+    /set TILLGATE_ISSUER to the issuer that it names/,
+  ],
+  [
+    'no generation',
+    {},
+    tokenOf(RFC9068),
+    /token: generation_missing: /,
+    /the issuer stamps no generation: set TILLGATE_GENERATION_CLAIM=iat, or /,
+  ],
+  [
+    'tokens that live too long',
+    {},
+    tokenOf({ ...RFC9068, exp: TIMES.iat + 100_000 }),
+    /token: lifetime_too_long/,
+    /tokens live for 100000 s: .* set TILLGATE_MAX_TOKEN_AGE_SECONDS=100000$/,
+  ],
+  [
+    'an opaque token',
+    {},
+    'ory_at_AbCdEf',
+    /token: malformed_token/,
+    /the token is opaque, not a JWT: .* set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or /,
+  ],
+  [
+    'a token of another server',
+    {},
+    token({ key: newKey('ES256', 'elsewhere'), claims: { ...RFC9068, ...TIMES } }),
+    /token: unknown_key: /,
+    /the key set of https:\/\/login\.test has no key "elsewhere": .*\(TILLGATE_JWKS_URI\)/,
+  ],
+  [
+    'a token of a staging server',
+    {},
+    token({ key: newKey('ES256', 'elsewhere'), claims: { ...RFC9068, ...TIMES, iss: 'https://staging.test' } }),
+    /token: wrong_issuer: iss is "https:\/\/staging\.test", expected "https:\/\/login\.test"; its key is unknown/,
+    /request the token from the expected one, or set TILLGATE_ISSUER=https:\/\/staging\.test$/,
+  ],
+  [
+    'a clock that is behind',
+    { ahead: 120 },
+    tokenOf({ ...RFC9068, generation: NOW * 1000 }),
+    /clock: the clock of the authorization server is (119|120) s ahead of this one/,
+    /synchronize both clocks \(NTP\), or raise TILLGATE_CLOCK_TOLERANCE_SECONDS/,
+  ],
+];
+
+it.each(BROKEN)('check names the fix for %s', async (_what, setup, raw, problem, fix) => {
+  const { exitCode, stdout, stderr } = await check(setup, raw);
+  expect([exitCode, stderr]).toEqual([1, '']);
+  const lines = stdout.split('\n');
+  const failedLines = lines.filter((line) => line.startsWith('failed'));
+  expect(failedLines).toEqual([expect.stringMatching(problem)]);
+  expect(lines[lines.indexOf(failedLines[0] as string) + 1]).toMatch(fix);
+  expect(stdout).not.toContain(raw);
+});
+
+it('check shows the claims of an accepted token that count', async () => {
+  const raw = tokenOf({ ...RFC9068, generation: NOW * 1000 });
+  const { exitCode, stdout } = await check({ ahead: 0 }, raw);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('ok      clock: within 10 s of the clock of the authorization server\n');
+  expect(stdout).toContain(
+    `ok      token: accepted: client pos-17 (client_id), scopes orders:read (scope), generation ${NOW}000 (generation)\n`,
+  );
+});
+
+it('check shows where the tokens of a vendor carry client, scopes and generation', async () => {
+  const { exitCode, stdout } = await check({ env: { TILLGATE_PRESET: 'okta' } }, vendorToken('okta'));
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(
+    'ok      generations: no source (TILLGATE_GENERATIONS): tokens are accepted until they expire\n',
+  );
+  expect(stdout).toContain(`(cid), scopes orders:read orders:write (scp), generation ${TIMES.iat}000 (iat)\n`);
+});
+
+it('check recognizes an authorization server by its issuer, without a token', async () => {
+  const issuer = 'https://login.test/realms/shop';
+  const { exitCode, stdout } = await check({ issuer, env: { TILLGATE_AUTH_URL: issuer } });
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(
+    `ok      preset: rfc9068, and ${issuer} looks like keycloak: if its tokens are refused, set TILLGATE_PRESET=keycloak\n`,
+  );
+});
+
+describe('introspection', () => {
+  const ENDPOINT = `${AUTH_URL}/introspect`;
+  const METADATA = { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` };
+  const WITH_ENDPOINT = { ...METADATA, introspection_endpoint: ENDPOINT };
+  const CREDENTIAL = {
+    TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api',
+    TILLGATE_INTROSPECTION_CLIENT_SECRET: 'geheim',
+  };
+
+  interface Setup {
+    readonly metadata?: object;
+    readonly env?: Record<string, string>;
+    /** Responds to introspection requests. */
+    readonly introspect?: (token: string | null) => Response | undefined;
+  }
+
+  const asked: SentRequest[] = [];
+  beforeEach(() => asked.splice(0));
+
+  async function run({ metadata = WITH_ENDPOINT, env, introspect }: Setup, ...argv: string[]): Promise<Outcome> {
+    const scene = cliScene({
+      env: { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: testIssuer.audience, ...CREDENTIAL, ...env },
+      stdin: 'opaque\n',
+      respond(sent) {
+        const { url, method, body } = sent;
+        if (url.includes('/.well-known/')) return json(200, metadata);
+        if (url === `${AUTH_URL}/jwks`) return json(200, keys);
+        if (method !== 'POST') return json(404, {});
+        asked.push(sent);
+        return introspect ? introspect(new URLSearchParams(body).get('token')) : json(200, { active: false });
+      },
+    });
+    const outcome = await scene.run(...argv);
+    expect(outcome.stdout + outcome.stderr).not.toContain('geheim');
+    return outcome;
+  }
+
+  const SET_CREDENTIAL =
+    /^ {8}set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET to a client /;
+  const SET_URL = /^ {8}set TILLGATE_INTROSPECTION_URL to the introspection endpoint /;
+
+  it.each<[string, Setup, string, RegExp]>([
+    ...[401, 403, 400].map((status): [string, Setup, string, RegExp] => [
+      `refuses the credential with ${status}`,
+      { introspect: () => json(status, { error: 'invalid_client' }) },
+      `${ENDPOINT} responded with ${status}`,
+      SET_CREDENTIAL,
+    ]),
+    [
+      'is not in the metadata',
+      { metadata: METADATA },
+      `${AUTH_URL}/.well-known/openid-configuration has no usable introspection_endpoint`,
+      SET_URL,
+    ],
+    [
+      'is http: on another host',
+      { metadata: { ...METADATA, introspection_endpoint: 'http://login.test/introspect' } },
+      `${AUTH_URL}/.well-known/openid-configuration names an introspection_endpoint that is neither https: nor on loopback, or that has user info`,
+      SET_URL,
+    ],
+    [
+      'does not exist',
+      { env: { TILLGATE_INTROSPECTION_URL: `${AUTH_URL}/wrong?key=geheim` }, introspect: () => json(404, {}) },
+      `${AUTH_URL}/wrong responded with 404`,
+      SET_URL,
+    ],
+    ['cannot be reached', { introspect: () => undefined }, `${ENDPOINT} could not be fetched (ECONNREFUSED)`, SET_URL],
+    [
+      'is another endpoint',
+      { introspect: () => json(200, { keys: [] }) },
+      `${ENDPOINT} did not say whether the token is active`,
+      SET_URL,
+    ],
+    [
+      'says that every token is active',
+      { introspect: () => json(200, { active: true }) },
+      `${ENDPOINT} says that a made-up token is active`,
+      SET_URL,
+    ],
+  ])('check names the fix where the introspection endpoint %s', async (_what, setup, problem, fix) => {
+    const { exitCode, stdout } = await run(setup, 'check');
+    expect(exitCode).toBe(1);
+    const lines = stdout.split('\n');
+    expect(lines.filter((line) => line.startsWith('failed'))).toEqual([`failed  introspection: ${problem}`]);
+    expect(lines[lines.indexOf(`failed  introspection: ${problem}`) + 1]).toMatch(fix);
+  });
+
+  it('check tries the credential with a made-up token', async () => {
+    const { exitCode, stdout } = await run({}, 'check');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`ok      introspection: ${ENDPOINT} accepts the client orders-api\n`);
+    const [sent] = asked;
+    expect(asked).toHaveLength(1);
+    expect(sent?.headers.get('authorization')).toBe(`Basic ${Buffer.from('orders-api:geheim').toString('base64')}`);
+    expect(new URLSearchParams(sent?.body).get('token')).toMatch(/^made-up-by-tillgate-check-[\da-f-]{36}$/);
+  });
+
+  it('check asks nothing where introspection is not configured', async () => {
+    const env = { TILLGATE_INTROSPECTION_URL: ENDPOINT };
+    const scene = cliScene({
+      env: { TILLGATE_AUTH_URL: AUTH_URL },
+      respond: ({ url }) => json(200, url.endsWith('/jwks') ? keys : WITH_ENDPOINT),
+    });
+    const { stdout } = await scene.run('check');
+    expect(stdout).not.toContain('introspection');
+    expect(scene.sent.filter(({ url }) => url === env.TILLGATE_INTROSPECTION_URL)).toEqual([]);
+  });
+
+  describe('an opaque token', () => {
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { client_id: 'till', aud: testIssuer.audience, iat: now, exp: now + 600, scope: 'orders:read' };
+    const introspect = (token: string | null): Response =>
+      json(200, token === 'opaque' ? { active: true, ...claims, generation: now * 1000 } : { active: false });
+
+    it('is shown with its client, scopes and generation', async () => {
+      // Introspection responses have `scope`, also where the JWTs of the preset have another claim.
+      const { exitCode, stdout } = await run(
+        { introspect, env: { TILLGATE_PRESET: 'entra' } },
+        'check',
+        '--token',
+        '-',
+      );
+      expect(exitCode).toBe(0);
+      expect(stdout).toContain(
+        `ok      token: accepted: client till (client_id), scopes orders:read (scope), generation ${now}000 (iat)\n`,
+      );
+    });
+
+    it('is refused where the server says that it is not active', async () => {
+      const { exitCode, stdout } = await run({}, 'check', '--token', '-');
+      expect(exitCode).toBe(1);
+      expect(stdout).toMatch(/^failed {2}token: inactive: .*\n {8}If new tokens are refused, check .*$/m);
+    });
+
+    it('is explained with the claims of the introspection response, and the claim that holds its roles', async () => {
+      const roles = { ...claims, scope: undefined, roles: ['till'], generation: now * 1000 };
+      const { exitCode, stdout } = await run(
+        { introspect: () => json(200, { active: true, ...roles }) },
+        ...['explain', '-', '--scope', 'orders:read'],
+      );
+      expect(exitCode).toBe(1);
+      expect(stdout).toMatch(
+        /^what to do: the token also has names in "roles": .* set TILLGATE_SCOPE_CLAIMS=roles, or /m,
+      );
+    });
+  });
+
+  it('check keeps text of tokens on its line', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { client_id: 'till', aud: testIssuer.audience, iat: now, exp: now + 600, generation: now * 1000 };
+    const scope = 'a\nfailed\u001b[2J';
+    const introspect = (token: string | null) => json(200, { ...claims, active: token === 'opaque', scope });
+    const { exitCode, stdout } = await run({ introspect }, 'check', '--token', '-');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('scopes a\\u000afailed\\u001b[2J (scope)');
+  });
+});
+
+describe('scopes', () => {
+  const ROLES = { realm_access: { roles: ['till', 'Store Manager'] } };
+
+  function authorizationServer({ url }: SentRequest): Response {
+    if (url.includes('/.well-known/')) return json(200, { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` });
+    return url === `${AUTH_URL}/jwks` ? json(200, keys) : json(404, {});
+  }
+
+  /** Runs a command with a token of these claims; returns its lines. */
+  async function lines(env: Record<string, string>, claims: object, ...argv: string[]): Promise<readonly string[]> {
+    const scene = cliScene({
+      respond: authorizationServer,
+      env: { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: testIssuer.audience, ...env },
+      stdin: testIssuer.token({ scope: '', generation: Date.now(), claims: { ...claims } }),
+    });
+    const { stdout } = await scene.run(...argv);
+    return stdout.split('\n');
+  }
+
+  const FROM_ROLES = { TILLGATE_SCOPE_CLAIMS: 'scope,realm_access.roles' };
+  const MAP = '{"till":["orders:read","orders:write"]}';
+
+  it.each<[string, Record<string, string>, object, string]>([
+    [
+      'claims',
+      { TILLGATE_SCOPE_CLAIMS: 'permissions,roles' },
+      { permissions: ['orders:read'], roles: ['menus:read'] },
+      'scopes orders:read menus:read (permissions, roles)',
+    ],
+    [
+      'claims and the map',
+      { ...FROM_ROLES, TILLGATE_SCOPE_MAP: MAP },
+      ROLES,
+      'scopes orders:read orders:write (realm_access.roles: till, Store Manager; TILLGATE_SCOPE_MAP)',
+    ],
+    [
+      'the map',
+      { TILLGATE_SCOPE_MAP: MAP },
+      { scope: 'till' },
+      'scopes orders:read orders:write (scope: till; TILLGATE_SCOPE_MAP)',
+    ],
+    [
+      'claims that the token does not have',
+      { TILLGATE_SCOPE_CLAIMS: 'permissions', TILLGATE_SCOPE_MAP: MAP },
+      {},
+      'scopes none (permissions: no names; TILLGATE_SCOPE_MAP)',
+    ],
+  ])('check shows the scopes that come from %s of the variables', async (_what, env, claims, scopes) => {
+    const shown = await lines(env, claims, 'check', '--token', '-');
+    expect(shown.find((line) => line.startsWith('ok      token: '))).toContain(`, ${scopes}, generation `);
+  });
+
+  /** What is wrong; variables and claims; the variable to set. */
+  const BROKEN: readonly [string, Record<string, string>, object, string][] = [
+    ['roles of the realm', {}, ROLES, 'set TILLGATE_SCOPE_CLAIMS=scope,realm_access.roles, or '],
+    [
+      'names that the map does not have',
+      { ...FROM_ROLES, TILLGATE_SCOPE_MAP: '{"admin":"orders:read"}' },
+      ROLES,
+      `TILLGATE_SCOPE_MAP='{"till":["orders:read"]}', or `,
+    ],
+  ];
+
+  describe.each(BROKEN)('a token without scopes that has %s', (_what, env, claims, fix) => {
+    it('is accepted, and check names the variable to set', async () => {
+      const shown = await lines(env, claims, 'check', '--token', '-');
+      expect(shown.find((line) => line.startsWith('ok      token: accepted: '))).toContain(fix);
+    });
+
+    it('is refused for a route, and explain names the same variable', async () => {
+      const shown = await lines(env, claims, 'explain', '-', '--scope', 'orders:read');
+      expect(shown.find((line) => line.startsWith('what to do: '))).toContain(fix);
+      expect(shown).toContain('missing scopes: orders:read');
+    });
+  });
+});
