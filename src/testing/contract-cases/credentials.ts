@@ -39,8 +39,16 @@ interface GoodClaims {
   readonly aud: string;
 }
 
-/** Reads the claims of a good token. */
-export function claimsOf(token: string): GoodClaims {
+const claims = new WeakMap<TokenSource, GoodClaims>();
+
+/** What the good tokens of an issuer say. */
+export function claimsOf(issuer: TokenSource): GoodClaims {
+  const known = claims.get(issuer) ?? readClaims(issuer.token());
+  claims.set(issuer, known);
+  return known;
+}
+
+function readClaims(token: string): GoodClaims {
   const { iss, aud } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
     readonly iss: string;
     readonly aud: string | readonly string[];

@@ -3,46 +3,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../core/objects';
 import { dereference } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
-import { bearer } from './credentials';
-import type { TokenTransport } from './credentials';
 import { send } from './operation';
 import type { CaseContext } from './operation';
+import { eachOf, sufficient, weakCredentials } from './probe';
+import type { AttackedApi, Finding } from './probe';
 import type { ApiRequest } from './responses';
 import type { Exchange } from './target';
 
-/** What attacks need to know about the whole API. */
-export interface AttackedApi {
-  readonly document: object;
-  /** Methods that the document has for a path. */
-  readonly methodsOf: (path: string) => readonly string[];
-  readonly publicPath: string;
-  /** The operation of a method and path. */
-  readonly operationOf: (method: string, path: string) => CaseContext | undefined;
-  /** The handler of an operation, where the app shows it. */
-  readonly handlerOf: (context: CaseContext) => object | undefined;
-}
-
-/** Something that was open, or told too much; with what was sent, where it was one request. */
-export type Finding = string | { readonly text: string; readonly exchange: Exchange } | undefined;
-
-export async function eachOf<One, Result>(
-  all: readonly One[],
-  look: (one: One) => Promise<Result>,
-): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  for (const one of all) results.push(await look(one));
-  return results;
-}
-
-/** A token with the scopes of the first alternative. */
-export function sufficient(context: CaseContext, clientId?: string): TokenTransport {
-  const { operation, settings } = context;
-  const scope = (operation.security[0] ?? []).join(' ');
-  return bearer(settings.issuer.token({ ...(scope !== '' && { scope }), ...(clientId !== undefined && { clientId }) }));
-}
-
 /** Names of the properties of a response with `writeOnly`, or of a request with `readOnly`. */
-export function membersMarked(
+function membersMarked(
   mark: 'writeOnly' | 'readOnly',
   context: CaseContext,
   api: AttackedApi,
@@ -99,6 +68,45 @@ export async function findForeignObjects(context: CaseContext, api: AttackedApi)
   };
   if (response.status < 300) return [`${method} of what another client has made: ${response.status}`];
   return [(await isThere()) ? undefined : `${method} by another client: the object is gone afterwards`];
+}
+
+/** Shorter texts are in many responses. */
+const TELLING_LENGTH = 8;
+
+/** Refusals that show what only a good token may see, and responses that anybody may store or read. */
+export async function findLeaks(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
+  const { operation, good } = context;
+  const found: Finding[] = [];
+  const request = context.prepare();
+  const sent = `${request.target} ${request.body ?? ''}`;
+  const secrets = textsIn(good?.body).filter((text) => text.length >= TELLING_LENGTH && !sent.includes(text));
+  for (const [who, transport] of await weakCredentials(context, api)) {
+    const { response } = await send(context, transport);
+    const told = secrets.find((text) => response.text.includes(text));
+    // Words of the document, such as the name of the issuer, are no secret.
+    const isPublic = told !== undefined && JSON.stringify(api.document).includes(told);
+    if (response.status >= 400 && told !== undefined && !isPublic) found.push(`${who}, the refusal contains "${told}"`);
+  }
+  if (operation.method !== 'GET' || !good) return found;
+  if (/(?:^|[\s,])public(?:$|[\s,])/.test(good.headers['cache-control'] ?? '')) {
+    found.push(`a response with Cache-Control: ${good.headers['cache-control']} to one caller is stored for all`);
+  }
+  const origin = 'https://elsewhere.example';
+  const { headers } = sufficient(context);
+  const { response } = await send(context, { headers: { ...headers, origin } });
+  const { 'access-control-allow-origin': allowed, 'access-control-allow-credentials': credentials } = response.headers;
+  if (allowed === origin && credentials === 'true') found.push(`any origin may read it with credentials`);
+  const hidden = membersMarked('writeOnly', context, api, good.status);
+  const shown = [good.body].flat().flatMap((one) => (isObject(one) ? Object.keys(one) : []));
+  const leaked = hidden.find((name) => shown.includes(name));
+  if (leaked !== undefined) found.push(`the response has "${leaked}", which is writeOnly`);
+  return found;
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(textsIn);
 }
 
 /** A member that is readOnly must not take a value that a caller sends. */
@@ -161,13 +169,18 @@ export async function findTenants(context: CaseContext): Promise<readonly Findin
 }
 
 /** The header of an operation by which a request can be repeated (draft-ietf-httpapi-idempotency-key-header). */
-export function keyOf({ method, parameters }: LocatedOperation): string | undefined {
+function keyOf({ method, parameters }: LocatedOperation): string | undefined {
   const isKey = (one: (typeof parameters)[number]): boolean =>
     one.in === 'header' && /^(?:x-)?idempotency-key$/i.test(one.name);
   return method === 'POST' ? parameters.find(isKey)?.name : undefined;
 }
 
-/** A key that one client has used must not get its response to another client*/
+/** Whether an operation can be repeated by a key. */
+export function isWithKey(operation: LocatedOperation): boolean {
+  return keyOf(operation) !== undefined;
+}
+
+/** A key that one client has used must not get its response to another client. */
 export async function findRepeated(context: CaseContext): Promise<readonly Finding[]> {
   const key = keyOf(context.operation);
   if (key === undefined) return [];

@@ -151,7 +151,7 @@ async function tryAttack(context: CaseContext, name: string, attack: Attack): Pr
   const { operation, settings } = context;
   const scope = (operation.security[0] ?? []).join(' ');
   const { token: change, supersedes, on, accepted } = attack;
-  const token = settings.issuer.token({ scope, ...change?.(claimsOf(settings.issuer.token({ scope }))) });
+  const token = settings.issuer.token({ scope, ...change?.(claimsOf(settings.issuer)) });
   // The API may learn late of the change that supersedes a token.
   const retryForMs = supersedes ? settings.propagationMs : 0;
   const response = await refuse(context, name, attack.send(token), accepted, {

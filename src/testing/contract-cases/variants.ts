@@ -2,7 +2,6 @@ import { isObject } from '../../core/objects';
 import type { LocatedOperation } from '../../openapi/document';
 import { dereference } from '../../openapi/document';
 import type { TestToken } from '../test-token';
-import type { TokenTransport } from './credentials';
 import type { ApiRequest } from './responses';
 
 /** Another form of the request of an operation; without a sufficient token it must stay closed. */
@@ -10,6 +9,8 @@ export interface Variant {
   /** For messages: `with X-Original-URL: /health`. */
   readonly name: string;
   readonly change: (request: ApiRequest) => ApiRequest;
+  /** What it puts together: sent one by one where all of them at once are open. */
+  readonly parts?: readonly Variant[];
 }
 
 /** What the rules are applied to. */
@@ -31,6 +32,13 @@ interface VariantClass {
   readonly name: string;
   readonly variants: (subject: VariantSubject) => readonly Variant[];
 }
+
+type Put = (request: ApiRequest, name: string, token: string) => ApiRequest;
+
+/** Headers that one request has at most: servers limit their sum. */
+const GROUP = 12;
+
+type Header = readonly [name: string, value: (subject: VariantSubject) => string];
 
 /** Spellings of a path that Express, proxies and other routers may take for the same one. */
 const SPELLINGS: readonly (readonly [quick: boolean, respell: (path: string, publicPath: string) => string])[] = [
@@ -108,75 +116,19 @@ const SPELLINGS: readonly (readonly [quick: boolean, respell: (path: string, pub
   [false, (path) => `http://localhost${path}`],
 ];
 
-/** Headers that proxies and frameworks set, and that callers can set too where nothing removes them. */
-const HEADERS: readonly (readonly [quick: boolean, name: string, value: (subject: VariantSubject) => string])[] = [
+/** Headers that change what a proxy or framework does with a request: sent one by one. */
+const ROUTING_HEADERS: readonly (readonly [quick: boolean, ...header: Header])[] = [
   [true, 'X-Original-URL', ({ publicPath }) => publicPath],
-  [true, 'X-Forwarded-For', () => '127.0.0.1'],
-  [true, 'X-Forwarded-User', () => 'admin'],
-  [true, 'X-Internal', () => '1'],
   [false, 'X-Rewrite-URL', ({ publicPath }) => publicPath],
   [false, 'X-Original-URL', ({ target }) => target],
   [false, 'X-Forwarded-Prefix', ({ publicPath }) => publicPath],
   [false, 'X-Forwarded-Uri', ({ publicPath }) => publicPath],
   [false, 'X-Forwarded-Path', ({ publicPath }) => publicPath],
-  [false, 'X-Real-IP', () => '127.0.0.1'],
-  [false, 'X-Client-IP', () => '127.0.0.1'],
-  [false, 'X-Custom-IP-Authorization', () => '127.0.0.1'],
-  [false, 'X-Originating-IP', () => '127.0.0.1'],
-  [false, 'X-Remote-Addr', () => '10.0.0.1'],
-  [false, 'Forwarded', () => 'for=127.0.0.1;host=localhost'],
-  [false, 'True-Client-IP', () => '127.0.0.1'],
   [false, 'X-Forwarded-Host', () => 'localhost'],
-  [false, 'X-Forwarded-Proto', () => 'https'],
   [false, 'Host', () => 'localhost'],
-  [false, 'X-Remote-User', () => 'admin'],
-  [false, 'Remote-User', () => 'admin'],
-  [false, 'X-User', () => 'admin'],
-  [false, 'X-User-Id', () => '1'],
-  [false, 'X-User-Role', () => 'admin'],
-  [false, 'X-Role', () => 'admin'],
-  [false, 'X-Roles', () => 'admin'],
-  [false, 'X-Admin', () => 'true'],
-  [false, 'X-Authenticated', () => 'true'],
-  [false, 'X-Authenticated-User', () => 'admin'],
-  [false, 'X-Authenticated-Userid', () => 'admin'],
-  [false, 'X-Authenticated-Scope', (subject) => scopesOf(subject)],
-  [false, 'X-Consumer-Username', () => 'admin'],
-  [false, 'X-Client-Id', () => 'contract-cases'],
-  [false, 'X-Scope', (subject) => scopesOf(subject)],
-  [false, 'X-Scopes', (subject) => scopesOf(subject)],
-  [false, 'X-Token-Scopes', (subject) => scopesOf(subject)],
-  [false, 'X-Token-Payload', (subject) => Buffer.from(JSON.stringify({ scope: scopesOf(subject) })).toString('base64')],
-  [false, 'X-Jwt-Claims', (subject) => JSON.stringify({ sub: 'admin', scope: scopesOf(subject) })],
-  [false, 'X-Userinfo', (subject) => Buffer.from(JSON.stringify({ scope: scopesOf(subject) })).toString('base64')],
-  [false, 'X-Internal-Request', () => 'true'],
-  [false, 'X-Internal-Service', () => 'true'],
-  [false, 'X-Envoy-Internal', () => 'true'],
-  [false, 'X-Forwarded-Client-Cert', () => 'By=spiffe://local;Subject="CN=admin"'],
-  [false, 'X-SSL-Client-Verify', () => 'SUCCESS'],
-  [false, 'X-Debug', () => '1'],
-  [false, 'X-Test', () => '1'],
-  [false, 'X-Bypass-Auth', () => '1'],
-  [false, 'X-Skip-Auth', () => 'true'],
-  [false, 'X-No-Auth', () => '1'],
-  [false, 'X-Middleware-Subrequest', () => 'middleware:middleware:middleware:middleware:middleware'],
-  [
-    false,
-    'X-Middleware-Subrequest',
-    () => 'src/middleware:src/middleware:src/middleware:src/middleware:src/middleware',
-  ],
-  [false, 'X-Health-Check', () => '1'],
-  [false, 'X-Cron', () => 'true'],
-  [false, 'X-Requested-With', () => 'XMLHttpRequest'],
   [false, 'X-Api-Key', () => 'test'],
-  [false, 'User-Agent', () => 'kube-probe/1.31'],
-  [false, 'User-Agent', () => 'ELB-HealthChecker/2.0'],
-  [false, 'User-Agent', () => 'GoogleHC/1.0'],
-  [false, 'Referer', () => 'http://localhost/'],
   [false, 'Origin', () => 'http://localhost'],
   [false, 'Origin', () => 'null'],
-  [false, 'Purpose', () => 'prefetch'],
-  [false, 'Sec-Fetch-Site', () => 'same-origin'],
   [false, 'Upgrade', () => 'websocket'],
   [false, 'Connection', () => 'close, Authorization'],
   [false, 'If-None-Match', () => '*'],
@@ -185,34 +137,79 @@ const HEADERS: readonly (readonly [quick: boolean, name: string, value: (subject
   [false, 'Accept-Version', () => '0'],
 ];
 
+/** Headers that proxies set to say who calls, and that callers can set too where nothing removes them. */
+const TRUSTED_HEADERS: readonly (readonly [names: string, value: Header[1]])[] = [
+  ['X-Forwarded-For X-Real-IP X-Client-IP X-Custom-IP-Authorization', () => '127.0.0.1'],
+  ['X-Originating-IP True-Client-IP', () => '127.0.0.1'],
+  ['X-Remote-Addr', () => '10.0.0.1'],
+  ['Forwarded', () => 'for=127.0.0.1;host=localhost'],
+  ['X-Forwarded-Proto', () => 'https'],
+  ['X-Forwarded-User X-Remote-User Remote-User X-User X-Authenticated-User X-Authenticated-Userid', () => 'admin'],
+  ['X-Consumer-Username X-User-Role X-Role X-Roles', () => 'admin'],
+  ['X-Internal X-Debug X-Test X-Bypass-Auth X-No-Auth X-Health-Check X-User-Id', () => '1'],
+  ['X-Admin X-Authenticated X-Internal-Request X-Internal-Service X-Envoy-Internal', () => 'true'],
+  ['X-Skip-Auth X-Cron', () => 'true'],
+  ['X-Scope X-Scopes X-Token-Scopes X-Authenticated-Scope', (subject) => scopesOf(subject)],
+  ['X-Client-Id', () => 'contract-cases'],
+  ['X-Token-Payload X-Userinfo', (subject) => base64(JSON.stringify({ scope: scopesOf(subject) }))],
+  ['X-Jwt-Claims', (subject) => JSON.stringify({ sub: 'admin', scope: scopesOf(subject) })],
+  ['X-Forwarded-Client-Cert', () => 'By=spiffe://local;Subject="CN=admin"'],
+  ['X-SSL-Client-Verify', () => 'SUCCESS'],
+  ['X-Middleware-Subrequest', () => Array.from({ length: 5 }, () => 'middleware').join(':')],
+  ['X-Middleware-Subrequest', () => Array.from({ length: 5 }, () => 'src/middleware').join(':')],
+  ['X-Requested-With', () => 'XMLHttpRequest'],
+  ['User-Agent', () => 'kube-probe/1.31'],
+  ['User-Agent', () => 'ELB-HealthChecker/2.0'],
+  ['User-Agent', () => 'GoogleHC/1.0'],
+  ['Referer', () => 'http://localhost/'],
+  ['Purpose', () => 'prefetch'],
+  ['Sec-Fetch-Site', () => 'same-origin'],
+];
+
 const OVERRIDES = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'];
 const ALL_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'PROPFIND', 'COPY', 'TRACE', 'OPTIONS'];
 
 /** Places for a good token where none belongs (RFC 6750 section 2; RFC 9700 section 4.3.2). */
-const PLACES: readonly (readonly [quick: boolean, name: string, place: (token: string) => TokenTransport])[] = [
-  [true, 'a cookie', (token) => cookie('access_token', token)],
-  [true, 'X-Access-Token', (token) => ({ headers: { 'x-access-token': token } })],
-  [true, 'the query (token)', (token) => ({ query: `token=${token}` })],
-  ...['token', 'jwt', 'id_token', 'session', 'auth', 'authorization', 'Authorization', 'bearer'].map(
-    (name) => [false, `the cookie ${name}`, (token: string) => cookie(name, token)] as const,
-  ),
-  ...['X-Auth-Token', 'X-Authorization', 'X-Token', 'X-Jwt', 'X-Jwt-Assertion', 'X-Forwarded-Access-Token'].map(
-    (name) => [false, name, (token: string) => ({ headers: { [name]: token } })] as const,
-  ),
-  ...['X-Authorization', 'X-Forwarded-Authorization', 'X-Original-Authorization', 'Proxy-Authorization'].map(
-    (name) => [false, `${name} (Bearer)`, (token: string) => ({ headers: { [name]: `Bearer ${token}` } })] as const,
-  ),
-  ...['jwt', 'auth', 'bearer', 'auth_token', 'id_token', 'api_key', 'authorization', 'access_token[]'].map(
-    (name) => [false, `the query (${name})`, (token: string) => ({ query: `${name}=${token}` })] as const,
-  ),
+const PLACES: readonly (readonly [quick: boolean, what: string, put: Put, names: string])[] = [
+  [
+    true,
+    'the cookie',
+    (request, name, token) =>
+      withHeaders(request, { cookie: [request.headers['cookie'] ?? [], `${name}=${token}`].flat().join('; ') }),
+    'access_token token jwt id_token session auth authorization Authorization bearer',
+  ],
+  [
+    true,
+    'the header',
+    (request, name, token) => withHeaders(request, { [name]: token }),
+    'X-Access-Token X-Auth-Token X-Authorization X-Token X-Jwt X-Jwt-Assertion X-Forwarded-Access-Token',
+  ],
+  [
+    false,
+    'the header, as Bearer,',
+    (request, name, token) => withHeaders(request, { [name]: `Bearer ${token}` }),
+    'X-Authorization X-Forwarded-Authorization X-Original-Authorization Proxy-Authorization',
+  ],
+  [
+    true,
+    'the query',
+    (request, name, token) => withQuery(request, `${name}=${token}`),
+    'token jwt auth bearer auth_token id_token api_key authorization',
+  ],
+  // A gate that knows access_token refuses it.
+  [false, 'the query', (request, name, token) => withQuery(request, `${name}=${token}`), 'access_token[]'],
+];
+
+/** Forms of the Authorization header that are not `Bearer token`. */
+const SCHEMES: readonly (readonly [name: string, valueOf: (token: string) => string])[] = [
   ...['Token', 'JWT', 'OAuth', 'Bearer:', 'Basic'].map(
-    (scheme) => [false, `the scheme ${scheme}`, (token: string) => authorization(`${scheme} ${token}`)] as const,
+    (scheme) => [`the scheme ${scheme}`, (token: string) => `${scheme} ${token}`] as const,
   ),
-  [false, 'no scheme', (token) => authorization(token)],
-  [false, 'Basic credentials', (token) => authorization(`Basic ${Buffer.from(`x:${token}`).toString('base64')}`)],
-  [false, 'a list of schemes', (token) => authorization(`Basic eDp5, Bearer ${token}`)],
-  [false, 'quotes', (token) => authorization(`Bearer "${token}"`)],
-  [false, 'a parameter of the scheme', (token) => authorization(`Bearer token=${token}`)],
+  ['no scheme', (token) => token],
+  ['Basic credentials', (token) => `Basic ${base64(`x:${token}`)}`],
+  ['a list of schemes', (token) => `Basic eDp5, Bearer ${token}`],
+  ['quotes', (token) => `Bearer "${token}"`],
+  ['a parameter of the scheme', (token) => `Bearer token=${token}`],
 ];
 
 /** Attacks by request: each row is a class, and derives its requests from the document. */
@@ -256,11 +253,17 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
   },
   header: {
     name: 'to headers that proxies and frameworks trust',
-    variants: (subject) =>
-      HEADERS.filter(([quick]) => quick || subject.isFull).map(([, name, value]) => ({
+    variants(subject) {
+      const toVariant = ([name, value]: Header): Variant => ({
         name: `with ${name}: ${value(subject)}`,
         change: (request) => withHeaders(request, { [name]: value(subject) }),
-      })),
+      });
+      const routing = ROUTING_HEADERS.filter(([quick]) => quick || subject.isFull).map(([, ...one]) => toVariant(one));
+      const trusted = TRUSTED_HEADERS.flatMap(([names, value]) =>
+        names.split(' ').map((name): Header => [name, value]),
+      );
+      return [...routing, ...inGroups(trusted).map((some) => together(some.map(toVariant)))];
+    },
   },
   variant: {
     name: 'to other parameters, bodies and media types',
@@ -268,14 +271,27 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
   },
 };
 
-/** Good tokens where they do not belong, except for schemes that the document has. */
-export function misplacedTokens(document: object, isFull: boolean): typeof PLACES {
+/** Requests with a good token where none belongs, except for places and schemes that the document has. */
+export function misplacedTokens(document: object, token: string, isFull: boolean): readonly Variant[] {
   const { components } = document as { readonly components?: { readonly securitySchemes?: unknown } };
-  const schemes = isObject(components?.securitySchemes) ? Object.values(components.securitySchemes) : [];
-  const documented = schemes.flatMap((one) => (isObject(one) ? [String(one['name']).toLowerCase()] : []));
-  return PLACES.filter(
-    ([quick, name]) => (quick || isFull) && !documented.some((one) => name.toLowerCase().includes(one)),
-  );
+  const all = isObject(components?.securitySchemes) ? Object.values(components.securitySchemes) : [];
+  const documented = all.flatMap((one) => (isObject(one) ? [String(one['name']).toLowerCase()] : []));
+  const isFree = (name: string): boolean => !documented.some((one) => name.toLowerCase().includes(one));
+  const places = PLACES.filter(([quick]) => quick || isFull).map(([, what, put, names]) => {
+    const toVariant = (name: string): Variant => ({
+      name: `a token in ${what} ${name}`,
+      change: (request) => put(request, name, token),
+    });
+    return together(names.split(' ').filter(isFree).map(toVariant));
+  });
+  const schemes = isFull ? SCHEMES.filter(([name]) => isFree(name)) : [];
+  return [
+    ...places.filter(({ parts }) => parts.length > 0),
+    ...schemes.map(([name, valueOf]) => ({
+      name: `a token in ${name}`,
+      change: (request: ApiRequest) => withHeaders(request, { authorization: valueOf(token) }),
+    })),
+  ];
 }
 
 /** Claims that hold the required scopes in a form that is not theirs; the token has no other scopes. */
@@ -355,10 +371,27 @@ function withQuery(request: ApiRequest, query: string): ApiRequest {
   return { ...request, target: `${request.target}${request.target.includes('?') ? '&' : '?'}${query}` };
 }
 
-function cookie(name: string, token: string): TokenTransport {
-  return { headers: { cookie: `${name}=${token}` } };
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
 }
 
-function authorization(value: string): TokenTransport {
-  return { headers: { authorization: value } };
+/** Several variants in one request, which is open where one of them is. */
+function together(parts: readonly Variant[]) {
+  return {
+    name: parts.map(({ name }) => name).join(', '),
+    change: (request: ApiRequest) => parts.reduce((changed, { change }) => change(changed), request),
+    parts,
+  };
+}
+
+/** Groups of headers with different names. */
+function inGroups(headers: readonly Header[]): readonly (readonly Header[])[] {
+  const groups: Header[][] = [];
+  for (const header of headers) {
+    const isFree = (group: Header[]): boolean => group.length < GROUP && !group.some(([name]) => name === header[0]);
+    const group = groups.find(isFree);
+    if (group) group.push(header);
+    else groups.push([header]);
+  }
+  return groups;
 }
