@@ -6,7 +6,8 @@ import base from './jest.config';
 /** Suites of `npm test` that run again at full size: see test/support/amount.ts. */
 const FULL_SIZE = [
   'behaviours/key-rotation',
-  'contract/contract',
+  'contract/goods',
+  'contract/sales',
   'generation/memory',
   'hostile/prototype-pollution',
 ];

@@ -116,16 +116,12 @@ const SPELLINGS: readonly (readonly [quick: boolean, respell: (path: string, pub
   [false, (path) => `http://localhost${path}`],
 ];
 
-/** Headers that change what a proxy or framework does with a request: sent one by one. */
-const ROUTING_HEADERS: readonly (readonly [quick: boolean, ...header: Header])[] = [
-  [true, 'X-Original-URL', ({ publicPath }) => publicPath],
-  [false, 'X-Rewrite-URL', ({ publicPath }) => publicPath],
+/** Headers that change what a proxy or framework does with a request: those of one row go together. */
+const ROUTING_HEADERS: readonly (readonly [quick: boolean, names: string, value: Header[1]])[] = [
+  [true, 'X-Original-URL X-Rewrite-URL', ({ publicPath }) => publicPath],
+  [false, 'X-Forwarded-Prefix X-Forwarded-Uri X-Forwarded-Path', ({ publicPath }) => publicPath],
   [false, 'X-Original-URL', ({ target }) => target],
-  [false, 'X-Forwarded-Prefix', ({ publicPath }) => publicPath],
-  [false, 'X-Forwarded-Uri', ({ publicPath }) => publicPath],
-  [false, 'X-Forwarded-Path', ({ publicPath }) => publicPath],
-  [false, 'X-Forwarded-Host', () => 'localhost'],
-  [false, 'Host', () => 'localhost'],
+  [false, 'X-Forwarded-Host Host', () => 'localhost'],
   [false, 'X-Api-Key', () => 'test'],
   [false, 'Origin', () => 'http://localhost'],
   [false, 'Origin', () => 'null'],
@@ -238,16 +234,18 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
           name: `by ${other}`,
           change: (request: ApiRequest) => ({ ...request, method: other }),
         })),
-        ...carriers.flatMap((carrier) => [
-          ...(isFull ? OVERRIDES : OVERRIDES.slice(0, 1)).map((name) => ({
-            name: `by ${carrier} with ${name}: ${method}`,
-            change: (request: ApiRequest) => withHeaders({ ...request, method: carrier }, { [name]: method }),
-          })),
-          {
-            name: `by ${carrier} with _method=${method}`,
-            change: (request: ApiRequest) => withQuery({ ...request, method: carrier }, `_method=${method}`),
-          },
-        ]),
+        ...carriers.map((carrier) =>
+          together([
+            ...OVERRIDES.map((name) => ({
+              name: `by ${carrier} with ${name}: ${method}`,
+              change: (request: ApiRequest) => withHeaders({ ...request, method: carrier }, { [name]: method }),
+            })),
+            {
+              name: `by ${carrier} with _method=${method}`,
+              change: (request: ApiRequest) => withQuery({ ...request, method: carrier }, `_method=${method}`),
+            },
+          ]),
+        ),
       ];
     },
   },
@@ -258,11 +256,13 @@ export const VARIANTS: Readonly<Record<string, VariantClass>> = {
         name: `with ${name}: ${value(subject)}`,
         change: (request) => withHeaders(request, { [name]: value(subject) }),
       });
-      const routing = ROUTING_HEADERS.filter(([quick]) => quick || subject.isFull).map(([, ...one]) => toVariant(one));
-      const trusted = TRUSTED_HEADERS.flatMap(([names, value]) =>
-        names.split(' ').map((name): Header => [name, value]),
-      );
-      return [...routing, ...inGroups(trusted).map((some) => together(some.map(toVariant)))];
+      const toHeaders = (names: string, value: Header[1]) => names.split(' ').map((name): Header => [name, value]);
+      const routing = ROUTING_HEADERS.filter(([quick]) => quick || subject.isFull);
+      const groups = [
+        ...routing.map(([, ...row]) => toHeaders(...row)),
+        ...inGroups(TRUSTED_HEADERS.flatMap((row) => toHeaders(...row))),
+      ];
+      return groups.map((some) => together(some.map(toVariant)));
     },
   },
   variant: {
