@@ -30,8 +30,9 @@ export function readScopeList(scopes: unknown, factory: string, what = ''): read
   }
   for (const scope of scopes) {
     if (typeof scope === 'string' && isScopeToken(scope)) continue;
+    const several = typeof scope === 'string' && scope.includes(' ') ? '; write each scope as a string of its own' : '';
     throw new TypeError(
-      `${factory}(): ${what}expected a scope without blanks, quotes and backslashes, got ${describe(scope)}`,
+      `${factory}(): ${what}expected a scope without blanks, quotes and backslashes, got ${describe(scope)}${several}`,
     );
   }
   return Object.freeze([...new Set(scopes as string[])]);

@@ -67,6 +67,8 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
       const [from, until] = [Number(token.claims['iat']), Number(token.claims['exp'])];
       return `tokens live for ${until - from} s: let the issuer shorten that, or ${set('maxTokenAgeSeconds', String(until - from))}`;
     }
+    case 'not_yet_valid':
+      return 'compare the clock of this machine with that of the authorization server';
     case 'algorithm_not_allowed':
       return `alg is ${describe(token.header['alg'])}: let the issuer sign with an accepted one, such as RS256`;
     case 'wrong_type':
@@ -258,6 +260,7 @@ const OF_CONFIGURATION: ReadonlySet<Reason> = new Set<Reason>([
   'wrong_audience',
   'invalid_claims',
   'lifetime_too_long',
+  'not_yet_valid',
   'generation_missing',
 ]);
 
@@ -287,7 +290,7 @@ export function withAdvice<Result>(
     if (!OF_CONFIGURATION.has(reason)) return;
     const advice = configurationAdvice(reason, token, {
       ...issuer,
-      set: (option, value) => `set ${option}: '${value}'`,
+      set: (option, value) => `set ${option}: ${option === 'maxTokenAgeSeconds' ? value : `'${value}'`}`,
     });
     if (advice === undefined || !(await isSigned(token))) return;
     // Another token may have been decided meanwhile.

@@ -311,7 +311,10 @@ describe('challengeScopes', () => {
   it.each<[unknown, string]>([
     [[], 'expected at least one scope, got an empty array'],
     ['orders:read', 'expected at least one scope, got "orders:read"'],
-    [['a b'], 'expected a scope without blanks, quotes and backslashes, got "a b"'],
+    [
+      ['a b'],
+      'expected a scope without blanks, quotes and backslashes, got "a b"; write each scope as a string of its own',
+    ],
   ])('are checked at construction: %j', (scopes, message) => {
     expect(() => gateApp({ challengeScopes: scopes } as GateAppOptions)).toThrow(
       new TypeError(`authenticate(): option "challengeScopes": ${message}`),

@@ -64,7 +64,7 @@ describe('guards', () => {
       ['null', [null], `${grammar} null`],
       ['a number', [17], `${grammar} 17`],
       ['an empty string', [''], `${grammar} ""`],
-      ['two scopes in one string', ['a b'], `${grammar} "a b"`],
+      ['two scopes in one string', ['a b'], `${grammar} "a b"; write each scope as a string of its own`],
       ['a quote', ['a"b'], `${grammar} "a\\"b"`],
       ['a backslash', ['a\\b'], `${grammar} "a\\\\b"`],
       ['a letter beyond ASCII', ['größe'], `${grammar} "größe"`],
@@ -191,7 +191,7 @@ describe('defineScopes()', () => {
     [
       'two scopes in one string',
       ['orders:read orders:write'],
-      'requireScope(): expected a scope without blanks, quotes and backslashes, got "orders:read orders:write"',
+      'requireScope(): expected a scope without blanks, quotes and backslashes, got "orders:read orders:write"; write each scope as a string of its own',
     ],
   ])('its requireScope() refuses %s at construction', (_what, args, message) => {
     const make = shop.requireScope as (...given: readonly unknown[]) => unknown;
@@ -203,7 +203,11 @@ describe('defineScopes()', () => {
     ['an empty array', [], 'at least one scope, got an empty array'],
     ['a string', 'orders:read', 'at least one scope, got "orders:read"'],
     ['a number', ['a', 17], 'a scope without blanks, quotes and backslashes, got 17'],
-    ['two scopes in one string', ['a b'], 'a scope without blanks, quotes and backslashes, got "a b"'],
+    [
+      'two scopes in one string',
+      ['a b'],
+      'a scope without blanks, quotes and backslashes, got "a b"; write each scope as a string of its own',
+    ],
   ])('refuses %s', (_what, scopes, expected) => {
     expect(() => defineScopes(scopes as string[])).toThrow(new TypeError(`defineScopes(): expected ${expected}`));
   });

@@ -265,6 +265,18 @@ describe('advice', () => {
       'generation_missing',
       "the issuer stamps no generation: set generationClaim: 'iat', or let the authorization server add the claim",
     ],
+    [
+      'tokens that live too long',
+      token({ claims: { exp: NOW + 90_000 } }),
+      'lifetime_too_long',
+      'tokens live for 90060 s: let the issuer shorten that, or set maxTokenAgeSeconds: 90060',
+    ],
+    [
+      'clocks that differ',
+      token({ claims: { nbf: NOW + 300 } }),
+      'not_yet_valid',
+      'compare the clock of this machine with that of the authorization server',
+    ],
   ])('the first refusal that suggests %s is logged with advice, once', async (_what, raw, reason, advice) => {
     expect(await adviceAfter(gateApp(), raw, raw, KEYCLOAK)).toEqual(advised(reason, advice));
   });

@@ -174,6 +174,7 @@ describe('advice', () => {
       { header: { typ: 'JWT' } },
       'typ is "JWT": let the issuer make access tokens of RFC 9068, or select the preset of its vendor',
     ],
+    ['not_yet_valid', {}, 'compare the clock of this machine with that of the authorization server'],
     ['expired', { claims: { exp: 1 } }, undefined],
     ['bad_signature', {}, undefined],
   ])('advises on %s: %j', (reason, parts, advice) => {

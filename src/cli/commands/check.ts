@@ -171,7 +171,7 @@ async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding
       ? 'set that variable where the API starts: docs/deployment.md, "Connections to the authorization server"'
       : message.includes('names another issuer')
         ? 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte'
-        : `check TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;
+        : `check TILLGATE_ISSUER and TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;
     return { finding: failed('issuer', message, fix) };
   }
 }

@@ -70,7 +70,10 @@ export async function contract(context: CommandContext, options: CommandOptions)
   const issuer = await start(Number(issuerPort), audience);
   try {
     const trust = `issuer ${issuer.issuer}, audience ${issuer.audience}`;
-    write(io.stderr, `The server must trust ${trust}, and get its keys from ${issuer.jwksUri}`);
+    write(
+      io.stderr,
+      `The server must trust ${trust}, and get its keys from ${issuer.jwksUri}; a gate of Tillgate also its changes: TILLGATE_GENERATIONS=${issuer.issuer}/generations`,
+    );
     const cases = casesOf({ ...{ url: url.href, openapi, issuer, depth, classes }, ...ownersOf(options.owner) });
     const lines = attempt(() => readFileSync(openapi, 'utf8').split('\n')) ?? [];
     const failures: Failure[] = [];

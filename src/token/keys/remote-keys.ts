@@ -14,6 +14,9 @@ import { KeySet, unknownKey } from './key-set';
 import type { KeySource, VerificationKey } from './key-set';
 import type { KeptKeys } from './key-store';
 
+/** What to do where keys were never fetched: as a rule the configuration is wrong. */
+const CHECK = 'check the issuer, and that this machine reaches it: npx tillgate check';
+
 /** The key set that an issuer publishes: how long its keys are used, and how gently it is asked. */
 export interface RemoteKeysOptions {
   readonly issuer: string;
@@ -237,10 +240,10 @@ export class KeyRefresh {
   #fail(error: unknown): void {
     const { issuer, clock, logger } = this.#options;
     const detail = error instanceof FetchError ? error.message : `the key set could not be read: ${errorLabel(error)}`;
-    const [message, ageMs] = this.keys
-      ? ['the key set cannot be refreshed, the last good one serves', clock() - this.#fetchedAt]
-      : ['the key set cannot be fetched', undefined];
-    this.#refreshIn(this.outage.fail(detail, () => logger.warn({ issuer, detail, ageMs }, message)));
+    const [message, more] = this.keys
+      ? ['the key set cannot be refreshed, the last good one serves', { ageMs: clock() - this.#fetchedAt }]
+      : ['the key set cannot be fetched', { advice: CHECK }];
+    this.#refreshIn(this.outage.fail(detail, () => logger.warn({ issuer, detail, ...more }, message)));
   }
 
   #refreshIn(delayMs: number): void {

@@ -137,7 +137,11 @@ describe('a fetch that fails', () => {
     expect(through.log.entries).toEqual([
       {
         level: 'warn',
-        fields: { issuer: ISSUER, detail: 'it responded with 500', ageMs: undefined },
+        fields: {
+          issuer: ISSUER,
+          detail: 'it responded with 500',
+          advice: 'check the issuer, and that this machine reaches it: npx tillgate check',
+        },
         message: 'the key set cannot be fetched',
       },
     ]);
