@@ -3,6 +3,7 @@ import addFormats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020';
 import { json } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
+import { attempt } from '../core/objects';
 import { ConfigurationError, sendProblem } from '../index';
 import { loadContract, nameOf, operationsOf, toFragment } from '../openapi/document';
 import type { ContractDocument, LocatedOperation } from '../openapi/document';
@@ -63,7 +64,7 @@ function mayCall({ security }: CompiledOperation, req: Request): boolean {
 function checkPath({ path }: CompiledOperation, encoded: Readonly<Record<string, string>>): readonly RequestError[] {
   const parameters: Record<string, string> = {};
   for (const [name, text] of Object.entries(encoded)) {
-    const decoded = decode(text);
+    const decoded = attempt(() => decodeURIComponent(text));
     if (decoded === undefined) return [{ path: `/path/${name}`, message: 'must be percent-encoded UTF-8' }];
     parameters[name] = decoded;
   }
@@ -86,14 +87,6 @@ function checkBody(
 /** Whether the request announces a body that is not empty (RFC 9112 section 6.3). */
 function hasBody(req: Request): boolean {
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function refusePath(req: Request, res: Response): void {

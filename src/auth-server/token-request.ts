@@ -1,5 +1,6 @@
 import express from 'express';
 import type { NextFunction, Request, Response } from 'express';
+import { attempt } from '../core/objects';
 import { matchesSecret } from './client';
 import { invalidRequest, RequestError } from './errors';
 import type { ClientRow, State } from './store';
@@ -46,12 +47,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The parser of Express accepts broken encodings, which could become another secret, and drops `__proto__`. */
 function checkBody(_req: unknown, _res: unknown, body: Buffer): void {
-  let text: string;
-  try {
-    text = utf8.decode(body);
-  } catch {
-    throw invalidRequest('The request body is not UTF-8.');
-  }
+  const text = attempt(() => utf8.decode(body));
+  if (text === undefined) throw invalidRequest('The request body is not UTF-8.');
   if (formDecode(text) === undefined) {
     throw invalidRequest('The request body is not properly form-encoded: a percent sign or byte is wrong.');
   }
@@ -143,9 +140,5 @@ function parseBasic(header: string): OAuthResponse['locals']['credentials'] {
 
 /** Decodes a form-encoded text (RFC 6749 appendix B); `undefined` when it is broken or not UTF-8. */
 function formDecode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => decodeURIComponent(text.replaceAll('+', ' ')));
 }

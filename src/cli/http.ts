@@ -1,4 +1,5 @@
 import type { ClientResource, ClientWithSecret } from '../auth-server/index';
+import { attempt } from '../core/objects';
 import { hasUserInfo, isSecureUrl, parseUrl } from '../core/urls';
 import type { Settings } from '../settings/settings';
 import { readBody } from '../token/http';
@@ -70,7 +71,14 @@ export async function send(
   if (!bytes) throw new CliError(`the response from ${origin} is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
   const { status, statusText, headers } = response;
   const text = new TextDecoder().decode(bytes);
-  return { request: `${method} ${url}`, status, statusText, headers, text, body: parseJson(text) };
+  return {
+    request: `${method} ${url}`,
+    status,
+    statusText,
+    headers,
+    text,
+    body: attempt(() => JSON.parse(text) as unknown),
+  };
 }
 
 /** What starts the server of a URL, and what sets its address. */
@@ -82,14 +90,6 @@ function addressAdvice({ programName }: CliIo, settings: Settings, url: string):
   return usesEmbedded(settings)
     ? `${starts}; dev --auth-port, TILLGATE_AUTH_PORT or TILLGATE_AUTH_URL sets its address`
     : 'TILLGATE_AUTH_URL sets its address';
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

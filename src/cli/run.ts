@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { Command, CommanderError } from 'commander';
 import { systemSchedule } from '../core/clock';
 import type { Timer } from '../core/clock';
@@ -243,7 +244,7 @@ export function processIo(): CliIo {
     stdout: process.stdout,
     stderr: process.stderr,
     fetch: (input, init) => fetch(input, init),
-    readStdin,
+    readStdin: () => text(process.stdin),
     untilStopped,
     programName: programName(process.env),
   };
@@ -253,12 +254,6 @@ export function processIo(): CliIo {
 export function programName(env: Environment): string {
   const isClone = env['npm_package_name'] === 'tillgate' && (env['npm_lifecycle_event'] ?? 'npx') !== 'npx';
   return isClone ? 'npm run -s tillgate --' : 'npx tillgate';
-}
-
-async function readStdin(): Promise<string> {
-  let text = '';
-  for await (const chunk of process.stdin.setEncoding('utf8')) text += String(chunk);
-  return text;
 }
 
 /** The first SIGTERM or SIGINT asks to stop; a second one ends the process immediately, with the signal's exit code. */

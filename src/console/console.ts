@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { attempt } from '../core/objects';
 import { authenticate, explain } from '../index';
 import type { AuthenticateOptions, Decision, Gate } from '../index';
 import { describeRoutes } from '../openapi/app-routes';
@@ -163,11 +164,7 @@ const SILENT = { info() {}, warn() {}, error() {} };
 
 /** The routes of the API; none where they cannot be read. */
 function routesOf(api: object | undefined): readonly DescribedRoute[] {
-  try {
-    return api ? describeRoutes(api).routes : [];
-  } catch {
-    return [];
-  }
+  return (api && attempt(() => describeRoutes(api).routes)) ?? [];
 }
 
 function isProtected({ gate, requires }: DescribedRoute): boolean {

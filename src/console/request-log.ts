@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { isObject, ownMembers } from '../core/objects';
+import { attempt, isObject, ownMembers } from '../core/objects';
 import { loggablePath } from '../core/logger';
 import { isHttpUrl } from '../core/urls';
 import type { Why } from './why';
@@ -128,12 +128,7 @@ function noticeRefusal(res: ServerResponse, onRefusal: (refusal: Refusal) => voi
 }
 
 function refusalOf(body: string): Refusal {
-  let problem: Readonly<Record<string, unknown>>;
-  try {
-    problem = ownMembers(Object(JSON.parse(body)) as Readonly<Record<string, unknown>>);
-  } catch {
-    return {};
-  }
+  const problem = ownMembers(Object(attempt(() => JSON.parse(body) as unknown)) as Readonly<Record<string, unknown>>);
   const { code, error, type, detail = problem['error_description'], errors } = problem;
   const reason = code ?? error;
   const places = Array.isArray(errors)

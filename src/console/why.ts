@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { attempt } from '../core/objects';
 import { REASON_ADVICE } from '../core/reason-advice';
 import type { Reason } from '../core/reasons';
 import { checksUntil, PASSED } from '../gate/explain';
@@ -75,7 +76,7 @@ interface Refusal {
 }
 
 function refusalOf(refusal: Refusal, raw: string, facts: Facts): Pick<Why, 'got' | 'expected' | 'fix'> {
-  const token = parsed(raw);
+  const token = attempt(() => parseToken(raw));
   const id = token?.claims['client_id'];
   const client = typeof id === 'string' ? facts.client(id) : undefined;
   return { ...comparisonOf(refusal, token, client, facts), fix: fixOf(refusal, raw, client, facts) };
@@ -133,16 +134,8 @@ function comparisonOf(
 }
 
 function claimsOf(raw: string, auth: Decision['auth']): Pick<Why, 'claims'> {
-  const claims = auth?.claims ?? parsed(raw)?.claims;
+  const claims = auth?.claims ?? attempt(() => parseToken(raw).claims);
   return claims ? { claims } : {};
-}
-
-function parsed(raw: string): UnverifiedToken | undefined {
-  try {
-    return parseToken(raw);
-  } catch {
-    return undefined;
-  }
 }
 
 function text(value: unknown): string {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { attempt } from './objects';
 
 /** Peers that the scaffold loads. */
 export const APP_PACKAGES = [
@@ -47,20 +48,8 @@ export function requirePackages(user: string, names: readonly string[], versionO
 
 /** Version of an installed package; `unknown` where its `exports` hide it, `undefined` where there is none. */
 export function installedVersion(name: string): string | undefined {
-  try {
-    return (load(`${name}/package.json`) as { version: string }).version;
-  } catch {
-    return isInstalled(name) ? 'unknown' : undefined;
-  }
-}
-
-function isInstalled(name: string): boolean {
-  try {
-    load.resolve(name);
-    return true;
-  } catch {
-    return false;
-  }
+  const manifest = attempt(() => load(`${name}/package.json`) as { readonly version: string });
+  return manifest?.version ?? attempt(() => load.resolve(name) && 'unknown');
 }
 
 const load = createRequire(__filename);
@@ -72,10 +61,8 @@ function newestMajor(range: string): string {
 
 /** package.json, two levels up from src/core and from dist/core alike; `undefined` in a bundle. */
 export function ownManifest(): Manifest | undefined {
-  try {
-    const manifest = JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8')) as Manifest;
-    return manifest.name === 'tillgate' ? manifest : undefined;
-  } catch {
-    return undefined;
-  }
+  const manifest = attempt(
+    () => JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8')) as Manifest,
+  );
+  return manifest?.name === 'tillgate' ? manifest : undefined;
 }

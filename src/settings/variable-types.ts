@@ -1,3 +1,4 @@
+import { attempt } from '../core/objects';
 import { parseUrl } from '../core/urls';
 
 /** A number of requests per window. */
@@ -137,17 +138,7 @@ export function checked<Value extends object>(
   example: string,
   read: (text: string) => Value,
 ): VariableType<Value> {
-  return {
-    expected,
-    example,
-    parse(given) {
-      try {
-        return Object.freeze(read(given));
-      } catch {
-        return undefined;
-      }
-    },
-  };
+  return { expected, example, parse: (given) => attempt(() => Object.freeze(read(given))) };
 }
 
 /** A type, or `off` for `false`. */

@@ -1,6 +1,6 @@
 import { AuthError } from '../core/errors';
 import type { Logger } from '../core/logger';
-import { isObject } from '../core/objects';
+import { attempt, isObject } from '../core/objects';
 import { describe } from '../core/options';
 import type { Reason } from '../core/reasons';
 import type { Caller } from './fair-queue';
@@ -35,7 +35,7 @@ export interface AdviceContext extends ScopeSettings {
  * a wrong configuration. The text quotes claims: it must not become part of a response.
  */
 export function configurationAdvice(reason: Reason, raw: string, context: AdviceContext): string | undefined {
-  const token = parsed(raw);
+  const token = attempt(() => parseToken(raw));
   if (!token) return context.introspection && !isJwsShaped(raw) ? undefined : adviceForText(raw);
   const { set } = context;
   if (MICROSOFT_GRAPH.has(token.claims['aud'])) {
@@ -153,14 +153,6 @@ const DEPENDS_ON_PRESET: ReadonlySet<Reason> = new Set<Reason>([
   'generation_missing',
   'generation_invalid',
 ]);
-
-function parsed(raw: string): UnverifiedToken | undefined {
-  try {
-    return parseToken(raw);
-  } catch {
-    return undefined;
-  }
-}
 
 function adviceForText(raw: string): string {
   const parts = raw.split('.').length;

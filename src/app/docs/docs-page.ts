@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Router } from 'express';
 import type { RequestHandler } from 'express';
+import { attempt } from '../../core/objects';
 import { foreignCaller, withoutSlash } from '../../core/urls';
 import type { ContractDocument } from '../../openapi/document';
 import { sendDocument, sendPage, serving, titleOf } from '../pages';
@@ -155,9 +156,5 @@ function withTokenUrl(
 
 /** The folder of swagger-ui-dist, an optional peer; `undefined` where it is not installed. */
 function swaggerUi(): string | undefined {
-  try {
-    return dirname(createRequire(__filename).resolve('swagger-ui-dist/package.json'));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => dirname(createRequire(__filename).resolve('swagger-ui-dist/package.json')));
 }

@@ -1,7 +1,8 @@
 import { escapeUnsafe } from '../../core/logger';
+import { attempt } from '../../core/objects';
 import { REASON_ADVICE } from '../../core/reason-advice';
 import { authenticate, explain } from '../../index';
-import type { Auth, Explanation, Gate, Logger, Reason } from '../../index';
+import type { Explanation, Gate, Logger, Reason } from '../../index';
 import { authenticateOptions, readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { configurationAdvice, scopeAdvice } from '../../token/advice';
@@ -31,17 +32,9 @@ export async function explainToken(context: CommandContext, options: CommandOpti
 function details(explanation: Explanation, token: string, scopes: readonly string[] | undefined, settings: Settings) {
   const { auth } = explanation;
   const fix = adviceFor(explanation, token, settings);
-  const claims = auth?.claims ?? unverifiedClaims(token);
+  const claims = auth?.claims ?? attempt(() => parseToken(token).claims);
   const missingScopes = auth && scopes?.filter((scope) => !auth.scopes.includes(scope));
   return { ...(fix && { fix }), ...(claims && { claims }), ...(missingScopes?.length && { missingScopes }) };
-}
-
-function unverifiedClaims(token: string): Auth['claims'] | undefined {
-  try {
-    return parseToken(token).claims;
-  } catch {
-    return undefined;
-  }
 }
 
 function asText(result: Explanation & ReturnType<typeof details>): string {

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readState } from '../../auth-server/store';
 import { ConfigurationError } from '../../core/errors';
+import { attempt } from '../../core/objects';
 import type { Reason } from '../../index';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
@@ -86,11 +87,9 @@ async function spoiled(good: string, flaw: Flaw, options: CommandOptions, settin
 type Members = Readonly<Record<string, unknown>>;
 
 function readGood(good: string): { readonly header: Members; readonly claims: Members } {
-  try {
-    return parseToken(good);
-  } catch {
-    throw new CliError('the access token of this server is not a JWT: no bad one can be made of it');
-  }
+  const parsed = attempt(() => parseToken(good));
+  if (parsed) return parsed;
+  throw new CliError('the access token of this server is not a JWT: no bad one can be made of it');
 }
 
 const HOUR_SECONDS = 3_600;
@@ -211,13 +210,9 @@ async function readData(io: CliIo, data: string | undefined): Promise<string | u
 }
 
 function checkData(data: string | undefined, headers: Readonly<Record<string, string>>): string | undefined {
-  if (headers['content-type'] !== undefined) return data;
-  try {
-    if (data !== undefined) JSON.parse(data);
-    return data;
-  } catch {
-    throw new CliError('expected JSON in --data, for example --data \'{"name":"Espresso"}\'', EXIT.usage);
-  }
+  if (data === undefined || headers['content-type'] !== undefined) return data;
+  if (attempt(() => JSON.parse(data) as unknown) !== undefined) return data;
+  throw new CliError('expected JSON in --data, for example --data \'{"name":"Espresso"}\'', EXIT.usage);
 }
 
 function shownHeaders({ headers }: HttpResponse): Record<string, string> {

@@ -2,7 +2,7 @@ import { createPrivateKey, randomUUID } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/errors';
 import type { Clock, Schedule } from '../../core/clock';
-import { isObject, ownMembers } from '../../core/objects';
+import { attempt, isObject, ownMembers } from '../../core/objects';
 import { isList, option } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
 import { clientAuthorization, loggableUrl } from '../../core/urls';
@@ -129,12 +129,8 @@ function readSigningKey(jwk: unknown): SigningKey | undefined {
   const members = ownMembers(jwk);
   const { alg, kid } = members;
   if (kid !== undefined && typeof kid !== 'string') return undefined;
-  let key: KeyObject;
-  try {
-    key = createPrivateKey(ownMembers({ key: members, format: 'jwk' as const }));
-  } catch {
-    return undefined;
-  }
+  const key = attempt(() => createPrivateKey(ownMembers({ key: members, format: 'jwk' as const })));
+  if (!key) return undefined;
   const candidates = alg === undefined ? PREFERRED : ALGORITHMS.filter((known) => known === alg);
   const algorithm = candidates.find((candidate) => isCompatible(key, candidate));
   return algorithm && { key, algorithm, keyId: kid };

@@ -5,6 +5,7 @@ import { withTimeLimit } from '../../core/clock';
 import type { Clock, Schedule } from '../../core/clock';
 import { errorLabel } from '../../core/logger';
 import type { Logger } from '../../core/logger';
+import { attempt } from '../../core/objects';
 import { isList, option } from '../../core/options';
 import { Outage } from '../../core/outage';
 import { FetchError } from '../http';
@@ -93,12 +94,8 @@ export function keptKeys({
 class KeyStoreError extends Error {}
 
 function readRecord(text: string, of: { readonly issuer: string; readonly jwksUri: string | undefined }) {
-  let record;
-  try {
-    record = parseJsonObject(Buffer.from(text));
-  } catch {
-    throw new KeyStoreError('the record is not a JSON object: it is broken');
-  }
+  const record = attempt(() => parseJsonObject(Buffer.from(text)));
+  if (!record) throw new KeyStoreError('the record is not a JSON object: it is broken');
   const { format, issuer, jwksUri, fetchedAtMs, keys } = record;
   if (format !== FORMAT) throw new KeyStoreError(`the record has format ${String(format)}, expected ${FORMAT}`);
   if (issuer !== of.issuer) throw new KeyStoreError('the record is of another issuer');
