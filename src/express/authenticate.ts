@@ -188,8 +188,10 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       if (timing) timing.cache = 'hit';
       let auth = verifier.verifyCached(token);
       if (timing && !auth) timing.cache = 'miss';
-      auth ??= await verify(token, callerOf(req));
-      await possession?.verify(req, token, auth.claims, callerOf(req));
+      // Not its connection: a session can outlive that of the request which opened it, as those of Socket.IO do.
+      const caller = { address: callerOf(req).address };
+      auth ??= await verify(token, caller);
+      await possession?.verify(req, token, auth.claims, caller);
       return remember(req, auth, timing).auth;
     } catch (error) {
       if (canBeAnonymous(req, error)) return remember(req, undefined, timing).auth;

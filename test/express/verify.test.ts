@@ -60,6 +60,13 @@ describe('verify', () => {
       );
     });
 
+    it('decides about a session whose request has lost its connection, also where the signature takes long', async () => {
+      const key = testKey('ES512');
+      const { gate } = gateWith({ keys: jwks(key) });
+      const req = Object.assign(requestWith(bearer(token({ key }))), { socket: { destroyed: true } });
+      expect(await gate.verify(req)).toMatchObject({ clientId: 'pos-17' });
+    });
+
     it.each([
       ['no token', {}, 401, 'missing_token', 'Bearer realm="api"'],
       ['a bad one', bearer('x'), 401, 'malformed_token', 'error="invalid_token"'],
