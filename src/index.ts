@@ -10,7 +10,7 @@ export { authenticate } from './express/authenticate';
 export type { Gate } from './express/authenticate';
 export type { ScopeDeclaration } from './gate/scope-table';
 export type { HoldEnd } from './gate/held';
-export type { StepUp } from './core/problem';
+export type { RequiredAuthentication, StepUp } from './core/step-up';
 export { endWithToken, requireAuthenticated, requireAuthentication, requireClaim } from './express/guard';
 export { protectedResourceMetadata } from './express/metadata';
 export { authOf } from './express/request-state';

@@ -1,6 +1,6 @@
 import { ownMembers } from './objects';
 import { DEFAULT_PRESENTATION, refusalHeaders } from './problem';
-import type { StepUp } from './problem';
+import type { StepUp } from './step-up';
 import { REASONS } from './reasons';
 import type { Reason } from './reasons';
 

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { option } from './options';
 import { OPAQUE_INVALID_TOKEN, REASONS } from './reasons';
 import type { Reason, ReasonRow } from './reasons';
+import type { StepUp } from './step-up';
 import { isHttpUrl } from './urls';
 
 /** Base URL of the pages about problems. */
@@ -15,14 +16,6 @@ interface Refusal {
   readonly requiredScopes: readonly string[] | undefined;
   readonly retryAfterSeconds: number;
   readonly stepUp?: StepUp | undefined;
-}
-
-/** How the user has to authenticate for a request (RFC 9470 section 3). */
-export interface StepUp {
-  /** Authentication context classes, of which one is enough. */
-  readonly acrValues?: readonly string[] | undefined;
-  /** Longest time since the authentication, in seconds. */
-  readonly maxAgeSeconds?: number | undefined;
 }
 
 /** How a gate presents its refusals. */

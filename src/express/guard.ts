@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
-import { describe, option, readOptions, readStrings, refuseUncalled } from '../core/options';
-import type { StepUp } from '../core/problem';
+import { describe, refuseUncalled } from '../core/options';
+import { describeWeakness, readStepUp } from '../core/step-up';
+import type { RequiredAuthentication, StepUp } from '../core/step-up';
 import type { Auth } from '../gate/options';
 import { guardDecided } from './decision';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
@@ -93,40 +94,15 @@ export function requireAuthenticated(...args: readonly unknown[]): Middleware {
  * refunds.post('/', requireScope('payments:refund'), recent, (req, res) => res.sendStatus(204));
  * ```
  */
-export function requireAuthentication(required: {
-  readonly acr?: string | readonly string[] | undefined;
-  readonly maxAgeSeconds?: number | undefined;
-}): Middleware;
+export function requireAuthentication(required: RequiredAuthentication): Middleware;
 export function requireAuthentication(...args: readonly unknown[]): Middleware {
   refuseUncalled('requireAuthentication({ maxAgeSeconds: 300 })', args);
-  const { acr: acrValues, maxAgeSeconds } = readOptions('requireAuthentication', args[0], STEP_UP_OPTIONS);
-  if (acrValues === undefined && maxAgeSeconds === undefined) {
-    throw new TypeError('requireAuthentication(): expected "acr", "maxAgeSeconds", or both');
-  }
-  const stepUp = Object.freeze({ acrValues, maxAgeSeconds });
-
+  const stepUp = readStepUp('requireAuthentication', args[0]);
   return makeGuard('requireAuthentication', { stepUp }, ({ claims }, _req, { clock }) => {
-    const { acr, auth_time: authTime } = claims;
-    const refusal = (privateDetail: string) => new AuthError('step_up_required', { privateDetail, stepUp });
-    if (acrValues && !acrValues.some((accepted) => accepted === acr)) return refusal(`acr is ${describe(acr)}`);
-    if (maxAgeSeconds === undefined) return undefined;
-    // A time in the future says nothing about when the user has authenticated.
-    const ageSeconds = typeof authTime === 'number' ? clock() / 1000 - authTime : NaN;
-    const isRecent = ageSeconds >= -CLOCK_TOLERANCE_SECONDS && ageSeconds <= maxAgeSeconds;
-    return isRecent ? undefined : refusal(`auth_time is ${describe(authTime)}`);
+    const privateDetail = describeWeakness(claims, stepUp, clock());
+    return privateDetail === undefined ? undefined : new AuthError('step_up_required', { privateDetail, stepUp });
   });
 }
-
-/** The clock of the issuer may be ahead. */
-const CLOCK_TOLERANCE_SECONDS = 60;
-const STEP_UP_OPTIONS = {
-  // A challenge separates them by blanks (RFC 9470 section 3).
-  acr: option('a class without blanks, or an array of them', (given) => {
-    const classes = readStrings(given);
-    return classes?.every((one) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one)) ? classes : undefined;
-  }),
-  maxAgeSeconds: option.number({ unit: 'seconds', min: 0, integer: true }),
-};
 
 /**
  * Makes the middleware of a route that streams: ends its response when a request with the same token would be refused. An

@@ -8,6 +8,8 @@ import { isJwsShaped, parseToken } from '../token/jws';
 import { bindingsOf, isUnverified } from '../token/verify';
 import type { GateSettings } from './read-options';
 import { describeLack, readRequirement, satisfies } from './scope-requirement';
+import { describeWeakness, readStepUp } from '../core/step-up';
+import type { RequiredAuthentication } from '../core/step-up';
 
 /** Why a token is accepted or refused. */
 export interface Explanation {
@@ -104,13 +106,14 @@ const FAILED_CHECK = {
 const EXPLAIN_OPTIONS = {
   gate: option('what authenticate() returned', (given) => gateOf(given as object)),
   scopes: option('scopes', (given, { factory }) => readRequirement([given], factory)),
+  authentication: option('an object', (given) => readStepUp('explain', given)),
 };
 
 /**
  * Explains how a gate decides about a token: every check in order, and the first that failed. For developers and
  * operators, never for a response to a caller.
  *
- * @param need - what decides: a gate, and the scopes that the route requires
+ * @param need - what decides: a gate, and what the route requires
  * @throws TypeError when an argument is wrong
  *
  * @example
@@ -128,13 +131,15 @@ export async function explain(
     readonly gate?: { status(): GateStatus } | undefined;
     /** All of them, or any one with `{ anyOf: [...] }`. Default: none. */
     readonly scopes?: readonly string[] | { readonly anyOf: readonly string[] } | undefined;
+    /** How the user must have authenticated, as for `requireAuthentication()`. Default: anyhow. */
+    readonly authentication?: RequiredAuthentication | undefined;
   } = {},
 ): Promise<Explanation> {
   const given = readOptions('explain', need, EXPLAIN_OPTIONS);
   if (typeof token !== 'string' || token === '') {
     throw new TypeError(`explain(): expected a token, got ${describe(token)}`);
   }
-  const { scopes: requirement, gate = openGate() } = given;
+  const { scopes: requirement, authentication: stepUp, gate = openGate() } = given;
   const isOpaque = gate.isIntrospected(token);
   const all = checksOf({ isOpaque, confirms: gate.confirms, hasPossession: gate.possession !== undefined });
   let auth: Auth | undefined;
@@ -144,6 +149,8 @@ export async function explain(
     if (requirement && !satisfies(auth.scopes, requirement)) {
       throw new AuthError('insufficient_scope', { privateDetail: describeLack(auth.scopes, requirement) });
     }
+    const weakness = stepUp && describeWeakness(auth.claims, stepUp, gate.settings.clock());
+    if (weakness !== undefined) throw new AuthError('step_up_required', { privateDetail: weakness, stepUp });
     return { accepted: true, checks: passed(all, auth), auth };
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;

@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http';
 import { requirementOf } from '../express/guard';
+import type { StepUp } from '../core/step-up';
 import type { GuardRequirement } from '../express/guard';
 import { bothOf } from './document';
 import type { Alternatives } from './document';
@@ -61,17 +62,17 @@ export function describeRoutes(
   return { routes: visible, served, unreadable };
 }
 
-/**
- * Finds the handler of an operation in an app, and what a request passes through before it, without guards. `undefined`
- * where none can be found.
- *
- * @param path - as OpenAPI writes it
- */
-export function wayTo(
-  app: object,
-  method: string,
-  path: string,
-): { readonly handler: object; readonly before: readonly object[] } | undefined {
+/** How an app handles an operation. */
+export interface Way {
+  readonly handler: object;
+  /** What a request passes through before it, without guards. */
+  readonly before: readonly object[];
+  /** What its guards require of the authentication of a user. */
+  readonly stepUp: StepUp | undefined;
+}
+
+/** Finds how an app handles an operation, whose path is as OpenAPI writes it; `undefined` where no handler can be found. */
+export function wayTo(app: object, method: string, path: string): Way | undefined {
   for (const { path: probe } of probesOf(path)) {
     const way = matchLayers(layersOf(app) ?? [], probe).filter(
       ({ layer, classification: { kind } }) =>
@@ -79,11 +80,14 @@ export function wayTo(
     );
     const isHandler = ({ layer, classification: { kind } }: LayerMatch): boolean =>
       layer.method !== undefined && kind === 'handler';
-    const first = way.find(isHandler);
-    const handler = way.findLast((one) => isHandler(one) && one.route === first?.route);
+    const handler = way.findLast((one) => isHandler(one) && one.route === way.find(isHandler)?.route);
     if (!handler) continue;
-    const before = way.slice(0, way.indexOf(handler)).filter(({ classification: { kind } }) => kind !== 'guard');
-    return { handler: handler.layer.handle, before: before.map(({ layer }) => layer.handle) };
+    const passed = way.slice(0, way.indexOf(handler)).map(({ layer }) => layer.handle);
+    return {
+      handler: handler.layer.handle,
+      before: passed.filter((handle) => classify(handle).kind !== 'guard'),
+      stepUp: passed.flatMap((handle) => stepUpsOf(requirementOf(handle) ?? {}))[0],
+    };
   }
   return undefined;
 }
@@ -321,13 +325,14 @@ function alternativesOf(requirement: GuardRequirement): Alternatives {
 function furtherOf(requirement: GuardRequirement): readonly string[] {
   if ('claim' in requirement) return [`claim ${requirement.claim}`];
   if ('scopesFor' in requirement) return ['scopes that depend on the request'];
-  if (!('stepUp' in requirement)) return [];
-  const { acrValues, maxAgeSeconds } = requirement.stepUp;
-  return [
+  return stepUpsOf(requirement).flatMap(({ acrValues, maxAgeSeconds }) => [
     ...(acrValues ? [`acr ${acrValues.join(' or ')}`] : []),
     ...(maxAgeSeconds === undefined ? [] : [`max_age ${maxAgeSeconds}`]),
-  ];
+  ]);
 }
+
+const stepUpsOf = (requirement: GuardRequirement): readonly StepUp[] =>
+  'stepUp' in requirement ? [requirement.stepUp] : [];
 
 /** The layers of an Express app or router; `undefined` for anything else. */
 export function layersOf(handle: object): readonly Layer[] | undefined {

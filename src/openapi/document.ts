@@ -40,6 +40,8 @@ interface DocumentOperation {
   readonly servers?: readonly Server[];
   readonly security?: Security;
   readonly 'x-optional-scopes'?: readonly string[];
+  /** What `requireAuthentication()` gets. */
+  readonly 'x-authentication'?: unknown;
   readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
   readonly requestBody?: {
     readonly required?: boolean;

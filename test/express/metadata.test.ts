@@ -139,7 +139,12 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
         ...options,
         scopes: [],
         resourceName: 'Shop',
-        members: { resource_documentation: 'https://api.test/docs', 'resource_name#de': 'Laden', ui_locales: [] },
+        members: {
+          resource_documentation: 'https://api.test/docs',
+          'resource_name#de': 'Laden',
+          ui_locales: [],
+          acr_values_supported: ['mfa'],
+        },
       }),
     ).get(WELL_KNOWN);
     expect(body).toEqual({
@@ -149,6 +154,7 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
       bearer_methods_supported: ['header'],
       resource_documentation: 'https://api.test/docs',
       'resource_name#de': 'Laden',
+      acr_values_supported: ['mfa'],
     });
   });
 

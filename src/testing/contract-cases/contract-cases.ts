@@ -20,6 +20,7 @@ import { auditRoutes } from '../audit-routes';
 import { attackCases } from './attacks';
 import { securityNotices } from './lint';
 import { describeRefusal, documentCase, isOfUnknownKey, send, tokenCases, tokenWith } from './operation';
+import { documentedStepUp, issuerOfAuthenticated } from './step-up';
 import type { CaseContext, ContractCase, Refused } from './operation';
 import { readContractOptions } from './options';
 import type { ContractCasesOptions, ContractSettings } from './options';
@@ -115,8 +116,10 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const contexts = operations
     .filter(({ access }) => access !== 'other')
     .map((operation): CaseContext => {
+      const stepUp = documentedStepUp(operation) ?? ways.get(operation)?.stepUp;
       const context: CaseContext = {
-        ...{ operation, settings, call: limit.call, refused, rules, isFull },
+        ...{ operation, stepUp, call: limit.call, refused, rules, isFull },
+        settings: { ...settings, issuer: issuerOfAuthenticated(settings.issuer, stepUp) },
         ...{ declaredScopes: declaredScopes(document), grants: scopeGrants(document) },
         name: nameOf(operation),
         documented: responsesOf(operation),

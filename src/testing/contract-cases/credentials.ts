@@ -37,6 +37,8 @@ export interface Attack {
 interface GoodClaims {
   readonly iss: string;
   readonly aud: string;
+  /** In seconds. */
+  readonly iat: number;
 }
 
 const claims = new WeakMap<TokenSource, GoodClaims>();
@@ -48,12 +50,14 @@ export function claimsOf(issuer: TokenSource): GoodClaims {
   return known;
 }
 
-function readClaims(token: string): GoodClaims {
-  const { iss, aud } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
+/** What a good token says. */
+export function readClaims(token: string): GoodClaims {
+  const { iss, aud, iat } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
     readonly iss: string;
     readonly aud: string | readonly string[];
+    readonly iat: number;
   };
-  return { iss, aud: String([aud].flat()[0]) };
+  return { iss, aud: String([aud].flat()[0]), iat };
 }
 
 const ELSEWHERE = 'elsewhere.example';

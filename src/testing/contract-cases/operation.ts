@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { isObject } from '../../core/objects';
+import type { StepUp } from '../../core/step-up';
 import type { LocatedOperation, ScopeGrants } from '../../openapi/document';
-import { ATTACKS, bearer, claimsOf, insufficientSets, sufficientSets } from './credentials';
+import { ATTACKS, bearer, claimsOf, insufficientSets, readClaims, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
 import type { CaseClass, ContractSettings } from './options';
 import { assertNoMismatch } from './responses';
@@ -13,6 +14,7 @@ import type {
   Mismatch,
   RefusalRules,
 } from './responses';
+import { STEP_UP_REQUIRED, weakClaims } from './step-up';
 import type { Exchange, Target } from './target';
 
 /** One requirement, with its test. */
@@ -41,6 +43,8 @@ export interface CaseContext {
   readonly name: string;
   readonly operation: LocatedOperation;
   readonly settings: ContractSettings;
+  /** What the operation requires of the authentication of a user: good tokens of its issuer have it. */
+  readonly stepUp: StepUp | undefined;
   readonly call: Target['call'];
   /** Collects what was refused. */
   readonly refused: Refused[];
@@ -106,10 +110,28 @@ export function tokenCases(context: CaseContext): readonly ContractCase[] {
         refuse(context, name, tokenWith(context, scopes), [insufficientScope]),
       ),
     ),
+    ...stepUpCases(context),
     ...sufficientSets([...alternatives, ...withOptional], context.grants).map(({ name: set, scopes }) =>
       caseOf(context, 'scope', `accepts ${set}`, (name) => accept(context, name, tokenWith(context, scopes))),
     ),
   ];
+}
+
+/** Users who have not authenticated as the operation requires. */
+function stepUpCases(context: CaseContext): readonly ContractCase[] {
+  const { stepUp, operation, settings } = context;
+  if (!stepUp) return [];
+  const scope = (operation.security[0] ?? []).join(' ');
+  return weakClaims(stepUp).map(([user, claims]) =>
+    caseOf(context, 'scope', `refuses ${user}`, (name) =>
+      refuse(
+        context,
+        name,
+        bearer(settings.issuer.token({ scope, claims: claims(readClaims(settings.issuer.token()).iat) })),
+        [STEP_UP_REQUIRED],
+      ),
+    ),
+  );
 }
 
 /** The case that says how responses to the other ones differ from the document. */

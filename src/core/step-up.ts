@@ -1,12 +1,18 @@
-import { describe, option, readOptions, readStrings } from '../core/options';
-import type { StepUp } from '../core/problem';
-import type { Auth } from './options';
+import { describe, option, readOptions, readStrings } from './options';
 
 /** How a user must have authenticated, as apps write it. One of both at least. */
 export interface RequiredAuthentication {
   /** Accepted authentication context classes, one of which is enough. */
   readonly acr?: string | readonly string[] | undefined;
   /** Longest time since `auth_time`. */
+  readonly maxAgeSeconds?: number | undefined;
+}
+
+/** How the user has to authenticate for a request (RFC 9470 section 3). */
+export interface StepUp {
+  /** Authentication context classes, of which one is enough. */
+  readonly acrValues?: readonly string[] | undefined;
+  /** Longest time since the authentication, in seconds. */
   readonly maxAgeSeconds?: number | undefined;
 }
 
@@ -36,7 +42,11 @@ export function readStepUp(factory: string, given: unknown): StepUp {
 const CLOCK_TOLERANCE_SECONDS = 60;
 
 /** What in the claims is not enough, for operators; `undefined` when all is. */
-export function describeWeakness(claims: Auth['claims'], required: StepUp, nowMs: number): string | undefined {
+export function describeWeakness(
+  claims: Readonly<Record<string, unknown>>,
+  required: StepUp,
+  nowMs: number,
+): string | undefined {
   const { acr, auth_time: authTime } = claims;
   const { acrValues, maxAgeSeconds } = required;
   if (acrValues && !acrValues.some((accepted) => accepted === acr)) return `acr is ${describe(acr)}`;
