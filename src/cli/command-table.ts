@@ -121,7 +121,7 @@ const BRIDGE: CommandEntry = {
   commands: [
     {
       usage: 'keycloak',
-      about: 'follow the admin events of a Keycloak realm until stopped; its position is kept in TILLGATE_DATA_DIR',
+      about: 'follow the admin events of a Keycloak realm until stopped',
       options: [
         ['--url <url>', 'URL of the realm (default: TILLGATE_ISSUER)'],
         ['--client <client>', 'client with the roles view-events and view-clients of realm-management'],
@@ -256,8 +256,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     usage: 'report [log]',
     group: 'Checks and projects',
     example: 'report api.log',
-    about:
-      "sum up a log of enforce: 'report': what would be decided otherwise, for whom, and what to do; - is standard input",
+    about: "sum up a log of enforce: 'report'; - is standard input",
     run: (context, options, log) => load.report().report(context, options, log),
   },
   {

@@ -17,7 +17,7 @@ export const METRICS = {
     unit: 's',
     attributes: ['tillgate.outcome', 'tillgate.token.cache'],
     meaning: 'Time from the Authorization header to the decision of the gate.',
-    worry: 'the 99th percentile of `miss` is above 50 ms: signatures wait for the CPU, or an issuer responds slowly',
+    worry: 'the 99th percentile of `miss` is above 50 ms',
   },
   'tillgate.decisions': {
     kind: 'counter',
@@ -34,7 +34,7 @@ export const METRICS = {
     unit: '{attempt}',
     attributes: ['tillgate.guard', 'tillgate.result', 'http.route'],
     meaning: 'Requests that reached a guard, `allowed` or `refused`.',
-    worry: '`refused` rises on one route: a client lacks a scope after a release',
+    worry: '`refused` rises on one route',
   },
   'tillgate.responses.unguarded': {
     kind: 'counter',
@@ -48,7 +48,7 @@ export const METRICS = {
     unit: 's',
     attributes: ['tillgate.issuer'],
     meaning: 'Time since the key set was fetched.',
-    worry: 'twice `keysMaxAgeMs`: the issuer has been down since',
+    worry: 'twice `keysMaxAgeMs`',
   },
   'tillgate.keys.count': {
     kind: 'gauge',
@@ -69,7 +69,7 @@ export const METRICS = {
     unit: '{token}',
     attributes: [],
     meaning: 'Tokens refused because their key is not in the key set.',
-    worry: 'rises for longer than a rotation takes: forged tokens, or an issuer that signs before it publishes',
+    worry: 'rises for longer than a rotation takes',
   },
   'tillgate.generations.staleness': {
     kind: 'gauge',
@@ -90,7 +90,7 @@ export const METRICS = {
     unit: '{client}',
     attributes: ['tillgate.issuer'],
     meaning: 'Clients whose credential has changed within the lifetime of a token.',
-    worry: 'a jump: a publisher changes credentials that nobody edited',
+    worry: 'a jump',
   },
   'tillgate.generations.propagation': {
     kind: 'histogram',
@@ -126,7 +126,7 @@ export const METRICS = {
     unit: '{proof}',
     attributes: ['tillgate.result'],
     meaning: 'DPoP proofs, `accepted` or by the reason of their refusal.',
-    worry: '`invalid_dpop_proof` rises: proofs are replayed, or a client computes another URL',
+    worry: '`invalid_dpop_proof` rises',
   },
   'tillgate.clock.skew': {
     kind: 'gauge',

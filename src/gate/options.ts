@@ -41,8 +41,7 @@ export type IssuerOptions = {
   /** Longest time in ms for one response of the source. Default 5000. */
   readonly readTimeoutMs?: number | undefined;
   /**
-   * Asks the issuer about opaque tokens (RFC 7662). At most one issuer of a gate has it, because an opaque token does not
-   * name its issuer. Default: they are refused.
+   * Asks the issuer about opaque tokens (RFC 7662); at most one issuer of a gate has it. Default: they are refused.
    */
   readonly introspection?: IntrospectionOptions | undefined;
   /** Age in ms at which the key set is refreshed at the latest. Default 600000. */
@@ -69,8 +68,8 @@ export type IssuerOptions = {
 /** Options of one gate, for all its issuers. */
 export interface GateOptions extends Dependencies {
   /**
-   * A 2xx response that no guard allowed: `'refuse'` replaces it by a 500, or closes the connection where it is too
-   * late for that; `'warn'` logs it once per route. Default `'warn'`; with `optional` `'allow'`.
+   * A 2xx response that no guard allowed: `'refuse'` replaces it by a 500, or closes the connection; `'warn'` logs it once
+   * per route. Default `'warn'`; with `optional` `'allow'`.
    */
   readonly unguarded?: 'allow' | 'warn' | 'refuse' | undefined;
   /** Accepts requests without a token, with `req.auth` undefined; a bad token is refused. Default `false`. */
@@ -81,8 +80,8 @@ export interface GateOptions extends Dependencies {
    */
   readonly refusals?: 'respond' | 'next' | undefined;
   /**
-   * `'report'` protects nothing: for a trial next to the middleware that decides today, gate and guards pass every request
-   * on, leave `req.auth` alone, and log where they would have decided otherwise. Default `'refuse'`.
+   * `'report'` protects nothing: for a trial next to another middleware, gate and guards pass every request on, and log where
+   * they would have decided otherwise. Default `'refuse'`.
    */
   readonly enforce?: 'refuse' | 'report' | undefined;
   /** `realm` of the challenge. Default `api`. */
@@ -109,14 +108,12 @@ export interface GateOptions extends Dependencies {
   /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */
   readonly verifiedTokens?: number | undefined;
   /**
-   * Keeps the last good key sets over restarts, so that a process can start while the issuer is down: a directory that only
-   * this user can write to, `redisKeyStore()`, or a store of your own. Who writes to it decides which tokens are good.
-   * Default: none.
+   * Keeps the last good key sets over restarts: a directory that only this user can write to, `redisKeyStore()`, or a store
+   * of your own. Who writes to it decides which tokens are good. Default: none.
    */
   readonly keyStore?: KeyStore | string | false | undefined;
   /**
-   * Adds `tillgate.client.id` to the span of a request whose token is signed by its issuer: traces then show which client
-   * called. Default `false`.
+   * Adds `tillgate.client.id` to the span of a request whose token is signed by its issuer. Default `false`.
    */
   readonly traceClientId?: boolean | undefined;
   /**

@@ -88,49 +88,49 @@ export const OF_GATE = {
   ),
   maxStalenessMs: given(
     'TILLGATE_MAX_STALENESS_MS',
-    'age of the last complete read of the source past which TILLGATE_ON_STALE applies',
+    'option `maxStalenessMs`',
     '60000',
     wholeNumber('whole number of ms', 1, DAY_MS, '60000'),
   ),
   maxSilenceMs: given(
     'TILLGATE_MAX_SILENCE_MS',
-    'time without a sign of the publisher in the source past which TILLGATE_ON_STALE applies',
+    'option `maxSilenceMs`',
     '900000',
     wholeNumber('whole number of ms', 1, DAY_MS, '900000'),
   ),
   onStale: given(
     'TILLGATE_ON_STALE',
-    'past either: respond with 503 (reject), or continue with the known floors (accept)',
+    'option `onStale`: `reject` or `accept`',
     'reject',
     oneOf(['reject', 'accept'], 'reject'),
   ),
   keysMaxAgeMs: given(
     'TILLGATE_KEYS_MAX_AGE_MS',
-    'age at which a key set is refreshed at the latest',
+    'option `keysMaxAgeMs`',
     '600000',
     wholeNumber('whole number of ms', 1_000, DAY_MS, '600000'),
   ),
   keysStaleMs: given(
     'TILLGATE_KEYS_STALE_MS',
-    'how much longer the last good key set serves while the issuer is down; 0: not at all',
+    'option `keysStaleMs`',
     '3600000',
     wholeNumber('whole number of ms', 0, 7 * DAY_MS, '3600000'),
   ),
   keyStore: derived(
     'TILLGATE_KEY_STORE',
-    'directory in which the last good key set is kept over restarts, for a start while the issuer is down',
+    'option `keyStore`: a directory',
     'serve: the Redis of TILLGATE_GENERATIONS, else TILLGATE_DATA_DIR/keys; otherwise off',
     orOff(text(/^[^\0]+$/, 'a directory', '/var/lib/tillgate/keys')),
   ),
   clockToleranceSeconds: given(
     'TILLGATE_CLOCK_TOLERANCE_SECONDS',
-    'clock difference accepted for exp, nbf and iat',
+    'option `clockToleranceSeconds`',
     '10',
     wholeNumber('whole number of seconds', 0, 300, '10'),
   ),
   maxTokenAgeSeconds: given(
     'TILLGATE_MAX_TOKEN_AGE_SECONDS',
-    'longest exp - iat that is accepted',
+    'option `maxTokenAgeSeconds`',
     '86400',
     wholeNumber('whole number of seconds', 1, YEAR_SECONDS, '86400'),
   ),
@@ -140,12 +140,7 @@ export const OF_GATE = {
     'off',
     onOff('on'),
   ),
-  traceClientId: given(
-    'TILLGATE_TRACE_CLIENT_ID',
-    'adds the client id to the span of a request, as tillgate.client.id',
-    'off',
-    onOff('on'),
-  ),
+  traceClientId: given('TILLGATE_TRACE_CLIENT_ID', 'option `traceClientId`', 'off', onOff('on')),
 };
 
 /** Every variable, by its setting, in the order in which they are documented. */
@@ -186,16 +181,11 @@ export const TABLE = {
   ...OF_GATE,
   scopeClaims: derived(
     'TILLGATE_SCOPE_CLAIMS',
-    'claims whose names count as scopes, nested ones as paths, all together: scope,realm_access.roles',
+    'option `scopes.from`: scope,realm_access.roles',
     'by preset',
     scopeClaims,
   ),
-  scopeMap: derived(
-    'TILLGATE_SCOPE_MAP',
-    'JSON object with the scopes that each name grants; a name that is not in it grants nothing',
-    'each name is a scope',
-    scopeMap,
-  ),
+  scopeMap: derived('TILLGATE_SCOPE_MAP', 'option `scopes.map`, as JSON', 'each name is a scope', scopeMap),
   introspectionClientId: derived(
     'TILLGATE_INTROSPECTION_CLIENT_ID',
     'accepts opaque tokens: client id with which the API asks the authorization server about them (RFC 7662)',

@@ -6,6 +6,7 @@ export const ROOT = join(__dirname, '../..');
 /** README and the pages that have examples in JavaScript or TypeScript. */
 export const PAGES_WITH_CODE = [
   'README.md',
+  'examples/migration/keycloak-connect/README.md',
   ...['docs', 'docs/issuers'].flatMap((folder) =>
     readdirSync(join(ROOT, folder))
       .filter((name) => name.endsWith('.md'))

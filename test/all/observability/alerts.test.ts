@@ -144,10 +144,10 @@ describe('deploy/observability/alerts.yaml', () => {
   );
 
   it('refers each alert to its section of the runbook, in which every section belongs to an alert', () => {
-    const page = readFileSync(join(__dirname, '../../../docs/runbook.md'), 'utf8');
+    const page = readFileSync(join(__dirname, '../../../deploy/observability/runbook.md'), 'utf8');
     const sections = [...page.matchAll(/^## (.*)$/gm)].map(([, alert = '']) => [alert, alert.toLowerCase()]);
     const alerts = RULES.flatMap(({ alert, annotations }) => (annotations ? [[alert, annotations.runbook_url]] : []));
-    expect(alerts).toEqual(sections.map(([alert, anchor]) => [alert, `docs/runbook.md#${anchor}`]));
+    expect(alerts).toEqual(sections.map(([alert, anchor]) => [alert, `deploy/observability/runbook.md#${anchor}`]));
     expect(page.split(/\s+/).length).toBeLessThanOrEqual(900);
   });
 
