@@ -1,14 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { LocatedOperation } from '../../openapi/document';
+import { CARRIERS, findCarried } from './carriers';
 import { bearer } from './credentials';
 import { findForeignObjects, findLeaks, findOverwritten, findRepeated, findTenants, isWithKey } from './objects';
 import { caseOf, send } from './operation';
 import type { CaseContext, ContractCase } from './operation';
 import type { CaseClass } from './options';
-import { eachOf, findOpen, NOBODY, openWith, sufficient, weakCredentials, WITHOUT_SCOPES } from './probe';
+import { eachOf, findOpen, NOBODY, openWith, sufficient, watchEffect, weakCredentials, WITHOUT_SCOPES } from './probe';
 import type { AttackedApi, Finding } from './probe';
 import { assertNoMismatch } from './responses';
-import type { ApiResponse } from './responses';
 import { misplacedTokens, scopeForms, VARIANTS } from './variants';
 
 /** An attack on one operation: its class, a sentence for its case, and what it finds. */
@@ -21,7 +21,7 @@ type AttackClass = readonly [
 ];
 
 const CLASSES: readonly AttackClass[] = [
-  ...Object.entries(VARIANTS).map(([what, { name, variants }]): AttackClass => [
+  ...Object.entries({ ...VARIANTS, carrier: CARRIERS }).map(([what, { name, variants }]): AttackClass => [
     what as CaseClass,
     `stays closed ${name}`,
     async (context, api) => {
@@ -60,6 +60,7 @@ const CLASSES: readonly AttackClass[] = [
       );
     },
   ],
+  ['carrier', 'is not reached inside another request', findCarried],
   ['state', 'stays closed after it was open to another token', findRemembered],
   ['effect', 'changes nothing when it refuses', findSideEffects],
   ['leak', 'tells a caller who may not see it nothing', findLeaks],
@@ -129,16 +130,10 @@ async function findRemembered(context: CaseContext, api: AttackedApi): Promise<r
 
 /** A read before and after a refused write must be equal. */
 async function findSideEffects(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
-  const { method, path } = context.operation;
-  const reader = api.operationOf('GET', path);
-  if (['GET', 'HEAD', 'OPTIONS'].includes(method) || reader?.operation.access !== 'token') return [];
-  const read = async (): Promise<ApiResponse> => (await send(reader, sufficient(reader))).response;
-  const [first, second] = [await read(), await read()];
-  // What changes by itself says nothing.
-  if (first.status >= 300 || first.text !== second.text) return [];
+  const hasChanged = await watchEffect(context, api);
+  if (!hasChanged) return [];
   return eachOf(await weakCredentials(context, api), async ([who, transport]) => {
     await send(context, transport);
-    const after = await read();
-    return after.text === second.text ? undefined : `${who}, GET ${path} differs afterwards`;
+    return (await hasChanged()) ? `${who}, GET ${context.operation.path} differs afterwards` : undefined;
   });
 }

@@ -192,16 +192,22 @@ export function sufficientSets(alternatives: Alternatives, grants: ScopeGrants =
   return withoutRepeats(sets);
 }
 
+function held(scopes: readonly string[], grants: ScopeGrants): readonly string[] {
+  return scopes.flatMap((scope) => [scope, ...(grants.get(scope) ?? [])]);
+}
+
+/** Whether scopes suffice for an operation. */
+export function isHeldBy(scopes: readonly string[], alternatives: Alternatives, grants: ScopeGrants): boolean {
+  return alternatives.some((all) => all.every((one) => held(scopes, grants).includes(one)));
+}
+
 /** Insufficient: no scope, alternatives without a scope, all scopes but one of each, and names that are only similar. */
 export function insufficientSets(
   alternatives: Alternatives,
   declared: readonly string[],
   grants: ScopeGrants = new Map(),
 ): readonly ScopeSet[] {
-  const held = (scopes: readonly string[]): readonly string[] =>
-    scopes.flatMap((scope) => [scope, ...(grants.get(scope) ?? [])]);
-  const isSufficient = ({ scopes }: ScopeSet): boolean =>
-    alternatives.some((all) => all.every((one) => held(scopes).includes(one)));
+  const isSufficient = ({ scopes }: ScopeSet): boolean => isHeldBy(scopes, alternatives, grants);
   const required = [...new Set(alternatives.flat())];
   const known = [...new Set([...declared, ...required])];
   const similar = required.flatMap((scope) => [`${scope}x`, `x${scope}`, scope.toUpperCase(), scope.slice(0, -1)]);
@@ -215,7 +221,7 @@ export function insufficientSets(
     ),
     ...combinationsLeftOut(alternatives).map((missing) => ({
       name: `a token with every scope except ${missing.join(' and ')}`,
-      scopes: known.filter((scope) => !held([scope]).some((one) => missing.includes(one))),
+      scopes: known.filter((scope) => !held([scope], grants).some((one) => missing.includes(one))),
     })),
     {
       name: `a token with names similar to ${required.join(' and ')}`,

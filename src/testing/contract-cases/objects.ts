@@ -5,7 +5,7 @@ import { dereference } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
 import { send } from './operation';
 import type { CaseContext } from './operation';
-import { eachOf, sufficient, weakCredentials } from './probe';
+import { eachOf, secretsOf, sufficient, weakCredentials } from './probe';
 import type { AttackedApi, Finding } from './probe';
 import type { ApiRequest } from './responses';
 import type { Exchange } from './target';
@@ -70,22 +70,15 @@ export async function findForeignObjects(context: CaseContext, api: AttackedApi)
   return [(await isThere()) ? undefined : `${method} by another client: the object is gone afterwards`];
 }
 
-/** Shorter texts are in many responses. */
-const TELLING_LENGTH = 8;
-
 /** Refusals that show what only a good token may see, and responses that anybody may store or read. */
 export async function findLeaks(context: CaseContext, api: AttackedApi): Promise<readonly Finding[]> {
   const { operation, good } = context;
   const found: Finding[] = [];
-  const request = context.prepare();
-  const sent = `${request.target} ${request.body ?? ''}`;
-  const secrets = textsIn(good?.body).filter((text) => text.length >= TELLING_LENGTH && !sent.includes(text));
+  const secrets = good ? await secretsOf(context, api) : [];
   for (const [who, transport] of await weakCredentials(context, api)) {
     const { response } = await send(context, transport);
     const told = secrets.find((text) => response.text.includes(text));
-    // Words of the document, such as the name of the issuer, are no secret.
-    const isPublic = told !== undefined && JSON.stringify(api.document).includes(told);
-    if (response.status >= 400 && told !== undefined && !isPublic) found.push(`${who}, the refusal contains "${told}"`);
+    if (response.status >= 400 && told !== undefined) found.push(`${who}, the refusal contains "${told}"`);
   }
   if (operation.method !== 'GET' || !good) return found;
   if (/(?:^|[\s,])public(?:$|[\s,])/.test(good.headers['cache-control'] ?? '')) {
@@ -101,12 +94,6 @@ export async function findLeaks(context: CaseContext, api: AttackedApi): Promise
   const leaked = hidden.find((name) => shown.includes(name));
   if (leaked !== undefined) found.push(`the response has "${leaked}", which is writeOnly`);
   return found;
-}
-
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap(textsIn);
 }
 
 /** A member that is readOnly must not take a value that a caller sends. */

@@ -11,6 +11,9 @@ import type { Variant } from './variants';
 /** What attacks need to know about the whole API. */
 export interface AttackedApi {
   readonly document: object;
+  readonly basePath: string;
+  /** All operations that are tested. */
+  readonly contexts: readonly CaseContext[];
   /** Methods that the document has for a path. */
   readonly methodsOf: (path: string) => readonly string[];
   readonly publicPath: string;
@@ -90,7 +93,7 @@ export async function findOpen(
   return single.length > 0 ? single : found.slice(0, 1);
 }
 
-const NOT_THERE: readonly number[] = [404, 405];
+export const NOT_THERE: readonly number[] = [404, 405];
 
 /** Sends a request that must stay closed; says what it got when it was open. */
 export async function openWith(
@@ -128,6 +131,49 @@ async function probe(
     // A server may end the connection of a request that it cannot read.
     return { isOpen: false };
   }
+}
+
+/** Shorter texts are in many responses. */
+const TELLING_LENGTH = 8;
+
+/** Texts that a response to a good token had; not those of the request, and of the document. */
+export async function secretsOf(context: CaseContext, api: AttackedApi): Promise<readonly string[]> {
+  if (!context.good) {
+    const { response } = await send(context, sufficient(context));
+    if (response.status < 300) context.good = response;
+  }
+  const { target, body = '' } = context.prepare();
+  const known = `${target} ${body} ${textOf(api.document)}`;
+  const texts = textsIn(context.good?.body).filter((text) => text.length >= TELLING_LENGTH);
+  return [...new Set(texts)].filter((text) => !known.includes(text));
+}
+
+const documentTexts = new WeakMap<object, string>();
+
+function textOf(document: object): string {
+  const text = documentTexts.get(document) ?? JSON.stringify(document);
+  documentTexts.set(document, text);
+  return text;
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(textsIn);
+}
+
+/** Says whether an operation has changed something meanwhile; `undefined` where that cannot be read by its path. */
+export async function watchEffect(
+  { operation }: CaseContext,
+  api: AttackedApi,
+): Promise<(() => Promise<boolean>) | undefined> {
+  const reader = api.operationOf('GET', operation.path);
+  if (['GET', 'HEAD', 'OPTIONS'].includes(operation.method) || reader?.operation.access !== 'token') return undefined;
+  const read = async (): Promise<ApiResponse> => (await send(reader, sufficient(reader))).response;
+  const [first, second] = [await read(), await read()];
+  // What changes by itself says nothing.
+  if (first.status >= 300 || first.text !== second.text) return undefined;
+  return async () => (await read()).text !== second.text;
 }
 
 /** Whether an operation has responded to a request: by its handler where that can be seen, else by what it sent. */

@@ -98,6 +98,7 @@ export function watchLimit(call: Target['call']): { readonly call: Target['call'
 
 /** How long a server may take to send the head of a response, in ms. */
 const TIMEOUT_MS = 10_000;
+const UPGRADE_MS = 1_000;
 /** A body that takes longer is a stream: its head is enough. */
 const BODY_MS = 2_000;
 
@@ -111,8 +112,10 @@ function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> 
   return function send({ method, target: path, headers, body }) {
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+      // A server that waits for another protocol may not respond at all.
+      const timeout = 'upgrade' in headers ? UPGRADE_MS : TIMEOUT_MS;
       // The path goes as it is: a URL object would remove its dot segments.
-      const options = { agent, method, path, headers: { ...headers, ...length }, timeout: TIMEOUT_MS };
+      const options = { agent, method, path, headers: { ...headers, ...length }, timeout };
       const request = open(origin, options, (response) => {
         let text = '';
         const { localPort } = response.socket;
@@ -133,7 +136,7 @@ function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> 
         resolve(readResponse(response, '', response.socket.localPort));
         socket.destroy();
       });
-      request.once('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
+      request.once('timeout', () => request.destroy(new Error(`no response within ${timeout} ms`)));
       request.once('error', reject);
       request.end(body);
     });

@@ -27,7 +27,7 @@ export interface VariantSubject {
 }
 
 /** One class of attacks: a rule that derives requests from an operation. */
-interface VariantClass {
+export interface VariantClass {
   /** `GET /orders stays closed ...` */
   readonly name: string;
   readonly variants: (subject: VariantSubject) => readonly Variant[];

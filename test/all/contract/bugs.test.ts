@@ -1,9 +1,12 @@
 import { createServer } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { contractCases, createTestIssuer } from '../../../src/testing';
 import type { ContractCases } from '../../../src/testing';
 import { BUGS } from './bugs';
 import { DOCUMENT, makeApp } from './orders-app';
+import type { Bug } from './orders-app';
 
 const issuer = createTestIssuer();
 // Some of the bugs are guards without a gate, which say so.
@@ -23,21 +26,40 @@ describe('the cases of an app', () => {
     expect(await failing(cases, () => true)).toEqual([]);
   });
 
-  it.each(Object.entries(BUGS))('find %s', async (_bug, [operation, sentence, bug]) => {
+  it.each(Object.entries(BUGS).filter(([, [, , bug]]) => !bug.upgrades))('find %s', async (_bug, row) => {
+    const [operation, sentence, bug] = row;
     const cases = contractCases({ app: makeApp(issuer, bug), openapi: DOCUMENT, issuer });
     const expected = `${operation} ${sentence}`;
     expect(await failing(cases, (name) => name === expected || name.includes(' accepts '))).toContain(expected);
   });
 });
 
+/** Opens a socket, or refuses to. */
+function upgrade({ upgrades }: Bug, req: IncomingMessage, socket: Duplex): void {
+  const isOpen = upgrades?.(req) === true;
+  socket.end(
+    `HTTP/1.1 ${isOpen ? '101 Switching Protocols' : '401 Unauthorized'}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+  );
+}
+
 describe('the cases of a server', () => {
-  async function overHttp(bug: Parameters<typeof makeApp>[1], isRun: (name: string) => boolean) {
-    const server = createServer(makeApp(issuer, bug));
+  async function overHttp(
+    bug: Bug,
+    isRun: (name: string) => boolean,
+    options: { readonly strict?: boolean } = {},
+    notices: string[] = [],
+  ) {
+    const app = makeApp(issuer, bug);
+    const server = createServer(app);
+    if (bug.upgrades) server.on('upgrade', (req, socket) => upgrade(bug, req, socket));
     await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
     const { port } = server.address() as AddressInfo;
     try {
       const url = `http://127.0.0.1:${port}`;
-      return await failing(contractCases({ url, openapi: DOCUMENT, issuer, propagationMs: 0 }), isRun);
+      const cases = contractCases({ url, openapi: DOCUMENT, issuer, propagationMs: 0, ...options });
+      const failed = await failing(cases, isRun);
+      notices.push(...cases.report().security);
+      return failed;
     } finally {
       await new Promise((resolve) => server.close(resolve).closeAllConnections());
     }
@@ -45,6 +67,19 @@ describe('the cases of a server', () => {
 
   it('pass when it is correct', async () => {
     expect(await overHttp({}, () => true)).toEqual([]);
+  });
+
+  it('pass when it is correct, and refuses upgrades', async () => {
+    expect(await overHttp({ upgrades: () => false }, (name) => name.includes(' upgrades'))).toEqual([]);
+  });
+
+  it('name a socket that the document lacks: it may ask for a token later', async () => {
+    const socket = { upgrades: ({ url }: IncomingMessage) => url === '/v1/ws' };
+    const isAboutSockets = (name: string): boolean => name.includes('socket');
+    const notices: string[] = [];
+    expect(await overHttp(socket, isAboutSockets, {}, notices)).toEqual([]);
+    expect(notices).toContain('/v1/ws upgrades to WebSocket without a token, and is not documented');
+    expect(await overHttp(socket, isAboutSockets, { strict: true })).toHaveLength(1);
   });
 
   it.each(Object.entries(BUGS))('find %s', async (_bug, [operation, sentence, bug]) => {

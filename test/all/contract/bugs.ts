@@ -1,10 +1,11 @@
 import type { RequestHandler } from 'express';
 import type { Auth } from '../../../src';
+import { BUGS_OF_CARRIERS } from './bugs-of-carriers';
 import { BUGS_OF_DATA } from './bugs-of-data';
-import { sendOrders } from './orders-app';
+import { BUGS_OF_PATHS } from './bugs-of-paths';
+import { open, sendOrders, unless } from './orders-app';
 import type { Bug, Kit } from './orders-app';
 
-const SPELLING = 'stays closed under another spelling of its path';
 const METHOD = 'stays closed to another method';
 const HEADER = 'stays closed to headers that proxies and frameworks trust';
 const PLACE = 'takes a token from the Authorization header only';
@@ -15,21 +16,6 @@ const TELLS = 'tells a caller who may not see it nothing';
 /** The operation that most of them have. */
 const LIST = 'GET /v1/orders';
 
-/** Runs a guard or gate only where a condition holds: the shape of most of these bugs. */
-const unless =
-  (condition: (req: Parameters<RequestHandler>[0]) => boolean, guard: RequestHandler): RequestHandler =>
-  (req, res, next) => {
-    if (!condition(req)) return void guard(req, res, next);
-    req.auth = { clientId: 'nobody', scopes: ['orders:read', 'orders:write'], claims: {} } as unknown as Auth;
-    next();
-  };
-/** Neither gate nor guard where a condition holds. */
-function open(condition: (req: Parameters<RequestHandler>[0]) => boolean): Bug {
-  return {
-    gate: ({ gate }) => unless(condition, gate),
-    list: ({ read }) => [unless(condition, read), sendOrders],
-  };
-}
 const tokenFrom = (find: (req: Parameters<RequestHandler>[0]) => string | undefined): Bug => ({
   first: () => (req, _res, next) => {
     const token = find(req);
@@ -56,72 +42,10 @@ const scopeGuard =
 /** By class: the operation that has the bug, the case that finds it, and the bug. */
 export const BUGS: Readonly<Record<string, readonly [operation: string, sentence: string, bug: Bug]>> = {
   ...BUGS_OF_DATA,
-  // https://github.com/advisories?query=path+normalization, OWASP API5
-  'a prefix without a gate: /internal': [
-    LIST,
-    SPELLING,
-    {
-      before: ({ app }) =>
-        void app.use('/internal', (req, _res, next) => {
-          req.url = '/x';
-          next();
-        }),
-      ...open((req) => req.originalUrl.startsWith('/internal')),
-      first: () => (req, _res, next) => {
-        if (req.url.startsWith('/internal/v1')) {
-          req.url = req.url.slice('/internal'.length);
-        }
-        next();
-      },
-    },
-  ],
-  'a gate that skips paths which contain a public one': [
-    LIST,
-    SPELLING,
-    open((req) => req.originalUrl.includes('/health')),
-  ],
-  'a gate that skips static files by their extension': [
-    LIST,
-    SPELLING,
-    open((req) => /\.(css|js|ico)$/.test(req.originalUrl)),
-  ],
-  'a gate that compares paths with their case': [
-    LIST,
-    SPELLING,
-    open((req) => !req.originalUrl.startsWith('/v1/orders')),
-  ],
-  'a gate that compares paths without the slash at the end': [
-    LIST,
-    SPELLING,
-    open((req) => req.path !== '/' && req.originalUrl.endsWith('/')),
-  ],
-  'a gate that skips a flag in the query': [LIST, SPELLING, open((req) => req.query['debug'] === '1')],
-  'a gate that decodes once more than the router': [
-    LIST,
-    SPELLING,
-    {
-      first: () => (req, _res, next) => {
-        req.url = decodeURIComponent(req.url);
-        next();
-      },
-      ...open((req) => req.originalUrl.includes('%6')),
-    },
-  ],
-  'an old version that is open': [
-    LIST,
-    SPELLING,
-    {
-      first: () => (req, _res, next) => {
-        if (req.url.startsWith('/v0/')) {
-          req.url = `/v1/${req.url.slice(4)}`;
-          (req as { isOld?: boolean }).isOld = true;
-        }
-        next();
-      },
-      ...open((req) => (req as { isOld?: boolean }).isOld === true),
-    },
-  ],
+  ...BUGS_OF_CARRIERS,
+  ...BUGS_OF_PATHS,
   'HEAD is not guarded': [LIST, METHOD, open((req) => req.method === 'HEAD')],
+  // CVE-2026-42551
   'a method that is overridden before the gate looks': [
     'DELETE /v1/orders/{id}',
     METHOD,
@@ -172,6 +96,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
         ['X-Forwarded-User', 'admin'],
         ['Host', 'localhost'],
         ['X-Envoy-Internal', 'true'],
+        // https://github.com/vercel/next.js/security/advisories/GHSA-f82v-jwr5-mffw
         ['X-Middleware-Subrequest', 'middleware:middleware:middleware:middleware:middleware'],
         ['X-SSL-Client-Verify', 'SUCCESS'],
         ['Referer', 'http://localhost/'],
@@ -201,6 +126,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
   'a token in the cookie jwt': [LIST, PLACE, tokenFrom((req) => cookieOf(req, 'jwt'))],
   'a token in X-Access-Token': [LIST, PLACE, tokenFrom((req) => req.headers['x-access-token'] as string | undefined)],
   'a token in another parameter': [LIST, PLACE, tokenFrom((req) => req.query['token'] as string | undefined)],
+  // https://github.com/advisories/GHSA-w8fp-g9rh-34jh: scopes are compared by their beginning
   'a scope is found by its beginning': [
     LIST,
     FORM,
@@ -237,6 +163,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
     FORM,
     { list: ({ read }) => [unless((req) => req.auth?.claims['admin'] === true, read), sendOrders] },
   ],
+  // https://github.com/advisories/GHSA-p77w-8qqv-26rm
   'a cache before the gate': [
     LIST,
     AGAIN,
