@@ -1,7 +1,6 @@
 import fc from 'fast-check';
-import { Floors } from '../../src/generation/floors';
+import { FloorTable, Floors } from '../../src/generation/floors';
 import { HOUR, START, reasonOf } from './fixtures';
-import { FloorTable } from '../../src/generation/floor-table';
 import { readGeneration } from '../../src/generation/generation';
 import type { GenerationRule } from '../../src/generation/generation';
 import { describeFailure } from '../../src/generation/log';

@@ -1,15 +1,15 @@
 import type { Timer } from '../../core/clock';
-import { attempt, isObject } from '../../core/objects';
-import { dependencies, describe, option, readOptions } from '../../core/options';
+import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
+import { dependencies, describe, isList, option, readOptions } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
 import { hasUserInfo, isSecureUrl, loggableUrl, parseUrl, withoutSlash } from '../../core/urls';
 import { Exchanges, exchange, fetchBytes, FetchError } from '../../token/http';
 import type { Exchange } from '../../token/http';
-import { SourceError, describeFailure } from '../log';
-import type { Change, GenerationSource, LogReader } from '../log';
+import { isGeneration } from '../generation';
+import { SourceError, describeFailure, requireFormat } from '../log';
+import type { Batch, Change, GenerationSource, LogReader, Mark } from '../log';
 import type { SourceDependencies } from '../source-url';
-import { changeOfEvent, parsePage } from './page';
 
 /** Options of `httpGenerations()`. */
 export interface HttpGenerationsOptions extends Pick<Dependencies, 'fetch' | 'schedule' | 'logger'> {
@@ -215,6 +215,60 @@ function httpReader(connection: ReturnType<typeof readConnection>): LogReader {
       wake();
     },
   };
+}
+
+/**
+ * Reads the JSON of a page.
+ *
+ * @throws SourceError when it is not complete and valid in every part; the message quotes nothing of it
+ */
+function parsePage(text: string): Batch & { readonly position: string } {
+  // Its message quotes the response. Parsing a large page strictly takes three times as long.
+  const document = attempt(() => JSON.parse(text) as unknown);
+  if (document === undefined) refusePage('with invalid JSON');
+  const { position, end, changes, mark, floors } = ownMembers(Object(document) as Record<string, unknown>);
+  if (changes === undefined && floors !== undefined) {
+    refusePage('with "floors", as earlier versions of Tillgate did: update the token server');
+  }
+  if (typeof position !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(position)) {
+    refusePage('without a "position" of 1 to 256 printable characters');
+  }
+  if (typeof end !== 'boolean') refusePage('without "end": true or false');
+  if (!isList(changes)) refusePage('without an array "changes"');
+  if (!end && changes.length === 0) refusePage('with neither changes nor the end');
+  return { position, end, changes: changes.map(parseChange), mark: mark === undefined ? undefined : parseMark(mark) };
+}
+
+function parseChange(entry: unknown, index: number): Change {
+  const [clientId, generation] = [ownValue(entry, 'client_id'), ownValue(entry, 'generation')];
+  if (typeof clientId === 'string' && clientId !== '' && isGeneration(generation)) return [clientId, generation];
+  return refusePage(`with an entry that is not a change (changes[${index}])`);
+}
+
+/**
+ * Reads the change of an event of the stream.
+ *
+ * @throws SyntaxError or SourceError when it has none
+ */
+function changeOfEvent(event: string): Change {
+  return parseChange(JSON.parse(/^data: ?(.*)$/m.exec(event)?.[1] ?? ''), 0);
+}
+
+function parseMark(mark: unknown): Mark {
+  const {
+    format,
+    epoch,
+    unit,
+    complete_ms: completeMs,
+    kept_ms: keptMs,
+  } = ownMembers(Object(mark) as Record<string, unknown>);
+  requireFormat(format);
+  const isMark = typeof epoch === 'string' && isGeneration(unit) && isGeneration(completeMs) && isGeneration(keptMs);
+  return isMark ? { epoch, unit, completeMs, keptMs } : refusePage('with a "mark" that is not valid');
+}
+
+function refusePage(what: string): never {
+  throw new SourceError(`responded ${what}`);
 }
 
 /**
