@@ -242,6 +242,7 @@ describe('IssuerClock', () => {
     expect(through.log.entries.map(({ message, fields }) => [message, fields['detail']])).toEqual([
       [`${apart(120, 'ahead of')}: synchronize both (NTP)`, undefined],
       ['request refused', refused],
+      ['no token has been accepted so far: check the configuration', undefined],
     ]);
     await through.gate.close();
   });
