@@ -2,7 +2,7 @@ import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 import type * as Prometheus from 'prom-client';
 import { BUCKETS, METRIC_ROWS, labelOf } from '../core/metrics';
-import { addRecorder, readings } from '../core/telemetry';
+import { addRecorder, flushDurations, readings } from '../core/telemetry';
 import type { Reading } from '../core/telemetry';
 import { problemHandler, sendProblem } from '../index';
 import type { RequestEvent } from './log';
@@ -118,7 +118,7 @@ export function createMetrics(isReady: () => boolean): Metrics | undefined {
   for (const { name, kind, prometheus: exposed, labels, meaning: help } of METRIC_ROWS) {
     const common = { name: exposed, help, labelNames: labels, registers: [registry] };
     if (kind === 'histogram') {
-      histograms.set(name, new Histogram({ ...common, buckets: BUCKETS }));
+      histograms.set(name, new Histogram({ ...common, buckets: BUCKETS, collect: flushDurations }));
       continue;
     }
     const Metric = kind === 'counter' ? Counter : Gauge;

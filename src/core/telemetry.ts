@@ -3,12 +3,9 @@ import { BUCKETS, METRICS, METRIC_ROWS } from './metrics';
 import type { MetricName, MetricOf } from './metrics';
 
 /*
- * Measurements of all gates of the process: counters are numbers here that exporters read when they collect, so that a
- * request only increments. Nothing is measured while nobody collects.
+ * Measurements of all gates of the process: counters are numbers here that exporters read when they collect, and durations
+ * wait here to be recorded many at a time, so that a request only increments. Nothing is measured while nobody collects.
  */
-
-/** Attributes by name; `undefined`: absent. */
-export type Attributes = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
 /** One value of a counter or gauge. */
 export interface Reading {
@@ -27,51 +24,104 @@ type Api = typeof OpenTelemetry;
 const recorders = new Set<Recorder>();
 /** Weak, so that a gate that was never closed can be collected. */
 const gauges = new Set<WeakRef<GaugeReader>>();
-type Series = Map<string, { readonly attributes: Reading['attributes']; value: number }>;
-const counts = new Map<string, Series>();
-const measured = new Map<string, Map<string, Reading['attributes']>>();
 /** Values of attributes are bounded, but an app may mount its routes under paths with parameters. */
 const MAX_SERIES = 2_000;
 
 /** Whether anybody collects metrics or traces: a request is measured only then. */
 export function isObserved(): boolean {
-  return recorders.size > 0 || isRegistered();
+  if (recorders.size > 0) return true;
+  const sdk = registered();
+  return sdk?.metrics !== undefined || sdk?.trace !== undefined;
 }
 
 /** Where all copies of `@opentelemetry/api` 1.x keep what an SDK has registered. */
 const REGISTRY: unique symbol = Symbol.for('opentelemetry.js.api.1');
 
-/** Whether an SDK is registered: read from where the package keeps it, because asking the package takes 15 calls. */
-function isRegistered(): boolean {
-  if (api === undefined) return false;
-  const registry = (globalThis as { [REGISTRY]?: { readonly metrics?: unknown; readonly trace?: unknown } })[REGISTRY];
-  return registry?.metrics !== undefined || registry?.trace !== undefined;
+/** What an SDK has registered: read from where the package keeps it, because asking the package takes 15 calls. */
+function registered(): { readonly metrics?: unknown; readonly trace?: unknown } | undefined {
+  return api && (globalThis as { [REGISTRY]?: { readonly metrics?: unknown; readonly trace?: unknown } })[REGISTRY];
 }
 
+type AttributeValue = string | number | undefined;
+
+/** The value of one combination of attributes. */
+interface Series {
+  readonly attributes: Reading['attributes'];
+  /** Of a counter: how often it was counted; of a histogram: how many durations are pending. */
+  value: number;
+  /** Durations in seconds that the histograms do not have yet. */
+  readonly pending: Float64Array;
+}
+
+/** Finds a series value by value: a key of all values would be built and hashed for each request. */
+class Branch {
+  series?: Series;
+  readonly next = new Map<AttributeValue, Branch>();
+}
+
+/** What is measured of each metric. */
+const tables = new Map(METRIC_ROWS.map(({ name }) => [name, { all: [] as Series[], root: new Branch() }]));
+
+/** An SDK builds and hashes a text of the attributes of each duration: one after the other, in half of the time. */
+const BATCH = 128;
+
 /** Counts one event; the values belong to the attributes of the metric's row, in their order. */
-export function count(name: MetricOf<'counter'>, ...values: readonly (string | number | undefined)[]): void {
-  if (!isObserved()) return;
-  const key = values.join('\n');
-  const series = counts.get(name) ?? (new Map() as Series);
-  const known = series.get(key);
-  if (known) known.value++;
-  else if (series.size < MAX_SERIES) {
-    counts.set(name, series.set(key, { attributes: attributesOf(name, values), value: 1 }));
-  }
+export function count(name: MetricOf<'counter'>, ...values: readonly AttributeValue[]): void {
+  const series = isObserved() ? seriesOf(name, values) : undefined;
+  if (series) series.value++;
 }
 
 /** Records one duration; the values as in `count()`. */
 export function record(name: MetricOf<'histogram'>, seconds: number, ...values: readonly (string | undefined)[]): void {
-  if (!isObserved()) return;
-  const known = measured.get(name) ?? new Map<string, Reading['attributes']>();
-  const key = `${values[0]} ${values[1]}`;
-  const attributes = known.get(key) ?? attributesOf(name, values);
-  measured.set(name, known.set(key, attributes));
-  for (const recorder of recorders) recorder(name, seconds, attributes);
-  if (api) histograms(api)?.get(name)?.record(seconds, attributes);
+  const series = isObserved() ? seriesOf(name, values) : undefined;
+  if (!series) return;
+  // The instruments of a provider are made now, because their callbacks flush.
+  if (api) histograms(api);
+  series.pending[series.value++] = seconds;
+  if (series.value === BATCH) flush(name, series);
 }
 
-function attributesOf(name: MetricName, values: readonly (string | number | undefined)[]): Reading['attributes'] {
+/** Hands the durations of one series to the histograms. */
+function flush(name: MetricOf<'histogram'>, series: Series): void {
+  const { attributes, pending, value: size } = series;
+  series.value = 0;
+  const histogram = api && histograms(api)?.get(name);
+  for (const seconds of pending.subarray(0, size)) {
+    for (const recorder of recorders) recorder(name, seconds, attributes);
+    histogram?.record(seconds, attributes);
+  }
+}
+
+/** Hands over the durations that are pending, before an exporter collects. */
+export function flushDurations(): void {
+  for (const { name, kind } of METRIC_ROWS) {
+    if (kind !== 'histogram') continue;
+    for (const series of tables.get(name)?.all ?? []) flush(name as MetricOf<'histogram'>, series);
+  }
+}
+
+function seriesOf(name: MetricName, values: readonly AttributeValue[]): Series | undefined {
+  let branch = tables.get(name)?.root;
+  for (const value of values) branch = branch?.next.get(value);
+  return branch?.series ?? addSeries(name, values);
+}
+
+function addSeries(name: MetricName, values: readonly AttributeValue[]): Series | undefined {
+  const table = tables.get(name);
+  if (!table || table.all.length >= MAX_SERIES) return undefined;
+  let branch = table.root;
+  for (const value of values) {
+    const next = branch.next.get(value) ?? new Branch();
+    branch.next.set(value, next);
+    branch = next;
+  }
+  const pending = new Float64Array(METRICS[name].kind === 'histogram' ? BATCH : 0);
+  branch.series = { attributes: attributesOf(name, values), value: 0, pending };
+  table.all.push(branch.series);
+  return branch.series;
+}
+
+function attributesOf(name: MetricName, values: readonly AttributeValue[]): Reading['attributes'] {
   const pairs = METRICS[name].attributes.map((attribute, index) => [attribute, values[index]] as const);
   return Object.fromEntries(pairs.filter((pair): pair is [never, string | number] => pair[1] !== undefined));
 }
@@ -119,14 +169,17 @@ function errorType(error: unknown): 'timeout' | 'status' | 'content' | 'network'
   return name === 'FetchError' ? 'network' : 'content';
 }
 
-/** Adds what was decided to the span of the request, which an instrumentation of the server has made. */
-export function annotate(attributes: Attributes): void {
+/** Adds to the span of the request, which an instrumentation of the server has made, if somebody collects it. */
+export function annotate(describe: (add: Annotation) => void): void {
   const span = activeSpan();
   if (!span?.isRecording()) return;
-  for (const [name, value] of Object.entries(attributes)) {
+  describe((name, value) => {
     if (value !== undefined) span.setAttribute(name, value as OpenTelemetry.AttributeValue);
-  }
+  });
 }
+
+/** Adds one attribute; `undefined`: it is absent. */
+type Annotation = (name: string, value: AttributeValue | readonly string[]) => void;
 
 /** The ids under which a log line and its trace find each other. */
 export function traceIds(): { readonly trace_id: string; readonly span_id: string } | undefined {
@@ -135,7 +188,7 @@ export function traceIds(): { readonly trace_id: string; readonly span_id: strin
 }
 
 function activeSpan(): OpenTelemetry.Span | undefined {
-  return isRegistered() ? api?.trace.getActiveSpan() : undefined;
+  return registered()?.trace ? api?.trace.getActiveSpan() : undefined;
 }
 
 /** Adds an exporter of histograms; it reads the rest by `readings()`. Returns its end. */
@@ -154,7 +207,7 @@ export function addGauges(reader: GaugeReader): () => void {
 
 /** The values of a counter or gauge now. Of several gates with the same issuer the largest value counts. */
 export function readings(name: MetricName): readonly Reading[] {
-  if (METRICS[name].kind === 'counter') return [...(counts.get(name)?.values() ?? [])];
+  if (METRICS[name].kind === 'counter') return tables.get(name)?.all ?? [];
   const largest = new Map<string, Reading>();
   for (const reference of gauges) {
     const read = reference.deref();
@@ -183,15 +236,15 @@ function openTelemetry(): void {
   }
 }
 
-let provider: OpenTelemetry.MeterProvider | undefined;
+let provider: unknown;
 let instruments: ReadonlyMap<MetricName, OpenTelemetry.Histogram> | undefined;
 
 /** The histograms of the provider that is registered now, which may come after the gate; `undefined` where there is none. */
 function histograms({ metrics, createNoopMeter }: Api): typeof instruments {
-  const registered = metrics.getMeterProvider();
-  if (registered === provider) return instruments;
-  provider = registered;
-  const meter = registered.getMeter('tillgate');
+  const current = registered()?.metrics;
+  if (current === provider) return instruments;
+  provider = current;
+  const meter = metrics.getMeter('tillgate');
   return (instruments = meter === createNoopMeter() ? undefined : instrumentsOf(meter));
 }
 
@@ -205,6 +258,7 @@ function instrumentsOf(meter: OpenTelemetry.Meter): NonNullable<typeof instrumen
     }
     const make = kind === 'counter' ? 'createObservableCounter' : 'createObservableGauge';
     meter[make](name, { unit, description }).addCallback((result) => {
+      flushDurations();
       for (const { value, attributes } of readings(name)) result.observe(value, attributes);
     });
   }

@@ -12,7 +12,7 @@ import { signedClientOf } from '../gate/explain';
 import { HeldCallers } from '../gate/held';
 import type { HoldEnd } from '../gate/held';
 import { openGate, rememberGate } from '../gate/verifier';
-import type { Auth, AuthenticateOptions, Decision } from '../gate/options';
+import type { Auth, AuthenticateOptions } from '../gate/options';
 import type { GateVerifier } from '../gate/verifier';
 import { withAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
@@ -20,7 +20,7 @@ import { resourceMetadataUrl } from './metadata';
 import { decisionRecorder, startTiming } from './decision';
 import type { Timing } from './decision';
 import { reportMode } from './report-mode';
-import { callerOf, isPreflight, openState, pathOf, registerCopy, requestIdOf, stateOf } from './request-state';
+import { callerOf, isPreflight, openState, registerCopy, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError, sendRefusal } from './respond';
 import { scopesOfRoute } from './scope-guard';
@@ -174,8 +174,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     // What another middleware has assigned stays, because this gate grants nothing.
     if (!reports) req.auth = auth;
     if (timing || onDecision) {
-      const outcome = auth ? ({ outcome: 'authenticated', auth } as const) : ({ outcome: 'anonymous' } as const);
-      recorder.decided(req, { ...outcome, ...factsOf(req) }, timing);
+      recorder.decided(req, auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }, timing);
     }
     return state;
   }
@@ -244,8 +243,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined): void {
     const { reason, status } = error;
     const { issuer, clientId } = auth ?? signedClientOf(error, () => bearerToken(req, dpop !== undefined), settings);
-    const decision = { outcome: 'refused', reason, status, error, ...(auth && { auth }), ...factsOf(req) } as const;
-    recorder.decided(req, decision, timing, { issuer, clientId });
+    const verdict = { outcome: 'refused', reason, status, error, ...(auth && { auth }) } as const;
+    recorder.decided(req, verdict, timing, { issuer, clientId });
   }
 
   const gate: Gate = Object.assign(authenticate as Middleware, {
@@ -266,11 +265,6 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   });
   rememberGate(gate, verifier);
   return gate;
-}
-
-function factsOf(req: GateRequest): Pick<Decision, 'method' | 'path' | 'requestId'> {
-  const requestId = requestIdOf(req);
-  return { method: req.method ?? '', path: pathOf(req), ...(requestId !== undefined && { requestId }) };
 }
 
 /** RFC 9449 section 8: the client uses it in its next proof. */

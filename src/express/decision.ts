@@ -3,7 +3,7 @@ import type { Decision } from '../gate/options';
 import type { GateSettings } from '../gate/read-options';
 import { headerOf } from '../token/bearer';
 import { refusalLog } from './refusal-log';
-import { declaredRoute } from './request-state';
+import { declaredRoute, pathOf, requestIdOf } from './request-state';
 import type { GateRequest } from './request-state';
 
 /** How long a decision took. `cache`: whether the token was verified before; `none`: there was none to verify. */
@@ -25,50 +25,55 @@ const PROOF_REASONS: ReadonlySet<string | undefined> = new Set([
   ...['too_many_proofs', 'replay_store_unavailable'],
 ]);
 
+/** What was decided, without the facts of the request, which cost as much as the rest where nobody needs them. */
+export type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' | 'auth'>;
+
 /**
  * Takes every decision of a gate and of its guards: log, metrics, the span of the request and `onDecision` are made from
  * one record, so that they cannot disagree.
  */
 export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...settings }: GateSettings): {
-  readonly decided: (req: GateRequest, decision: Decision, timing?: Timing, subject?: Subject) => void;
+  readonly decided: (req: GateRequest, verdict: Verdict, timing?: Timing, subject?: Subject) => void;
   readonly close: () => void;
 } {
   const { logger } = settings;
   const log = refusalLog(settings);
   const isReport = enforce === 'report';
 
-  function decided(req: GateRequest, given: Decision, timing?: Timing, subject: Subject = {}): void {
-    const decision = isReport ? ({ ...given, enforced: false } as const) : given;
-    const { reason, status, error, method, path, requestId } = decision;
+  function decided(req: GateRequest, verdict: Verdict, timing?: Timing, subject: Subject = {}): void {
     const isMeasured = isObserved();
+    if (isMeasured) observe(req, verdict, timing, subject);
+    if (!onDecision && !verdict.reason) return;
+    const { reason, status, error } = verdict;
+    const facts = factsOf(req);
     if (reason && status !== undefined && !isReport) {
       const detail = error?.privateDetail;
-      log.refused({ reason, status, ...subject, method, path, requestId, detail, ...(isMeasured && traceIds()) });
+      log.refused({ reason, status, ...subject, ...facts, detail, ...(isMeasured && traceIds()) });
     }
-    if (isMeasured) observe(req, decision, timing, subject);
-    report(req, decision);
+    if (onDecision) report(req, { ...verdict, ...facts, ...(isReport && ({ enforced: false } as const)) });
   }
 
-  function observe(req: GateRequest, decision: Decision, timing: Timing | undefined, subject: Subject): void {
-    const { reason, status, auth } = decision;
-    const outcome = status === 503 ? 'unavailable' : decision.outcome;
+  function observe(req: GateRequest, verdict: Verdict, timing: Timing | undefined, subject: Subject): void {
+    const { reason, status, auth } = verdict;
+    const outcome = status === 503 ? 'unavailable' : verdict.outcome;
+    const enforced = isReport ? 'false' : undefined;
     if (timing) {
       const seconds = (performance.now() - timing.startedMs) / 1000;
       record('tillgate.authentication.duration', seconds, outcome, timing.cache);
     }
-    count('tillgate.decisions', outcome, reason, status, declaredRoute(req), isReport ? 'false' : undefined);
+    count('tillgate.decisions', outcome, reason, status, declaredRoute(req), enforced);
     if (reason === 'unknown_key') count('tillgate.keys.unknown');
     const isProof = PROOF_REASONS.has(reason) || (reason === undefined && auth !== undefined);
     if (dpop && isProof && headerOf(req, 'dpop') !== undefined) count('tillgate.dpop.proofs', reason ?? 'accepted');
-    annotate({
-      'tillgate.outcome': outcome,
-      'tillgate.reason': reason,
-      'tillgate.enforced': isReport ? 'false' : undefined,
-      'tillgate.issuer': auth?.issuer ?? subject.issuer,
-      'tillgate.client.id': traceClientId ? (auth?.clientId ?? subject.clientId) : undefined,
-      'tillgate.generation': auth?.generation,
-      'tillgate.token.cache': timing?.cache,
-      'error.type': status === 503 ? reason : undefined,
+    annotate((add) => {
+      add('tillgate.outcome', outcome);
+      add('tillgate.reason', reason);
+      add('tillgate.enforced', enforced);
+      add('tillgate.issuer', auth?.issuer ?? subject.issuer);
+      if (traceClientId) add('tillgate.client.id', auth?.clientId ?? subject.clientId);
+      add('tillgate.generation', auth?.generation);
+      add('tillgate.token.cache', timing?.cache);
+      if (status === 503) add('error.type', reason);
     });
   }
 
@@ -95,5 +100,10 @@ export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...
 /** Records what one guard decided about a measured request. */
 export function guardDecided(req: GateRequest, guard: string, isAllowed: boolean, scopes: readonly string[]): void {
   count('tillgate.authorization.attempts', guard, isAllowed ? 'allowed' : 'refused', declaredRoute(req));
-  if (scopes.length > 0) annotate({ 'tillgate.scopes.required': scopes });
+  if (scopes.length > 0) annotate((add) => add('tillgate.scopes.required', scopes));
+}
+
+function factsOf(req: GateRequest): Pick<Decision, 'method' | 'path' | 'requestId'> {
+  const requestId = requestIdOf(req);
+  return { method: req.method ?? '', path: pathOf(req), ...(requestId !== undefined && { requestId }) };
 }

@@ -160,7 +160,10 @@ export function callerOf({ ip, socket }: GateRequest): Caller {
 const MAX_PLAIN_MOUNT = 64;
 
 /** The route as it was declared, once Express knows it: `/v1/orders/:id`. */
-export function declaredRoute({ route, baseUrl = '' }: GateRequest): string | undefined {
+export function declaredRoute(req: GateRequest): string | undefined {
+  // Where it is absent, looking for it in all prototypes of a request takes 1 us.
+  if (!Object.hasOwn(req, 'route')) return undefined;
+  const { route, baseUrl = '' } = req;
   if (typeof route?.path !== 'string') return undefined;
   return (baseUrl.length > MAX_PLAIN_MOUNT ? loggablePath(baseUrl) : baseUrl) + route.path;
 }

@@ -7,7 +7,7 @@ import express from 'express';
 import request from 'supertest';
 import { requireScope } from '../../src';
 import { METRIC_ROWS } from '../../src/core/metrics';
-import { readings } from '../../src/core/telemetry';
+import { addRecorder, readings } from '../../src/core/telemetry';
 import { gateApp } from '../support/gate-app';
 import type { GateAppOptions } from '../support/gate-app';
 import { token, ISSUER, NOW_MS } from '../support/issuer';
@@ -248,6 +248,20 @@ describe('telemetry', () => {
     await scene.stop();
   });
 
+  it('adds up what several gates decide, and loses no duration between two collections', async () => {
+    const scenes = [traced(), traced()];
+    const raw = token({ claims: { scope: 'orders:read' } });
+    const sum = async (name: string) => (await collected(name)).reduce((total, [, value]) => total + Number(value), 0);
+    const names = ['tillgate.decisions', 'tillgate.authorization.attempts', 'tillgate.authentication.duration'];
+    const before = await Promise.all(names.map(sum));
+
+    // More than are recorded together, and not a multiple of it.
+    for (let times = 0; times < 75; times++) for (const { get } of scenes) await get('/v1/orders/1', raw);
+    const after = await Promise.all(names.map(sum));
+    expect(after.map((total, index) => total - (before[index] ?? 0))).toEqual([150, 150, 150]);
+    for (const { gate } of scenes) await gate.close();
+  });
+
   it('has the attributes of the table and no others', async () => {
     const { resourceMetrics } = await reader.collect();
     const points = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
@@ -260,4 +274,29 @@ describe('telemetry', () => {
     });
     expect(strange).toEqual([]);
   });
+});
+
+it('shows the totals to an SDK that is registered after the first requests', async () => {
+  const durations: number[] = [];
+  const removeRecorder = addRecorder(
+    (name, seconds) => void (name.startsWith('tillgate.auth') && durations.push(seconds)),
+  );
+  const { gate } = gateApp();
+  const app = express().use(gate);
+  app.get('/late', requireScope('orders:read'), (_req, res) => void res.json([]));
+  const get = () => request(app).get('/late').set('Authorization', `Bearer ${token()}`).expect(200);
+  await get();
+  await get();
+  const reader = new Reader();
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+  await get();
+
+  const { resourceMetrics } = await reader.collect();
+  const all = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+  const attempts = all.find(({ descriptor }) => descriptor.name === 'tillgate.authorization.attempts')?.dataPoints;
+  expect(attempts?.find(({ attributes }) => attributes['http.route'] === '/late')?.value).toBe(3);
+  expect(durations).toHaveLength(3);
+  removeRecorder();
+  metrics.disable();
+  await gate.close();
 });
