@@ -95,16 +95,15 @@ async function findRemembered(context: CaseContext, api: AttackedApi): Promise<r
   const { response: good } = await send(context, known);
   if (good.status >= 300) return [];
   context.good ??= good;
+  const callers = await weakCredentials(context, api);
   const token = String(known.headers?.['authorization']).replace('Bearer ', '');
   const [head = '', payload = '', signature = ''] = token.split('.');
   const changed = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`;
   const etag = good.headers.etag;
   const found = [
-    ...(await eachOf(await weakCredentials(context, api), ([who, transport]) =>
-      openWith(context, api, `${who}, after a success`, transport),
-    )),
+    ...(await eachOf(callers, ([who, transport]) => openWith(context, api, `${who}, after a success`, transport))),
     await openWith(context, api, 'a known token with another signature', bearer(`${head}.${payload}.${changed}`)),
-    ...((await weakCredentials(context, api)).some(([who]) => who === WITHOUT_SCOPES)
+    ...(callers.some(([who]) => who === WITHOUT_SCOPES)
       ? [
           await openWith(
             context,

@@ -196,7 +196,7 @@ async function isOpenBy(
 function resembles(response: ApiResponse, good: ApiResponse): boolean {
   if (response.status === 101 || response.status === 304) return true;
   const [type, other] = [response, good].map(({ headers }) => mediaTypeOf(headers['content-type']));
-  if (type !== other) return false;
+  if (type !== other || Array.isArray(response.body) !== Array.isArray(good.body)) return false;
   if (!isObject(response.body) || !isObject(good.body)) return response.status === good.status;
   const names = Object.keys(good.body);
   if (names.length === 0) return response.text === good.text;

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { contractCases, createTestIssuer } from '../../../src/testing';
 import type { ContractCases } from '../../../src/testing';
 import { BUGS } from './bugs';
-import { DOCUMENT, makeApp } from './orders-app';
+import { DOCUMENT, makeApp, ORDER } from './orders-app';
 import type { Bug } from './orders-app';
 
 const issuer = createTestIssuer();
@@ -71,6 +71,20 @@ describe('the cases of a server', () => {
 
   it('pass when it is correct, and refuses upgrades', async () => {
     expect(await overHttp({ upgrades: () => false }, (name) => name.includes(' upgrades'))).toEqual([]);
+  });
+
+  it('blame an open operation, not the one whose path it begins with', async () => {
+    const bug: Bug = {
+      gate:
+        ({ gate }) =>
+        (req, res, next) =>
+          req.path.startsWith('/orders/') ? next() : void gate(req, res, next),
+      list: ({ read }) => [read, (_req, res) => void res.json([ORDER])],
+      get: () => [(_req, res) => void res.json(ORDER)],
+    };
+    const failed = await overHttp(bug, (name) => name.startsWith('GET '));
+    expect(failed).toContain('GET /v1/orders/{id} refuses a request without a token');
+    expect(failed.filter((name) => name.startsWith('GET /v1/orders stays closed under'))).toEqual([]);
   });
 
   it('name a socket that the document lacks: it may ask for a token later', async () => {
