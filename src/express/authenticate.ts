@@ -163,7 +163,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   function accept(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: Next, timing?: Timing): void {
     const before = stateOf(req);
     const state = remember(req, auth, timing);
-    reports?.watch(req, res, undefined);
+    reports?.watch(req, res);
     enforceGuards(res, state, before);
     next();
     warnUnguarded(res, state);
@@ -226,7 +226,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       // A guard after a gate that would have refused adds nothing.
       if (state?.auth || !state) report(req, error, state?.auth, timing);
       if (!state) openState(req, requestGate, undefined, timing !== undefined);
-      reports.watch(req, res, error);
+      reports.watch(req, res, error, whoSent(req, error, state?.auth));
       return next();
     }
     // A guard refuses a caller whose token was good: then the caller is known.
@@ -240,9 +240,13 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     else sendPrepared(req, res, error);
   }
 
+  function whoSent(req: GateRequest, error: AuthError, auth: Auth | undefined): ReturnType<typeof signedClientOf> {
+    return auth ?? signedClientOf(error, () => bearerToken(req, dpop !== undefined), settings);
+  }
+
   function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined): void {
     const { reason, status } = error;
-    const { issuer, clientId } = auth ?? signedClientOf(error, () => bearerToken(req, dpop !== undefined), settings);
+    const { issuer, clientId } = whoSent(req, error, auth);
     const verdict = { outcome: 'refused', reason, status, error, ...(auth && { auth }) } as const;
     recorder.decided(req, verdict, timing, { issuer, clientId });
   }

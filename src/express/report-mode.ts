@@ -11,10 +11,13 @@ import { scopesOfRoute } from './scope-guard';
 
 /** Reports where a gate that enforces nothing decides otherwise than what responds. */
 export interface ReportMode {
-  /** To be called for every request, with what would refuse it now; the comparison is made when the response is there. */
-  watch(req: GateRequest, res: ServerResponse, refusal: AuthError | undefined): void;
+  /** To be called for every request, with what would refuse it now, and whom; the comparison is made when the response is there. */
+  watch(req: GateRequest, res: ServerResponse, refusal?: AuthError, client?: Client): void;
   close(): void;
 }
+
+/** Whose token it was, where its signature was good. */
+type Client = { readonly issuer?: string | undefined; readonly clientId?: string | undefined };
 
 const WARNING =
   'enforce is "report": this gate refuses nothing and protects nothing, it only says what it would refuse';
@@ -61,12 +64,13 @@ function scopeUse({ logger, schedule }: { readonly logger: Logger; readonly sche
 export function reportMode({ logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule }): ReportMode {
   const log = refusalLog({ logger, schedule }, { isReport: true });
   const use = scopeUse({ logger, schedule });
-  const refusals = new WeakMap<GateRequest, AuthError | null>();
+  const refusals = new WeakMap<GateRequest, { readonly refusal?: AuthError; readonly client?: Client }>();
   logger.warn({}, WARNING);
 
   function compare(req: GateRequest, res: ServerResponse): void {
-    const refusal = refusals.get(req) ?? undefined;
+    const { refusal, client = {} } = refusals.get(req) ?? {};
     const auth: Auth | undefined = stateOf(req)?.auth;
+    const { issuer, clientId } = auth ?? client;
     const isRefused = res.statusCode === 401 || res.statusCode === 403;
     if (auth && res.statusCode < 400) use.add(auth, scopesOfRoute(req) ?? []);
     // A 403 may be about something that no token says.
@@ -76,8 +80,8 @@ export function reportMode({ logger, schedule }: { readonly logger: Logger; read
       reason: refusal?.reason ?? 'accepted',
       status: refusal?.status ?? 200,
       responded: res.statusCode,
-      issuer: auth?.issuer,
-      clientId: auth?.clientId,
+      issuer,
+      clientId,
       method: req.method ?? '',
       // The pattern of the route, so that there are only as many reports as routes.
       path: routeOf(req),
@@ -87,11 +91,11 @@ export function reportMode({ logger, schedule }: { readonly logger: Logger; read
   }
 
   return {
-    watch(req, res, refusal) {
-      const isKnown = refusals.has(req);
+    watch(req, res, refusal, client) {
+      const known = refusals.get(req);
       // The first refusal is the one that the caller would have got.
-      refusals.set(req, refusals.get(req) ?? refusal ?? null);
-      if (!isKnown) res.once('finish', () => compare(req, res));
+      if (!known?.refusal) refusals.set(req, refusal ? { refusal, ...(client && { client }) } : {});
+      if (!known) res.once('finish', () => compare(req, res));
     },
     close() {
       log.close();

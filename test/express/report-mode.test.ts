@@ -8,7 +8,7 @@ import { memoryReplayStore } from '../../src/token/possession/replay-store';
 import { BASE_URL, boundToken, proof } from '../support/dpop';
 import { fakeTime } from '../support/fake-time';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
-import { jwks, testKey } from '../support/keys';
+import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
 
 /** What decides today: it assigns its own `req.auth`. */
@@ -88,6 +88,21 @@ describe("enforce: 'report'", () => {
     expect(reports()).toEqual([
       expect.objectContaining({ reason: 'accepted', status: 200, responded: 401, clientId: 'pos-17' }),
     ]);
+  });
+
+  it.each([
+    ['expired', { exp: NOW_MS / 1000 - 60 }],
+    ['wrong_audience', { aud: 'https://shop.test' }],
+  ])('names the client of a token that is refused for its claims: %s', async (reason, claims) => {
+    const { get, reports } = trial();
+    await get(token({ claims }));
+    await get(token({ claims, key: newKey('ES256', testKey().kid) }));
+    expect(reports()).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ reason, issuer: ISSUER, clientId: 'pos-17' }),
+        expect.objectContaining({ reason: 'bad_signature', issuer: undefined, clientId: undefined }),
+      ]),
+    );
   });
 
   it('reports nothing where both agree', async () => {
