@@ -258,13 +258,11 @@ describe('CORS', () => {
   afterAll(() => app.close());
 
   const preflight = (origin: string) =>
-    request(app.handler)
-      .options('/v1/orders')
-      .set({
-        Origin: origin,
-        'Access-Control-Request-Method': 'GET',
-        'Access-Control-Request-Headers': 'authorization',
-      });
+    request(app.handler).options('/v1/orders').set({
+      Origin: origin,
+      'Access-Control-Request-Method': 'GET',
+      'Access-Control-Request-Headers': 'authorization',
+    });
 
   describe('TILLGATE_CORS_ORIGINS', () => {
     it('lets pages of these origins send requests with a token, and read the headers of a refusal', async () => {
