@@ -348,8 +348,9 @@ describe('report', () => {
         '  clients: kiosk-2',
         '  routes: GET /orders/:id',
       ]);
-      expect(second?.split('\n').slice(0, 2)).toEqual([
+      expect(second?.split('\n').slice(0, 3)).toEqual([
         'wrong_audience: 3 requests, the gate would send 401 instead of 200',
+        '  clients: till-8',
         '  routes: GET /orders/:id',
       ]);
     });
