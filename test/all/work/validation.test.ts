@@ -16,12 +16,18 @@ function worstCosts(): ReadonlyMap<string, number> {
     if (!media?.example || !validate) continue;
     const ratios = [...largestBodies(media.example)].map(({ text }) => {
       const body: unknown = JSON.parse(text);
-      const parsingMs = cpuMsOf(() => JSON.parse(text) as unknown);
-      return cpuMsOf(() => validate(body)) / parsingMs;
+      return lowest(() => cpuMsOf(() => validate(body)) / cpuMsOf(() => JSON.parse(text) as unknown));
     });
     costs.set(`${method} ${path}`, Math.max(...ratios));
   }
   return costs;
+}
+
+/** The lowest of three measurements, or one that is low enough: on a busy machine one of them may say nothing. */
+function lowest(measure: () => number): number {
+  let low = measure();
+  for (let more = 2; more > 0 && low >= LIMIT; more--) low = Math.min(low, measure());
+  return low;
 }
 
 function cpuMsOf(work: () => void): number {
