@@ -1,8 +1,8 @@
 import { ownMembers } from './objects';
 import { DEFAULT_PRESENTATION, refusalHeaders } from './problem';
-import type { StepUp } from './step-up';
 import { REASONS } from './reasons';
 import type { Reason } from './reasons';
+import type { StepUp } from './step-up';
 
 /**
  * A request that is refused. One class for all of them: `reason` says which, and `status` comes from the row of that

@@ -90,7 +90,7 @@ export const METRICS = {
     unit: '{client}',
     attributes: ['tillgate.issuer'],
     meaning: 'Clients whose credential has changed within the lifetime of a token.',
-    worry: 'a jump',
+    worry: 'it jumps',
   },
   'tillgate.generations.propagation': {
     kind: 'histogram',

@@ -28,12 +28,14 @@ const STEP_UP_OPTIONS = {
 /**
  * Reads what a route requires of the authentication of a user.
  *
+ * @param parent - the option of `factory` whose value this is
  * @throws TypeError when a member is wrong, or both are missing
  */
-export function readStepUp(factory: string, given: unknown): StepUp {
-  const { acr: acrValues, maxAgeSeconds } = readOptions(factory, given, STEP_UP_OPTIONS);
+export function readStepUp(factory: string, given: unknown, parent = ''): StepUp {
+  const { acr: acrValues, maxAgeSeconds } = readOptions(factory, given, STEP_UP_OPTIONS, { parent });
   if (acrValues === undefined && maxAgeSeconds === undefined) {
-    throw new TypeError(`${factory}(): expected "acr", "maxAgeSeconds", or both`);
+    const at = parent === '' ? '' : `option "${parent}": `;
+    throw new TypeError(`${factory}(): ${at}expected "acr", "maxAgeSeconds", or both`);
   }
   return Object.freeze({ acrValues, maxAgeSeconds });
 }

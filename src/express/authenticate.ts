@@ -224,9 +224,9 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     const state = stateOf(req);
     if (reports) {
       // A guard after a gate that would have refused adds nothing.
-      if (state?.auth || !state) report(req, error, state?.auth, timing);
+      const client = state?.auth || !state ? report(req, error, state?.auth, timing) : undefined;
       if (!state) openState(req, requestGate, undefined, timing !== undefined);
-      reports.watch(req, res, error, whoSent(req, error, state?.auth));
+      reports.watch(req, res, error, client);
       return next();
     }
     // A guard refuses a caller whose token was good: then the caller is known.
@@ -240,15 +240,13 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     else sendPrepared(req, res, error);
   }
 
-  function whoSent(req: GateRequest, error: AuthError, auth: Auth | undefined): ReturnType<typeof signedClientOf> {
-    return auth ?? signedClientOf(error, () => bearerToken(req, dpop !== undefined), settings);
-  }
-
-  function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined): void {
+  /** Hands a refusal to all who observe. @returns whose token it was */
+  function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined) {
     const { reason, status } = error;
-    const { issuer, clientId } = whoSent(req, error, auth);
+    const { issuer, clientId } = auth ?? signedClientOf(error, () => bearerToken(req, dpop !== undefined), settings);
     const verdict = { outcome: 'refused', reason, status, error, ...(auth && { auth }) } as const;
     recorder.decided(req, verdict, timing, { issuer, clientId });
+    return { issuer, clientId };
   }
 
   const gate: Gate = Object.assign(authenticate as Middleware, {

@@ -1,4 +1,5 @@
 import { isObserved, annotate, count, record, traceIds } from '../core/telemetry';
+import type { RefusedClient } from '../gate/explain';
 import type { Decision } from '../gate/options';
 import type { GateSettings } from '../gate/read-options';
 import { headerOf } from '../token/bearer';
@@ -17,9 +18,6 @@ export function startTiming(): Timing | undefined {
   return isObserved() ? { startedMs: performance.now(), cache: 'none' } : undefined;
 }
 
-/** Whose token was refused, as far as its signature vouches for it. */
-type Subject = { readonly issuer?: string | undefined; readonly clientId?: string | undefined };
-
 const PROOF_REASONS: ReadonlySet<string | undefined> = new Set([
   ...['invalid_dpop_proof', 'dpop_nonce_required', 'wrong_binding'],
   ...['too_many_proofs', 'replay_store_unavailable'],
@@ -33,27 +31,28 @@ export type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' |
  * one record, so that they cannot disagree.
  */
 export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...settings }: GateSettings): {
-  readonly decided: (req: GateRequest, verdict: Verdict, timing?: Timing, subject?: Subject) => void;
+  readonly decided: (req: GateRequest, verdict: Verdict, timing?: Timing, client?: RefusedClient) => void;
   readonly close: () => void;
 } {
   const { logger } = settings;
   const log = refusalLog(settings);
   const isReport = enforce === 'report';
 
-  function decided(req: GateRequest, verdict: Verdict, timing?: Timing, subject: Subject = {}): void {
+  function decided(req: GateRequest, verdict: Verdict, timing?: Timing, client: RefusedClient = {}): void {
     const isMeasured = isObserved();
-    if (isMeasured) observe(req, verdict, timing, subject);
-    if (!onDecision && !verdict.reason) return;
+    if (isMeasured) observe(req, verdict, timing, client);
     const { reason, status, error } = verdict;
+    const isLogged = reason !== undefined && status !== undefined && !isReport;
+    if (!onDecision && !isLogged) return;
     const facts = factsOf(req);
-    if (reason && status !== undefined && !isReport) {
+    if (isLogged) {
       const detail = error?.privateDetail;
-      log.refused({ reason, status, ...subject, ...facts, detail, ...(isMeasured && traceIds()) });
+      log.refused({ reason, status, ...client, ...facts, detail, ...(isMeasured && traceIds()) });
     }
     if (onDecision) report(req, { ...verdict, ...facts, ...(isReport && ({ enforced: false } as const)) });
   }
 
-  function observe(req: GateRequest, verdict: Verdict, timing: Timing | undefined, subject: Subject): void {
+  function observe(req: GateRequest, verdict: Verdict, timing: Timing | undefined, client: RefusedClient): void {
     const { reason, status, auth } = verdict;
     const outcome = status === 503 ? 'unavailable' : verdict.outcome;
     const enforced = isReport ? 'false' : undefined;
@@ -69,8 +68,8 @@ export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...
       add('tillgate.outcome', outcome);
       add('tillgate.reason', reason);
       add('tillgate.enforced', enforced);
-      add('tillgate.issuer', auth?.issuer ?? subject.issuer);
-      if (traceClientId) add('tillgate.client.id', auth?.clientId ?? subject.clientId);
+      add('tillgate.issuer', auth?.issuer ?? client.issuer);
+      if (traceClientId) add('tillgate.client.id', auth?.clientId ?? client.clientId);
       add('tillgate.generation', auth?.generation);
       add('tillgate.token.cache', timing?.cache);
       if (status === 503) add('error.type', reason);

@@ -3,6 +3,7 @@ import type { Schedule, Timer } from '../core/clock';
 import type { AuthError } from '../core/errors';
 import type { Logger } from '../core/logger';
 import { REASON_ADVICE } from '../core/reason-advice';
+import type { RefusedClient } from '../gate/explain';
 import type { Auth } from '../gate/options';
 import { refusalLog } from './refusal-log';
 import { routeOf, stateOf } from './request-state';
@@ -12,12 +13,9 @@ import { scopesOfRoute } from './scope-guard';
 /** Reports where a gate that enforces nothing decides otherwise than what responds. */
 export interface ReportMode {
   /** To be called for every request, with what would refuse it now, and whom; the comparison is made when the response is there. */
-  watch(req: GateRequest, res: ServerResponse, refusal?: AuthError, client?: Client): void;
+  watch(req: GateRequest, res: ServerResponse, refusal?: AuthError, client?: RefusedClient): void;
   close(): void;
 }
-
-/** Whose token it was, where its signature was good. */
-type Client = { readonly issuer?: string | undefined; readonly clientId?: string | undefined };
 
 const WARNING =
   'enforce is "report": this gate refuses nothing and protects nothing, it only says what it would refuse';
@@ -64,7 +62,10 @@ function scopeUse({ logger, schedule }: { readonly logger: Logger; readonly sche
 export function reportMode({ logger, schedule }: { readonly logger: Logger; readonly schedule: Schedule }): ReportMode {
   const log = refusalLog({ logger, schedule }, { isReport: true });
   const use = scopeUse({ logger, schedule });
-  const refusals = new WeakMap<GateRequest, { readonly refusal?: AuthError; readonly client?: Client }>();
+  const refusals = new WeakMap<
+    GateRequest,
+    { readonly refusal?: AuthError | undefined; readonly client?: RefusedClient | undefined }
+  >();
   logger.warn({}, WARNING);
 
   function compare(req: GateRequest, res: ServerResponse): void {
@@ -94,7 +95,7 @@ export function reportMode({ logger, schedule }: { readonly logger: Logger; read
     watch(req, res, refusal, client) {
       const known = refusals.get(req);
       // The first refusal is the one that the caller would have got.
-      if (!known?.refusal) refusals.set(req, refusal ? { refusal, ...(client && { client }) } : {});
+      if (!known?.refusal) refusals.set(req, { refusal, client });
       if (!known) res.once('finish', () => compare(req, res));
     },
     close() {

@@ -2,14 +2,14 @@ import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
 import type { Reason } from '../core/reasons';
 import { describe, option, readOptions } from '../core/options';
+import { describeWeakness, readStepUp } from '../core/step-up';
+import type { RequiredAuthentication } from '../core/step-up';
 import type { Auth } from './options';
 import { gateOf, openGate } from './verifier';
 import { isJwsShaped, parseToken } from '../token/jws';
 import { bindingsOf, isUnverified } from '../token/verify';
 import type { GateSettings } from './read-options';
 import { describeLack, readRequirement, satisfies } from './scope-requirement';
-import { describeWeakness, readStepUp } from '../core/step-up';
-import type { RequiredAuthentication } from '../core/step-up';
 
 /** Why a token is accepted or refused. */
 export interface Explanation {
@@ -106,7 +106,7 @@ const FAILED_CHECK = {
 const EXPLAIN_OPTIONS = {
   gate: option('what authenticate() returned', (given) => gateOf(given as object)),
   scopes: option('scopes', (given, { factory }) => readRequirement([given], factory)),
-  authentication: option('an object', (given) => readStepUp('explain', given)),
+  authentication: option('an object', (given, { factory, name }) => readStepUp(factory, given, name)),
 };
 
 /**
@@ -201,12 +201,18 @@ function failedCheck(reason: Reason, all: readonly Check[], issuers: number): Ch
   return reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason];
 }
 
+/** Whose token was refused, where its signature or the issuer vouches for it. */
+export interface RefusedClient {
+  readonly issuer?: string | undefined;
+  readonly clientId?: string | undefined;
+}
+
 /** The client of a token that was refused for its claims although its signature is good: for the log. */
 export function signedClientOf(
   error: AuthError,
   readToken: () => string,
   { issuers }: Pick<GateSettings, 'issuers'>,
-): { readonly issuer?: string | undefined; readonly clientId?: string | undefined } {
+): RefusedClient {
   const check = FAILED_CHECK[error.reason];
   const isSigned = (check === 'claims' || check === 'generation') && error.status === 401 && !isUnverified(error);
   const token = isSigned ? readToken() : '';

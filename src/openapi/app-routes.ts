@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http';
-import { requirementOf } from '../express/guard';
 import type { StepUp } from '../core/step-up';
+import { requirementOf } from '../express/guard';
 import type { GuardRequirement } from '../express/guard';
 import { bothOf } from './document';
 import type { Alternatives } from './document';
@@ -80,13 +80,15 @@ export function wayTo(app: object, method: string, path: string): Way | undefine
     );
     const isHandler = ({ layer, classification: { kind } }: LayerMatch): boolean =>
       layer.method !== undefined && kind === 'handler';
-    const handler = way.findLast((one) => isHandler(one) && one.route === way.find(isHandler)?.route);
+    const first = way.find(isHandler);
+    const handler = way.findLast((one) => isHandler(one) && one.route === first?.route);
     if (!handler) continue;
-    const passed = way.slice(0, way.indexOf(handler)).map(({ layer }) => layer.handle);
+    const passed = way.slice(0, way.indexOf(handler));
+    const before = passed.filter(({ classification: { kind } }) => kind !== 'guard');
     return {
       handler: handler.layer.handle,
-      before: passed.filter((handle) => classify(handle).kind !== 'guard'),
-      stepUp: passed.flatMap((handle) => stepUpsOf(requirementOf(handle) ?? {}))[0],
+      before: before.map(({ layer }) => layer.handle),
+      stepUp: passed.flatMap(({ layer }) => stepUpsOf(requirementOf(layer.handle) ?? {}))[0],
     };
   }
   return undefined;

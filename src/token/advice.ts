@@ -26,7 +26,7 @@ export interface AdviceContext extends ScopeSettings {
   /** Says how to set an option: `set TILLGATE_PRESET=keycloak`. */
   readonly set: (
     option: 'issuer' | 'audience' | 'preset' | 'generationClaim' | 'maxTokenAgeSeconds',
-    value: string,
+    value: string | number,
   ) => string;
 }
 
@@ -65,7 +65,7 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
       return `the issuer stamps no generation: ${set('generationClaim', 'iat')}, or let the authorization server add the claim`;
     case 'lifetime_too_long': {
       const [from, until] = [Number(token.claims['iat']), Number(token.claims['exp'])];
-      return `tokens live for ${until - from} s: let the issuer shorten that, or ${set('maxTokenAgeSeconds', String(until - from))}`;
+      return `tokens live for ${until - from} s: let the issuer shorten that, or ${set('maxTokenAgeSeconds', until - from)}`;
     }
     case 'not_yet_valid':
       return 'compare the clock of this machine with that of the authorization server';
@@ -282,7 +282,7 @@ export function withAdvice<Result>(
     if (!OF_CONFIGURATION.has(reason)) return;
     const advice = configurationAdvice(reason, token, {
       ...issuer,
-      set: (option, value) => `set ${option}: ${option === 'maxTokenAgeSeconds' ? value : `'${value}'`}`,
+      set: (option, value) => `set ${option}: ${typeof value === 'string' ? `'${value}'` : value}`,
     });
     if (advice === undefined || !(await isSigned(token))) return;
     // Another token may have been decided meanwhile.

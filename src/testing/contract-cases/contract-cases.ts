@@ -21,14 +21,14 @@ import { attackCases } from './attacks';
 import { findSockets } from './carriers';
 import { securityNotices } from './lint';
 import { describeRefusal, documentCase, isOfUnknownKey, send, tokenCases, tokenWith } from './operation';
-import { documentedStepUp, issuerOfAuthenticated } from './step-up';
 import type { CaseContext, ContractCase, Refused } from './operation';
 import { readContractOptions } from './options';
 import type { ContractCasesOptions, ContractSettings } from './options';
-import { assertNoMismatch, describeMismatch, documentedResponses, refusalRules, UNDOCUMENTED } from './responses';
 import type { AttackedApi } from './probe';
+import { assertNoMismatch, describeMismatch, documentedResponses, refusalRules, UNDOCUMENTED } from './responses';
 import { prepareRequest } from './samples';
 import { PARSERS } from './spy';
+import { documentedStepUp, issuerOfAuthenticated } from './step-up';
 import { appTarget, urlTarget, watchLimit } from './target';
 import type { Target } from './target';
 

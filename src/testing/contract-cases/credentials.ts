@@ -41,12 +41,12 @@ interface GoodClaims {
   readonly iat: number;
 }
 
-const claims = new WeakMap<TokenSource, GoodClaims>();
+const goodClaims = new WeakMap<TokenSource, GoodClaims>();
 
 /** What the good tokens of an issuer say. */
 export function claimsOf(issuer: TokenSource): GoodClaims {
-  const known = claims.get(issuer) ?? readClaims(issuer.token());
-  claims.set(issuer, known);
+  const known = goodClaims.get(issuer) ?? readClaims(issuer.token());
+  goodClaims.set(issuer, known);
   return known;
 }
 
@@ -192,6 +192,7 @@ export function sufficientSets(alternatives: Alternatives, grants: ScopeGrants =
   return withoutRepeats(sets);
 }
 
+/** Scopes, with those that they grant. */
 function held(scopes: readonly string[], grants: ScopeGrants): readonly string[] {
   return scopes.flatMap((scope) => [scope, ...(grants.get(scope) ?? [])]);
 }

@@ -2,7 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isObject } from '../../core/objects';
 import type { StepUp } from '../../core/step-up';
 import type { LocatedOperation, ScopeGrants } from '../../openapi/document';
-import { ATTACKS, bearer, claimsOf, insufficientSets, readClaims, sufficientSets } from './credentials';
+import type { TestToken } from '../test-token';
+import { ATTACKS, bearer, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
 import type { CaseClass, ContractSettings } from './options';
 import { assertNoMismatch } from './responses';
@@ -121,15 +122,9 @@ export function tokenCases(context: CaseContext): readonly ContractCase[] {
 function stepUpCases(context: CaseContext): readonly ContractCase[] {
   const { stepUp, operation, settings } = context;
   if (!stepUp) return [];
-  const scope = (operation.security[0] ?? []).join(' ');
-  return weakClaims(stepUp).map(([user, claims]) =>
+  return weakClaims(stepUp, settings.issuer).map(([user, claims]) =>
     caseOf(context, 'scope', `refuses ${user}`, (name) =>
-      refuse(
-        context,
-        name,
-        bearer(settings.issuer.token({ scope, claims: claims(readClaims(settings.issuer.token()).iat) })),
-        [STEP_UP_REQUIRED],
-      ),
+      refuse(context, name, tokenWith(context, operation.security[0], { claims: claims() }), [STEP_UP_REQUIRED]),
     ),
   );
 }
@@ -261,9 +256,13 @@ export async function send(
   return result;
 }
 
-/** A good token with these scopes. */
-export function tokenWith({ settings }: CaseContext, scopes: readonly string[] = []): TokenTransport {
-  return bearer(settings.issuer.token({ scope: scopes.length === 0 ? undefined : scopes.join(' ') }));
+/** A good token with these scopes, unless `others` make it a bad one. */
+export function tokenWith(
+  { settings }: CaseContext,
+  scopes: readonly string[] = [],
+  others: TestToken = {},
+): TokenTransport {
+  return bearer(settings.issuer.token({ scope: scopes.length === 0 ? undefined : scopes.join(' '), ...others }));
 }
 
 function compareReached(reached: readonly string[]): readonly Mismatch[] {

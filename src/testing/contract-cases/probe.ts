@@ -1,5 +1,4 @@
 import { isObject } from '../../core/objects';
-import { bearer } from './credentials';
 import type { TokenTransport } from './credentials';
 import { send, tokenWith } from './operation';
 import type { CaseContext } from './operation';
@@ -39,9 +38,7 @@ const MAX_REDIRECTS = 2;
 
 /** A token with the scopes of the first alternative. */
 export function sufficient(context: CaseContext, clientId?: string): TokenTransport {
-  const { operation, settings } = context;
-  const scope = (operation.security[0] ?? []).join(' ');
-  return bearer(settings.issuer.token({ ...(scope !== '' && { scope }), ...(clientId !== undefined && { clientId }) }));
+  return tokenWith(context, context.operation.security[0], { clientId });
 }
 
 /** Somebody who may not call an operation, and the status that its plain request gets. */

@@ -19,25 +19,24 @@ const LATE_SECONDS = 120;
 /** What the document says in `x-authentication` of an operation. */
 export function documentedStepUp(operation: LocatedOperation): StepUp | undefined {
   const { 'x-authentication': required } = operation.operation;
-  return required === undefined ? undefined : readStepUp(`x-authentication of ${nameOf(operation)}`, required);
+  if (required === undefined) return undefined;
+  return readStepUp('contractCases', required, `x-authentication of ${nameOf(operation)}`);
 }
 
-/** An issuer whose tokens are by default of a user who has authenticated as required. */
+/** An issuer whose tokens are by default of a user who has authenticated as required, when the token was issued. */
 export function issuerOfAuthenticated(issuer: TokenSource, stepUp: StepUp | undefined): TokenSource {
   if (!stepUp) return issuer;
+  const acr = stepUp.acrValues?.[0];
   return {
-    token(given = {}) {
-      const { iat } = readClaims(issuer.token());
-      return issuer.token({ ...given, claims: { acr: stepUp.acrValues?.[0], auth_time: iat, ...given.claims } });
-    },
+    token: (given = {}) => issuer.token({ ...given, claims: { acr, auth_time: nowOf(issuer), ...given.claims } }),
   };
 }
 
 /** Users who have not authenticated as required, by the claims of their tokens. */
-export function weakClaims({
-  acrValues: [acr] = [],
-  maxAgeSeconds,
-}: StepUp): readonly (readonly [user: string, claims: (nowSeconds: number) => Readonly<Record<string, unknown>>])[] {
+export function weakClaims(
+  { acrValues: [acr] = [], maxAgeSeconds }: StepUp,
+  issuer: TokenSource,
+): readonly (readonly [user: string, claims: () => Readonly<Record<string, unknown>>])[] {
   const silent = 'a token that does not say how its user authenticated';
   const late = `a token of a user who authenticated more than ${maxAgeSeconds} s ago`;
   return [
@@ -45,6 +44,11 @@ export function weakClaims({
     ...(acr === undefined ? [] : [[`a token with the acr ${acr}x`, () => ({ acr: `${acr}x` })] as const]),
     ...(maxAgeSeconds === undefined
       ? []
-      : [[late, (nowSeconds: number) => ({ auth_time: nowSeconds - maxAgeSeconds - LATE_SECONDS })] as const]),
+      : [[late, () => ({ auth_time: nowOf(issuer) - maxAgeSeconds - LATE_SECONDS })] as const]),
   ];
+}
+
+/** The time of an issuer, in seconds: its clock need not be that of this process. */
+function nowOf(issuer: TokenSource): number {
+  return readClaims(issuer.token()).iat;
 }
