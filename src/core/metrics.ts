@@ -1,3 +1,5 @@
+import { REASONS } from './reasons';
+
 /** What is known of one metric: instruments of OpenTelemetry, `/metrics` and docs/telemetry.md are made from this row. */
 export interface MetricRow {
   readonly kind: 'counter' | 'histogram' | 'gauge';
@@ -8,6 +10,11 @@ export interface MetricRow {
   readonly meaning: string;
   /** When an operator should look. */
   readonly worry: string;
+  /**
+   * Values that attributes have in series which a counter shows from the start: an increase from nothing to the first event
+   * is none for an alert.
+   */
+  readonly zeros?: readonly (readonly (string | number)[])[];
 }
 
 /** The metrics of a gate, by their names in OpenTelemetry. */
@@ -28,6 +35,11 @@ export const METRICS = {
     ],
     meaning: 'Decisions of the gate, and refusals by guards after it; `unavailable` is a refusal with 503.',
     worry: 'any `unavailable`; more than 5% `wrong_audience`, `wrong_issuer` or `wrong_type`',
+    zeros: Object.entries(REASONS).map(([reason, { status }]) => [
+      status === 503 ? 'unavailable' : 'refused',
+      reason,
+      status,
+    ]),
   },
   'tillgate.authorization.attempts': {
     kind: 'counter',
@@ -70,6 +82,7 @@ export const METRICS = {
     attributes: [],
     meaning: 'Tokens refused because their key is not in the key set.',
     worry: 'rises for longer than a rotation takes',
+    zeros: [[]],
   },
   'tillgate.generations.staleness': {
     kind: 'gauge',

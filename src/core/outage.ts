@@ -38,11 +38,12 @@ export class Outage {
    * Notes a failed attempt.
    *
    * @param log - called for the first failure of an outage
+   * @param longestMs - bound of this pause, where it is below that of the others
    * @returns the pause before the next attempt, in ms
    */
-  fail(detail: string, log: (fields: { readonly detail: string }) => void): number {
+  fail(detail: string, log: (fields: { readonly detail: string }) => void, longestMs = this.#longestMs): number {
     const nowMs = this.#clock();
-    const exponentialMs = Math.min(this.#longestMs, this.#firstMs * 2 ** this.failures++);
+    const exponentialMs = Math.min(longestMs, this.#firstMs * 2 ** this.failures++);
     // Less up to a half, so that a fleet does not come back in step.
     const pauseMs = exponentialMs * (1 - this.#random() / 2);
     this.#retryAtMs = nowMs + pauseMs;

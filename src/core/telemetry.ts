@@ -1,6 +1,6 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
 import { BUCKETS, METRICS, METRIC_ROWS } from './metrics';
-import type { MetricName, MetricOf } from './metrics';
+import type { MetricName, MetricOf, MetricRow } from './metrics';
 
 /*
  * Measurements of all gates of the process: counters are numbers here that exporters read when they collect, and durations
@@ -207,7 +207,11 @@ export function addGauges(reader: GaugeReader): () => void {
 
 /** The values of a counter or gauge now. Of several gates with the same issuer the largest value counts. */
 export function readings(name: MetricName): readonly Reading[] {
-  if (METRICS[name].kind === 'counter') return tables.get(name)?.all ?? [];
+  const { kind, attributes, zeros = [] }: MetricRow = METRICS[name];
+  if (kind === 'counter') {
+    for (const values of zeros) seriesOf(name, [...values, ...Array<undefined>(attributes.length - values.length)]);
+    return tables.get(name)?.all ?? [];
+  }
   const largest = new Map<string, Reading>();
   for (const reference of gauges) {
     const read = reference.deref();

@@ -7,6 +7,7 @@ import express from 'express';
 import request from 'supertest';
 import { requireScope } from '../../src';
 import { METRIC_ROWS } from '../../src/core/metrics';
+import { REASONS } from '../../src/core/reasons';
 import { addRecorder, readings } from '../../src/core/telemetry';
 import { gateApp } from '../support/gate-app';
 import type { GateAppOptions } from '../support/gate-app';
@@ -79,9 +80,19 @@ describe('telemetry', () => {
     expect(decisions).toEqual([expect.objectContaining({ outcome: 'refused', reason: 'expired', status: 401 })]);
     const line = log.entries.find(({ message }) => message === 'request refused');
     expect(line?.fields).toMatchObject({ reason: 'expired', status: 401, trace_id: traceId, span_id: spanId });
-    expect(await collected('tillgate.decisions')).toEqual([
-      [{ 'tillgate.outcome': 'refused', 'tillgate.reason': 'expired', 'http.response.status_code': 401 }, 1],
+    // Each reason is there from the start: an alert does not see the increase from nothing to the first refusal.
+    const refusals = Object.entries(REASONS).map(([reason, { status: code }]) => [
+      {
+        'tillgate.outcome': code === 503 ? 'unavailable' : 'refused',
+        'tillgate.reason': reason,
+        'http.response.status_code': code,
+      },
+      reason === 'expired' ? 1 : 0,
     ]);
+    const counted = await collected('tillgate.decisions');
+    expect(counted).toHaveLength(refusals.length);
+    expect(counted).toEqual(expect.arrayContaining(refusals));
+    expect(await collected('tillgate.keys.unknown')).toEqual([[{}, 0]]);
     const duration = { 'tillgate.outcome': 'refused', 'tillgate.token.cache': 'miss' };
     expect(await collected('tillgate.authentication.duration')).toEqual([[duration, 1]]);
     await gate.close();

@@ -126,6 +126,8 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 }
 
 const BACK_OFF = { firstMs: 1_000, longestMs: 30_000 };
+/** Longest pause while there are no keys at all: every request is refused until the issuer responds. */
+const LONGEST_WITHOUT_KEYS_MS = 5_000;
 
 /**
  * The key set of one issuer as it was last fetched. Keeps it fresh in the background, ahead of its age limit, with one
@@ -240,10 +242,10 @@ export class KeyRefresh {
   #fail(error: unknown): void {
     const { issuer, clock, logger } = this.#options;
     const detail = error instanceof FetchError ? error.message : `the key set could not be read: ${errorLabel(error)}`;
-    const [message, more] = this.keys
-      ? ['the key set cannot be refreshed, the last good one serves', { ageMs: clock() - this.#fetchedAt }]
-      : ['the key set cannot be fetched', { advice: CHECK }];
-    this.#refreshIn(this.outage.fail(detail, () => logger.warn({ issuer, detail, ...more }, message)));
+    const [message, more, longestMs] = this.keys
+      ? (['the key set cannot be refreshed, the last good one serves', { ageMs: clock() - this.#fetchedAt }] as const)
+      : (['the key set cannot be fetched', { advice: CHECK }, LONGEST_WITHOUT_KEYS_MS] as const);
+    this.#refreshIn(this.outage.fail(detail, () => logger.warn({ issuer, detail, ...more }, message), longestMs));
   }
 
   #refreshIn(delayMs: number): void {

@@ -90,14 +90,24 @@ describe('when keys are fetched', () => {
   });
 
   it.each([
-    [0, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]],
-    [0.5, [750, 1_500, 3_000, 6_000, 12_000, 22_500, 22_500]],
-    [1, [500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000]],
-  ])('with random %d, the pauses after failures are %j ms', async (random, pauses) => {
+    [0, true, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]],
+    [0.5, true, [750, 1_500, 3_000, 6_000, 12_000, 22_500, 22_500]],
+    [1, true, [500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000]],
+    // Without keys, every request is refused until the issuer responds.
+    [0.5, false, [750, 1_500, 3_000, 3_750, 3_750]],
+    [1, false, [500, 1_000, 2_000, 2_500, 2_500]],
+  ])('with random %d and keys: %j, the pauses after failures are %j ms', async (random, hasKeys, pauses) => {
+    let answers = hasKeys ? 1 : 0;
     const through = refreshing({
       random: () => random,
-      fetchKeys: () => Promise.reject(new FetchError('it is down')),
+      fetchKeys: () =>
+        answers-- > 0
+          ? Promise.resolve({ jwks: [], keys: [KEY], unusable: new Map() })
+          : Promise.reject(new FetchError('it is down')),
     });
+    await settle();
+    if (hasKeys) await through.keys.refresh();
+    if (hasKeys) through.delays.shift();
     await settle();
     for (const [failures, pauseMs] of pauses.entries()) {
       expect(through.delays).toEqual(pauses.slice(0, failures + 1));
@@ -207,8 +217,8 @@ describe('a fetch that fails', () => {
 describe('the refusal while it cannot be told whether a key is good', () => {
   it.each([
     [0, 1],
-    [4, 8],
-    [5, 15],
+    [2, 2],
+    [4, 3],
   ])('says after %i more failures to retry after %i s, when the pause is over', async (more, seconds) => {
     const through = refreshing({ random: () => 1, fetchKeys: () => Promise.reject(new FetchError('it is down')) });
     await settle();
