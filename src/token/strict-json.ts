@@ -16,9 +16,11 @@ export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new SyntaxError('expected UTF-8');
   // A byte order mark stays in the text, where JSON.parse refuses it.
   const text = bytes.toString('utf8');
-  const value: unknown = JSON.parse(text);
+  let value: unknown = JSON.parse(text);
+  const { count, escaped } = membersIn(text);
+  if (escaped.length > 0) value = parseWithEscapedNames(text, escaped);
   // Of two members with one name JSON.parse keeps the last: then the text has more members than the value.
-  if (membersIn(text) !== seal(value)) throw new SyntaxError('a member name occurs twice');
+  if (count !== seal(value)) throw new SyntaxError('a member name occurs twice');
   return value;
 }
 
@@ -34,40 +36,87 @@ const COLON = 58;
 const BACKSLASH = 92;
 const SPACE = 32;
 
-/** Counts the members in a text that JSON.parse has accepted: the strings that a colon follows. */
-function membersIn(text: string): number {
+/** Where a text has a string, with its quotes. */
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Finds the members in a text that JSON.parse has accepted, which are the strings that a colon follows: how many there are,
+ * and which names have an escape.
+ */
+function membersIn(text: string): { readonly count: number; readonly escaped: readonly Range[] } {
   let count = 0;
+  const escaped: Range[] = [];
+  const hasEscapes = text.includes('\\');
   for (let at = text.indexOf(QUOTE); at >= 0; at = text.indexOf(QUOTE, at)) {
+    const start = at;
     // A string ends at the first quote after an even number of backslashes.
     let backslashes: number;
     do {
       at = text.indexOf(QUOTE, at + 1);
       for (backslashes = 0; text.charCodeAt(at - 1 - backslashes) === BACKSLASH;) backslashes++;
     } while (backslashes % 2 === 1);
-    at++;
+    const end = ++at;
     while (text.charCodeAt(at) <= SPACE) at++;
-    if (text.charCodeAt(at) === COLON) count++;
+    if (text.charCodeAt(at) !== COLON) continue;
+    count++;
+    if (hasEscapes && text.slice(start, end).includes('\\')) escaped.push({ start, end });
   }
+  return { count, escaped };
+}
+
+/**
+ * Parses a text in which member names have escapes. JSON.parse of Node 24 and 26 can read such a name as another one that
+ * was parsed before, anywhere in the process: after `{"a":1,"\\":2}` it reads `{"a":1,"\u0061":2}` as the former
+ * (nodejs/node issue 63785). So names without an escape stand for them while the text is parsed.
+ */
+function parseWithEscapedNames(text: string, escaped: readonly Range[]): unknown {
+  let mark = '#';
+  while (text.includes(QUOTE + mark)) mark += '#';
+  let marked = '';
+  let done = 0;
+  const names = new Map<string, string>();
+  for (const { start, end } of escaped) {
+    const standIn = `${mark}${names.size}`;
+    names.set(standIn, JSON.parse(text.slice(start, end)) as string);
+    marked += `${text.slice(done, start)}"${standIn}"`;
+    done = end;
+  }
+  const value: unknown = JSON.parse(marked + text.slice(done));
+  walk(value, (node) => {
+    for (const standIn of Object.keys(node)) {
+      const name = names.get(standIn);
+      if (name === undefined) continue;
+      node[name] = node[standIn];
+      delete node[standIn];
+    }
+  });
+  return value;
+}
+
+/** Freezes a value deeply, and counts its members. */
+function seal(value: unknown): number {
+  let count = 0;
+  walk(value, (node) => {
+    if (!Array.isArray(node)) count += Object.keys(node).length;
+    Object.freeze(node);
+  });
   return count;
 }
 
 /**
- * Freezes a value deeply, takes the prototypes of its objects away, and counts its members. Iterates instead of
+ * Visits the objects and arrays of a value, each before what it holds, and takes the prototypes of the objects away. Iterates instead of
  * recursing, because a payload may be nested deeper than the stack.
  */
-function seal(value: unknown): number {
+function walk(value: unknown, visit: (node: Record<string, unknown>) => void): void {
   const open: unknown[] = [value];
-  let count = 0;
   while (open.length > 0) {
     const next = open.pop();
     if (typeof next !== 'object' || next === null) continue;
-    const members: readonly unknown[] = Object.values(next);
-    if (!Array.isArray(next)) {
-      Object.setPrototypeOf(next, null);
-      count += members.length;
-    }
-    Object.freeze(next);
-    for (const member of members) if (typeof member === 'object') open.push(member);
+    if (!Array.isArray(next)) Object.setPrototypeOf(next, null);
+    visit(next as Record<string, unknown>);
+    for (const member of Object.values(next)) if (typeof member === 'object') open.push(member);
   }
-  return count;
 }

@@ -96,6 +96,31 @@ describe('parseJsonObject', () => {
     expect(parse(text)).toEqual(JSON.parse(text));
   });
 
+  // JSON.parse of Node 24 and 26 reads the second text as the first one (nodejs/node issue 63785).
+  it.each([
+    ['a letter', '{"a":1,"\\\\":2}', '{"a":1,"\\u0062":2}', { a: 1, b: 2 }],
+    ['a slash, as PHP writes it', '{"iss":1,"x:\\\\/\\\\/y":2}', '{"iss":1,"x:\\/\\/yzw":2}', { iss: 1, 'x://yzw': 2 }],
+    ['__proto__', '{"a":1,"\\\\u005f_":2}', '{"a":1,"\\u005f_proto__":2}', JSON.parse('{"a":1,"__proto__":2}')],
+    [
+      'in an object inside',
+      '{"h":1,"\\\\":0}',
+      '{"#":[{"h":1,"\\"":2}],"##0":"\\n"}',
+      { '#': [{ h: 1, '"': 2 }], '##0': '\n' },
+    ],
+    ['a lone surrogate', '{"h":1,"\\\\":0}', '{"h":1,"\\ud800":2}', { h: 1, '\ud800': 2 }],
+  ])('reads a name with an escape as it is, whatever was parsed before: %s', (_what, before, text, expected) => {
+    const known: unknown = JSON.parse(before);
+    expect(parse(text)).toEqual(expected);
+    expect(known).toEqual(JSON.parse(before));
+  });
+
+  it('finds a name that occurs twice, once with an escape, whatever was parsed before', () => {
+    const known: unknown = JSON.parse('{"a":1,"\\\\":2}');
+    expect(() => parse('{"a":1,"\\u0061":2}')).toThrow(new SyntaxError('a member name occurs twice'));
+    expect(() => parse('{"\\u0061":1,"\\u0061":2}')).toThrow(new SyntaxError('a member name occurs twice'));
+    expect(known).toBeDefined();
+  });
+
   it('returns objects that inherit nothing, frozen to their depth', () => {
     const value = parse('{"a":[{"b":{}}],"__proto__":{"c":1}}') as { readonly a: readonly [{ readonly b: object }] };
     const [{ b }] = value.a;
