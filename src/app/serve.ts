@@ -67,6 +67,8 @@ export const DRAIN_DEADLINE_MS = 10_000;
 const GRACE_MS = 100;
 /** How often that is repeated at most while new connections keep coming. */
 const MAX_GRACES = 10;
+/** How many turns of the event loop the end of it waits at most for one in which nothing arrives. */
+const MAX_TURNS = 2_000;
 
 /**
  * Starts to listen.
@@ -78,7 +80,9 @@ export async function startServer(handler: RequestListener, options: ServerOptio
   const responses = new Map<Duplex, ServerResponse>();
   let isDraining = false;
   let hasNewConnection = false;
+  let hasArrival = false;
   const handle: RequestListener = (req, res) => {
+    hasArrival = true;
     responses.set(req.socket, res);
     if (isDraining) res.setHeader('Connection', 'close');
     handler(req, res);
@@ -89,7 +93,7 @@ export async function startServer(handler: RequestListener, options: ServerOptio
   const server = secure ? createTlsServer({ ...checking, ...secure }, handle) : createServer(checking, handle);
   const unfollow = tls && secure && followTls(server as TlsServer, tls, secure, { logger });
   function track(socket: Socket): void {
-    hasNewConnection = true;
+    hasNewConnection = hasArrival = true;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket) && responses.delete(socket));
   }
@@ -138,9 +142,12 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     for (let graces = 0; graces === 0 || (hasNewConnection && graces < MAX_GRACES); graces++) {
       hasNewConnection = false;
       if (sockets.size > 0) await pause(Math.min(GRACE_MS, deadlineMs));
-      // Timers run before sockets are read: on a busy machine, connections still wait in the operating system.
-      await turn();
-      await turn();
+      // Timers run before sockets are read: on a busy machine, connections still wait in the operating system, and closing
+      // would reset them, with requests that a proxy cannot repeat.
+      for (let turns = 0; turns < 2 || (hasArrival && turns < MAX_TURNS); turns++) {
+        hasArrival = false;
+        await turn();
+      }
     }
     const closed = new Promise<void>((resolve) => sparingBusy(() => server.close(() => resolve())));
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();

@@ -6,24 +6,26 @@ import type { VerificationKey } from './keys/key-set';
 import { verifySignature, verifySignatureInPool } from './signature';
 import type { Algorithm, SignedText } from './signature';
 
-const PROCESSORS = availableParallelism();
 /**
- * A signature that takes longer is verified in libuv's thread pool. Handing one over costs the event loop some 50 us: the job,
- * the wake-ups, and responses that leave one by one (docs/maintainers/performance.md). With one processor it saves no time at all.
+ * A signature that takes longer is verified in libuv's thread pool. Handing one over costs up to as much as one of P-256: the
+ * job, the wake-ups, and responses that leave one by one (docs/maintainers/performance.md). So P-256 and Ed25519 stay here on a
+ * machine of common speed, also when it is busy.
  */
-const MAX_ON_LOOP_US = PROCESSORS > 1 ? 100 : 200;
+const MAX_ON_LOOP_US = 200;
 
 /** Limits of one turn, so that signatures do not hold the event loop: the rest is verified in the next one. */
 const MAX_PER_TURN = 64;
 const MAX_TURN_MS = 3;
 
+/** Processors but that of the event loop. */
+const OTHERS = Math.max(1, availableParallelism() - 1);
 /**
- * What runs in the pool at the same time, in us: 2 ms for each processor but that of the event loop. Less would leave the
- * threads idle until the event loop hands over more; more would take the pool from files and DNS.
+ * What runs in the pool at the same time, in us: 4 ms for each of them. Less would leave the threads idle until the event loop
+ * hands over more; more would take the pool from files and DNS.
  */
-const RUNNING_US = 2_000 * Math.max(1, PROCESSORS - 1);
+const RUNNING_US = 4_000 * OTHERS;
 /** What waits for it: a quarter of a second. */
-const WAITING_US = 125 * RUNNING_US;
+const WAITING_US = 250_000 * OTHERS;
 
 /** Characters at the end of a token by which it is found: hashing a whole token takes longer than comparing it. */
 const ENDING = 32;

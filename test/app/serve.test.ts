@@ -106,6 +106,32 @@ describe('startServer', () => {
     agent.destroy();
   });
 
+  it('resets no connection that the operating system has accepted', async () => {
+    const server = await start((_req, res) => res.end('hello'));
+    const sent: Promise<string>[] = [];
+    const send = (): Promise<string> =>
+      new Promise((resolve) => {
+        const req = get({ host: HOST, port: server.port, agent: false }, (res) =>
+          resolve(String(res.resume().statusCode)),
+        );
+        req.on('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)));
+      });
+    // One connection a turn, from before the end of the grace until after it.
+    let isOpen = true;
+    const sending = (async () => {
+      while (isOpen && sent.length < 1_500) {
+        sent.push(send());
+        await new Promise(setImmediate);
+      }
+    })();
+    await server.close();
+    isOpen = false;
+    await sending;
+    const outcomes = new Set(await Promise.all(sent));
+    outcomes.delete('ECONNREFUSED');
+    expect([...outcomes]).toEqual(['200']);
+  });
+
   it('cuts what is still open at the deadline', async () => {
     const { handler, arrived } = heldHandler();
     const server = await start(handler, 50);
