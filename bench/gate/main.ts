@@ -25,10 +25,11 @@ const LABELS: Readonly<Record<string, string>> = {
   jose: 'jose, by hand',
   'express-oauth2-jwt-bearer': 'express-oauth2-jwt-bearer',
   'passport-by-hand': 'passport-http-bearer + jsonwebtoken + jwks-rsa, by hand',
+  'tillgate-telemetry': 'Tillgate, metrics of OpenTelemetry',
   'same-modules': "two empty middlewares, Tillgate's modules loaded",
 };
 /** Measured only by name. */
-const EXPLAINS = 'same-modules';
+const BY_NAME: readonly string[] = ['tillgate-telemetry', 'same-modules'];
 const WITHOUT_DPOP: readonly string[] = ['two-noops', 'fast-jwt', 'passport-by-hand'];
 /** jsonwebtoken knows no EdDSA. */
 const WITHOUT_EDDSA: readonly string[] = ['passport-by-hand'];
@@ -57,7 +58,7 @@ const sending = { connections: Number(values.connections), pipelining: Number(va
 const plan = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
 const names =
   values.only === undefined
-    ? Object.keys(LABELS).filter((name) => name !== EXPLAINS)
+    ? Object.keys(LABELS).filter((name) => !BY_NAME.includes(name))
     : [...new Set([BASE, ...values.only.split(',')])];
 
 /** The rounds of each column, by its name. */
