@@ -37,6 +37,7 @@ export const BUGS_OF_CARRIERS: Readonly<Record<string, readonly [operation: stri
       ],
     },
   ],
+  // https://github.com/goshs-labs/goshs/security/advisories/GHSA-rmxw-pq4x-3fvh: ?bulk read files without their check
   'a batch that the document lacks': [
     LIST,
     INSIDE,
@@ -47,7 +48,7 @@ export const BUGS_OF_CARRIERS: Readonly<Record<string, readonly [operation: stri
         }),
     },
   ],
-  // CVE-2026-42551: a parameter _method counts in every request
+  // CVE-2026-42551, https://github.com/flightphp/core/releases/tag/v3.19.1: a parameter _method counts
   'a batch that takes the method from _method': [
     REMOVE,
     INSIDE,
@@ -61,9 +62,12 @@ export const BUGS_OF_CARRIERS: Readonly<Record<string, readonly [operation: stri
       return { get, batch: () => [mayBatch, batch] };
     })(),
   ],
+  // https://gist.github.com/evilpacket/c1476f55138830d8b0c83b12f3670647: Connect, _method counted after the check
   'a method in a form that is overridden after the gate': [REMOVE, CARRIER, overriddenBy(express.urlencoded())],
+  // https://gist.github.com/evilpacket/c1476f55138830d8b0c83b12f3670647: Connect, _method counted after the check
   'a method in a JSON body that is overridden after the gate': [REMOVE, CARRIER, overriddenBy(express.json())],
   // OWASP API5: the guard looks for what it protects in an object only
+  // https://github.com/stacklok/toolhive/pull/5931: calls in a JSON-RPC list were not checked
   'a list whose parts are not guarded': [
     'POST /v1/orders',
     CARRIER,

@@ -5,6 +5,7 @@ import type { Bug, Kit } from './orders-app';
 /** Bugs that show one caller what is another's. */
 export const BUGS_OF_DATA: Readonly<Record<string, readonly [operation: string, sentence: string, bug: Bug]>> = {
   // OWASP API1: the tenant comes from a header that any caller can set
+  // https://github.com/bigcapitalhq/bigcapital/security/advisories/GHSA-2g96-86rw-qmvg: organization-id
   'a tenant of a header': [
     'GET /v1/orders',
     'shows the same whatever tenant a header names',
@@ -17,6 +18,7 @@ export const BUGS_OF_DATA: Readonly<Record<string, readonly [operation: string, 
     },
   ],
   // OWASP API1: responses are kept by the key alone
+  // https://github.com/arun0009/idempotent/pull/217: another user with the same key got the stored response
   'an idempotency key that all clients share': [
     'POST /v1/orders',
     'repeats no response to another client',

@@ -7,6 +7,7 @@ const LIST = 'GET /v1/orders';
 /** Bugs of gates and routers that read a path differently. */
 export const BUGS_OF_PATHS: Readonly<Record<string, readonly [operation: string, sentence: string, bug: Bug]>> = {
   // OWASP API5
+  // https://github.com/bastillion-io/Bastillion/issues/669: any segment in front of /manage went around the filter
   'a prefix without a gate: /internal': [
     LIST,
     SPELLING,
@@ -25,16 +26,19 @@ export const BUGS_OF_PATHS: Readonly<Record<string, readonly [operation: string,
       },
     },
   ],
+  // https://github.com/chillzhuang/SpringBlade/issues/8: any path that contains /token
   'a gate that skips paths which contain a public one': [
     LIST,
     SPELLING,
     open((req) => req.originalUrl.includes('/health')),
   ],
+  // https://raw.githubusercontent.com/CVEProject/cvelistV5/main/cves/2022/4xxx/CVE-2022-4874.json: Netcomm routers
   'a gate that skips static files by their extension': [
     LIST,
     SPELLING,
     open((req) => /\.(css|js|ico)$/.test(req.originalUrl)),
   ],
+  // https://github.com/Drakon-Systems-Ltd/ShieldCortex/issues/474: /API/memories needed no token, in Express
   'a gate that compares paths with their case': [
     LIST,
     SPELLING,
@@ -52,6 +56,7 @@ export const BUGS_OF_PATHS: Readonly<Record<string, readonly [operation: string,
       ...open((req) => req.originalUrl.includes('//')),
     },
   ],
+  // https://github.com/quarkusio/quarkus/pull/53930: /api;v=1/resource
   'a router that cuts parameters after the gate': [
     LIST,
     SPELLING,
@@ -76,11 +81,13 @@ export const BUGS_OF_PATHS: Readonly<Record<string, readonly [operation: string,
       ...open((req) => req.originalUrl.includes('%25')),
     },
   ],
+  // https://raw.githubusercontent.com/CVEProject/cvelistV5/main/cves/2026/15xxx/CVE-2026-15704.json: Eclipse BaSyx
   'a gate that compares paths without the slash at the end': [
     LIST,
     SPELLING,
     open((req) => req.path !== '/' && req.originalUrl.endsWith('/')),
   ],
+  // https://github.com/supermemoryai/supermemory/issues/1540: ?view=mcp needed no session, on any path
   'a gate that skips a flag in the query': [LIST, SPELLING, open((req) => req.query['debug'] === '1')],
   // https://github.com/advisories/GHSA-g6q3-96cp-5r5m
   'a gate that decodes once more than the router': [
@@ -94,6 +101,7 @@ export const BUGS_OF_PATHS: Readonly<Record<string, readonly [operation: string,
       ...open((req) => req.originalUrl.includes('%6')),
     },
   ],
+  // https://github.com/Apicurio/apicurio-registry/issues/2394: the old /api/ went around the check
   'an old version that is open': [
     LIST,
     SPELLING,

@@ -44,8 +44,9 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
   ...BUGS_OF_DATA,
   ...BUGS_OF_CARRIERS,
   ...BUGS_OF_PATHS,
+  // https://github.com/advisories/GHSA-6439-2f28-8p8q: Symfony, HEAD passes checks that are for GET
   'HEAD is not guarded': [LIST, METHOD, open((req) => req.method === 'HEAD')],
-  // CVE-2026-42551
+  // CVE-2026-42551, https://osv.dev/vulnerability/CVE-2023-30845: ESPv2, X-HTTP-Method-Override instead of a JWT
   'a method that is overridden before the gate looks': [
     'DELETE /v1/orders/{id}',
     METHOD,
@@ -65,6 +66,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       ],
     },
   ],
+  // https://github.com/flightphp/core/releases/tag/v3.19.1: Flight, CVE-2026-42551, method spoofing by _method
   'a method in the query that is overridden after the gate': [
     'DELETE /v1/orders/{id}',
     METHOD,
@@ -86,20 +88,32 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
   ...Object.fromEntries(
     (
       [
+        // https://github.com/mbailey/voicemode/pull/461: this header with 127.0.0.1 passed the list of addresses
         ['X-Forwarded-For', '127.0.0.1'],
+        // https://github.com/rustfs/rustfs/security/advisories/GHSA-fc6g-2gcp-2qrq: conditions on SourceIp
         ['X-Real-IP', '127.0.0.1'],
+        // https://github.com/AikidoSec/intel/pull/311: OpenNext, x-isr marked a request as internal
         ['X-Internal', '1'],
         ['X-Debug', '1'],
+        // https://github.com/KanishJebaMathewM/Truxify/issues/1798: headers of a bypass for development give an identity
         ['X-Bypass-Auth', '1'],
+        // https://github.com/oauth2-proxy/oauth2-proxy/security/advisories/GHSA-5hvv-m4w4-gf6v: that of a health check
         ['User-Agent', 'kube-probe/1.31'],
+        // https://github.com/l3montree-dev/devguard/security/advisories/GHSA-2g9v-7mr5-fgjg: X-Admin-Token of anybody
         ['X-Admin', 'true'],
+        // https://github.com/pgadmin-org/pgadmin4/issues/10383: a header of the client named the user
         ['X-Forwarded-User', 'admin'],
+        // https://github.com/bigduu/Bamboo-agent/issues/199: Host: localhost needed no password
         ['Host', 'localhost'],
+        // https://istio.io/news/security/istio-security-2024-006: x-envoy headers from outside were kept
         ['X-Envoy-Internal', 'true'],
         // https://github.com/vercel/next.js/security/advisories/GHSA-f82v-jwr5-mffw
         ['X-Middleware-Subrequest', 'middleware:middleware:middleware:middleware:middleware'],
+        // https://bishopfox.com/blog/api-authentication-bypass-in-forticlient-ems-7-4-5-7-4-6-cve-2026-35616
         ['X-SSL-Client-Verify', 'SUCCESS'],
+        // https://raw.githubusercontent.com/CVEProject/cvelistV5/main/cves/2025/69xxx/CVE-2025-69985.json: FUXA, instead of a JWT
         ['Referer', 'http://localhost/'],
+        // https://github.com/chive-pub/chive/pull/134: X-E2E-Auth-Did, made for tests, was an identity
         ['X-Test', '1'],
       ] as const
     ).map(
@@ -110,6 +124,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
         ] as const,
     ),
   ),
+  // https://github.com/MystenLabs/MemWal/issues/659: a header of the client replaced the scope of its token
   'scopes are taken from a header': [
     LIST,
     HEADER,
@@ -117,14 +132,18 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       list: ({ read }) => [unless((req) => String(req.headers['x-scopes']).includes('orders:read'), read), sendOrders],
     },
   ],
+  // https://github.com/advisories/GHSA-8wgj-6wx8-h5hq: Symfony, the header replaced the path
   'X-Original-URL decides what the gate checks': [
     LIST,
     HEADER,
     open((req) => req.headers['x-original-url'] === '/health'),
   ],
+  // https://github.com/gogs/gogs/issues/5398: routes of the API took the cookie, so other sites could call them
   'a token in a cookie': [LIST, PLACE, tokenFrom((req) => cookieOf(req, 'access_token'))],
+  // https://github.com/GoLabra/labra/issues/75: the cookie jwt was taken, so other sites could call the API
   'a token in the cookie jwt': [LIST, PLACE, tokenFrom((req) => cookieOf(req, 'jwt'))],
   'a token in X-Access-Token': [LIST, PLACE, tokenFrom((req) => req.headers['x-access-token'] as string | undefined)],
+  // https://github.com/Kaoruha/GinkGO/issues/5470: ?token= was taken and written to logs
   'a token in another parameter': [LIST, PLACE, tokenFrom((req) => req.query['token'] as string | undefined)],
   // https://github.com/advisories/GHSA-w8fp-g9rh-34jh: scopes are compared by their beginning
   'a scope is found by its beginning': [
@@ -138,6 +157,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       ),
     },
   ],
+  // https://github.com/artifact-keeper/artifact-keeper/issues/1306: a token with * passed every check of scopes
   'a wildcard grants': [
     LIST,
     FORM,
@@ -148,16 +168,19 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
     FORM,
     { list: scopeGuard((scope) => String(scope).split(/[ ,]/).includes('orders:read')) },
   ],
+  // https://www.cloudfoundry.org/blog/cve-2019-11279: UAA, scopes in an array passed the check
   'a scope is found in JSON': [
     LIST,
     FORM,
     { list: scopeGuard((scope) => JSON.stringify(scope ?? '').includes('orders:read"')) },
   ],
+  // https://github.com/sakaiproject/sakai/pull/14710: a part of a scope counted as the scope
   'a scope with anything in front': [
     LIST,
     FORM,
     { list: scopeGuard((scope) => / ?\S*orders:read( |$)/.test(String(scope))) },
   ],
+  // https://github.com/openclaw/crabbox/pull/64: a claim admin in tokens of users counted
   'an admin role grants': [
     LIST,
     FORM,
@@ -183,6 +206,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       },
     },
   ],
+  // https://github.com/advisories/GHSA-rp9m-7r4c-75qg: fast-jwt, one key of the cache for several tokens
   'a memo of tokens by their claims': [
     LIST,
     AGAIN,
@@ -209,6 +233,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       ],
     },
   ],
+  // https://github.com/advisories/GHSA-vfvf-6gx5-mqv6: ORY Oathkeeper, its cache of tokens ignored scopes
   'a memo of scopes by client': [
     LIST,
     AGAIN,
@@ -228,8 +253,11 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       },
     },
   ],
+  // https://gist.github.com/polkaman/d039fb5236a043907e44efc198d9161c: GROWI, any ?access_token=
   'a parameter that switches the guard off': [LIST, OTHER, open((req) => req.query['status'] === 'preview')],
+  // https://github.com/stacklok/toolhive/pull/6234: a body that is not JSON needed no permission
   'another media type is not guarded': [LIST, OTHER, open((req) => req.headers.accept === 'text/csv')],
+  // https://nvd.nist.gov/vuln/detail/cve-2026-73229: Django REST framework, an error page shows what GET refuses
   'a refusal shows what it protects': [
     'GET /v1/orders/{id}',
     TELLS,
@@ -250,6 +278,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       ],
     },
   ],
+  // https://github.com/TerriaJS/terriajs-server/pull/353: public, for responses to Authorization too
   'a response that any cache may store': [
     LIST,
     TELLS,
@@ -260,6 +289,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       ],
     },
   ],
+  // https://github.com/decocms/studio/issues/3757: any origin was sent back, with credentials
   'any origin with credentials': [
     LIST,
     TELLS,
@@ -274,21 +304,25 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       ],
     },
   ],
+  // https://github.com/strapi/strapi/issues/762: users were sent with the hash of their password
   'a member that is writeOnly': [
     'GET /v1/orders/{id}',
     TELLS,
     { get: ({ read }) => [read, (_req, res) => void res.json({ id: 'order-one', item: 'Margherita', secretCost: 3 })] },
   ],
+  // https://github.com/dotnet/eShop/issues/996: orders of other customers by their number
   'an order of another client can be read': [
     'GET /v1/orders/{id}',
     'shows and changes only what belongs to the client',
     { get: ({ read }) => [read, (req, res) => void res.json({ id: req.params['id'], item: 'Calzone' })] },
   ],
+  // https://github.com/gitcoinco/web/issues/9742: projects of any other user could be deleted
   'an order of another client can be removed': [
     'DELETE /v1/orders/{id}',
     'shows and changes only what belongs to the client',
     { remove: ({ write }) => [write, (_req, res) => void res.sendStatus(204)] },
   ],
+  // https://github.com/Gerapy/Gerapy/issues/318: a client was made with the id in the body
   'a caller chooses the id': [
     'POST /v1/orders',
     'leaves readOnly members as they are',
@@ -299,6 +333,7 @@ export const BUGS: Readonly<Record<string, readonly [operation: string, sentence
       ],
     },
   ],
+  // https://raw.githubusercontent.com/CVEProject/cvelistV5/main/cves/2026/73xxx/CVE-2026-73696.json: CWP went on after it refused
   'a write that is refused after it was done': [
     'DELETE /v1/orders/{id}',
     'changes nothing when it refuses',
