@@ -47,7 +47,7 @@ describe('the workflows', () => {
     const lines = workflows.flatMap(({ text }) => text.match(/^.*\buses:.*$/gm) ?? []);
     expect(used.length).toBeGreaterThan(5);
     expect(lines).toHaveLength(used.length);
-    expect(lines.filter((line) => !/ uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(line))).toEqual([]);
+    expect(lines.filter((line) => !/ uses: [\w-]+(\/[\w-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(line))).toEqual([]);
   });
 
   it('leave no credentials of the checkout to later steps', () => {
@@ -56,9 +56,10 @@ describe('the workflows', () => {
     expect(checkouts.filter((step) => step.with?.['persist-credentials'] !== false)).toEqual([]);
   });
 
-  it('may write in two jobs only, which publish and release', () => {
+  it('may write in three jobs only, which report findings, publish and release', () => {
     const writers = jobs.map((one) => [one.name, mayWrite(one)] as const).filter(([, scopes]) => scopes.length > 0);
     expect(writers).toEqual([
+      ['codeql.yml: analyze', ['security-events']],
       ['publish.yml: publish', ['id-token']],
       ['publish.yml: release', ['contents']],
     ]);
@@ -86,6 +87,11 @@ describe('the workflows', () => {
     expect(onMain).toBe('git merge-base --is-ancestor HEAD origin/main');
     expect(isVersion).toBe(`test "v$(node -p "require('./package.json').version")" = "$GITHUB_REF_NAME"`);
     expect(later[0]).toBe('npm ci');
+  });
+
+  it('run no script where findings are reported', () => {
+    const { job } = jobs.find(({ name }) => name === 'codeql.yml: analyze')!;
+    expect(runsOf(job)).toEqual([]);
   });
 
   it('put no text of a pull request or a tag into a script', () => {
