@@ -86,12 +86,11 @@ function parseWithEscapedNames(text: string, escaped: readonly Range[]): unknown
   }
   const value: unknown = JSON.parse(marked + text.slice(done));
   walk(value, (node) => {
-    for (const standIn of Object.keys(node)) {
-      const name = names.get(standIn);
-      if (name === undefined) continue;
-      node[name] = node[standIn];
-      delete node[standIn];
-    }
+    const members = Object.entries(node);
+    if (!members.some(([name]) => names.has(name))) return;
+    // All go before one comes back: a name may look like the stand-in of another one.
+    for (const [name] of members) delete node[name];
+    for (const [name, member] of members) node[names.get(name) ?? name] = member;
   });
   return value;
 }
@@ -107,8 +106,8 @@ function seal(value: unknown): number {
 }
 
 /**
- * Visits the objects and arrays of a value, each before what it holds, and takes the prototypes of the objects away. Iterates instead of
- * recursing, because a payload may be nested deeper than the stack.
+ * Visits the objects and arrays of a value, each before what it holds, and takes the prototypes of the objects away.
+ * Iterates instead of recursing, because a payload may be nested deeper than the stack.
  */
 function walk(value: unknown, visit: (node: Record<string, unknown>) => void): void {
   const open: unknown[] = [value];

@@ -107,6 +107,12 @@ describe('parseJsonObject', () => {
       '{"#":[{"h":1,"\\"":2}],"##0":"\\n"}',
       { '#': [{ h: 1, '"': 2 }], '##0': '\n' },
     ],
+    [
+      'names that look like stand-ins',
+      '{"h":1}',
+      '{"\\u00231":"A","\\u0062":"B","\\u00230":"C"}',
+      { '#1': 'A', b: 'B', '#0': 'C' },
+    ],
     ['a lone surrogate', '{"h":1,"\\\\":0}', '{"h":1,"\\ud800":2}', { h: 1, '\ud800': 2 }],
   ])('reads a name with an escape as it is, whatever was parsed before: %s', (_what, before, text, expected) => {
     const known: unknown = JSON.parse(before);
