@@ -20,10 +20,10 @@ const MAX_TURN_MS = 3;
 /** Processors but that of the event loop. */
 const OTHERS = Math.max(1, availableParallelism() - 1);
 /**
- * What runs in the pool at the same time, in us: 4 ms for each of them. Less would leave the threads idle until the event loop
+ * What runs in the pool at the same time, in us: 2 ms for each of them. Less would leave the threads idle until the event loop
  * hands over more; more would take the pool from files and DNS.
  */
-const RUNNING_US = 4_000 * OTHERS;
+const RUNNING_US = 2_000 * OTHERS;
 /** What waits for it: a quarter of a second. */
 const WAITING_US = 250_000 * OTHERS;
 
