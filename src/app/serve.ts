@@ -67,7 +67,7 @@ export const DRAIN_DEADLINE_MS = 10_000;
 const GRACE_MS = 100;
 /** How often that is repeated at most while new connections keep coming. */
 const MAX_GRACES = 10;
-/** How many turns of the event loop the end of it waits at most for one in which nothing arrives. */
+/** Turns of the event loop after each grace, at most, until one in which nothing arrives. */
 const MAX_TURNS = 2_000;
 
 /**

@@ -11,8 +11,8 @@ export interface MetricRow {
   /** When an operator should look. */
   readonly worry: string;
   /**
-   * Values that attributes have in series which a counter shows from the start: an increase from nothing to the first event
-   * is none for an alert.
+   * Series that a counter shows from the start, with 0, by the values of their first attributes: Prometheus sees no increase
+   * where a series appears with its first event.
    */
   readonly zeros?: readonly (readonly (string | number)[])[];
 }

@@ -38,7 +38,7 @@ export class Outage {
    * Notes a failed attempt.
    *
    * @param log - called for the first failure of an outage
-   * @param longestMs - bound of this pause, where it is below that of the others
+   * @param longestMs - bound of this pause, if it is to be a shorter one
    * @returns the pause before the next attempt, in ms
    */
   fail(detail: string, log: (fields: { readonly detail: string }) => void, longestMs = this.#longestMs): number {

@@ -87,8 +87,8 @@ export function isCompatible({ asymmetricKeyType, asymmetricKeyDetails }: KeyObj
 /** How long verifications take on this machine, in us, by kind of key. */
 const costs = new Map<string, number>();
 /**
- * The fastest of so many counts: the first ones are slow, and a process can lose its processor in between. Of an expensive
- * kind the first three are enough.
+ * How often a verification is timed. The fastest one counts: the first ones are slow, and a process can lose its processor in
+ * between. Expensive kinds are timed less often, because the start waits for it.
  */
 const MEASUREMENTS = { least: 3, most: 20, longestMs: 4 };
 

@@ -88,7 +88,7 @@ function parseWithEscapedNames(text: string, escaped: readonly Range[]): unknown
   walk(value, (node) => {
     const members = Object.entries(node);
     if (!members.some(([name]) => names.has(name))) return;
-    // All go before one comes back: a name may look like the stand-in of another one.
+    // All members are deleted first, because a name may look like the stand-in of another one.
     for (const [name] of members) delete node[name];
     for (const [name, member] of members) node[names.get(name) ?? name] = member;
   });
