@@ -11,12 +11,10 @@ import { RequestError } from './errors';
 export interface RateLimits {
   readonly tokens: RequestHandler;
   readonly wrongSecrets: RequestHandler;
-  /** Counts a request by its address; `getKey` reads the count of an address. */
-  readonly wrongAdminTokens: RequestHandler & {
-    getKey(
-      address: string,
-    ): Promise<{ readonly totalHits: number } | undefined> | { readonly totalHits: number } | undefined;
-  };
+  /** Counts a request by its address. */
+  readonly wrongAdminTokens: RequestHandler;
+  /** Takes back what `wrongAdminTokens` has counted: the token was the right one. */
+  readonly forgiveAdminToken: (req: Request) => void;
   close(): void;
 }
 
@@ -33,15 +31,19 @@ const MAX_KEYS = 20_000;
  */
 export function rateLimits(clientQuota: RateLimit | false, maxKeys = MAX_KEYS): RateLimits {
   const stores: LocalRateStore[] = [];
+  const newStore = (): LocalRateStore => {
+    const store = new LocalRateStore(maxKeys);
+    stores.push(store);
+    return store;
+  };
+  const adminTokens = newStore();
 
   function limiter({ limit, windowMs }: RateLimit, code: string, counted: string, options: Partial<Options>) {
     const message = `No more than ${limit} ${counted} per ${windowMs / 1000} s.`;
-    const store = new LocalRateStore(maxKeys);
-    stores.push(store);
     return rateLimit({
       limit,
       windowMs,
-      store,
+      store: newStore(),
       standardHeaders: 'draft-8',
       legacyHeaders: false,
       handler: (_req, _res, next) => next(new RequestError(429, code, message)),
@@ -64,8 +66,10 @@ export function rateLimits(clientQuota: RateLimit | false, maxKeys = MAX_KEYS): 
     }),
     wrongAdminTokens: limiter(ADMIN_QUOTA, 'rate_limited', 'wrong admin tokens', {
       identifier: 'admin',
+      store: adminTokens,
       keyGenerator: addressOf,
     }),
+    forgiveAdminToken: (req) => void adminTokens.decrement(addressOf(req)),
     close() {
       for (const store of stores) store.shutdown();
     },
@@ -88,18 +92,23 @@ function clientOf(req: Request, { locals }: Response): string {
  * 10 wrong ones per minute; without one, requests must come from this machine, directly, and not from a page of another
  * origin.
  */
-export function adminGuard(adminToken: string | undefined, { wrongAdminTokens }: RateLimits): RequestHandler {
+export function adminGuard(
+  adminToken: string | undefined,
+  { wrongAdminTokens, forgiveAdminToken }: RateLimits,
+): RequestHandler {
   if (adminToken === undefined) return requireThisMachine;
 
   return async function requireAdminToken(req, res, next) {
     const presented = /^Bearer +(\S+)$/i.exec(req.headers.authorization ?? '')?.[1];
     // RFC 6750 section 3.1: no error code when the request has no credentials.
     if (presented === undefined) throw refusal('missing_token');
-    const wrong = await wrongAdminTokens.getKey(addressOf(req));
-    // Past the limit the right one is refused too: else guessing could go on.
-    const isBlocked = wrong !== undefined && wrong.totalHits >= ADMIN_QUOTA.limit;
-    if (!isBlocked && equalTexts(presented, adminToken)) return next();
-    await wrongAdminTokens(req, res, (error) => next(error ?? refusal('invalid_token', ', error="invalid_token"')));
+    // Counted before it is compared: of many tokens in one packet, too, only as many are compared as the limit allows.
+    await wrongAdminTokens(req, res, (error) => {
+      if (error) return next(error);
+      if (!equalTexts(presented, adminToken)) return next(refusal('invalid_token', ', error="invalid_token"'));
+      forgiveAdminToken(req);
+      next();
+    });
   };
 }
 

@@ -28,7 +28,10 @@ export class LocalRateStore extends MemoryStore {
     const before = await super.get(counted);
     // A clock that stepped back must not stretch a window.
     if (Number(before?.resetTime) > Date.now() + this.windowMs) await this.resetKey(counted);
-    return { ...(await super.increment(counted)) };
+    const counting = super.increment(counted);
+    // Copied before anything waits: the store's own object also counts the requests that arrive meanwhile.
+    const { totalHits, resetTime } = this.current.get(counted) ?? (await counting);
+    return { totalHits, resetTime };
   }
 
   override decrement(key: string): Promise<void> {

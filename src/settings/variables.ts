@@ -119,7 +119,7 @@ export const OF_GATE = {
   keyStore: derived(
     'TILLGATE_KEY_STORE',
     'option `keyStore`: a directory',
-    'serve: the Redis of TILLGATE_GENERATIONS, else TILLGATE_DATA_DIR/keys; otherwise off',
+    'off',
     orOff(text(/^[^\0]+$/, 'a directory', '/var/lib/tillgate/keys')),
   ),
   clockToleranceSeconds: given(

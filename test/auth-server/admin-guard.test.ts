@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { connect } from 'node:net';
 import express from 'express';
 import request from 'supertest';
 import { rawServer } from '../support/raw-request';
@@ -245,6 +246,20 @@ describe('the admin guard', () => {
       expect(await statuses([adminToken, ...wrong, adminToken])).toEqual([200, ...wrong.map(() => 401), 429]);
     });
 
+    it('compares no more than 10 tokens of an address, however many arrive in one packet', async () => {
+      const server = await startServer({ adminToken });
+      const guesses = Array.from({ length: 600 }, (_, index) => (index === 300 ? adminToken : `guess-${index}`));
+      const statuses = await statusesOfOnePacket(server, guesses);
+      expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(590).fill(429)]);
+    });
+
+    it('accepts any number of right ones, also at the same time', async () => {
+      const server = await startServer({ adminToken });
+      const sent = Array.from({ length: 100 }, () => server.get('/clients').auth(adminToken, { type: 'bearer' }));
+      const statuses = (await Promise.all(sent)).map(({ status }) => status);
+      expect(statuses).toEqual(Array<number>(100).fill(200));
+    });
+
     it('is not used up by callers without a token, nor by the right one', async () => {
       const server = await startServer({ adminToken });
       for (let sent = 0; sent < 12; sent++) expect((await server.get('/clients')).status).toBe(401);
@@ -270,6 +285,23 @@ describe('the admin guard', () => {
     expect((await server.get('/.well-known/openid-configuration/jwks').set('Host', 'login.example')).status).toBe(200);
   });
 });
+
+/** Sends requests with these tokens in one write on one connection; the statuses are in their order. */
+function statusesOfOnePacket(server: TestServer, tokens: readonly string[]): Promise<number[]> {
+  const requests = tokens.map((token, index) => {
+    const last = index === tokens.length - 1 ? 'Connection: close\r\n' : '';
+    return `GET /clients HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n${last}\r\n`;
+  });
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    let received = '';
+    socket.setEncoding('latin1');
+    socket.on('data', (chunk: string) => (received += chunk));
+    socket.on('end', () => resolve(Array.from(received.matchAll(/HTTP\/1\.1 (\d+)/g), ([, code]) => Number(code))));
+    socket.on('error', reject);
+    socket.write(requests.join(''));
+  });
+}
 
 describe('browsers', () => {
   const PAGE = 'http://127.0.0.1:3000';

@@ -1,13 +1,12 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { SCOPES } from '../../app/commerce/resources';
 import type { DocsClient, RunningApi } from '../../app/index';
 import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
 import type { ApiMeans } from '../../console/console';
 import { ConfigurationError } from '../../core/errors';
 import { withoutSlash } from '../../core/urls';
-import { keyStoreOn } from '../../generation/redis/key-store';
 import { attempt } from '../../core/objects';
 import { describeRoutes } from '../../openapi/app-routes';
 import type { DescribedRoute } from '../../openapi/app-routes';
@@ -195,12 +194,9 @@ export async function serve(context: CommandContext, options: CommandOptions): P
   const settings = externalSettings(await withFreePorts(io.env));
   const logger = openLog(io, options, settings);
   const generationSource = authorizedGenerations(settings, { fetch: io.fetch, logger });
-  const keyRedis = settings.keyStore === undefined ? sharedRedis(settings, KEY_SETS)?.() : undefined;
   try {
     const gate = {
       ...authenticateOptions(settings),
-      // In the Redis of the generations, a process that starts elsewhere finds the keys too.
-      keyStore: settings.keyStore ?? (keyRedis ? keyStoreOn(keyRedis) : join(settings.dataDir, 'keys')),
       fetch: io.fetch,
       ...(generationSource && { generationSource }),
     };
@@ -221,12 +217,9 @@ export async function serve(context: CommandContext, options: CommandOptions): P
       await api.close();
     }
   } finally {
-    keyRedis?.close();
     await generationSource?.close?.();
   }
 }
-
-const KEY_SETS = { name: 'tillgate-keys', needs: 'key sets in Redis need' };
 
 /**
  * Settings of an API that needs an authorization server elsewhere.
