@@ -126,3 +126,11 @@ test('requires the scopes of all calls in an array, and accepts a scope that imp
   assert.deepEqual(await scopesOf([call('list_orders'), call('refund_order')]), [403, 'insufficient_scope', all]);
   assert.deepEqual(await scopesOf(call('drop_database')), [403, 'claim_refused', undefined]);
 });
+
+test('lets an agent in a browser read the challenge', async () => {
+  const headers = { origin: 'https://agent.example.com', 'access-control-request-method': 'POST' };
+  assert.equal((await fetch(resource, { method: 'OPTIONS', headers })).status, 204);
+  const refused = await fetch(resource, { method: 'POST', headers });
+  assert.equal(refused.status, 401);
+  assert.equal(refused.headers.get('access-control-expose-headers'), 'WWW-Authenticate');
+});

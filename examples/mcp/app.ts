@@ -1,5 +1,6 @@
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import cors from 'cors';
 import express from 'express';
 import type { Express, Request } from 'express';
 import { authenticate, authInfo, defineScopes, problemHandler, protectedResourceMetadata, sendProblem } from 'tillgate';
@@ -46,6 +47,8 @@ export function createApp(options: AuthenticateOptions): Express {
   const gate = authenticate({ challengeScopes: ['orders:read'], ...options });
   const app = express();
   app.use(protectedResourceMetadata({ gate, scopes, resourceName: 'Orders' }));
+  // Before the gate, which refuses preflights: agents in a browser of any origin, with a token in a header and no cookie.
+  app.use('/mcp', cors({ exposedHeaders: ['WWW-Authenticate'] }));
   app.use('/mcp', gate);
   app.post('/mcp', express.json(), requireScope(scopesOfCalls), async (req, res) => {
     const server = createServer();

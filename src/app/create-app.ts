@@ -274,7 +274,7 @@ function clientRateLimit({
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     identifier: 'client',
-    // A CORS preflight has no client.
+    // A request that was accepted without a token has no client.
     skip: ({ auth }) => auth === undefined,
     // Two issuers may have a client of the same id.
     keyGenerator: ({ auth }) => (auth ? JSON.stringify([auth.issuer, auth.clientId]) : ''),

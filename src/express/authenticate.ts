@@ -20,7 +20,7 @@ import { resourceMetadataUrl } from './metadata';
 import { decisionRecorder, startTiming } from './decision';
 import type { Timing } from './decision';
 import { reportMode } from './report-mode';
-import { callerOf, isPreflight, openState, registerCopy, stateOf } from './request-state';
+import { callerOf, openState, registerCopy, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError, sendRefusal } from './respond';
 import { scopesOfRoute } from './scope-guard';
@@ -118,7 +118,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       if (timing) timing.cache = 'hit';
       known = verifier.verifyCached(token);
     } catch (error) {
-      if (canBeAnonymous(req, error)) accept(req, res, undefined, next, timing);
+      if (canBeAnonymous(error)) accept(req, res, undefined, next, timing);
       else refuse(req, res, error, next, timing);
       return;
     }
@@ -128,9 +128,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     decideLater(verifying, req, res, next, timing);
   }
 
-  /** A preflight is passed on without a grant: guards after it still refuse it. */
-  function canBeAnonymous(req: GateRequest, error: unknown): boolean {
-    return error instanceof AuthError && error.reason === 'missing_token' && (optional || isPreflight(req));
+  function canBeAnonymous(error: unknown): boolean {
+    return optional && error instanceof AuthError && error.reason === 'missing_token';
   }
 
   /** A known token too needs the proof of this request where it is bound to a key. */
@@ -193,7 +192,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       await possession?.verify(req, token, auth.claims, caller);
       return remember(req, auth, timing).auth;
     } catch (error) {
-      if (canBeAnonymous(req, error)) return remember(req, undefined, timing).auth;
+      if (canBeAnonymous(error)) return remember(req, undefined, timing).auth;
       if (!(error instanceof AuthError)) {
         logUndecided(error);
         throw error;

@@ -4,7 +4,7 @@ import type { Decision } from '../gate/options';
 import type { GateSettings } from '../gate/read-options';
 import { headerOf } from '../token/bearer';
 import { refusalLog } from './refusal-log';
-import { declaredRoute, pathOf, requestIdOf } from './request-state';
+import { declaredRoute, pathOf, requestIdOf, routeOf } from './request-state';
 import type { GateRequest } from './request-state';
 
 /** How long a decision took. `cache`: whether the token was verified before; `none`: there was none to verify. */
@@ -37,6 +37,7 @@ export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...
   const { logger } = settings;
   const log = refusalLog(settings);
   const isReport = enforce === 'report';
+  let hasWarned = false;
 
   function decided(req: GateRequest, verdict: Verdict, timing?: Timing, client: RefusedClient = {}): void {
     const isMeasured = isObserved();
@@ -46,10 +47,17 @@ export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...
     if (!onDecision && !isLogged) return;
     const facts = factsOf(req);
     if (isLogged) {
+      if (reason === 'missing_token' && isPreflight(req)) warnOfPreflight(req);
       const detail = error?.privateDetail;
       log.refused({ reason, status, ...client, ...facts, detail, ...(isMeasured && traceIds()) });
     }
     if (onDecision) report(req, { ...verdict, ...facts, ...(isReport && ({ enforced: false } as const)) });
+  }
+
+  function warnOfPreflight(req: GateRequest): void {
+    if (hasWarned) return;
+    hasWarned = true;
+    logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
   }
 
   function observe(req: GateRequest, verdict: Verdict, timing: Timing | undefined, client: RefusedClient): void {
@@ -94,6 +102,15 @@ export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...
     decided,
     close: () => log.close(),
   };
+}
+
+const PREFLIGHT_REFUSED =
+  'a CORS preflight was refused, because browsers send it without a token: mount cors() before authenticate()';
+
+/** Whether a browser asks by this request whether it may send another one (Fetch standard, section 3.2.2). */
+function isPreflight(req: GateRequest): boolean {
+  if (req.method !== 'OPTIONS') return false;
+  return headerOf(req, 'origin') !== undefined && headerOf(req, 'access-control-request-method') !== undefined;
 }
 
 /** Records what one guard decided about a measured request. */

@@ -5,7 +5,6 @@ import { loggablePath } from '../core/logger';
 import type { Auth } from '../gate/options';
 import type { HeldCallers } from '../gate/held';
 import type { GateSettings } from '../gate/read-options';
-import { headerOf } from '../token/bearer';
 import type { Caller } from '../token/fair-queue';
 
 interface WithAuth {
@@ -135,15 +134,6 @@ export function stateOf(req: object): RequestState | undefined {
 export function authOf(req: object): Auth | undefined {
   const state = stateOf(req);
   return state?.gate.isEnforced ? state.auth : undefined;
-}
-
-/**
- * Whether a request is a CORS preflight, with which a browser asks whether it may send the request itself. It carries no
- * credentials (Fetch standard, section 4.8), so it can have no token.
- */
-export function isPreflight(req: GateRequest): boolean {
-  if (req.method !== 'OPTIONS') return false;
-  return headerOf(req, 'origin') !== undefined && headerOf(req, 'access-control-request-method') !== undefined;
 }
 
 /** The path for logs: without tokens that a caller put into the URL by mistake. */

@@ -1,6 +1,6 @@
 import { ServerResponse } from 'node:http';
 import { count } from '../core/telemetry';
-import { declaredRoute, isPreflight, routeOf, stateOf } from './request-state';
+import { declaredRoute, routeOf, stateOf } from './request-state';
 import type { GateRequest, RequestState } from './request-state';
 import { sendInternalError } from './respond';
 
@@ -63,8 +63,6 @@ function warnFinished(this: ServerResponse): void {
 function isSuccess(req: GateRequest, res: ServerResponse, status: number): boolean {
   // Express itself responds to OPTIONS with the methods of the route and nothing else: its Allow header tells.
   if (req.method === 'OPTIONS' && res.hasHeader('Allow')) return false;
-  // What a preflight may learn is in headers.
-  if (isPreflight(req) && (status === 204 || String(res.getHeader('Content-Length')) === '0')) return false;
   return status >= 200 && status < 300;
 }
 

@@ -102,8 +102,8 @@ const IDIOMS: Readonly<Record<string, Idiom>> = {
     app.get('/v1/orders', validate, read(), list).post('/v1/orders', express.json(), validate, pass, write(), place);
   },
   'cors on the route': (app, issuer) => {
-    app.use('/v1', gateOf(issuer));
     app.options('/v1/orders', cors());
+    app.use('/v1', gateOf(issuer));
     app.get('/v1/orders', cors(), read(), list).post('/v1/orders', cors(), write(), place);
   },
   'a wrapped guard': (app, issuer) => {
