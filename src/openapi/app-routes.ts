@@ -1,5 +1,4 @@
 import { METHODS } from 'node:http';
-import type { StepUp } from '../core/step-up';
 import { requirementOf } from '../express/guard';
 import type { GuardRequirement } from '../express/guard';
 import { bothOf } from './document';
@@ -14,7 +13,7 @@ export interface DescribedRoute {
   readonly path: string;
   /** What its guards require; no alternative without a guard. */
   readonly requires: Alternatives;
-  /** What its guards require beside scopes: `claim store`, `acr mfa`, `scopes that depend on the request`. */
+  /** What its guards require beside scopes: `claim store`, `scopes that depend on the request`. */
   readonly further: readonly string[];
   /** What guards after its handler require: they have no effect. */
   readonly tooLate: Alternatives;
@@ -67,8 +66,6 @@ export interface Way {
   readonly handler: object;
   /** What a request passes through before it, without guards. */
   readonly before: readonly object[];
-  /** What its guards require of the authentication of a user. */
-  readonly stepUp: StepUp | undefined;
 }
 
 /** Finds how an app handles an operation, whose path is as OpenAPI writes it; `undefined` where no handler can be found. */
@@ -85,11 +82,7 @@ export function wayTo(app: object, method: string, path: string): Way | undefine
     if (!handler) continue;
     const passed = way.slice(0, way.indexOf(handler));
     const before = passed.filter(({ classification: { kind } }) => kind !== 'guard');
-    return {
-      handler: handler.layer.handle,
-      before: before.map(({ layer }) => layer.handle),
-      stepUp: passed.flatMap(({ layer }) => stepUpsOf(requirementOf(layer.handle) ?? {}))[0],
-    };
+    return { handler: handler.layer.handle, before: before.map(({ layer }) => layer.handle) };
   }
   return undefined;
 }
@@ -327,14 +320,8 @@ function alternativesOf(requirement: GuardRequirement): Alternatives {
 function furtherOf(requirement: GuardRequirement): readonly string[] {
   if ('claim' in requirement) return [`claim ${requirement.claim}`];
   if ('scopesFor' in requirement) return ['scopes that depend on the request'];
-  return stepUpsOf(requirement).flatMap(({ acrValues, maxAgeSeconds }) => [
-    ...(acrValues ? [`acr ${acrValues.join(' or ')}`] : []),
-    ...(maxAgeSeconds === undefined ? [] : [`max_age ${maxAgeSeconds}`]),
-  ]);
+  return [];
 }
-
-const stepUpsOf = (requirement: GuardRequirement): readonly StepUp[] =>
-  'stepUp' in requirement ? [requirement.stepUp] : [];
 
 /** The layers of an Express app or router; `undefined` for anything else. */
 export function layersOf(handle: object): readonly Layer[] | undefined {

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../core/errors';
 import { describeRoutes } from './app-routes';
 import type { DescribedRoute } from './app-routes';
-import { bothOf, declaredScopes, describeAlternatives, nameOf, scopeGrants } from './document';
+import { bothOf, declaredScopes, describeAlternatives, nameOf } from './document';
 import type { Alternatives, ContractDocument, LocatedOperation } from './document';
 import { shapeOf } from './path-template';
 
@@ -246,8 +246,7 @@ function compareScopes(
   const where = `components.securitySchemes of ${name}`;
   const nowhere = { method: '*', path: '*' };
   const undeclared = [...new Set([...ours, ...used])].filter((scope) => !declared.has(scope));
-  const grants = scopeGrants(document);
-  const unused = [...declared].filter((scope) => !grants.has(scope) && (!used.has(scope) || !ours.has(scope)));
+  const unused = [...declared].filter((scope) => !used.has(scope) || !ours.has(scope));
   return [
     ...undeclared.map((scope) => {
       const fix = 'so that no client may have it; declare it there with a description';

@@ -20,7 +20,6 @@ export interface ContractDocument {
           /** Of type `http`: `bearer`, `basic`. */
           readonly scheme?: string;
           readonly flows?: Readonly<Record<string, { readonly scopes?: Readonly<Record<string, string>> }>>;
-          readonly 'x-scope-grants'?: Readonly<Record<string, string | readonly string[]>>;
         }
       >
     >;
@@ -40,8 +39,6 @@ interface DocumentOperation {
   readonly servers?: readonly Server[];
   readonly security?: Security;
   readonly 'x-optional-scopes'?: readonly string[];
-  /** What `requireAuthentication()` gets. */
-  readonly 'x-authentication'?: unknown;
   readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
   readonly requestBody?: {
     readonly required?: boolean;
@@ -123,21 +120,6 @@ export function declaredScopes(document: ContractDocument): readonly string[] {
   const schemes = Object.values(document.components?.securitySchemes ?? {});
   const flows = schemes.flatMap((scheme) => Object.values(scheme.flows ?? {}));
   return [...new Set(flows.flatMap(({ scopes }) => Object.keys(scopes ?? {})))];
-}
-
-/** The scopes that a scope grants beside itself, by `x-scope-grants` of the security schemes, with what these grant. */
-export type ScopeGrants = ReadonlyMap<string, readonly string[]>;
-
-export function scopeGrants(document: ContractDocument): ScopeGrants {
-  const schemes = Object.values(document.components?.securitySchemes ?? {});
-  const direct = new Map(
-    schemes
-      .flatMap((scheme) => Object.entries(scheme['x-scope-grants'] ?? {}))
-      .map(([name, all]) => [name, [all].flat()]),
-  );
-  const follow = (scope: string, seen: ReadonlySet<string>): readonly string[] =>
-    (direct.get(scope) ?? []).flatMap((one) => (seen.has(one) ? [] : [one, ...follow(one, new Set([...seen, one]))]));
-  return new Map([...direct.keys()].map((scope) => [scope, [...new Set(follow(scope, new Set([scope])))]]));
 }
 
 /** Every scope that the document declares or requires, sorted. */

@@ -1,27 +1,24 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { LocatedOperation } from '../../openapi/document';
-import { CARRIERS, findCarried } from './carriers';
 import { bearer } from './credentials';
-import { findForeignObjects, findLeaks, findOverwritten, findRepeated, findTenants, isWithKey } from './objects';
+import { findForeignObjects, findLeaks, findOverwritten } from './objects';
 import { caseOf, send } from './operation';
 import type { CaseContext, ContractCase } from './operation';
 import type { CaseClass } from './options';
 import { eachOf, findOpen, NOBODY, openWith, sufficient, watchEffect, weakCredentials, WITHOUT_SCOPES } from './probe';
 import type { AttackedApi, Finding } from './probe';
 import { assertNoMismatch } from './responses';
-import { misplacedTokens, scopeForms, VARIANTS } from './variants';
+import { scopeForms } from './scope-forms';
+import { misplacedTokens, VARIANTS } from './variants';
 
 /** An attack on one operation: its class, a sentence for its case, and what it finds. */
 type AttackClass = readonly [
   what: CaseClass,
   sentence: string,
   find: (context: CaseContext, api: AttackedApi) => Promise<readonly Finding[]>,
-  /** Default: to every operation. */
-  applies?: (operation: LocatedOperation) => boolean,
 ];
 
 const CLASSES: readonly AttackClass[] = [
-  ...Object.entries({ ...VARIANTS, carrier: CARRIERS }).map(([what, { name, variants }]): AttackClass => [
+  ...Object.entries(VARIANTS).map(([what, { name, variants }]): AttackClass => [
     what as CaseClass,
     `stays closed ${name}`,
     async (context, api) => {
@@ -60,12 +57,9 @@ const CLASSES: readonly AttackClass[] = [
       );
     },
   ],
-  ['carrier', 'is not reached inside another request', findCarried],
   ['state', 'stays closed after it was open to another token', findRemembered],
   ['effect', 'changes nothing when it refuses', findSideEffects],
   ['leak', 'tells a caller who may not see it nothing', findLeaks],
-  ['state', 'repeats no response to another client', findRepeated, isWithKey],
-  ['header', 'shows the same whatever tenant a header names', findTenants, ({ method }) => method === 'GET'],
   ['object', 'shows and changes only what belongs to the client', findForeignObjects],
   ['property', 'leaves readOnly members as they are', findOverwritten],
 ];
@@ -73,8 +67,7 @@ const CLASSES: readonly AttackClass[] = [
 /** Lists the cases of attacks on one operation, one for each class. */
 export function attackCases(context: CaseContext, api: AttackedApi): readonly ContractCase[] {
   if (context.operation.access !== 'token') return [];
-  const classes = CLASSES.filter(([, , , applies]) => applies?.(context.operation) ?? true);
-  return classes.map(([what, sentence, find]) =>
+  return CLASSES.map(([what, sentence, find]) =>
     caseOf(context, what, sentence, async (name) => {
       const found = (await find(context, api)).filter((one) => one !== undefined);
       const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';

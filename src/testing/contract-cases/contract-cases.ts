@@ -6,19 +6,10 @@ import { didYouMean } from '../../core/options';
 import { describeRoutes, layersOf, wayTo } from '../../openapi/app-routes';
 import { describeFinding } from '../../openapi/audit';
 import type { RouteFindingKind } from '../../openapi/audit';
-import {
-  allOperations,
-  basePathOf,
-  declaredScopes,
-  ignoredPaths,
-  loadDocument,
-  nameOf,
-  scopeGrants,
-} from '../../openapi/document';
+import { allOperations, basePathOf, declaredScopes, ignoredPaths, loadDocument, nameOf } from '../../openapi/document';
 import type { LocatedOperation } from '../../openapi/document';
 import { auditRoutes } from '../audit-routes';
 import { attackCases } from './attacks';
-import { findSockets } from './carriers';
 import { securityNotices } from './lint';
 import { describeRefusal, documentCase, isOfUnknownKey, send, tokenCases, tokenWith } from './operation';
 import type { CaseContext, ContractCase, Refused } from './operation';
@@ -28,7 +19,6 @@ import type { AttackedApi } from './probe';
 import { assertNoMismatch, describeMismatch, documentedResponses, refusalRules, UNDOCUMENTED } from './responses';
 import { prepareRequest } from './samples';
 import { PARSERS } from './spy';
-import { documentedStepUp, issuerOfAuthenticated } from './step-up';
 import { appTarget, urlTarget, watchLimit } from './target';
 import type { Target } from './target';
 
@@ -55,10 +45,7 @@ export interface ContractReport {
   readonly documentation: readonly string[];
   /** Functions that were called before the guard of a refused request: `POST /orders: saveOrder`. */
   readonly beforeGuard: readonly string[];
-  /**
-   * What in the `security` of the document looks like a mistake: writes for anybody, scopes that nothing requires. And,
-   * over HTTP, sockets that it lacks and that need no token.
-   */
+  /** What in the `security` of the document looks like a mistake: writes for anybody, scopes that nothing requires. */
   readonly security: readonly string[];
   /** Operations that were attacked less, because a rate limit had not enough requests left for the other cases. */
   readonly limited: readonly string[];
@@ -120,11 +107,9 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   const contexts = operations
     .filter(({ access }) => access !== 'other')
     .map((operation): CaseContext => {
-      const stepUp = documentedStepUp(operation) ?? ways.get(operation)?.stepUp;
       const context: CaseContext = {
-        ...{ operation, stepUp, call: limit.call, refused, rules, isFull },
-        settings: { ...settings, issuer: issuerOfAuthenticated(settings.issuer, stepUp) },
-        ...{ declaredScopes: declaredScopes(document), grants: scopeGrants(document) },
+        ...{ operation, settings, call: limit.call, refused, rules, isFull },
+        declaredScopes: declaredScopes(document),
         name: nameOf(operation),
         documented: responsesOf(operation),
         seen: new Set(),
@@ -155,14 +140,14 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
   }
 
   const api: AttackedApi = {
-    ...{ document, basePath, contexts },
+    ...{ document, contexts },
     publicPath: operations.find(isPlainAndPublic)?.path ?? '/health',
     methodsOf: (path) => operations.filter((one) => one.path === path).map(({ method }) => method),
     operationOf: (method, path) =>
       contexts.find(({ operation }) => operation.method === method && operation.path === path),
     handlerOf: ({ operation }) => ways.get(operation)?.handler,
   };
-  const security = [...securityNotices(document, operations)];
+  const security = securityNotices(document, operations);
   const notTested = operations.filter(({ access }) => access === 'other').map(nameOf);
   const ofTokens = new Map(contexts.map((context) => [context, tokenCases(context)]));
   reserve = [...ofTokens.values()].flat().length + MARGIN;
@@ -173,7 +158,6 @@ export function contractCases(options: ContractCasesOptions): ContractCases {
       ...attackCases(context, api),
       documentCase(context),
     ]),
-    ...(url && protectedCount > 0 ? [socketCase(settings, api, limit.call, security)] : []),
     ...appCases(settings, basePath, target, refused),
   ];
   const { classes } = settings;
@@ -236,22 +220,6 @@ function acceptanceCase(contexts: readonly CaseContext[]): readonly ContractCase
     fail(`${name}\n  None of this issuer's tokens is accepted: ${first}${more}. ${hint}.`);
   }
   return [{ name, run }];
-}
-
-/** Sockets may ask for a token when they are open: only `strict` fails for those that do not ask for one before. */
-function socketCase(
-  { strict }: ContractSettings,
-  api: AttackedApi,
-  call: Target['call'],
-  notices: string[],
-): ContractCase {
-  const name = 'The API has no socket for anybody that the document lacks';
-  async function run(): Promise<void> {
-    const got = await findSockets(call, api);
-    notices.push(...got.map((path) => `${path} upgrades to WebSocket without a token, and is not documented`));
-    assertNoMismatch(name, strict && got.length > 0 ? [{ what: 'sockets', got, expected: [] }] : []);
-  }
-  return { name, class: 'carrier', run };
 }
 
 /** Cases that need the routes of an Express app. */

@@ -1,5 +1,5 @@
 import type { Reason } from '../../core/reasons';
-import type { Alternatives, ScopeGrants } from '../../openapi/document';
+import type { Alternatives } from '../../openapi/document';
 import type { TestToken } from '../test-token';
 import type { ApiRequest, ExpectedRefusal } from './responses';
 
@@ -174,16 +174,9 @@ interface ScopeSet {
 /** Limits the combinations of scopes that are left out, one of each alternative. */
 const MAX_COMBINATIONS = 24;
 
-/** The smallest sufficient sets: each alternative of an operation, also with a scope that grants one of it. */
-export function sufficientSets(alternatives: Alternatives, grants: ScopeGrants = new Map()): readonly ScopeSet[] {
-  const instead = alternatives.flatMap((scopes) =>
-    scopes.flatMap((scope) =>
-      [...grants].flatMap(([holder, granted]) =>
-        granted.includes(scope) ? [scopes.map((one) => (one === scope ? holder : one))] : [],
-      ),
-    ),
-  );
-  const sets = [...alternatives, ...instead].map((scopes) => {
+/** The smallest sufficient sets: each alternative of an operation. */
+export function sufficientSets(alternatives: Alternatives): readonly ScopeSet[] {
+  const sets = alternatives.map((scopes) => {
     return {
       name: scopes.length === 0 ? 'a token without scopes' : `a token with only ${scopes.join(' and ')}`,
       scopes,
@@ -192,23 +185,10 @@ export function sufficientSets(alternatives: Alternatives, grants: ScopeGrants =
   return withoutRepeats(sets);
 }
 
-/** Scopes, with those that they grant. */
-function held(scopes: readonly string[], grants: ScopeGrants): readonly string[] {
-  return scopes.flatMap((scope) => [scope, ...(grants.get(scope) ?? [])]);
-}
-
-/** Whether scopes suffice for an operation. */
-export function isHeldBy(scopes: readonly string[], alternatives: Alternatives, grants: ScopeGrants): boolean {
-  return alternatives.some((all) => all.every((one) => held(scopes, grants).includes(one)));
-}
-
 /** Insufficient: no scope, alternatives without a scope, all scopes but one of each, and names that are only similar. */
-export function insufficientSets(
-  alternatives: Alternatives,
-  declared: readonly string[],
-  grants: ScopeGrants = new Map(),
-): readonly ScopeSet[] {
-  const isSufficient = ({ scopes }: ScopeSet): boolean => isHeldBy(scopes, alternatives, grants);
+export function insufficientSets(alternatives: Alternatives, declared: readonly string[]): readonly ScopeSet[] {
+  const isSufficient = ({ scopes }: ScopeSet): boolean =>
+    alternatives.some((all) => all.every((one) => scopes.includes(one)));
   const required = [...new Set(alternatives.flat())];
   const known = [...new Set([...declared, ...required])];
   const similar = required.flatMap((scope) => [`${scope}x`, `x${scope}`, scope.toUpperCase(), scope.slice(0, -1)]);
@@ -222,7 +202,7 @@ export function insufficientSets(
     ),
     ...combinationsLeftOut(alternatives).map((missing) => ({
       name: `a token with every scope except ${missing.join(' and ')}`,
-      scopes: known.filter((scope) => !held([scope], grants).some((one) => missing.includes(one))),
+      scopes: known.filter((scope) => !missing.includes(scope)),
     })),
     {
       name: `a token with names similar to ${required.join(' and ')}`,

@@ -1,4 +1,4 @@
-import { declaredScopes, nameOf, scopeGrants } from '../../openapi/document';
+import { declaredScopes, nameOf } from '../../openapi/document';
 import type { ContractDocument, LocatedOperation } from '../../openapi/document';
 
 const READS = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY'];
@@ -8,8 +8,7 @@ export function securityNotices(
   document: ContractDocument,
   operations: readonly LocatedOperation[],
 ): readonly string[] {
-  const grants = scopeGrants(document);
-  const required = new Set([...operations.flatMap(({ security }) => security.flat()), ...grants.keys()]);
+  const required = new Set(operations.flatMap(({ security }) => security.flat()));
   return [
     ...operations
       .filter(({ access, method }) => access === 'anybody' && !READS.includes(method))

@@ -1,14 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../core/objects';
 import { dereference } from '../../openapi/document';
-import type { LocatedOperation } from '../../openapi/document';
 import { send } from './operation';
 import type { CaseContext } from './operation';
 import { eachOf, secretsOf, sufficient, weakCredentials } from './probe';
 import type { AttackedApi, Finding } from './probe';
 import type { ApiRequest } from './responses';
-import type { Exchange } from './target';
 
 /** Names of the properties of a response with `writeOnly`, or of a request with `readOnly`. */
 function membersMarked(
@@ -120,68 +117,4 @@ function jsonOf(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Headers by which an API may choose whose data it shows. */
-const TENANTS = [
-  'Tenant',
-  'Organization',
-  'Org',
-  'Account',
-  'Store',
-  'Shop',
-  'Merchant',
-  'Location',
-  'Customer',
-  'User',
-];
-
-/** A header that the document does not have must not change what a good token reads. */
-export async function findTenants(context: CaseContext): Promise<readonly Finding[]> {
-  const { parameters } = context.operation;
-  const documented = parameters.filter((one) => one.in === 'header').map(({ name }) => name.toLowerCase());
-  const names = TENANTS.flatMap((one) => [`X-${one}-Id`, `X-${one}`]).filter(
-    (name) => !documented.includes(name.toLowerCase()),
-  );
-  const { headers = {} } = sufficient(context);
-  const read = async (further: Readonly<Record<string, string>> = {}): Promise<Exchange> =>
-    send(context, { headers: { ...headers, ...further } });
-  const before = (await read()).response;
-  const exchange = await read(Object.fromEntries(names.map((name) => [name, 'contract-cases-other'])));
-  const after = (await read()).response;
-  // What changes by itself says nothing.
-  if (before.status >= 300 || before.text !== after.text || exchange.response.status >= 300) return [];
-  if (exchange.response.text === before.text) return [];
-  return [{ text: `another body with the headers ${names[0] ?? ''}, ${names[1] ?? ''}, ...`, exchange }];
-}
-
-/** The header of an operation by which a request can be repeated (draft-ietf-httpapi-idempotency-key-header). */
-function keyOf({ method, parameters }: LocatedOperation): string | undefined {
-  const isKey = (one: (typeof parameters)[number]): boolean =>
-    one.in === 'header' && /^(?:x-)?idempotency-key$/i.test(one.name);
-  return method === 'POST' ? parameters.find(isKey)?.name : undefined;
-}
-
-/** Whether an operation can be repeated by a key. */
-export function isWithKey(operation: LocatedOperation): boolean {
-  return keyOf(operation) !== undefined;
-}
-
-/** A key that one client has used must not get its response to another client. */
-export async function findRepeated(context: CaseContext): Promise<readonly Finding[]> {
-  const key = keyOf(context.operation);
-  if (key === undefined) return [];
-  const [owner, other] = context.settings.owners;
-  const post = (clientId: string, value: string): Promise<Exchange> => {
-    const { headers = {} } = sufficient(context, clientId);
-    return send(context, { headers: { ...headers, [key.toLowerCase()]: value } });
-  };
-  const [used, unused] = [randomUUID(), randomUUID()];
-  const [made, another] = [await post(owner, used), await post(owner, unused)];
-  const isMade = made.response.status < 300 && isObject(made.response.body);
-  // Responses that are always equal show nothing of the first one.
-  if (!isMade || isDeepStrictEqual(made.response.body, another.response.body)) return [];
-  const exchange = await post(other, used);
-  const isRepeated = isDeepStrictEqual(exchange.response.body, made.response.body);
-  return isRepeated ? [{ text: `the response to another client, by its ${key}`, exchange }] : [];
 }

@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { isObject } from '../../core/objects';
-import type { StepUp } from '../../core/step-up';
-import type { LocatedOperation, ScopeGrants } from '../../openapi/document';
+import type { LocatedOperation } from '../../openapi/document';
 import type { TestToken } from '../test-token';
 import { ATTACKS, bearer, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
@@ -15,7 +14,6 @@ import type {
   Mismatch,
   RefusalRules,
 } from './responses';
-import { STEP_UP_REQUIRED, weakClaims } from './step-up';
 import type { Exchange, Target } from './target';
 
 /** One requirement, with its test. */
@@ -44,14 +42,11 @@ export interface CaseContext {
   readonly name: string;
   readonly operation: LocatedOperation;
   readonly settings: ContractSettings;
-  /** What the operation requires of the authentication of a user: good tokens of its issuer have it. */
-  readonly stepUp: StepUp | undefined;
   readonly call: Target['call'];
   /** Collects what was refused. */
   readonly refused: Refused[];
   readonly rules: RefusalRules;
   readonly declaredScopes: readonly string[];
-  readonly grants: ScopeGrants;
   /** Makes the request, good except for its missing token. */
   readonly prepare: () => ApiRequest;
   readonly documented: DocumentedResponses;
@@ -106,27 +101,15 @@ export function tokenCases(context: CaseContext): readonly ContractCase[] {
     ...attacks.map((attack) =>
       caseOf(context, 'token', `refuses ${attack.name}`, (name) => refuseAttack(context, name, attack)),
     ),
-    ...insufficientSets(alternatives, context.declaredScopes, context.grants).map(({ name: set, scopes }) =>
+    ...insufficientSets(alternatives, context.declaredScopes).map(({ name: set, scopes }) =>
       caseOf(context, 'scope', `refuses ${set}`, (name) =>
         refuse(context, name, tokenWith(context, scopes), [insufficientScope]),
       ),
     ),
-    ...stepUpCases(context),
-    ...sufficientSets([...alternatives, ...withOptional], context.grants).map(({ name: set, scopes }) =>
+    ...sufficientSets([...alternatives, ...withOptional]).map(({ name: set, scopes }) =>
       caseOf(context, 'scope', `accepts ${set}`, (name) => accept(context, name, tokenWith(context, scopes))),
     ),
   ];
-}
-
-/** Users who have not authenticated as the operation requires. */
-function stepUpCases(context: CaseContext): readonly ContractCase[] {
-  const { stepUp, operation, settings } = context;
-  if (!stepUp) return [];
-  return weakClaims(stepUp, settings.issuer).map(([user, claims]) =>
-    caseOf(context, 'scope', `refuses ${user}`, (name) =>
-      refuse(context, name, tokenWith(context, operation.security[0], { claims: claims() }), [STEP_UP_REQUIRED]),
-    ),
-  );
 }
 
 /** The case that says how responses to the other ones differ from the document. */

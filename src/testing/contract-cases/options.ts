@@ -12,7 +12,7 @@ import type { SampleRequest } from './samples';
 /** The classes of cases: what they are about. */
 export const CASE_CLASSES = [
   ...(['token', 'scope', 'document', 'spelling', 'method', 'header', 'variant', 'transport', 'form', 'state'] as const),
-  ...(['effect', 'leak', 'object', 'property', 'carrier', 'routes'] as const),
+  ...(['effect', 'leak', 'object', 'property', 'routes'] as const),
 ] as const;
 
 /** What a case is about. */

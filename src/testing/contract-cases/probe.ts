@@ -10,7 +10,6 @@ import type { Variant } from './variants';
 /** What attacks need to know about the whole API. */
 export interface AttackedApi {
   readonly document: object;
-  readonly basePath: string;
   /** All operations that are tested. */
   readonly contexts: readonly CaseContext[];
   /** Methods that the document has for a path. */

@@ -98,7 +98,6 @@ export function watchLimit(call: Target['call']): { readonly call: Target['call'
 
 /** How long a server may take to send the head of a response, in ms. */
 const TIMEOUT_MS = 10_000;
-const UPGRADE_MS = 1_000;
 /** A body that takes longer is a stream: its head is enough. */
 const BODY_MS = 2_000;
 
@@ -112,10 +111,8 @@ function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> 
   return function send({ method, target: path, headers, body }) {
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
-      // A server that waits for another protocol may not respond at all.
-      const timeout = 'upgrade' in headers ? UPGRADE_MS : TIMEOUT_MS;
       // The path goes as it is: a URL object would remove its dot segments.
-      const options = { agent, method, path, headers: { ...headers, ...length }, timeout };
+      const options = { agent, method, path, headers: { ...headers, ...length }, timeout: TIMEOUT_MS };
       const request = open(origin, options, (response) => {
         let text = '';
         const { localPort } = response.socket;
@@ -132,11 +129,7 @@ function httpClient(origin: URL): (request: ApiRequest) => Promise<ApiResponse> 
         response.once('error', reject).once('end', finish);
         if (mediaTypeOf(response.headers['content-type']) === 'text/event-stream') cut();
       });
-      request.once('upgrade', (response, socket) => {
-        resolve(readResponse(response, '', response.socket.localPort));
-        socket.destroy();
-      });
-      request.once('timeout', () => request.destroy(new Error(`no response within ${timeout} ms`)));
+      request.once('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
       request.once('error', reject);
       request.end(body);
     });

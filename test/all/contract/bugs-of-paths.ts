@@ -6,26 +6,6 @@ const LIST = 'GET /v1/orders';
 
 /** Bugs of gates and routers that read a path differently. */
 export const BUGS_OF_PATHS: Readonly<Record<string, readonly [operation: string, sentence: string, bug: Bug]>> = {
-  // OWASP API5
-  // https://github.com/bastillion-io/Bastillion/issues/669: any segment in front of /manage went around the filter
-  'a prefix without a gate: /internal': [
-    LIST,
-    SPELLING,
-    {
-      before: ({ app }) =>
-        void app.use('/internal', (req, _res, next) => {
-          req.url = '/x';
-          next();
-        }),
-      ...open((req) => req.originalUrl.startsWith('/internal')),
-      first: () => (req, _res, next) => {
-        if (req.url.startsWith('/internal/v1')) {
-          req.url = req.url.slice('/internal'.length);
-        }
-        next();
-      },
-    },
-  ],
   // https://github.com/chillzhuang/SpringBlade/issues/8: any path that contains /token
   'a gate that skips paths which contain a public one': [
     LIST,
@@ -87,8 +67,6 @@ export const BUGS_OF_PATHS: Readonly<Record<string, readonly [operation: string,
     SPELLING,
     open((req) => req.path !== '/' && req.originalUrl.endsWith('/')),
   ],
-  // https://github.com/supermemoryai/supermemory/issues/1540: ?view=mcp needed no session, on any path
-  'a gate that skips a flag in the query': [LIST, SPELLING, open((req) => req.query['debug'] === '1')],
   // https://github.com/advisories/GHSA-g6q3-96cp-5r5m
   'a gate that decodes once more than the router': [
     LIST,

@@ -1,8 +1,7 @@
 import type { RequestHandler } from 'express';
 import type { Auth } from '../../../src';
-import { BUGS_OF_CARRIERS } from './bugs-of-carriers';
-import { BUGS_OF_DATA } from './bugs-of-data';
 import { BUGS_OF_PATHS } from './bugs-of-paths';
+import { BUGS_OF_REQUESTS } from './bugs-of-requests';
 import { open, sendOrders, unless } from './orders-app';
 import type { Bug, Kit } from './orders-app';
 
@@ -41,9 +40,8 @@ const scopeGuard =
 
 /** By class: the operation that has the bug, the case that finds it, and the bug. */
 export const BUGS: Readonly<Record<string, readonly [operation: string, sentence: string, bug: Bug]>> = {
-  ...BUGS_OF_DATA,
-  ...BUGS_OF_CARRIERS,
   ...BUGS_OF_PATHS,
+  ...BUGS_OF_REQUESTS,
   // https://github.com/advisories/GHSA-6439-2f28-8p8q: Symfony, HEAD passes checks that are for GET
   'HEAD is not guarded': [LIST, METHOD, open((req) => req.method === 'HEAD')],
   // CVE-2026-42551, https://osv.dev/vulnerability/CVE-2023-30845: ESPv2, X-HTTP-Method-Override instead of a JWT

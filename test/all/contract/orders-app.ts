@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import express from 'express';
 import type { Express, RequestHandler } from 'express';
 import { authenticate, requireScope } from '../../../src';
@@ -25,10 +24,6 @@ export interface Bug {
   readonly place?: (kit: Kit) => readonly RequestHandler[];
   readonly get?: (kit: Kit) => readonly RequestHandler[];
   readonly remove?: (kit: Kit) => readonly RequestHandler[];
-  /** Instead of the batch of requests, which checks the scopes of each. */
-  readonly batch?: (kit: Kit) => readonly RequestHandler[];
-  /** Whether a connection becomes a WebSocket: only a server has those. */
-  readonly upgrades?: (req: IncomingMessage) => boolean;
   /** Adds what comes before the gate, or after it. */
   readonly before?: (kit: Kit) => void;
   readonly after?: (kit: Kit) => void;
@@ -73,13 +68,6 @@ export function makeApp(issuer: TestIssuer, bug: Bug = {}): Express {
     res.sendStatus(204);
   };
 
-  const batch: RequestHandler = (req, res) => {
-    const held = req.auth?.scopes ?? [];
-    res.json({
-      responses: [(req.body as { requests?: unknown }).requests ?? []].flat().map((one) => carry(one, held)),
-    });
-  };
-
   if (bug.first) app.use(bug.first(kit));
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }));
   bug.before?.(kit);
@@ -88,11 +76,6 @@ export function makeApp(issuer: TestIssuer, bug: Bug = {}): Express {
   app.post('/v1/orders', express.json(), ...(bug.place?.(kit) ?? [write, place]));
   app.get('/v1/orders/:id', ...(bug.get?.(kit) ?? [read, get]));
   app.delete('/v1/orders/:id', ...(bug.remove?.(kit) ?? [write, remove]));
-  app.post(
-    '/v1/batch',
-    express.json(),
-    ...(bug.batch?.(kit) ?? [requireScope('orders:batch') as RequestHandler, batch]),
-  );
   bug.after?.(kit);
   return app;
 }
@@ -112,13 +95,6 @@ export function open(condition: (req: Parameters<RequestHandler>[0]) => boolean)
     list: ({ read }) => [unless(condition, read), sendOrders],
   };
 }
-/** Responds to a request inside another one: to who has the scope of what it reads. */
-export function carry(given: unknown, held: readonly string[]): object {
-  const { method, path } = given as { readonly method?: unknown; readonly path?: unknown };
-  if (method !== 'GET' || path !== '/v1/orders') return { status: 404 };
-  return held.includes('orders:read') ? { status: 200, body: { orders: [ORDER] } } : { status: 403 };
-}
-
 const problem = { description: 'Refused', content: { 'application/problem+json': { schema: { type: 'object' } } } };
 const order = {
   type: 'object',
@@ -152,24 +128,11 @@ export const DOCUMENT = {
       },
       post: {
         security: [{ oauth2: ['orders:write'] }],
-        parameters: [{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string' } }],
         requestBody: {
           required: true,
           content: { 'application/json': { schema: order, example: { item: 'Calzone' } } },
         },
         responses: { 201: { description: 'The order', content: json(order) }, '4XX': problem },
-      },
-    },
-    '/v1/batch': {
-      post: {
-        security: [{ oauth2: ['orders:batch'] }],
-        requestBody: {
-          content: json({
-            type: 'object',
-            example: { requests: [{ id: '1', method: 'GET', path: '/v1/orders' }] },
-          }),
-        },
-        responses: { 200: { description: 'The responses', content: json({ type: 'object' }) }, '4XX': problem },
       },
     },
     '/v1/orders/{id}': {
@@ -189,7 +152,7 @@ export const DOCUMENT = {
       oauth2: {
         type: 'oauth2',
         flows: {
-          clientCredentials: { tokenUrl: '/t', scopes: { 'orders:read': '', 'orders:write': '', 'orders:batch': '' } },
+          clientCredentials: { tokenUrl: '/t', scopes: { 'orders:read': '', 'orders:write': '' } },
         },
       },
     },

@@ -1,0 +1,25 @@
+import type { TestToken } from '../test-token';
+
+/** Claims that hold the required scopes in a form that is not theirs; the token has no other scopes. */
+export function scopeForms(scopes: readonly string[]): readonly (readonly [name: string, token: TestToken])[] {
+  const all = scopes.join(' ');
+  const parents = scopes.map((scope) => scope.split(/[:.]/)[0] ?? scope);
+  const claim = (scope: unknown): TestToken => ({ claims: { scope } });
+  return [
+    ['a parent', claim(parents.join(' '))],
+    ['a wildcard', claim('*')],
+    ['a wildcard of its part', claim(parents.flatMap((one) => [`${one}:*`, `${one}.*`, `${one}:`]).join(' '))],
+    ['a regular expression', claim('.* .+ ^.*$ %')],
+    ['a comma in between', claim(`a,${scopes.join(',')},b`)],
+    ['other separators', claim(scopes.flatMap((scope) => [`a+${scope}`, `a;${scope}`, `a|${scope}`]).join(' '))],
+    ['quotes', claim(scopes.map((scope) => `"${scope}"`).join(' '))],
+    ['another scope in front', claim(scopes.map((scope) => `no-${scope}`).join(' '))],
+    ['a negation', claim(scopes.map((scope) => `!${scope}`).join(' '))],
+    ['an object', claim(Object.fromEntries(scopes.map((scope) => [scope, true])))],
+    ['true', claim(true)],
+    ['a number', claim(1)],
+    ['JSON', claim(JSON.stringify(scopes))],
+    ['a role', { claims: { role: 'admin', roles: ['admin'], groups: ['admin'], admin: true } }],
+    ['a requested scope', { claims: { requested_scope: all, scopes_supported: scopes } }],
+  ];
+}
