@@ -1,3 +1,4 @@
+import { decisionChannel } from '../core/channels';
 import { isObserved, annotate, count, record, traceIds } from '../core/telemetry';
 import type { RefusedClient } from '../gate/explain';
 import type { Decision } from '../gate/options';
@@ -15,7 +16,8 @@ export interface Timing {
 
 /** Starts to measure one request; `undefined` where nobody collects. */
 export function startTiming(): Timing | undefined {
-  return isObserved() ? { startedMs: performance.now(), cache: 'none' } : undefined;
+  const isAwaited = isObserved() || decisionChannel.hasSubscribers;
+  return isAwaited ? { startedMs: performance.now(), cache: 'none' } : undefined;
 }
 
 const PROOF_REASONS: ReadonlySet<string | undefined> = new Set([
@@ -44,14 +46,31 @@ export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...
     if (isMeasured) observe(req, verdict, timing, client);
     const { reason, status, error } = verdict;
     const isLogged = reason !== undefined && status !== undefined && !isReport;
-    if (!onDecision && !isLogged) return;
+    const isPublished = decisionChannel.hasSubscribers;
+    if (!onDecision && !isLogged && !isPublished) return;
     const facts = factsOf(req);
     if (isLogged) {
       if (reason === 'missing_token' && isPreflight(req)) warnOfPreflight(req);
       const detail = error?.privateDetail;
       log.refused({ reason, status, ...client, ...facts, detail, ...(isMeasured && traceIds()) });
     }
-    if (onDecision) report(req, { ...verdict, ...facts, ...(isReport && ({ enforced: false } as const)) });
+    if (!onDecision && !isPublished) return;
+    const route = declaredRoute(req);
+    const { issuer, clientId } = verdict.auth ?? client;
+    const decision = withRequest(
+      {
+        ...verdict,
+        ...(issuer !== undefined && { issuer }),
+        ...(clientId !== undefined && { clientId }),
+        ...facts,
+        ...(route !== undefined && { route }),
+        ...(timing && { durationMs: performance.now() - timing.startedMs, cache: timing.cache }),
+        ...(isReport && ({ enforced: false } as const)),
+      },
+      req,
+    );
+    if (isPublished) decisionChannel.publish(decision);
+    if (onDecision) report(req, decision);
   }
 
   function warnOfPreflight(req: GateRequest): void {
@@ -117,6 +136,11 @@ function isPreflight(req: GateRequest): boolean {
 export function guardDecided(req: GateRequest, guard: string, isAllowed: boolean, scopes: readonly string[]): void {
   count('tillgate.authorization.attempts', guard, isAllowed ? 'allowed' : 'refused', declaredRoute(req));
   if (scopes.length > 0) annotate((add) => add('tillgate.scopes.required', scopes));
+}
+
+/** The request is not enumerable: its headers have the token, and a decision is made to be logged. */
+function withRequest(decision: Omit<Decision, 'request'>, req: GateRequest): Decision {
+  return Object.defineProperty(decision, 'request', { value: req }) as Decision;
 }
 
 function factsOf(req: GateRequest): Pick<Decision, 'method' | 'path' | 'requestId'> {

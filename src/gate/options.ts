@@ -144,7 +144,10 @@ export interface Auth {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** What a gate or a guard decided about one request, for operators. Contains no token. */
+/**
+ * What a gate or a guard decided about one request, for operators: `onDecision` and the channel `tillgate:decision` of
+ * `node:diagnostics_channel` get the same object. Contains no token.
+ */
 export interface Decision {
   readonly outcome: 'authenticated' | 'anonymous' | 'refused';
   /** Present when refused. */
@@ -160,5 +163,16 @@ export interface Decision {
   readonly method: string;
   /** Path without its query, and without anything that can be a token. */
   readonly path: string;
+  /** The route as it was declared, once Express knows it: `/v1/orders/:id`. */
+  readonly route?: string;
   readonly requestId?: string;
+  /** Issuer and client of the token; absent where no signature and no issuer vouches for them. */
+  readonly issuer?: string;
+  readonly clientId?: string;
+  /** Time from the Authorization header to the decision of the gate, in ms. */
+  readonly durationMs?: number;
+  /** Whether the token was verified before; `none`: the request has no token to verify. */
+  readonly cache?: 'hit' | 'miss' | 'none';
+  /** The request itself. Not enumerable: its headers contain the token. */
+  readonly request: IncomingMessage;
 }

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import express from 'express';
@@ -34,9 +35,24 @@ describe('decisions', () => {
 
     it('for an accepted token: who calls', async () => {
       const { decisions } = await decisionOf('req-17', token());
+      const client = { issuer: ISSUER, clientId: 'pos-17' };
       expect(decisions).toEqual([
-        { outcome: 'authenticated', auth: expect.objectContaining({ clientId: 'pos-17' }), ...facts },
+        { outcome: 'authenticated', auth: expect.objectContaining(client), ...client, ...facts },
       ]);
+    });
+
+    it('is what subscribers of the channel tillgate:decision get, with its time; the request is not enumerable', async () => {
+      const published: unknown[] = [];
+      const subscriber = (message: unknown): void => void published.push(message);
+      subscribe('tillgate:decision', subscriber);
+      const raw = token();
+      const { decisions } = await decisionOf('req-17', raw);
+      unsubscribe('tillgate:decision', subscriber);
+      expect(published).toHaveLength(1);
+      expect(published[0]).toBe(decisions[0]);
+      expect(decisions[0]).toMatchObject({ outcome: 'authenticated', cache: 'miss', durationMs: expect.any(Number) });
+      expect(decisions[0]?.request.headers.authorization).toBe(`Bearer ${raw}`);
+      expect(JSON.stringify(published)).not.toContain(raw.slice(-40));
     });
 
     it('for a request without a token, where that is accepted', async () => {
@@ -47,7 +63,10 @@ describe('decisions', () => {
     it('for a refusal: why, and with which status', async () => {
       const { decisions, log } = await decisionOf('req-17', token({ claims: { client_id: '' } }));
       const [error] = decisions.map((decision) => decision.error);
-      expect(decisions).toEqual([{ outcome: 'refused', reason: 'invalid_claims', status: 401, error, ...facts }]);
+      const client = { issuer: ISSUER, clientId: '' };
+      expect(decisions).toEqual([
+        { outcome: 'refused', reason: 'invalid_claims', status: 401, error, ...client, ...facts },
+      ]);
       const fields = {
         reason: 'invalid_claims',
         status: 401,
