@@ -1,5 +1,4 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { ALL_CLIENTS } from '../generation/log';
 import type { ClientRow, State } from './store';
 
 type StoredSecret = ClientRow['secrets'][number];
@@ -9,7 +8,7 @@ function nextNumber(previous: number, nowMs: number): number {
   return Math.max(previous + 1, nowMs);
 }
 
-/** The row of a new client. Its numbers are above those of a deleted client of the same id, and above a floor of all. */
+/** The row of a new client. Its numbers are above those of a deleted client of the same id. */
 export function registered(
   { clientId, description, scopes }: Pick<ClientRow, 'clientId' | 'description' | 'scopes'>,
   secret: StoredSecret,
@@ -17,14 +16,13 @@ export function registered(
   nowMs: number,
 ): ClientRow {
   const before = clients.get(clientId);
-  const floor = (before ?? clients.get(ALL_CLIENTS))?.generation ?? 0;
   return {
     clientId,
     description,
     scopes,
     disabled: false,
     deleted: false,
-    generation: nextNumber(floor, nowMs),
+    generation: nextNumber(before?.generation ?? 0, nowMs),
     version: (before?.version ?? 0) + 1,
     secrets: [secret],
     createdMs: nowMs,
@@ -70,32 +68,6 @@ export function deleted(row: ClientRow, nowMs: number): ClientRow {
   const emptied = { ...row, description: '', scopes: [], secrets: [], disabled: true, deleted: true };
   return withNewGeneration(emptied, nowMs);
 }
-
-/** The rows of all clients with one generation above theirs; first its record, under an id that no client can have. */
-export function withOneGeneration(
-  clients: State['clients'],
-  nowMs: number,
-): readonly [record: ClientRow, ...ClientRow[]] {
-  const others = [...clients.values()].filter(({ clientId }) => clientId !== ALL_CLIENTS);
-  const before = clients.get(ALL_CLIENTS) ?? NO_CLIENT;
-  const previous = others.reduce((highest, { generation }) => Math.max(highest, generation), before.generation);
-  const generation = nextNumber(previous, nowMs);
-  const moved = (row: ClientRow): ClientRow => ({ ...withNewVersion(row, nowMs), generation });
-  return [moved(before), ...others.map(moved)];
-}
-
-const NO_CLIENT: ClientRow = {
-  clientId: ALL_CLIENTS,
-  description: '',
-  scopes: [],
-  disabled: true,
-  deleted: true,
-  generation: 0,
-  version: 0,
-  secrets: [],
-  createdMs: 0,
-  updatedMs: 0,
-};
 
 /** Whether the Description is another text (white space and case count), a scope is taken away, or the client disabled. */
 function discardsTokens(before: ClientRow, after: ClientRow): boolean {

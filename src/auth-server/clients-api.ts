@@ -2,13 +2,13 @@ import express, { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 import { isObject } from '../core/objects';
 import { describe, didYouMean } from '../core/options';
-import { ALL_CLIENTS } from '../generation/log';
+import { WILDCARD } from '../generation/generation';
 import { isScopeToken } from '../token/scopes';
 import { allowOnly, invalidRequest, RequestError } from './errors';
 import { issueSuccessor } from './tokens';
 import type { Context } from './tokens';
 import type { ClientRow, State } from './store';
-import { deleted, newSecret, patched, registered, rotated, withNewGeneration, withOneGeneration } from './client';
+import { deleted, newSecret, patched, registered, rotated, withNewGeneration } from './client';
 
 /** A client credential as the API shows it. */
 export interface ClientResource {
@@ -106,7 +106,6 @@ export function clientsApi(context: Context): Router {
   }
 
   async function revokeTokens(req: Request, res: Response): Promise<void> {
-    if (clientIdOf(req) === ALL_CLIENTS) return void res.json(await revokeAll(context));
     const { after, published } = await change(req, withNewGeneration);
     sendClient(res, { ...toResource(after), published });
   }
@@ -144,15 +143,6 @@ async function changeClient({ store, generations }: Context, edit: (state: State
     return { put: [after], value: { before: state.clients.get(after.clientId), after } };
   });
   return { before, after, published: await generations.publish([after.clientId, after.generation]) };
-}
-
-/** Discards the tokens of all clients by one change. */
-async function revokeAll({ store, generations }: Context): Promise<object> {
-  const { clientId, generation } = await store.change(({ clients }, nowMs) => {
-    const put = withOneGeneration(clients, nowMs);
-    return { put, value: put[0] };
-  });
-  return { client_id: clientId, generation, published: await generations.publish([clientId, generation]) };
 }
 
 function requireClient(row: ClientRow | undefined): ClientRow {
@@ -248,8 +238,8 @@ function readMembers<Name extends string>(body: unknown, known: readonly Name[])
   return { __proto__: null, ...body } as Partial<Record<Name, unknown>>;
 }
 
-/** Parts of a path, and the id that means all clients. */
-const RESERVED = ['.', '..', ALL_CLIENTS];
+/** Parts of a path, and what no log takes. */
+const RESERVED = ['.', '..', WILDCARD];
 
 /** A client id may hold any VSCHAR (RFC 6749 appendix A.1), except what would not survive in a URL. */
 function readClientId(value: unknown): string {

@@ -209,14 +209,11 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   CLIENTS,
   {
-    usage: 'revoke [client]',
+    usage: 'revoke <client>',
     group: 'Clients and generations',
     example: 'revoke pos-terminal',
     about: 'discard all tokens of a client issued so far',
-    options: [
-      ['--all', 'those of all clients: for the day on which a signing key has leaked'],
-      ['--generations <url>', 'publish to this source instead of asking the token server'],
-    ],
+    options: [['--generations <url>', 'publish to this source instead of asking the token server']],
     run: (context, options, client) => load.clients().revoke(context, options, client),
   },
   GENERATIONS,

@@ -93,10 +93,7 @@ export class HeldCallers {
     this.#timer ??= this.#settings.schedule(() => this.#tick(), TICK_MS);
     if (this.#watches) return;
     this.#watches = true;
-    this.#verifier.onFloor((issuer, clientId) => {
-      if (clientId !== undefined) return this.#lookAt(clientOf(issuer, clientId));
-      for (const client of this.#clients.keys()) this.#lookAt(client);
-    });
+    this.#verifier.onFloor((issuer, clientId) => this.#lookAt(clientOf(issuer, clientId)));
   }
 
   /** Looks at a client in the next turn: a floor may rise while a request of it is decided. */

@@ -178,8 +178,8 @@ export class GateVerifier {
     if (auth.generation !== undefined) context.generations?.recheck(auth.clientId, auth.generation);
   }
 
-  /** Calls `listener` with the client whose floor has risen; with `undefined` when it was that of all clients of an issuer. */
-  onFloor(listener: (issuer: string, clientId: string | undefined) => void): void {
+  /** Calls `listener` with the client whose floor has risen. */
+  onFloor(listener: (issuer: string, clientId: string) => void): void {
     for (const { issuer, generations } of this.#issuers) {
       generations?.onFloor((clientId) => listener(issuer, clientId));
     }

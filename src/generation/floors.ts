@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import { option } from '../core/options';
-import { ALL_CLIENTS } from './log';
 
 /** How far apart the clocks of an issuer's machines may be: by so much a token can outlive its floor. */
 const ISSUER_CLOCK_SKEW_MS = 60_000;
@@ -25,9 +24,8 @@ export class Floors {
   #current = new FloorTable();
   #previous: FloorTable | undefined;
   #turnedMs: number | undefined;
-  #all = -1;
-  /** Called with the client whose floor has risen; with `undefined` when it was that of all clients. */
-  onRaise: ((clientId: string | undefined) => void) | undefined;
+  /** Called with the client whose floor has risen. */
+  onRaise: ((clientId: string) => void) | undefined;
 
   /**
    * @param limits - `maxTokenAgeMs`: longest `exp - iat` that verification accepts; `skewMs`: how long after its `exp` a
@@ -45,7 +43,7 @@ export class Floors {
   get(clientId: string): number | undefined {
     const current = this.#current.get(clientId) ?? -1;
     const previous = this.#previous?.get(clientId) ?? -1;
-    const floor = Math.max(current, previous, this.#all);
+    const floor = Math.max(current, previous);
     return floor < 0 ? undefined : floor;
   }
 
@@ -54,13 +52,6 @@ export class Floors {
     if (generation <= (this.get(clientId) ?? -1)) return;
     this.#current.raise(clientId, generation);
     this.onRaise?.(clientId);
-  }
-
-  /** Applies a change of a log, which may concern all clients; a token never does. */
-  apply(clientId: string, generation: number): void {
-    if (clientId !== ALL_CLIENTS) return this.raise(clientId, generation);
-    this.#all = Math.max(this.#all, generation);
-    this.onRaise?.(undefined);
   }
 
   /**

@@ -10,6 +10,9 @@ export function isGeneration(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
+/** Refused as a client id: in ACLs and queries of other systems it means every client. */
+export const WILDCARD = '*';
+
 /** UTF-8 cannot encode a lone surrogate, so a store would keep another client id; PostgreSQL stores no U+0000. */
 const NOT_STORABLE = /\0|\p{Surrogate}/u;
 
@@ -29,6 +32,7 @@ export function requireChange([clientId, generation]: Change | readonly [unknown
     const expected = `a text of 1 to ${MAX_CLIENT_ID_LENGTH} characters`;
     throw new TypeError(`generations: client id must be ${expected}, got ${describe(clientId)}`);
   }
+  if (clientId === WILDCARD) throw new TypeError('generations: "*" is not a client id: name each client');
   if (NOT_STORABLE.test(clientId)) {
     throw new TypeError('generations: client id must be Unicode text without lone surrogates and zero characters');
   }

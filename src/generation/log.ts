@@ -1,10 +1,7 @@
 import { errorLabel } from '../core/logger';
 
-/** Tokens of this client with a lower generation are refused. The client id `*` means every client of the issuer. */
+/** Tokens of this client with a lower generation are refused. */
 export type Change = readonly [clientId: string, generation: number];
-
-/** The client id of a change that concerns every client of the issuer. */
-export const ALL_CLIENTS = '*';
 
 /** What the publisher writes every second: lost and restored with the changes, it tells what became of them. */
 export interface Mark {

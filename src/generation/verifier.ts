@@ -7,7 +7,7 @@ import type { Logger } from '../core/logger';
 import { ownMembers } from '../core/objects';
 import { Outage, retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';
-import { isGeneration, isInFuture, readGeneration } from './generation';
+import { isGeneration, isInFuture, readGeneration, WILDCARD } from './generation';
 import type { GenerationRule } from './generation';
 import { describeFailure, noResponse } from './log';
 import type { Batch, Change, GenerationSource, Mark } from './log';
@@ -88,8 +88,8 @@ export class GenerationVerifier {
     this.#requireFresh();
   }
 
-  /** Calls `listener` when a floor has risen: with its client, or `undefined` where it was that of all clients. */
-  onFloor(listener: (clientId: string | undefined) => void): void {
+  /** Calls `listener` with the client whose floor has risen. */
+  onFloor(listener: (clientId: string) => void): void {
     this.#floors.onRaise = listener;
   }
 
@@ -270,11 +270,11 @@ function followLog(options: GenerationVerifierOptions, source: GenerationSource,
   }
 
   function apply([clientId, generation]: Change, nowMs: number): void {
-    if (typeof clientId !== 'string' || !isGeneration(generation)) {
+    if (typeof clientId !== 'string' || clientId === WILDCARD || !isGeneration(generation)) {
       // The position is behind it already: failing here would leave out the changes after it.
       return logger.error({ issuer }, 'an entry of the log is not a change, it is skipped');
     }
-    if (!isInFuture(generation, nowMs, skewMs)) return floors.apply(clientId, generation);
+    if (!isInFuture(generation, nowMs, skewMs)) return floors.raise(clientId, generation);
     // A wrong number must not lock the client out; one that our own clock makes early counts when its time has come.
     const given = { issuer, clientId, generation, aheadMs: generation - nowMs };
     logger.error(given, 'a generation in the future is refused');
@@ -287,7 +287,7 @@ function followLog(options: GenerationVerifierOptions, source: GenerationSource,
     for (const [clientId, generation] of early) {
       if (isInFuture(generation, nowMs, skewMs)) continue;
       early.delete(clientId);
-      floors.apply(clientId, generation);
+      floors.raise(clientId, generation);
     }
   }
 

@@ -26,7 +26,6 @@ function tokenServer({ method, url, body }: SentRequest): Response | undefined {
       return body.includes(TILL.description) ? json(200, TILL) : json(200, { ...TILL, token: TOKEN });
     case 'POST /clients/till-2/secrets':
       return json(201, { client_id: 'till-2', client_secret: 'second-secret', generation: 1_790_000_000_001 });
-    case 'POST /clients/*/revoke':
     case 'POST /clients/till-2/revoke':
       return json(200, TILL);
     case 'DELETE /clients/till-2':
@@ -145,7 +144,6 @@ describe('clients', () => {
     ['clients describe', ['clients', 'describe', 'till-2', 'Till at the door']],
     ['clients rotate', ['clients', 'rotate', 'till-2']],
     ['revoke', ['revoke', 'till-2']],
-    ['revoke --all', ['revoke', '--all']],
   ])('%s: a change that is not published yet has a warning', async (_what, argv) => {
     const unpublished = cliScene({
       respond: ({ method }) =>
@@ -157,19 +155,6 @@ describe('clients', () => {
       'warning: not published yet: APIs that read the generation source accept earlier tokens until it has the change',
     );
     expect(JSON.parse((await unpublished.run(...argv, '--json')).stdout)).toMatchObject({ published: false });
-  });
-
-  it('are all revoked together', async () => {
-    const { run, sent } = scene();
-    const { exitCode, stdout } = await run('revoke', '--all');
-    expect([exitCode, stdout]).toEqual([0, 'revoked: every token of all clients issued so far is discarded\n']);
-    expect(sent.map(({ method, url }) => `${method} ${new URL(url).pathname}`)).toEqual(['POST /clients/*/revoke']);
-  });
-
-  it.each([[['revoke']], [['revoke', 'till-2', '--all']]])('%j is not a command', async (argv) => {
-    const { run, sent } = scene();
-    expect(await run(...argv)).toEqual({ exitCode: 2, stdout: '', stderr: 'tillgate: give a client, or --all\n' });
-    expect(sent).toEqual([]);
   });
 
   it('are managed with the admin token when there is one', async () => {

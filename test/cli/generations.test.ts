@@ -143,8 +143,8 @@ describe('generations publish', () => {
     expect(through.sent).toEqual([]);
   });
 
-  it.each(['till-2', '--all'])('is what revoke %s does when a source is named', async (whom) => {
-    const outcome = await scene().run('revoke', whom, '--generations', 'http://127.0.0.1:4000');
+  it('is what revoke does when a source is named', async () => {
+    const outcome = await scene().run('revoke', 'till-2', '--generations', 'http://127.0.0.1:4000');
     expect(outcome.exitCode).toBe(2);
     expect(outcome.stderr).toContain('this source can only be read');
   });

@@ -78,16 +78,6 @@ describe('gate.hold()', () => {
     expect(ended).toEqual(['held: superseded']);
   });
 
-  it('ends when all clients are discarded', async () => {
-    const { time, generations, ended, hold } = scene();
-    await hold();
-    await hold({ claims: { client_id: 'kiosk-3', sub: 'kiosk-3' } }, 'kiosk');
-    await time.advance(1);
-    await generations.append([['*', CHANGED]]);
-    await time.advance(0);
-    expect(ended.sort()).toEqual(['held: superseded', 'kiosk: superseded']);
-  });
-
   it('ends within a second of exp, with the tolerance that requests have', async () => {
     const { time, ended, hold } = scene();
     await hold({ claims: { exp: NOW + 60 } });

@@ -41,6 +41,16 @@ class BridgeScene extends Scene {
 
 const change = (clientId: string, at: number): CredentialChange => ({ clientId, changedAtMs: START + at });
 
+it('publishes nothing for a client called *, tells it, and goes on with the others', async () => {
+  const scene = new BridgeScene();
+  scene.changes.unshift(change('*', -5));
+  const bridge = scene.start();
+  await scene.time.advance(0);
+  await bridge.ready();
+  expect(scene.floors).toEqual({ 'till-1': START - 9 });
+  expect(scene.log.lines).toContain('warn: a change of a credential cannot be published');
+});
+
 it('publishes each change, so that a token issued in the same millisecond is refused too', async () => {
   const scene = new BridgeScene();
   const bridge = scene.start();

@@ -11,7 +11,7 @@ const floors = (): Floors => new Floors({ maxTokenAgeMs: 24 * HOUR, skewMs: 10_0
 describe('Floors', () => {
   it('keeps the highest generation, in whatever order they come', () => {
     const kept = floors();
-    for (const generation of [3, 1, 9, 9, 2, 0]) kept.apply('pos', generation);
+    for (const generation of [3, 1, 9, 9, 2, 0]) kept.raise('pos', generation);
     expect([kept.get('pos'), kept.get('kiosk'), kept.size]).toEqual([9, undefined, 1]);
   });
 
@@ -19,9 +19,9 @@ describe('Floors', () => {
     const kept = floors();
     const { lifetimeMs } = kept;
     kept.turn(START);
-    kept.apply('old', 41);
+    kept.raise('old', 41);
     kept.turn(START + lifetimeMs - 1);
-    kept.apply('young', 41);
+    kept.raise('young', 41);
     kept.turn(START + lifetimeMs);
     expect([kept.get('old'), kept.get('young')]).toEqual([41, 41]);
     kept.turn(START + 2 * lifetimeMs - 1);
@@ -37,33 +37,25 @@ describe('Floors', () => {
   it('raises a floor that is in the older table', () => {
     const kept = floors();
     kept.turn(START);
-    kept.apply('pos', 5);
+    kept.raise('pos', 5);
     kept.turn(START + kept.lifetimeMs);
-    kept.apply('pos', 4);
+    kept.raise('pos', 4);
     expect(kept.get('pos')).toBe(5);
-    kept.apply('pos', 6);
+    kept.raise('pos', 6);
     expect(kept.get('pos')).toBe(6);
   });
 
   it.each([10, 100])('drops nothing that is new when the clock leaps %i lifetimes ahead and back', (lifetimes) => {
     const kept = floors();
     kept.turn(START);
-    kept.apply('pos', START);
+    kept.raise('pos', START);
     kept.turn(START + lifetimes * kept.lifetimeMs);
     kept.turn(START + 1_000);
     kept.turn(START + 2_000);
     expect(kept.get('pos')).toBe(START);
   });
 
-  it('applies a change of * to every client, for good', () => {
-    const kept = floors();
-    kept.apply('*', 7);
-    kept.apply('*', 6);
-    kept.apply('pos', 9);
-    expect([kept.get('pos'), kept.get('kiosk'), kept.size]).toEqual([9, 7, 1]);
-  });
-
-  it('raises the floor of one client alone for a token, also of a client called *', () => {
+  it('raises the floor of one client alone, also of one called *', () => {
     const kept = floors();
     kept.raise('*', 7);
     expect([kept.get('*'), kept.get('pos')]).toEqual([7, undefined]);

@@ -86,6 +86,15 @@ it('reports a change for both ids of a client that was renamed, and for the new 
   expect(later.changes.map(({ clientId }) => clientId)).toEqual(['till-one']);
 });
 
+it('reports no change for a client called *, and says to rename it', async () => {
+  const server = fakeKeycloak();
+  server.clients.set('u-2', '*');
+  server.events.push(event('UPDATE', 'clients/u-2', 1), event('UPDATE', 'clients/u-1', 2));
+  const { changes, problems } = await keycloakChanges(server.options).read(undefined);
+  expect(changes.map(({ clientId }) => clientId)).toEqual(['till-1']);
+  expect(problems).toEqual(['the client "u-2" is called "*", which is not a client id: rename it']);
+});
+
 it('rejects when the realm saves no admin events', async () => {
   const server = fakeKeycloak();
   server.replaced.set('/events/config', { adminEventsEnabled: false });

@@ -199,11 +199,12 @@ describe('startPublisher', () => {
     const scene = new Scene();
     scene.record
       .set('', START)
+      .set('*', START)
       .set('micro', START * 1000)
       .set('pos', START);
     await scene.publish();
     expect(scene.engine.state.entries).toEqual([['pos', START]]);
-    expect(scene.log.lines).toEqual(Array(2).fill('error: a change cannot be published, it is left out'));
+    expect(scene.log.lines).toEqual(Array(3).fill('error: a change cannot be published, it is left out'));
   });
 
   it('refuses to publish a generation in the future, and what is no change', async () => {
@@ -211,6 +212,7 @@ describe('startPublisher', () => {
     const publisher = await scene.publish();
     await expect(publisher.publish('pos', START * 1000)).rejects.toThrow('is it in microseconds?');
     await expect(publisher.publish('', START)).rejects.toThrow(TypeError);
+    await expect(publisher.publish('*', START)).rejects.toThrow('"*" is not a client id');
     expect(publisher.status().pending).toBe(0);
   });
 

@@ -1,5 +1,4 @@
 import { escapeUnsafe } from '../../core/logger';
-import { ALL_CLIENTS } from '../../generation/log';
 import { readSettings } from '../../settings/settings';
 import { CliError, EXIT, print, table } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
@@ -67,16 +66,11 @@ export async function remove(context: CommandContext, clientId: string): Promise
   print(context, { client_id: clientId, removed: true }, `removed ${clientId}: its tokens are discarded`);
 }
 
-/** `tillgate revoke <client>` and `tillgate revoke --all` */
-export async function revoke(context: CommandContext, options: CommandOptions, given?: string): Promise<void> {
-  const clientId = options.all ? ALL_CLIENTS : given;
-  if (clientId === undefined || (options.all && given !== undefined)) {
-    throw new CliError('give a client, or --all', EXIT.usage);
-  }
+/** `tillgate revoke <client>` */
+export async function revoke(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   if (options.generations !== undefined) return publish(context, options, clientId);
   const changed = await callClients(context.io, readSettings(context.io.env), 'POST', [clientId, 'revoke']);
-  const whose = clientId === ALL_CLIENTS ? 'all clients' : clientId;
-  print(context, changed, `revoked: every token of ${whose} issued so far is discarded${warningOf(changed)}`);
+  print(context, changed, `revoked: every token of ${clientId} issued so far is discarded${warningOf(changed)}`);
 }
 
 /** A further line where the generation source lacks the change; other token servers do not say. */

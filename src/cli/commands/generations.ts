@@ -3,7 +3,6 @@ import { generationsFromUrl } from '../../generation/from-url';
 import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
 import { httpGenerations } from '../../generation/index';
 import type { GenerationSource, HttpGenerationsOptions } from '../../generation/index';
-import { ALL_CLIENTS } from '../../generation/log';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
 import { CliError, EXIT, print, table } from '../command';
@@ -20,8 +19,7 @@ export async function publish(context: CommandContext, options: CommandOptions, 
       throw new CliError('this source can only be read: revoke the client at its token server instead', EXIT.usage);
     }
     await source.append([[clientId, generation]]);
-    const whose = clientId === ALL_CLIENTS ? 'all clients' : clientId;
-    const text = `published: tokens of ${whose} with a generation below ${generation} are refused from here on`;
+    const text = `published: tokens of ${clientId} with a generation below ${generation} are refused from here on`;
     print(context, { client_id: clientId, generation }, text);
   });
 }

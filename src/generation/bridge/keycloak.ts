@@ -6,6 +6,7 @@ import { fetchJson } from '../../token/http';
 import type { Exchange, FetchError } from '../../token/http';
 import { parseJson } from '../../token/strict-json';
 import { TOKEN_AGE_OPTION } from '../floors';
+import { WILDCARD } from '../generation';
 import { SourceError } from '../log';
 import type { ChangeReports, CredentialChange } from './bridge';
 
@@ -145,9 +146,10 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
         if (!discardsTokens(event)) continue;
         // A client that was renamed has tokens under both ids.
         for (const clientId of new Set([before, after])) {
-          if (clientId !== undefined) changes.push({ clientId, changedAtMs: time });
+          if (clientId !== undefined && clientId !== WILDCARD) changes.push({ clientId, changedAtMs: time });
         }
         const shown = JSON.stringify(internalId);
+        if (after === WILDCARD) problems.push(`the client ${shown} is called "*", which is not a client id: rename it`);
         if (!after) problems.push(`Keycloak no longer knows the client ${shown}, and its events do not name it`);
       }
       // The same object tells that there is nothing to save.

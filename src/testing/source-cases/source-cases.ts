@@ -82,7 +82,6 @@ export function generationSourceCases(options: GenerationSourceCasesOptions): Co
 }
 
 const ODD_CLIENT_IDS = [
-  '*',
   '__proto__',
   'constructor',
   ' ',

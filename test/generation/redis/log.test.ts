@@ -203,12 +203,12 @@ describe('append() of redisGenerations', () => {
     expect(
       await append([
         ['pos', 1],
-        ['*', 2],
+        ['pos *', 2],
       ]),
     ).toBeUndefined();
     expect(redis.asked.filter(([name]) => name === 'XADD')).toEqual([
       ['XADD', 'shop', '*', 'client_id', 'pos', 'generation', '1'],
-      ['XADD', 'shop', '*', 'client_id', '*', 'generation', '2'],
+      ['XADD', 'shop', '*', 'client_id', 'pos *', 'generation', '2'],
     ]);
   });
 
