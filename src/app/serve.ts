@@ -1,14 +1,8 @@
 import { createServer, STATUS_CODES } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { Server as TlsServer } from 'node:https';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
-import { consoleLogger } from '../core/logger';
-import type { Logger } from '../core/logger';
-import { followTls, readTls, refuseForeignCertificate } from './tls';
-import type { TlsFiles } from './tls';
 
 /** Options of {@link startServer}. */
 export interface ServerOptions {
@@ -19,10 +13,6 @@ export interface ServerOptions {
   readonly portVariable?: string;
   /** Hard deadline of `close()`, in ms: connections that are still open are cut. Default 10000. */
   readonly drainDeadlineMs?: number;
-  /** Speaks TLS with these files, and follows them; default: plain HTTP. */
-  readonly tls?: TlsFiles | undefined;
-  /** Where a replaced certificate is logged. */
-  readonly logger?: Logger;
   /** Each has a default. */
   readonly limits?: Readonly<Partial<typeof DEFAULT_LIMITS>>;
   /** Base URL of the problem pages, for requests that Node cannot parse. Default: `about:blank`. */
@@ -35,7 +25,7 @@ export interface ServerOptions {
 export interface RunningServer {
   /** Port that was taken. */
   readonly port: number;
-  /** URL to call it at: `http://HOST:PORT`, or `https:`. */
+  /** URL to call it at: `http://HOST:PORT`. */
   readonly url: string;
   /**
    * Stops: idle connections are closed, requests in progress finish, also those whose head has arrived only in part.
@@ -87,20 +77,13 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     if (isDraining) res.setHeader('Connection', 'close');
     handler(req, res);
   };
-  const { tls, logger = consoleLogger } = options;
-  const checking = { connectionsCheckingInterval: CHECK_EVERY_MS };
-  const secure = tls && readTls(tls);
-  const server = secure ? createTlsServer({ ...checking, ...secure }, handle) : createServer(checking, handle);
-  const unfollow = tls && secure && followTls(server as TlsServer, tls, secure, { logger });
+  const server = createServer({ connectionsCheckingInterval: CHECK_EVERY_MS }, handle);
   function track(socket: Socket): void {
     hasNewConnection = hasArrival = true;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket) && responses.delete(socket));
   }
   server.on('connection', track);
-  // A TLS connection is a socket of its own, on that of the connection.
-  if (tls) server.on('secureConnection', track);
-  if (tls?.clientAuthorities !== undefined) server.on('secureConnection', refuseForeignCertificate);
   server.on('clientError', (error, socket) => {
     const refused = refuseUnreadable(error, socket as Socket, responses.get(socket), options.problemTypes);
     if (refused) options.onUnreadable?.(refused);
@@ -125,14 +108,8 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     for (const socket of busy) delete (socket as Partial<Socket>).destroy;
   }
 
-  /** Node closes no connection that is still in its TLS handshake. */
-  function cutAll(): void {
-    server.closeAllConnections();
-    for (const socket of sockets) socket.destroy();
-  }
-
   async function drain(deadlineMs: number): Promise<void> {
-    const deadline = setTimeout(cutAll, deadlineMs);
+    const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
     isDraining = true;
     for (const res of responses.values()) {
       if (!res.headersSent) res.setHeader('Connection', 'close');
@@ -153,7 +130,6 @@ export async function startServer(handler: RequestListener, options: ServerOptio
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
     await closed;
     clearTimeout(deadline);
-    unfollow?.();
   }
 
   const { port } = server.address() as AddressInfo;
@@ -169,8 +145,8 @@ export async function startServer(handler: RequestListener, options: ServerOptio
 }
 
 /** `http://HOST:PORT`, an IPv6 address in brackets (RFC 3986 section 3.2.2). */
-function urlOf({ host, tls }: ServerOptions, port: number): string {
-  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+function urlOf({ host }: ServerOptions, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 function listen(server: Server, options: ServerOptions): Promise<void> {

@@ -5,7 +5,6 @@ import { createLog, logUnreadable } from './log';
 import { problemTypesOf } from './pages';
 import { startServer } from './serve';
 import type { RunningServer } from './serve';
-import { tlsFilesOf } from './tls';
 
 /** The API, listening. */
 export interface RunningApi {
@@ -53,8 +52,7 @@ export async function startApi(
   try {
     const problemTypes = problemTypesOf(options.settings.baseUrl);
     const common = { host, problemTypes, onUnreadable: logUnreadable.bind(undefined, logger) };
-    const tls = tlsFilesOf(options.settings);
-    api = await startServer(app.handler, { ...common, port, portVariable: 'TILLGATE_PORT', tls, logger });
+    api = await startServer(app.handler, { ...common, port, portVariable: 'TILLGATE_PORT' });
     if (adminPort !== undefined) {
       const adminApp = createAdminApp(() => app.readiness(), metrics, problemTypes);
       admin = await startServer(adminApp, { ...common, port: adminPort, portVariable: 'TILLGATE_ADMIN_PORT' });

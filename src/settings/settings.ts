@@ -4,7 +4,6 @@ import { errorLabel } from '../core/logger';
 import { describe, didYouMean, nearest } from '../core/options';
 import { isSecureUrl } from '../core/urls';
 import type { IntrospectionOptions } from '../token/introspection/endpoint';
-import type { MtlsOptions } from '../token/possession/possession';
 import type { ScopeOptions } from '../token/scopes';
 import { OF_GATE, TABLE, VARIABLES } from './variables';
 import type { RateLimit } from './variable-types';
@@ -76,8 +75,7 @@ export function readSettings(env: Environment = process.env): Settings {
 function withDefaults(complete: Values, production: boolean): Settings {
   const { scopeClaims, scopeMap, introspectionUrl, introspectionClientId, introspectionClientSecret, ...values } =
     complete;
-  const scheme = values.tlsCertFile === undefined ? 'http' : 'https';
-  const baseUrl = values.baseUrl ?? `${scheme}://${hostOf(values.host)}:${values.port}`;
+  const baseUrl = values.baseUrl ?? `http://${hostOf(values.host)}:${values.port}`;
   return Object.freeze({
     ...values,
     scopes: scopeClaims || scopeMap ? Object.freeze({ from: scopeClaims, map: scopeMap }) : undefined,
@@ -192,21 +190,14 @@ function insecureUrls(values: Partial<Values>): string[] {
     });
 }
 
-/** Variables of which the first two must be set if any is: one without the other is a mistake. */
-const TOGETHER = [
-  ['introspectionClientId', 'introspectionClientSecret', 'introspectionUrl'],
-  ['tlsCertFile', 'tlsKeyFile', 'tlsCaFile'],
-] as const;
-
+/** The introspection endpoint needs a client id and its secret: one without the other is a mistake. */
 function incomplete(isSet: (key: Key) => boolean): string[] {
-  return TOGETHER.flatMap((keys) => {
-    const given = keys.find(isSet);
-    if (given === undefined) return [];
-    return keys
-      .slice(0, 2)
-      .filter((key) => !isSet(key))
-      .map((key) => `${TABLE[key].name}: not set, but needed with ${TABLE[given].name}; set it, or remove the other`);
-  });
+  const needed = ['introspectionClientId', 'introspectionClientSecret'] as const;
+  const given = ([...needed, 'introspectionUrl'] as const).find(isSet);
+  if (given === undefined) return [];
+  return needed
+    .filter((key) => !isSet(key))
+    .map((key) => `${TABLE[key].name}: not set, but needed with ${TABLE[given].name}; set it, or remove the other`);
 }
 
 /** Port 0 takes any free port, so it may be used twice. */
@@ -229,8 +220,6 @@ function sharedPorts({ port, authPort, adminPort }: Partial<Values>, external: b
 
 /** The options of `authenticate()` that the `TILLGATE_*` variables set. */
 export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | 'scopes' | 'introspection'> {
-  /** With `TILLGATE_TLS_CA_FILE`: tokens that are bound to a client certificate are accepted with it. */
-  readonly mtls?: MtlsOptions;
   readonly issuer: string;
   readonly authUrl: string;
   readonly resource: string;
@@ -251,10 +240,9 @@ export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | '
  * ```
  */
 export function authenticateOptions(settings: Settings): SettingsOptions {
-  const { issuer, authUrl = issuer, scopes, introspection, baseUrl: resource, production, tlsCaFile } = settings;
+  const { issuer, authUrl = issuer, scopes, introspection, baseUrl: resource, production } = settings;
   if (issuer === undefined || authUrl === undefined) throw new ConfigurationError([MISSING_ISSUER]);
   const names = Object.keys(OF_GATE) as (keyof typeof OF_GATE)[];
   const plain = Object.fromEntries(names.map((name) => [name, settings[name]])) as Pick<Settings, keyof typeof OF_GATE>;
-  const common = { ...plain, issuer, authUrl, scopes, introspection, resource, exposeReasons: !production };
-  return tlsCaFile === undefined ? common : { ...common, mtls: {} };
+  return { ...plain, issuer, authUrl, scopes, introspection, resource, exposeReasons: !production };
 }

@@ -50,7 +50,6 @@ const scopeMap = checked<Readonly<Record<string, string | readonly string[]>>>(
 const DAY_MS = 86_400_000;
 const YEAR_SECONDS = 366 * 86_400;
 const HOST = text(/^[A-Za-z0-9:]([A-Za-z0-9._:-]*[A-Za-z0-9:])?$/, 'a host name or an IP address', '127.0.0.1');
-const FILE = text(/^[^\0]+$/, 'the path of a file in PEM', '/etc/tls/tls.crt');
 const CLAIM = text(/^[\x21-\x7e]{1,128}$/, 'the name of a claim', 'generation');
 const SOURCE = url({
   schemes: ['http', 'https', 'redis', 'rediss', 'postgres', 'postgresql'],
@@ -147,23 +146,10 @@ export const OF_GATE = {
 export const TABLE = {
   host: given('TILLGATE_HOST', 'where the API listens: host name or IP address', '127.0.0.1', HOST),
   port: given('TILLGATE_PORT', 'where the API listens: port; 0 takes any free one', '3000', port('3000')),
-  tlsCertFile: derived(
-    'TILLGATE_TLS_CERT_FILE',
-    'the API speaks TLS: file of its certificate, with the chain; read again when it changes',
-    'plain HTTP',
-    FILE,
-  ),
-  tlsKeyFile: derived('TILLGATE_TLS_KEY_FILE', 'file of the key that belongs to it', 'none', FILE),
-  tlsCaFile: derived(
-    'TILLGATE_TLS_CA_FILE',
-    'file of the authorities whose client certificates are accepted (RFC 8705)',
-    'clients are not asked for one',
-    FILE,
-  ),
   baseUrl: derived(
     'TILLGATE_BASE_URL',
     '{base_url}: public URL of the API, also its RFC 9728 resource',
-    'http://HOST:PORT, with TLS https://HOST:PORT',
+    'http://HOST:PORT',
     url({ example: 'https://api.example.com' }),
   ),
   authUrl: derived(

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import cors from 'cors';
 import { readFileSync, existsSync, readdirSync } from 'node:fs';
@@ -19,6 +20,7 @@ import * as generations from '../../src/generation';
 import type { HttpGenerationsOptions } from '../../src/generation';
 import * as testing from '../../src/testing';
 import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../src/testing';
+import certificates from '../support/certificates.json';
 import { recordingLogger } from '../support/log';
 import { blocksOf, PAGES_WITH_CODE, programOf, ROOT } from './blocks';
 import { files, peerDependencies } from '../../package.json';
@@ -135,6 +137,10 @@ describe('code', () => {
     return {
       cors: { default: cors },
       'node:http': { createServer: makeServer },
+      'node:https': { createServer: createTlsServer },
+      'node:fs': {
+        readFileSync: (name: string) => certificates.server[name === 'tls.key' ? 'privateKey' : 'certificate'],
+      },
       ws,
       express: { default: Object.assign(makeExpress, express), Router: express.Router },
       supertest: { default: request },

@@ -265,9 +265,6 @@ describe('authenticate()', () => {
     authUrl: ['https://login.example.com', 'https://login.example.com'],
     issuer: ['https://tenant.example.com', 'https://tenant.example.com'],
     audience: ['commerce', 'commerce'],
-    tlsCertFile: ['tls.crt', 'tls.crt'],
-    tlsKeyFile: ['tls.key', 'tls.key'],
-    tlsCaFile: ['ca.crt', 'ca.crt'],
     jwksUri: ['https://keys.example.com/jwks', 'https://keys.example.com/jwks'],
     preset: ['identityserver', 'identityserver'],
     scopeClaims: ['permissions', ['permissions']],
@@ -313,15 +310,6 @@ describe('authenticate()', () => {
     });
   });
 
-  it('a certificate makes the default base URL https:, and needs its key', () => {
-    const tls = { TILLGATE_TLS_CERT_FILE: 'tls.crt', TILLGATE_TLS_KEY_FILE: 'tls.key', TILLGATE_HOST: '::1' };
-    expect(readSettings(tls).baseUrl).toBe('https://[::1]:3000');
-    expect(problemsOf({ TILLGATE_TLS_CA_FILE: 'ca.crt' })).toEqual([
-      'TILLGATE_TLS_CERT_FILE: not set, but needed with TILLGATE_TLS_CA_FILE; set it, or remove the other',
-      'TILLGATE_TLS_KEY_FILE: not set, but needed with TILLGATE_TLS_CA_FILE; set it, or remove the other',
-    ]);
-  });
-
   it('every setting of the gate becomes its option', () => {
     expect(authenticateOptions(settings)).toEqual({
       issuer: 'https://tenant.example.com',
@@ -339,7 +327,6 @@ describe('authenticate()', () => {
       keysMaxAgeMs: 61_002,
       keysStaleMs: 61_003,
       keyStore: '/var/lib/keys',
-      mtls: {},
       clockToleranceSeconds: 11,
       maxTokenAgeSeconds: 61_004,
       resource: 'https://api.example.com',
