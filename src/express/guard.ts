@@ -5,7 +5,7 @@ import { describe, refuseUncalled } from '../core/options';
 import { describeWeakness, readStepUp } from '../core/step-up';
 import type { RequiredAuthentication, StepUp } from '../core/step-up';
 import type { Auth } from '../gate/options';
-import { guardDecided } from './decision';
+import { guardDecided } from './recorder';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, sendInternalError } from './respond';
