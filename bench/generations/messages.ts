@@ -22,13 +22,7 @@ export interface ColdStartFigures {
   readonly cpuSeconds: number;
   readonly blockMs: number;
   readonly megabytes: number;
-  readonly rss: number;
-  readonly lookupNs: number;
 }
-
-/** Which changes it is to wait for, and what it tells: its figures, and the time at which every old token is refused. */
-export type ToColdStart = { readonly clientIds: readonly string[]; readonly generation: number };
-export type FromColdStart = { readonly figures: ColdStartFigures } | { readonly refusedAt: number };
 
 /** Name of the channel of bare messages. */
 export const BARE = 'bare';

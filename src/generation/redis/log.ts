@@ -21,22 +21,12 @@ export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 's
   readonly timeoutMs?: number | undefined;
   /** Whether a publisher keeps a mark in the stream. `false` where other programs only append to it. Default `true`. */
   readonly mark?: boolean | undefined;
-  /**
-   * How many replicas have to acknowledge what is appended (`WAIT`), and how long that may take, in ms: with fewer
-   * `append()` rejects, and the publisher tries again. Not for a cluster. Default: none.
-   */
-  readonly waitReplicas?: { readonly count: number; readonly timeoutMs: number } | undefined;
 }
 
-const WAIT_REPLICAS = option.nested({
-  count: option.required(option.number({ unit: 'replicas', min: 1, max: 100, integer: true })),
-  timeoutMs: option.required(option.number({ unit: 'ms', min: 1, max: 60_000, integer: true })),
-});
 const REDIS_OPTIONS = {
   key: option.string('tillgate:generations'),
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 5_000),
   mark: option.boolean(true),
-  waitReplicas: WAIT_REPLICAS,
   ...dependencies('clock', 'schedule', 'logger'),
 } satisfies TableOf<Omit<RedisGenerationsOptions, 'client'>>;
 
@@ -76,16 +66,11 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
 
 function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () => RedisConnection): GenerationLog {
   const given = readOptions('redisGenerations', options, REDIS_OPTIONS, { alsoKnown: ['client'] });
-  const { key, timeoutMs, mark, waitReplicas: wait, clock, schedule, logger } = given;
+  const { key, timeoutMs, mark, clock, schedule, logger } = given;
   const connection = connect();
-  if (wait && connection.isCluster) {
-    // Without a key it reaches another server than the changes did.
-    throw new TypeError('redisGenerations(): option "waitReplicas" is not for a cluster: WAIT names no key');
-  }
   const limits = { key, timeoutMs, schedule };
   const readers = new Set<LogReader>();
-  // WAIT blocks its connection, and counts what that connection has written.
-  const writer = redisSession(wait ? connection.duplicate() : connection, limits);
+  const writer = redisSession(connection, limits);
   let isPolicyKnown = false;
 
   /** A server that evicts keys can drop the log; not every user may ask for it. */
@@ -125,11 +110,7 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
       // Sent one after the other on one connection, which keeps their order.
       const adds = changes.map(([id, generation]) => ['client_id', id, 'generation', String(generation)]);
       if (!unit) await Promise.all(adds.map((fields) => writer.run(['XADD', key, '*', ...fields])));
-      const found = unit && (await appendUnit(changes, unit));
-      if (!wait) return found;
-      const reply = Number(await writer.run(['WAIT', String(wait.count), String(wait.timeoutMs)], wait.timeoutMs));
-      if (reply >= wait.count) return found;
-      throw new SourceError(`Redis: WAIT: ${reply} of ${wait.count} replicas have acknowledged what was appended`);
+      return unit && appendUnit(changes, unit);
     },
     close() {
       for (const reader of readers) reader.close();
@@ -277,8 +258,6 @@ if entry then found = entry[2] end
 local mark = {}
 for i = 1, #found, 2 do mark[found[i]] = found[i + 1] end
 if (mark.epoch or '') ~= ARGV[1] or (mark.unit or '') ~= ARGV[2] then
-  -- Changes nothing: WAIT waits for the last write of its connection, and an earlier attempt may have come by another one.
-  if pointer then redis.call('XGROUP', 'SETID', key, 'mark', pointer) end
   return found
 end
 for i = 7, #ARGV, 2 do redis.call('XADD', key, '*', 'client_id', ARGV[i], 'generation', ARGV[i + 1]) end

@@ -129,22 +129,6 @@ describe('a stream with a mark', () => {
     await source.append?.([], { ...unit(now), expected: unit(1).mark, mark: { ...unit(now).mark, unit: 2 } });
     expect(Number(await redis.command('XLEN', KEY))).toBeLessThanOrEqual(102);
   });
-
-  it('waits for replicas where it is asked to', async () => {
-    const waitReplicas = { count: 1, timeoutMs: 200 };
-    const { source } = await open({ waitReplicas });
-    await expect(source.append?.([['pos', 5]])).rejects.toThrow(
-      'Redis: WAIT: 0 of 1 replicas have acknowledged what was appended',
-    );
-    const alone = startAuthorizationServer(source);
-    opened.add(() => alone.publisher.close());
-    expect(await alone.change('pos')).toBe(false);
-    const replica = await startRedis({ replicaOf: redis.port });
-    opened.add(() => replica.stop());
-    await alone.publisher.ready();
-    expect(await alone.change('pos')).toBe(true);
-    expect(await replica.command('XLEN', KEY)).toBe(await redis.command('XLEN', KEY));
-  });
 });
 
 describe('a sorted set, the format of an earlier version', () => {

@@ -233,20 +233,6 @@ describe('append() of redisGenerations', () => {
     await expect(append([], { expected, mark })).rejects.toThrow('Redis: EVAL: the reply is not the fields of a mark');
   });
 
-  it('rejects unless enough replicas have acknowledged, on a connection of its own', async () => {
-    const { redis, append, client } = open({ waitReplicas: { count: 2, timeoutMs: 100 } });
-    redis.replies.set('WAIT', 2);
-    await append([['pos', 1]]);
-    redis.replies.set('WAIT', 1);
-    await expect(append([['pos', 2]])).rejects.toThrow(
-      new SourceError('Redis: WAIT: 1 of 2 replicas have acknowledged what was appended'),
-    );
-    expect(redis.asked.at(-1)).toEqual(['WAIT', '2', '100']);
-    const own = jest.spyOn(client, 'call');
-    await append([['pos', 3]]).catch(() => undefined);
-    expect(own).not.toHaveBeenCalled();
-  });
-
   it('reports a silent connection for every command that was pending on it', async () => {
     const { redis, append, time, client } = open();
     redis.silent.add('XADD');
@@ -312,23 +298,10 @@ describe('redisGenerations()', () => {
     [{ sentinel: false }, 'unknown option "sentinel"; known are'],
     [{ mark: 'off' }, 'option "mark" must be true or false, got "off"'],
     [{ timeoutMs: 0 }, 'option "timeoutMs" must be a number of ms from 1 to 600000, got 0'],
-    [{ waitReplicas: 1 }, 'option "waitReplicas" must be an object, got 1'],
-    [{ waitReplicas: { count: 1 } }, 'option "waitReplicas.timeoutMs" must be a whole number of ms from 1 to 60000'],
-    [
-      { waitReplicas: { count: 0, timeoutMs: 5 } },
-      'option "waitReplicas.count" must be a whole number of replicas from 1',
-    ],
   ])('refuses %j', (options, message) => {
     const client = new FakeRedis().connect();
     const start = (): unknown => redisGenerations({ client, ...options });
     expect(start).toThrow(TypeError);
     expect(start).toThrow(`redisGenerations(): ${message}`);
-  });
-
-  it('refuses to wait for the replicas of a cluster', () => {
-    const client = Object.assign(new FakeRedis().connect(), { isCluster: true });
-    expect(() => redisGenerations({ client, waitReplicas: { count: 1, timeoutMs: 5 } })).toThrow(
-      new TypeError('redisGenerations(): option "waitReplicas" is not for a cluster: WAIT names no key'),
-    );
   });
 });
