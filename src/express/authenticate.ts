@@ -1,11 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
-import { Authenticator } from 'passport';
-import type { BearerRequest } from 'passport';
-import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
-import { ownMembers } from '../core/objects';
 import { option, readOptions } from '../core/options';
 import { traceIds } from '../core/telemetry';
 import { signedClientOf } from '../gate/explain';
@@ -13,10 +9,11 @@ import { HeldCallers } from '../gate/held';
 import type { HoldEnd } from '../gate/held';
 import { openGate, rememberGate } from '../gate/verifier';
 import type { Auth, AuthenticateOptions } from '../gate/options';
-import type { GateVerifier } from '../gate/verifier';
-import { withAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
+import type { Caller } from '../token/fair-queue';
 import { resourceMetadataUrl } from './metadata';
+import { decisionOf } from './decision';
+import type { Accepted } from './decision';
 import { decisionRecorder, startTiming } from './recorder';
 import type { Timing } from './recorder';
 import { reportMode } from './report-mode';
@@ -94,7 +91,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   };
   const sendPrepared = refusalSender(presentation);
   const recorder = decisionRecorder(settings);
-  const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
+  const decide = decisionOf(verifier);
   const held = new HeldCallers(verifier, settings);
   const hold = held.hold.bind(held);
   const reports = enforce === 'report' ? reportMode(settings) : undefined;
@@ -110,56 +107,29 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
-    let token: string;
-    let known: Auth | undefined;
     const timing = startTiming();
+    let decided: ReturnType<typeof decide>;
     try {
-      token = bearerToken(req, dpop !== undefined);
-      if (timing) timing.cache = 'hit';
-      known = verifier.verifyCached(token);
+      decided = decide(req, callerOf, timing);
     } catch (error) {
-      if (canBeAnonymous(error)) accept(req, res, undefined, next, timing);
-      else refuse(req, res, error, next, timing);
-      return;
+      return refuse(req, res, error, next, timing);
     }
-    if (known && !possession) return accept(req, res, known, next, timing);
-    if (timing && !known) timing.cache = 'miss';
-    const verifying = possession ? verifyWithProof(token, known, req, res) : verify(token, callerOf(req));
-    decideLater(verifying, req, res, next, timing);
+    if (!(decided instanceof Promise)) return accept(req, res, decided, next, timing);
+    const concluded = decided.then(
+      (accepted) => accept(req, res, accepted, next, timing),
+      (error: unknown) => refuse(req, res, error, next, timing),
+    );
+    handleRejection(concluded, { req, res, next, logger });
   }
 
-  function canBeAnonymous(error: unknown): boolean {
-    return optional && error instanceof AuthError && error.reason === 'missing_token';
-  }
-
-  /** A known token too needs the proof of this request where it is bound to a key. */
-  async function verifyWithProof(
-    token: string,
-    known: Auth | undefined,
+  function accept(
     req: GateRequest,
     res: ServerResponse,
-  ): Promise<Auth> {
-    const auth = known ?? (await verify(token, callerOf(req)));
-    const nonce = await possession?.verify(req, token, auth.claims, callerOf(req));
-    if (!reports) setNonce(res, nonce);
-    return auth;
-  }
-
-  function decideLater(
-    verifying: Promise<Auth>,
-    req: GateRequest,
-    res: ServerResponse,
+    { auth, nonce }: Accepted,
     next: Next,
     timing: Timing | undefined,
   ): void {
-    const decided = verifying.then(
-      (auth) => accept(req, res, auth, next, timing),
-      (error: unknown) => refuse(req, res, error, next, timing),
-    );
-    handleRejection(decided, { req, res, next, logger });
-  }
-
-  function accept(req: GateRequest, res: ServerResponse, auth: Auth | undefined, next: Next, timing?: Timing): void {
+    if (!reports) setNonce(res, nonce);
     const before = stateOf(req);
     const state = remember(req, auth, timing);
     reports?.watch(req, res);
@@ -168,7 +138,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     warnUnguarded(res, state);
   }
 
-  function remember(req: GateRequest, auth: Auth | undefined, timing?: Timing): RequestState {
+  function remember(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): RequestState {
     const state = openState(req, requestGate, auth, timing !== undefined);
     // What another middleware has assigned stays, because this gate grants nothing.
     if (!reports) req.auth = auth;
@@ -179,20 +149,12 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   }
 
   /** The decision about a request that has no response. */
-  async function decide(req: GateRequest): Promise<Auth | undefined> {
+  async function verify(req: GateRequest): Promise<Auth | undefined> {
     const timing = startTiming();
     try {
-      const token = bearerToken(req, dpop !== undefined);
-      if (timing) timing.cache = 'hit';
-      let auth = verifier.verifyCached(token);
-      if (timing && !auth) timing.cache = 'miss';
-      // Not its connection: a session can outlive that of the request which opened it, as those of Socket.IO do.
-      const caller = { address: callerOf(req).address };
-      auth ??= await verify(token, caller);
-      await possession?.verify(req, token, auth.claims, caller);
+      const { auth } = await decide(req, addressOf, timing);
       return remember(req, auth, timing).auth;
     } catch (error) {
-      if (canBeAnonymous(error)) return remember(req, undefined, timing).auth;
       if (!(error instanceof AuthError)) {
         logUndecided(error);
         throw error;
@@ -254,7 +216,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       const { timeoutMs } = readOptions('ready', options, { timeoutMs: option.number({ unit: 'ms', min: 1 }) });
       await verifier.ready(timeoutMs);
     },
-    verify: decide,
+    verify,
     hold,
     status: () => verifier.status(),
     close() {
@@ -268,42 +230,12 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   return gate;
 }
 
+/** Not its connection: a session can outlive that of the request which opened it, as those of Socket.IO do. */
+function addressOf(req: GateRequest): Caller {
+  return { address: callerOf(req).address };
+}
+
 /** RFC 9449 section 8: the client uses it in its next proof. */
 function setNonce(res: ServerResponse, nonce: string | undefined): void {
   if (nonce !== undefined && !res.headersSent) res.setHeader('DPoP-Nonce', nonce);
 }
-
-/**
- * Puts passport's bearer strategy before a verification.
- *
- * Passport sees a request with one header and nothing else: so it cannot take a token from query or body, add members
- * to the app's request, or write a response. The strategy is registered by name, because passport shares an instance
- * that is passed directly between all requests, and two that overlap would get each other's result.
- */
-function throughPassport(verifier: GateVerifier): GateVerifier['verify'] {
-  const passport = new Authenticator();
-  const strategy = new BearerStrategy(
-    { passReqToCallback: true, scope: undefined, realm: 'api' },
-    ({ caller }, token, done) => {
-      verifier.verify(token, caller).then((auth) => done(null, auth), done);
-    },
-  );
-  passport.use(strategy);
-  const run = passport.authenticate<Auth>('bearer', ownMembers(PASSPORT_OPTIONS));
-
-  return function verifyByStrategy(token, caller) {
-    return new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${token}` };
-      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined, caller };
-      run(req, NO_RESPONSE, (error) => {
-        if (req.auth && !error) resolve(req.auth);
-        else reject(error ?? NO_TOKEN);
-      });
-    });
-  };
-}
-
-const PASSPORT_OPTIONS = { session: false, assignProperty: 'auth', authInfo: false, failWithError: true } as const;
-const NO_TOKEN = new Error('passport found no bearer token');
-/** Passport writes to it where the strategy finds no token, before it calls back with an error. */
-const NO_RESPONSE = { statusCode: 0, setHeader() {} };

@@ -122,9 +122,16 @@ export class DpopVerifier {
    * Checks the proof of a request (RFC 9449 section 4.3).
    *
    * @param bound - thumbprint of the key that the token is bound to
+   * @param isTrial - does not remember the proof
    * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
    */
-  async verify(request: TokenRequest, token: string, bound: unknown, caller?: Caller): Promise<string | undefined> {
+  async verify(
+    request: TokenRequest,
+    token: string,
+    bound: unknown,
+    caller?: Caller,
+    isTrial = false,
+  ): Promise<string | undefined> {
     const { baseUrl } = this.#settings;
     const proof = await this.#verifyProof(proofOf(request), bound, caller);
     if (proof.method !== request.method) throw invalidProof('htm is not the method of the request');
@@ -136,7 +143,7 @@ export class DpopVerifier {
     if (nowMs >= proof.expiresAtMs + this.#clockToleranceMs) throw invalidProof('exp has passed');
     if (nowMs < proof.notBeforeMs - this.#clockToleranceMs) throw invalidProof('nbf is in the future');
     const untilMs = this.#acceptedUntilMs(proof, nowMs);
-    await this.#remember(proof, untilMs);
+    if (!isTrial) await this.#remember(proof, untilMs);
     return this.#nonces?.isAging(untilMs) ? this.#nonces.make() : undefined;
   }
 

@@ -50,16 +50,23 @@ export class PossessionVerifier {
    * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required`,
    * `too_many_proofs`, `too_many_signatures` or `replay_store_unavailable`.
    *
+   * @param isTrial - does not remember the proof, so that it stays good for the gate that decides
    * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
    */
-  async verify(request: TokenRequest, token: string, claims: JsonObject, caller?: Caller): Promise<string | undefined> {
+  async verify(
+    request: TokenRequest,
+    token: string,
+    claims: JsonObject,
+    caller?: Caller,
+    isTrial = false,
+  ): Promise<string | undefined> {
     const { key, certificate } = bindingsOf(claims);
     if (this.#readCertificate && certificate !== undefined) checkBinding(certificate, this.#readCertificate(request));
     this.requireBinding(claims);
     if (!this.#proofs) return undefined;
     if (usesDpop(request)) {
       if (key === undefined) throw new AuthError('binding_required');
-      return this.#proofs.verify(request, token, key, caller);
+      return this.#proofs.verify(request, token, key, caller, isTrial);
     }
     if (key !== undefined) {
       throw new AuthError('sender_constrained', { privateDetail: 'the token came with the Bearer scheme' });

@@ -1,0 +1,104 @@
+import { Authenticator } from 'passport';
+import type { BearerRequest } from 'passport';
+import { Strategy as BearerStrategy } from 'passport-http-bearer';
+import { AuthError } from '../core/errors';
+import { ownMembers } from '../core/objects';
+import type { Auth } from '../gate/options';
+import type { GateVerifier } from '../gate/verifier';
+import { withAdvice } from '../token/advice';
+import { bearerToken } from '../token/bearer';
+import type { Caller } from '../token/fair-queue';
+import type { Timing } from './recorder';
+import type { GateRequest } from './request-state';
+
+/** What a request was accepted with. */
+export interface Accepted {
+  /** `undefined` for a request without a token at an optional gate. */
+  readonly auth: Auth | undefined;
+  /** DPoP nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2). */
+  readonly nonce?: string | undefined;
+}
+
+/**
+ * Decides about one request and does nothing else: throws, or rejects with, the AuthError of the first check that failed.
+ *
+ * @param callerOf - reads who waits, where the decision has to
+ * @param isTrial - leaves the proof of the request good for the gate that decides
+ */
+export type Decide = (
+  req: GateRequest,
+  callerOf: (req: GateRequest) => Caller,
+  timing: Timing | undefined,
+  isTrial?: boolean,
+) => Accepted | Promise<Accepted>;
+
+const ANONYMOUS: Accepted = Object.freeze({ auth: undefined });
+
+/** Makes the decision of a gate, for its middleware, for `verify()` and for `reportOnly()`. */
+export function decisionOf(verifier: GateVerifier): Decide {
+  const { settings, possession } = verifier;
+  const { dpop, optional } = settings;
+  const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
+
+  return function decide(req, callerOf, timing, isTrial) {
+    let token: string;
+    try {
+      token = bearerToken(req, dpop !== undefined);
+    } catch (error) {
+      if (optional && error instanceof AuthError && error.reason === 'missing_token') return ANONYMOUS;
+      throw error;
+    }
+    if (timing) timing.cache = 'hit';
+    const known = verifier.verifyCached(token);
+    if (known && !possession) return { auth: known };
+    if (timing && !known) timing.cache = 'miss';
+    return decideLater(req, token, known, callerOf(req), isTrial);
+  };
+
+  /** A known token too needs the proof of this request where it is bound to a key. */
+  async function decideLater(
+    req: GateRequest,
+    token: string,
+    known: Auth | undefined,
+    caller: Caller,
+    isTrial: boolean | undefined,
+  ): Promise<Accepted> {
+    const auth = known ?? (await verify(token, caller));
+    return { auth, nonce: await possession?.verify(req, token, auth.claims, caller, isTrial) };
+  }
+}
+
+/**
+ * Puts passport's bearer strategy before a verification.
+ *
+ * Passport sees a request with one header and nothing else: so it cannot take a token from query or body, add members
+ * to the app's request, or write a response. The strategy is registered by name, because passport shares an instance
+ * that is passed directly between all requests, and two that overlap would get each other's result.
+ */
+function throughPassport(verifier: GateVerifier): GateVerifier['verify'] {
+  const passport = new Authenticator();
+  const strategy = new BearerStrategy(
+    { passReqToCallback: true, scope: undefined, realm: 'api' },
+    ({ caller }, token, done) => {
+      verifier.verify(token, caller).then((auth) => done(null, auth), done);
+    },
+  );
+  passport.use(strategy);
+  const run = passport.authenticate<Auth>('bearer', ownMembers(PASSPORT_OPTIONS));
+
+  return function verifyByStrategy(token, caller) {
+    return new Promise((resolve, reject) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const req: BearerRequest<Auth> = { headers, body: undefined, query: undefined, auth: undefined, caller };
+      run(req, NO_RESPONSE, (error) => {
+        if (req.auth && !error) resolve(req.auth);
+        else reject(error ?? NO_TOKEN);
+      });
+    });
+  };
+}
+
+const PASSPORT_OPTIONS = { session: false, assignProperty: 'auth', authInfo: false, failWithError: true } as const;
+const NO_TOKEN = new Error('passport found no bearer token');
+/** Passport writes to it where the strategy finds no token, before it calls back with an error. */
+const NO_RESPONSE = { statusCode: 0, setHeader() {} };
