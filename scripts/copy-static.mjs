@@ -14,4 +14,4 @@ for (const name of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
 }
 
 const contract = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
-writeFileSync(join(DIST, 'openapi', 'contract.json'), JSON.stringify(load(contract)));
+writeFileSync(join(DIST, 'testing', 'openapi', 'contract.json'), JSON.stringify(load(contract)));

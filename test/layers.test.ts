@@ -6,7 +6,7 @@ const SRC = resolve(__dirname, '../src');
 
 /**
  * What each layer may import from:
- * `core <- token <- generation <- gate <- express <- index <- { openapi, settings } <- { app, auth-server, console, testing } <- cli`.
+ * `core <- token <- generation <- gate <- express <- index <- settings <- testing <- { app, auth-server, console } <- cli`.
  * `gate` reads the variables through `settings` when `authenticate()` has no options. `app` imports the gate through
  * `index`, as a user's code would.
  */
@@ -19,13 +19,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   gate: ['core', 'settings', 'token', 'generation'],
   express: ['core', 'token', 'generation', 'gate'],
   index: ['core', 'token', 'gate', 'express'],
-  openapi: ['core', 'express'],
   'rate-limit': ['core'],
-  app: ['index', 'openapi', 'settings', 'core', 'rate-limit'],
+  app: ['index', 'testing', 'settings', 'core', 'rate-limit'],
   'auth-server': ['index', 'settings', 'generation', 'token', 'core', 'rate-limit'],
-  console: ['index', 'openapi', 'gate', 'token', 'core'],
-  testing: ['index', 'generation', 'token', 'core', 'openapi'],
-  cli: ['core', 'settings', 'token', 'index', 'openapi', 'app', 'auth-server', 'console', 'generation', 'testing'],
+  console: ['index', 'testing', 'gate', 'token', 'core'],
+  testing: ['index', 'express', 'generation', 'token', 'core'],
+  cli: ['core', 'settings', 'token', 'index', 'app', 'auth-server', 'console', 'generation', 'testing'],
 };
 
 /** Packages that only these layers may import. */
@@ -33,7 +32,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   passport: ['express'],
   'passport-http-bearer': ['express'],
   'jwks-rsa': ['token'],
-  express: ['app', 'auth-server', 'console', 'openapi'],
+  express: ['app', 'auth-server', 'console', 'testing'],
   helmet: ['app', 'auth-server'],
   'express-rate-limit': ['rate-limit', 'app', 'auth-server'],
   commander: ['cli'],

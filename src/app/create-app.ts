@@ -12,10 +12,10 @@ import { authenticate, problemHandler, protectedResourceMetadata, sendProblem } 
 import { authenticateOptions } from '../settings/settings';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
 import type { Settings } from '../settings/settings';
-import { assertAgreement } from '../openapi/audit';
-import { layersOf } from '../openapi/app-routes';
-import { allOperations, CONTRACT_FILE, loadContract, operationsOf, scopesOf } from '../openapi/document';
-import type { ContractDocument } from '../openapi/document';
+import { assertAgreement } from '../testing/audit/audit';
+import { layersOf } from '../testing/audit/app-routes';
+import { allOperations, CONTRACT_FILE, loadContract, operationsOf, scopesOf } from '../testing/openapi/document';
+import type { ContractDocument } from '../testing/openapi/document';
 import { healthRoutes } from './admin';
 import type { Readiness } from './admin';
 import { commerceRouter } from './commerce/router';

@@ -6,7 +6,7 @@ import { REASON_ADVICE } from '../core/reason-advice';
 import type { Advice } from '../core/reason-advice';
 import { withoutSlash } from '../core/urls';
 import { sendProblem } from '../index';
-import type { ContractDocument } from '../openapi/document';
+import type { ContractDocument } from '../testing/openapi/document';
 
 const STYLE = `:root { color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif }
 body { max-width: 44rem; margin: 3rem auto; padding: 0 1.25rem }

@@ -5,8 +5,8 @@ import { json } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 import { attempt } from '../core/objects';
 import { ConfigurationError, sendProblem } from '../index';
-import { loadContract, nameOf, operationsOf, toFragment } from '../openapi/document';
-import type { ContractDocument, LocatedOperation } from '../openapi/document';
+import { loadContract, nameOf, operationsOf, toFragment } from '../testing/openapi/document';
+import type { ContractDocument, LocatedOperation } from '../testing/openapi/document';
 
 const BODY_LIMIT = '100kb';
 const MAX_NAME = 80;

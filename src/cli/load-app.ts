@@ -16,7 +16,7 @@ import type { RequestObserver } from '../app/log';
 import { ConfigurationError } from '../core/errors';
 import { attempt } from '../core/objects';
 import type { AuthenticateOptions } from '../index';
-import { layersOf } from '../openapi/app-routes';
+import { layersOf } from '../testing/audit/app-routes';
 import { readSettings } from '../settings/settings';
 import type * as testing from '../testing/index';
 import { CliError, EXIT } from './command';

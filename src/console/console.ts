@@ -2,8 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { attempt } from '../core/objects';
 import { authenticate, explain } from '../index';
 import type { AuthenticateOptions, Decision, Gate } from '../index';
-import { describeRoutes } from '../openapi/app-routes';
-import type { DescribedRoute } from '../openapi/app-routes';
+import { describeRoutes } from '../testing/audit/app-routes';
+import type { DescribedRoute } from '../testing/audit/app-routes';
 import { consoleApp, summaryOf } from './app';
 import { RequestLog } from './request-log';
 import type { LoggedRequest } from './request-log';

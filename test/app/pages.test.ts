@@ -11,7 +11,7 @@ import { docsPage } from '../../src/app/docs/docs-page';
 import { readSettings } from '../../src/settings/settings';
 import { createTestIssuer } from '../../src/testing';
 import { recordingLogger } from '../support/log';
-import { CONTRACT_FILE } from '../../src/openapi/document';
+import { CONTRACT_FILE } from '../../src/testing/openapi/document';
 import { contract } from './commerce/commerce-app';
 import { frontPage, notFound, problemPages, problemTypesOf } from '../../src/app/pages';
 import { REASONS } from '../../src';

@@ -2,7 +2,7 @@ import request from 'supertest';
 import type { Response, Test } from 'supertest';
 import { token } from '../support/issuer';
 import { commerceApp, exampleOf, routeOf } from './commerce/commerce-app';
-import { loadContract, operationsOf } from '../../src/openapi/document';
+import { loadContract, operationsOf } from '../../src/testing/openapi/document';
 import { compileContract } from '../../src/app/request-validation';
 import { largestBodies } from '../support/largest-bodies';
 

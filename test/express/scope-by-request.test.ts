@@ -4,7 +4,7 @@ import request from 'supertest';
 import { authenticate, defineScopes, requireAuthenticated, requireClaim, requireScope } from '../../src';
 import type { GateOptions, Middleware } from '../../src';
 import { requirementOf } from '../../src/express/guard';
-import { describeRoutes } from '../../src/openapi/app-routes';
+import { describeRoutes } from '../../src/testing/audit/app-routes';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
 import { token, AUDIENCE, ISSUER, NOW_MS } from '../support/issuer';

@@ -1,19 +1,19 @@
 import express from 'express';
-import type { LocatedOperation } from '../../src/openapi/document';
+import type { LocatedOperation } from '../../src/testing/openapi/document';
 import {
   schemaValidators,
   documentedResponses,
   isJson,
   mediaTypeOf,
   refusalRules,
-} from '../../src/testing/contract-cases/responses';
-import type { ApiResponse } from '../../src/testing/contract-cases/responses';
+} from '../../src/testing/contract/responses';
+import type { ApiResponse } from '../../src/testing/contract/responses';
 import { bearerChallenge } from '../../src/testing/matchers';
-import { prepareRequest } from '../../src/testing/contract-cases/samples';
-import type { SampleRequest } from '../../src/testing/contract-cases/samples';
-import { insufficientSets, sufficientSets } from '../../src/testing/contract-cases/credentials';
-import { contractReport } from '../../src/testing/contract-cases/contract-cases';
-import { appTarget } from '../../src/testing/contract-cases/target';
+import { prepareRequest } from '../../src/testing/contract/samples';
+import type { SampleRequest } from '../../src/testing/contract/samples';
+import { insufficientSets, sufficientSets } from '../../src/testing/contract/credentials';
+import { contractReport } from '../../src/testing/contract/contract-cases';
+import { appTarget } from '../../src/testing/contract/target';
 
 const document = {
   openapi: '3.1.0',

@@ -4,7 +4,7 @@ import { Router } from 'express';
 import type { RequestHandler } from 'express';
 import { attempt } from '../../core/objects';
 import { foreignCaller, withoutSlash } from '../../core/urls';
-import type { ContractDocument } from '../../openapi/document';
+import type { ContractDocument } from '../../testing/openapi/document';
 import { sendDocument, sendPage, serving, titleOf } from '../pages';
 
 /** Options of the documentation page at `{base_url}/docs`. */

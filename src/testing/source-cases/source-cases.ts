@@ -2,7 +2,7 @@ import { deepStrictEqual, equal, ok, rejects } from 'node:assert';
 import { option, readOptions } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import type { Change, LogReader, Mark, Unit } from '../../generation/log';
-import type { ContractCase } from '../contract-cases/operation';
+import type { ContractCase } from '../contract/operation';
 import {
   inTime,
   markOf,

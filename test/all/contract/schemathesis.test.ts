@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { declaredScopes, loadContract } from '../../../src/openapi/document';
+import { declaredScopes, loadContract } from '../../../src/testing/openapi/document';
 import { COMPILED } from '../support/compiled';
 import { startTillgate } from '../setup/tillgate';
 import type { DevReport, RunningTillgate } from '../setup/tillgate';

@@ -1,5 +1,5 @@
 import { compileContract } from '../../../src/app/request-validation';
-import { loadContract, operationsOf } from '../../../src/openapi/document';
+import { loadContract, operationsOf } from '../../../src/testing/openapi/document';
 import { largestBodies } from '../../support/largest-bodies';
 
 /** The worst takes some 100 times as long; a pattern that backtracks took 100,000 times. */

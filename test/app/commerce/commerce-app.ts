@@ -7,7 +7,7 @@ import { commerceRouter } from '../../../src/app/commerce/router';
 import { RESOURCES, routes } from '../../../src/app/commerce/resources';
 import type { Route } from '../../../src/app/commerce/resources';
 import { requestValidation } from '../../../src/app/request-validation';
-import { loadContract } from '../../../src/openapi/document';
+import { loadContract } from '../../../src/testing/openapi/document';
 import { firstIdOf } from '../../contract/first-ids';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';

@@ -4,7 +4,7 @@ import { RESOURCES, routes, SCOPES } from '../../../src/app/commerce/resources';
 import { requireScope } from '../../../src';
 import { commerceApp, routeOf, contract } from './commerce-app';
 import { NOW_MS } from '../../support/issuer';
-import { schemaValidators } from '../../../src/testing/contract-cases/responses';
+import { schemaValidators } from '../../../src/testing/contract/responses';
 
 describe('the table of resources', () => {
   it('has the 15 resources of the design', () => {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../core/objects';
-import { dereference } from '../../openapi/document';
+import { dereference } from '../openapi/document';
 import { send } from './operation';
 import type { CaseContext } from './operation';
 import { eachOf, secretsOf, sufficient, weakCredentials } from './probe';

@@ -3,9 +3,9 @@ import { isList, option, readOptions } from '../../core/options';
 import type { TableOf, ValuesOf } from '../../core/options';
 import { requirePackages } from '../../core/required-packages';
 import { parseUrl } from '../../core/urls';
-import { nameOf } from '../../openapi/document';
-import type { LocatedOperation } from '../../openapi/document';
-import { PATHS } from '../audit-routes';
+import { nameOf } from '../openapi/document';
+import type { LocatedOperation } from '../openapi/document';
+import { PATHS } from '../audit/audit-routes';
 import type { TokenSource } from './credentials';
 import type { SampleRequest } from './samples';
 

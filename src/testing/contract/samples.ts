@@ -1,6 +1,6 @@
 import { isObject } from '../../core/objects';
-import { dereference } from '../../openapi/document';
-import type { LocatedOperation } from '../../openapi/document';
+import { dereference } from '../openapi/document';
+import type { LocatedOperation } from '../openapi/document';
 import type { ApiRequest } from './responses';
 
 /** Values of one request, used instead of generated ones: an existing id, a meaningful body. */

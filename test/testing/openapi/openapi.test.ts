@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { load } from 'js-yaml';
-import { REASONS } from '../../src';
-import { routes, SCOPES } from '../../src/app/commerce/resources';
+import { REASONS } from '../../../src';
+import { routes, SCOPES } from '../../../src/app/commerce/resources';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -32,7 +32,7 @@ interface Document {
   };
 }
 
-const text = readFileSync(`${__dirname}/../../openapi.yaml`, 'utf8');
+const text = readFileSync(`${__dirname}/../../../openapi.yaml`, 'utf8');
 const document = load(text) as Document;
 // Validates every schema against the dialect, which is skipped at start for speed.
 const ajv = addFormats(new Ajv2020({ strict: false, allErrors: true, validateSchema: true })).addSchema(

@@ -1,4 +1,4 @@
-import type { TestToken } from '../test-token';
+import type { TestToken } from '../issuer/test-token';
 
 /** Claims that hold the required scopes in a form that is not theirs; the token has no other scopes. */
 export function scopeForms(scopes: readonly string[]): readonly (readonly [name: string, token: TestToken])[] {

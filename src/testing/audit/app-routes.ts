@@ -1,9 +1,9 @@
 import { METHODS } from 'node:http';
-import { requirementOf } from '../express/guard';
-import type { GuardRequirement } from '../express/guard';
-import { bothOf } from './document';
-import type { Alternatives } from './document';
-import { isCatchAll, probesOf, shapeOf, templatesOf } from './path-template';
+import { requirementOf } from '../../express/guard';
+import type { GuardRequirement } from '../../express/guard';
+import { bothOf } from '../openapi/document';
+import type { Alternatives } from '../openapi/document';
+import { isCatchAll, probesOf, shapeOf, templatesOf } from '../openapi/path-template';
 
 /** A route as an app has it. */
 export interface DescribedRoute {

@@ -1,12 +1,12 @@
 import { basename } from 'node:path';
-import { isObject } from '../core/objects';
-import { isList, option, readOptions } from '../core/options';
-import type { TableOf } from '../core/options';
-import { withoutSlash } from '../core/urls';
-import { declareGuards } from '../openapi/app-routes';
-import type { DeclaredGuard } from '../openapi/app-routes';
-import { auditApp } from '../openapi/audit';
-import type { RouteFinding } from '../openapi/audit';
+import { isObject } from '../../core/objects';
+import { isList, option, readOptions } from '../../core/options';
+import type { TableOf } from '../../core/options';
+import { withoutSlash } from '../../core/urls';
+import { declareGuards } from './app-routes';
+import type { DeclaredGuard } from './app-routes';
+import { auditApp } from './audit';
+import type { RouteFinding } from './audit';
 import { allOperations, basePathOf, ignoredPaths, loadDocument } from '../openapi/document';
 
 /** A list of paths. */
@@ -48,7 +48,7 @@ export interface AuditRoutesOptions {
  * @example
  * ```ts
  * import { auditRoutes } from 'tillgate/testing';
- * import { app } from '../app';
+ * import { app } from '../../app';
  *
  * it('has a guard on every route, as openapi.yaml says', () => {
  *   expect(auditRoutes(app, 'openapi.yaml')).toEqual([]);

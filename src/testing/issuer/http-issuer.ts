@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { systemSchedule } from '../core/clock';
-import { describe, option, readOptions } from '../core/options';
-import type { TableOf } from '../core/options';
-import { readBody } from '../token/http';
-import { logHandler } from '../generation/http/handler';
-import { wellKnownUrls } from '../token/keys/fetch-keys';
+import { systemSchedule } from '../../core/clock';
+import { describe, option, readOptions } from '../../core/options';
+import type { TableOf } from '../../core/options';
+import { readBody } from '../../token/http';
+import { logHandler } from '../../generation/http/handler';
+import { wellKnownUrls } from '../../token/keys/fetch-keys';
 import { publishingIssuer, TEST_ISSUER_OPTIONS } from './test-issuer';
 import type { TestIssuer, TestIssuerOptions } from './test-issuer';
 

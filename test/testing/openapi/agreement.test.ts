@@ -1,9 +1,9 @@
 import { Router } from 'express';
-import { ConfigurationError, requireScope } from '../../src';
-import { commerceRouter } from '../../src/app/commerce/router';
-import { assertAgreement, findDisagreements } from '../../src/openapi/audit';
-import { loadContract, operationsOf } from '../../src/openapi/document';
-import type { ContractDocument } from '../../src/openapi/document';
+import { ConfigurationError, requireScope } from '../../../src';
+import { commerceRouter } from '../../../src/app/commerce/router';
+import { assertAgreement, findDisagreements } from '../../../src/testing/audit/audit';
+import { loadContract, operationsOf } from '../../../src/testing/openapi/document';
+import type { ContractDocument } from '../../../src/testing/openapi/document';
 
 const original = loadContract();
 

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Router } from 'express';
-import { requireScope, ConfigurationError } from '../../src';
-import { describeRoutes } from '../../src/openapi/app-routes';
-import { describeAlternatives, loadContract } from '../../src/openapi/document';
-import { isCatchAll, templatesOf } from '../../src/openapi/path-template';
+import { requireScope, ConfigurationError } from '../../../src';
+import { describeRoutes } from '../../../src/testing/audit/app-routes';
+import { describeAlternatives, loadContract } from '../../../src/testing/openapi/document';
+import { isCatchAll, templatesOf } from '../../../src/testing/openapi/path-template';
 
 const done = (): void => {};
 const pass = (_req: unknown, _res: unknown, next: () => void): void => next();

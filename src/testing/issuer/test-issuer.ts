@@ -1,14 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { systemSchedule } from '../core/clock';
-import type { Clock, Schedule } from '../core/clock';
-import { dependencies, describe, didYouMean, option, readOptions } from '../core/options';
-import type { TableOf, ValuesOf } from '../core/options';
-import { FIRST_TIME_MS } from '../generation/generation';
-import { memoryGenerations } from '../generation/memory';
-import type { MemoryLog } from '../generation/memory';
-import type { GateOptions, IssuerOptions } from '../index';
-import { ALGORITHMS } from '../token/signature';
-import type { Algorithm } from '../token/signature';
+import { systemSchedule } from '../../core/clock';
+import type { Clock, Schedule } from '../../core/clock';
+import { dependencies, describe, didYouMean, option, readOptions } from '../../core/options';
+import type { TableOf, ValuesOf } from '../../core/options';
+import { FIRST_TIME_MS } from '../../generation/generation';
+import { memoryGenerations } from '../../generation/memory';
+import type { MemoryLog } from '../../generation/memory';
+import type { GateOptions, IssuerOptions } from '../../index';
+import { ALGORITHMS } from '../../token/signature';
+import type { Algorithm } from '../../token/signature';
 import { DEFAULT_CLIENT, signTestToken, testKey } from './test-token';
 import type { TestKey, TestToken } from './test-token';
 

@@ -1,6 +1,6 @@
 import type { Reason } from '../../core/reasons';
-import type { Alternatives } from '../../openapi/document';
-import type { TestToken } from '../test-token';
+import type { Alternatives } from '../openapi/document';
+import type { TestToken } from '../issuer/test-token';
 import type { ApiRequest, ExpectedRefusal } from './responses';
 
 /** The part of a test issuer that contract cases need. */

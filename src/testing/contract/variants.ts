@@ -1,6 +1,6 @@
 import { attempt, isObject } from '../../core/objects';
-import type { LocatedOperation } from '../../openapi/document';
-import { dereference } from '../../openapi/document';
+import type { LocatedOperation } from '../openapi/document';
+import { dereference } from '../openapi/document';
 import type { ApiRequest } from './responses';
 
 /** Another form of the request of an operation; without a sufficient token it must stay closed. */

@@ -1,9 +1,9 @@
-import { ConfigurationError } from '../core/errors';
+import { ConfigurationError } from '../../core/errors';
 import { describeRoutes } from './app-routes';
 import type { DescribedRoute } from './app-routes';
-import { bothOf, declaredScopes, describeAlternatives, nameOf } from './document';
-import type { Alternatives, ContractDocument, LocatedOperation } from './document';
-import { shapeOf } from './path-template';
+import { bothOf, declaredScopes, describeAlternatives, nameOf } from '../openapi/document';
+import type { Alternatives, ContractDocument, LocatedOperation } from '../openapi/document';
+import { shapeOf } from '../openapi/path-template';
 
 /** How the routes of an app and its OpenAPI document can differ. */
 export type RouteFindingKind =

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { classify, layersOf } from '../../openapi/app-routes';
-import type { Layer } from '../../openapi/app-routes';
+import { classify, layersOf } from '../audit/app-routes';
+import type { Layer } from '../audit/app-routes';
 import type { ContractSettings } from './options';
 
 /** What one request has run in an Express app; grows when it runs something later. */

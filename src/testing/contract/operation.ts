@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { isObject } from '../../core/objects';
-import type { LocatedOperation } from '../../openapi/document';
-import type { TestToken } from '../test-token';
+import type { LocatedOperation } from '../openapi/document';
+import type { TestToken } from '../issuer/test-token';
 import { ATTACKS, bearer, claimsOf, insufficientSets, sufficientSets } from './credentials';
 import type { Attack, TokenTransport } from './credentials';
 import type { CaseClass, ContractSettings } from './options';

@@ -1,8 +1,8 @@
 import { constants, createHmac, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import type { KeyObject, SigningOptions } from 'node:crypto';
-import { option, readOptions } from '../core/options';
-import type { Option, TableOf } from '../core/options';
-import type { Algorithm } from '../token/signature';
+import { option, readOptions } from '../../core/options';
+import type { Option, TableOf } from '../../core/options';
+import type { Algorithm } from '../../token/signature';
 
 /** The claims and the signature of one token; every default passes. */
 export interface TestToken {

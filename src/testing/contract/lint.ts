@@ -1,5 +1,5 @@
-import { declaredScopes, nameOf } from '../../openapi/document';
-import type { ContractDocument, LocatedOperation } from '../../openapi/document';
+import { declaredScopes, nameOf } from '../openapi/document';
+import type { ContractDocument, LocatedOperation } from '../openapi/document';
 
 const READS = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY'];
 

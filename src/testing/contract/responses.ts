@@ -5,8 +5,8 @@ import type * as Ajv from 'ajv/dist/2020';
 import type { ValidateFunction } from 'ajv/dist/2020';
 import { isObject } from '../../core/objects';
 import type { Reason, ReasonRow } from '../../core/reasons';
-import { nodeAt, toFragment } from '../../openapi/document';
-import type { LocatedOperation } from '../../openapi/document';
+import { nodeAt, toFragment } from '../openapi/document';
+import type { LocatedOperation } from '../openapi/document';
 import { bearerChallenge } from '../matchers';
 
 /** A request to the API under test. */
