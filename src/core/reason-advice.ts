@@ -59,7 +59,7 @@ export const REASON_ADVICE = {
     operator: 'Switch the extension off at the authorization server.',
   },
   wrong_type: {
-    cause: 'The token is not an access token: its `typ` says something else.',
+    cause: 'The token is not an access token: its `typ` says something else, or it is an ID token.',
     caller: 'Send the access_token of the token response, not the id_token.',
     operator: 'Check that TILLGATE_PRESET names the product that issues the tokens.',
   },

@@ -8,7 +8,7 @@ import { isJwsShaped, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
 import { isScopeToken, namesAt, namesOfClaim } from './scopes';
 import type { ScopeClaim, ScopeRule } from './scopes';
-import { PRESETS } from './presets';
+import { isForItsClient, PRESETS, signOfIdToken } from './presets';
 import type { Preset, PresetName } from './presets';
 import type { JsonObject } from './strict-json';
 
@@ -41,6 +41,7 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
   if (MICROSOFT_GRAPH.has(token.claims['aud'])) {
     return 'the token is for Microsoft Graph, and only Graph can verify it: let the client ask for a token of this API, with scope=api://<application ID of the API>/.default';
   }
+  if (reason === 'wrong_type' && signOfIdToken(token.claims, context.preset) !== undefined) return ID_TOKEN;
   const recognized = recognizeToken(token);
   if (recognized && PRESETS[recognized.preset] !== context.preset && DEPENDS_ON_PRESET.has(reason)) {
     return `this token looks like ${recognized.preset} (${recognized.signs.join(', ')}): ${set('preset', recognized.preset)}`;
@@ -54,6 +55,7 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
       return `iss is ${describe(issuer, 200)}, expected ${describe(context.issuer, 200)}${typo}${change}`;
     }
     case 'wrong_audience': {
+      if (isForItsClient(token.claims)) return FOR_ITS_CLIENT;
       const audience: unknown = token.claims['aud'];
       const first: unknown = Array.isArray(audience) ? audience[0] : audience;
       if (typeof first !== 'string') return 'the token has no aud: let the authorization server add that of this API';
@@ -79,6 +81,11 @@ export function configurationAdvice(reason: Reason, raw: string, context: Advice
       return undefined;
   }
 }
+
+const ID_TOKEN =
+  'this is an ID token, which is for the client itself: send the access token, and request one for the audience of this API';
+const FOR_ITS_CLIENT =
+  'aud is the client itself, as in an ID token: request an access token for the audience of this API';
 
 /** Its application ID, and its URL in tokens of version 1. */
 const MICROSOFT_GRAPH: ReadonlySet<unknown> = new Set([

@@ -1,3 +1,5 @@
+import type { JsonObject } from './strict-json';
+
 /** How one family shapes its client-credentials access tokens. */
 export interface Preset {
   /** Accepted `typ`, lower case and without `application/`; `undefined` accepts a token without one. */
@@ -70,6 +72,32 @@ export const PRESETS = {
     generationClaim: 'iat',
   },
 } as const satisfies Record<string, Preset>;
+
+/**
+ * What shows that a token is an ID token (OpenID Connect Core 1.0 section 2), where `typ` does not; `undefined`: it is none.
+ * A claim with which the issuer itself names an access token, such as Keycloak's `typ`, outweighs `nonce` and `auth_time`.
+ */
+export function signOfIdToken(claims: JsonObject, { fixedClaims }: Preset): string | undefined {
+  // A hash of what was issued with it: only an ID token has one.
+  const hash = ['at_hash', 'c_hash'].find((name) => claims[name] !== undefined);
+  if (hash !== undefined) return hash;
+  if (fixedClaims.some(([name, ...values]) => values.some((value) => claims[name] === value))) return undefined;
+  const ofLogin = ['nonce', 'auth_time'].find((name) => claims[name] !== undefined);
+  const hasScopes = claims['scope'] !== undefined || claims['scp'] !== undefined;
+  return ofLogin !== undefined && !hasScopes && isForItsClient(claims)
+    ? `${ofLogin}, no scopes, and aud is its own client`
+    : undefined;
+}
+
+/** Whether a token is for no API, but for the client that it was issued to. */
+export function isForItsClient(claims: JsonObject): boolean {
+  const { aud } = claims;
+  const audience: unknown = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
+  return typeof audience === 'string' && CLIENT_ID_CLAIMS.some((name) => claims[name] === audience);
+}
+
+/** Where any family puts the client id. */
+const CLIENT_ID_CLAIMS = ['azp', 'client_id', 'cid', 'appid'];
 
 /** Name of an issuer preset. */
 export type PresetName = keyof typeof PRESETS;

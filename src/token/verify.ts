@@ -7,6 +7,7 @@ import { checkHeader } from './jws';
 import type { UnverifiedToken } from './jws';
 import type { VerificationKey } from './keys/key-set';
 import type { KeySource } from './keys/key-set';
+import { signOfIdToken } from './presets';
 import type { Preset } from './presets';
 import type { Algorithm } from './signature';
 import type { SignatureQueue } from './signature-queue';
@@ -64,7 +65,7 @@ export class TokenVerifier {
   }
 
   /**
-   * Checks header, key and signature (RFC 7515 section 5.2). Rejects with the AuthError of the first check that fails. The
+   * Checks header, type, key and signature (RFC 7515 section 5.2). Rejects with the AuthError of the first check that fails. The
    * claims of a token with an unknown key are checked first: what no key can change is worth no fetch.
    *
    * @returns the key that has signed the token
@@ -72,6 +73,7 @@ export class TokenVerifier {
   async verifySignature(token: UnverifiedToken, caller?: Caller): Promise<VerificationKey> {
     const { rules, rulesOfLightweight = rules, keys, signatures, clock } = this.#options;
     const header = checkHeader(token.header, this.#accepted);
+    refuseIdToken(token.claims, rules.preset);
     const key = await keys.find(header, () =>
       checkBeforeAsking(() => checkClaims(token.claims, rulesOfLightweight, clock())),
     );
@@ -91,6 +93,12 @@ export class TokenVerifier {
       return false;
     }
   }
+}
+
+/** An ID token is for the client that reads it: as an access token it would grant that client the API. */
+function refuseIdToken(claims: JsonObject, preset: Preset): void {
+  const sign = signOfIdToken(claims, preset);
+  if (sign !== undefined) throw new AuthError('wrong_type', { privateDetail: `an ID token (${sign})` });
 }
 
 interface TokenVerifierOptions {
