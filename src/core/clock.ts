@@ -1,3 +1,8 @@
+import * as timers from 'node:timers';
+
+/** The real ones: tests of an app that fake timers get their requests decided. */
+const { setTimeout, clearTimeout } = timers;
+
 /** Milliseconds since the epoch. Injected everywhere, so that tests move time instead of waiting for it. */
 export type Clock = () => number;
 

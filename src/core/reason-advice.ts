@@ -171,23 +171,16 @@ export const REASON_ADVICE = {
   },
   too_many_unknown_keys: {
     cause:
-      'The access token names an unknown key, and the issuer has been asked about such keys as often as is allowed.',
+      'The access token names an unknown key, and the issuer has been asked about such keys as often as is allowed; or too many new tokens of this client or network wait for introspection or the verification of their signatures (ES384, ES512).',
     caller: RETRY_LATER,
     operator:
-      'A few are normal after a change of keys. Many can be an attack with made-up key ids: limit its addresses.',
-  },
-  too_many_signatures: {
-    cause:
-      'More new tokens or proofs with expensive signatures (ES384, ES512, ...) arrived from this address than can be verified.',
-    caller: RETRY_LATER,
-    operator:
-      'Set "trust proxy", so that the gate sees addresses, and limit those of forged tokens. Otherwise sign with RS256 or ES256, or start more processes.',
+      'A few are normal after a change of keys. Many can be an attack with made-up tokens: limit its addresses, and set "trust proxy", so that the gate sees them.',
   },
   too_many_proofs: {
-    cause: 'This key has signed as many DPoP proofs in the last minutes as are remembered for it.',
+    cause: 'This client has sent as many DPoP proofs in the last minutes as are checked and remembered for it.',
     caller: 'Send fewer requests, and repeat this one with a new proof after Retry-After.',
     operator:
-      'If the client may send so many, give `dpop.replayStore` more room: `maxProofs`, `maxProofsPerKey` in Redis.',
+      'If the client may send so many, give `dpop.replayStore` more room: `maxProofs`, `maxProofsPerClient` in Redis.',
   },
   keys_unavailable: {
     cause: 'The key set of the issuer is not available.',

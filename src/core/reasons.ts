@@ -97,18 +97,14 @@ export const REASONS = {
   },
   too_many_unknown_keys: {
     status: 429,
-    title: 'Too many unknown keys',
-    detail: 'The key of the access token is not known yet, and too many requests name unknown keys: try again later.',
-  },
-  too_many_signatures: {
-    status: 429,
-    title: 'Too many signatures',
-    detail: 'More signatures wait than can be verified in time: try again later.',
+    title: 'Too many unknown keys or tokens',
+    detail:
+      'The access token or its key is not known yet, and too many others that are not known wait: try again later.',
   },
   too_many_proofs: {
     status: 429,
     title: 'Too many DPoP proofs',
-    detail: 'One key has signed more DPoP proofs than are remembered for it: try again later.',
+    detail: 'The client has sent more DPoP proofs than are checked and remembered for it: try again later.',
   },
   keys_unavailable: {
     status: 503,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { AuthError } from '../core/errors';
 import { withTimeLimit } from '../core/clock';
 import type { Dependencies } from '../core/options';
@@ -6,15 +7,15 @@ import { redisConnection } from '../generation/redis/connection';
 import type { RedisClient } from '../generation/redis/connection';
 import type { ReplayStore } from '../token/possession/replay-store';
 
-/** How much longer than needed Redis keeps the proofs of a key: the command itself takes some of the time. */
+/** How much longer than needed Redis keeps the proofs of a client: the command itself takes some of the time. */
 const MARGIN_MS = 1_000;
-/** At 90 s for each proof, more than 1,000 requests per second with one key; some 10 MB of Redis. */
-const MAX_PROOFS_OF_KEY = 100_000;
+/** At 90 s for each proof, more than 1,000 requests per second of one client; some 10 MB of Redis. */
+const MAX_PROOFS_OF_CLIENT = 100_000;
 
 /**
- * Remembers one proof of a key. The proofs of a key are one sorted set, by their end: a single atomic command counts them
+ * Remembers one proof of a client. The proofs of a client are one sorted set, by their end: a single atomic command counts them
  * exactly, and forgets those that have ended. A counter next to one key per proof would have to guess when proofs end.
- * Replies 1 when the proof is new, 0 when it is known, -1 when the key has used its share. The first write is ZADD: a
+ * Replies 1 when the proof is new, 0 when it is known, -1 when the client has used its share. The first write is ZADD: a
  * Redis without memory refuses it, but nothing that a script does after another write.
  *
  * KEYS: the set. ARGV: the proof, its end, the time of the caller, share, margin.
@@ -30,8 +31,8 @@ redis.call('PEXPIRE', KEYS[1], math.max(1, math.ceil(last - ARGV[3])) + ARGV[5])
 return 1`;
 
 /**
- * Makes a store in Redis, for an API of several processes. Redis drops a proof when it is too old to be accepted. One key
- * of a client holds a bounded number of proofs, so that none fills the memory of Redis. Use a Redis that evicts nothing
+ * Makes a store in Redis, for an API of several processes. Redis drops a proof when it is too old to be accepted. One
+ * client holds a bounded number of proofs, however many keys it has, so that none fills the memory of Redis. Use a Redis that evicts nothing
  * (`maxmemory-policy noeviction`): a full one then refuses new proofs, and their requests get 503.
  *
  * @param options.client - a connected client of ioredis or node-redis; it stays yours to close
@@ -56,25 +57,26 @@ export function redisReplayStore(
     readonly client: RedisClient;
     /** Begins every key; processes of one API share it. Default `tillgate:dpop:`. */
     readonly prefix?: string | undefined;
-    /** Number of proofs that are remembered for one key of a client, at most. Default 100000. */
-    readonly maxProofsPerKey?: number | undefined;
+    /** Number of proofs that are remembered for one client, at most. Default 100000. */
+    readonly maxProofsPerClient?: number | undefined;
     /** Longest time in ms for one command. Default 1000. */
     readonly timeoutMs?: number | undefined;
   } & Pick<Dependencies, 'clock' | 'schedule'>,
 ): ReplayStore {
   const table = {
     prefix: option.string('tillgate:dpop:'),
-    maxProofsPerKey: option.number({ unit: 'proofs', min: 1, integer: true }, MAX_PROOFS_OF_KEY),
+    maxProofsPerClient: option.number({ unit: 'proofs', min: 1, integer: true }, MAX_PROOFS_OF_CLIENT),
     timeoutMs: option.number({ unit: 'milliseconds', min: 1, max: 60_000 }, 1_000),
     ...dependencies('clock', 'schedule'),
   };
   const given = readOptions('redisReplayStore', options, table, { alsoKnown: ['client'] });
-  const { prefix, maxProofsPerKey, timeoutMs, clock, schedule } = given;
+  const { prefix, maxProofsPerClient, timeoutMs, clock, schedule } = given;
   const connection = redisConnection(options.client, 'redisReplayStore');
   return {
-    async remember(id, untilMs, key) {
-      const args = [id, untilMs, clock(), maxProofsPerKey, MARGIN_MS].map(String);
-      const set = prefix + (key ?? id);
+    async remember(id, untilMs, client) {
+      const args = [id, untilMs, clock(), maxProofsPerClient, MARGIN_MS].map(String);
+      // Hashed, because a client id can be of any length.
+      const set = prefix + hash('sha256', client, 'base64url');
       const sent = connection.send(['EVAL', REMEMBER, '1', set, ...args], set);
       const reply = await withTimeLimit(sent, timeoutMs, schedule, noReply);
       if (reply === -1) throw new AuthError('too_many_proofs');

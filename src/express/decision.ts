@@ -64,7 +64,7 @@ export function decisionOf(verifier: GateVerifier): Decide {
     isTrial: boolean | undefined,
   ): Promise<Accepted> {
     const auth = known ?? (await verify(token, caller));
-    return { auth, nonce: await possession?.verify(req, token, auth.claims, caller, isTrial) };
+    return { auth, nonce: await possession?.verify(req, token, auth, caller, isTrial) };
   }
 }
 

@@ -90,7 +90,6 @@ const FAILED_CHECK = {
   invalid_dpop_proof: 'possession',
   dpop_nonce_required: 'possession',
   replay_store_unavailable: 'possession',
-  too_many_signatures: 'signature',
   too_many_proofs: 'possession',
   generation_missing: 'generation',
   generation_invalid: 'generation',

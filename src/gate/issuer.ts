@@ -17,7 +17,9 @@ import {
 } from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
 import { IssuerClock } from '../token/issuer-clock';
-import type { SignatureQueue } from '../token/signature-queue';
+import { clientUnit } from '../token/fair-queue';
+import type { SignatureVerifier } from '../token/signature';
+import type { JsonObject } from '../token/strict-json';
 import { claimsVerifier, TokenVerifier } from '../token/verify';
 import type { ClaimsVerifier } from '../token/verify';
 import type { GateDependencies, IssuerSettings } from './read-options';
@@ -57,7 +59,7 @@ const MAX_INTROSPECTION_BYTES = 65_536;
 /** Opens the keys and generations of one issuer. Never waits, and never fails because of an outage. */
 export function openIssuer(
   settings: IssuerSettings,
-  signatures: SignatureQueue,
+  signatures: SignatureVerifier,
   dependencies: GateDependencies,
 ): IssuerContext {
   const { issuer, algorithms, preset, scopes } = settings;
@@ -115,8 +117,10 @@ function openIntrospection(
   const ask = introspectionEndpoint({ ...dependencies, ...document, ...introspection, ...connection });
   const askAbout: typeof ask = (token, signal) =>
     measure('tillgate.introspection.duration', issuer, () => ask(token, signal));
+  const clientOf = ({ client_id: id }: JsonObject): string | undefined =>
+    typeof id === 'string' ? clientUnit(issuer, id) : undefined;
   return {
-    ...introspector({ ...dependencies, issuer, askAbout, cacheMs }),
+    ...introspector({ ...dependencies, issuer, askAbout, clientOf, cacheMs }),
     verifyClaims: introspectedClaimsVerifier(settings, acceptWithout, clock),
     confirms: introspection.tokens === 'all' ? confirmedClaimsVerifier(verifyClaims) : undefined,
     // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.

@@ -13,7 +13,7 @@ import type { UnverifiedToken } from '../token/jws';
 import type { VerificationKey } from '../token/keys/key-set';
 import { PossessionVerifier } from '../token/possession/possession';
 import { memoryReplayStore } from '../token/possession/replay-store';
-import { SignatureQueue } from '../token/signature-queue';
+import { SignatureVerifier } from '../token/signature';
 import type { ClaimsVerifier } from '../token/verify';
 import { openIssuer } from './issuer';
 import type { IssuerContext } from './issuer';
@@ -52,7 +52,7 @@ export class GateVerifier {
   readonly #byResponse = new WeakMap<object, TrustedToken>();
 
   constructor(settings: GateSettings) {
-    const signatures = new SignatureQueue();
+    const signatures = new SignatureVerifier();
     this.settings = settings;
     this.possession =
       settings.dpop || settings.mtls ? new PossessionVerifier(withOwnReplays(settings), signatures) : undefined;
@@ -106,7 +106,7 @@ export class GateVerifier {
     const opaque = this.#opaque;
     const trusted =
       opaque && this.isIntrospected(token)
-        ? this.#introspectedToken(opaque, await opaque.introspection.introspect(token, caller?.address))
+        ? this.#introspectedToken(opaque, await opaque.introspection.introspect(token, caller))
         : await this.#verifyJws(parseToken(token), caller);
     // Before the first read of the generations has ended, a token waits for it.
     await trusted.context.generations?.settled();
@@ -119,7 +119,7 @@ export class GateVerifier {
     const key = await verifier.verifySignature(unverified, caller);
     const verified = { context, policy, claims: unverified.claims, key };
     if (introspection?.confirms) {
-      return this.#confirmedToken(verified, await introspection.introspect(unverified.raw, caller?.address));
+      return this.#confirmedToken(verified, await introspection.introspect(unverified.raw, caller));
     }
     // Refused claims are cached too: repeating an expired token costs no signature check each time.
     this.#cache?.set(unverified, verified);

@@ -1,160 +1,199 @@
-import type { AuthError } from '../core/errors';
+import { isIP } from 'node:net';
+import { AuthError } from '../core/errors';
 
-/** The caller of a request, as far as it decides when its turn is. */
+/** The caller of a request, as far as it decides when its turn is; `address` is an IP address. */
 export interface Caller {
-  /** Callers of one address, or of one IPv6 network, share their turns. */
   readonly address?: string | undefined;
   /** Destroyed when the client disconnects: nothing is computed for it any more. */
   readonly socket?: { readonly destroyed?: boolean } | undefined;
+  /** `clientUnit()` of the client that a verified token names; counts instead of the address. */
+  readonly client?: string | undefined;
 }
 
-/** Where work waits if it has to. */
-interface Place {
-  /** Work of one share takes turns with that of others. */
-  readonly share: string;
-  /** Goes before the work that does not. */
-  readonly isFirst: boolean;
-  /** Part of the limits that the work takes up. */
-  readonly cost: number;
-  /** Called if the work has to wait; `leave` gives up its place, and does nothing once the work has started. */
-  readonly whenWaiting?: (leave: () => void) => void;
+/** Names a client among those of all issuers. */
+export function clientUnit(issuer: string, clientId: string): string {
+  return `client ${issuer} ${clientId}`;
 }
 
-interface Waiting extends Pick<Place, 'share' | 'cost'> {
-  readonly start: () => void;
-  readonly turnAway: () => void;
+/** Who is counted, by what a caller cannot have many of: its client where that is proven, else its site. */
+function unitOf({ client, address = '' }: Caller): string {
+  return client ?? `site ${siteOf(address)}`;
 }
 
-/** Runs work within a limit. What exceeds it waits, and each share has the same part of the turns. */
-export class FairQueue {
+/** What one customer of a network usually has: the /24 of an IPv4 address, the /48 of an IPv6 address. */
+function siteOf(address: string): string {
+  const ipv4 = address.replace(/^[0:]*:ffff:(?=\d+\.)/i, '');
+  if (isIP(ipv4) === 4) return ipv4.slice(0, ipv4.lastIndexOf('.'));
+  if (isIP(address) !== 6) return '';
+  const [groups = ''] = address.split('::');
+  const [a = '', b = '', c = ''] = groups.split(':');
+  return [a, b, c].map((group) => parseInt(group || '0', 16).toString(16)).join(':');
+}
+
+/**
+ * A bounded number of places. A unit holds at most as many as are left free: alone half of them, two units a third each. So
+ * no busy unit leaves another one without a place.
+ */
+export class Places {
   readonly #limit: number;
-  readonly #refusal: () => AuthError;
-  /** Those that go first, and the others. */
-  readonly #lines: readonly [Line, Line];
-  #running = 0;
-
-  /**
-   * @param limits - in the unit of the costs: what runs at the same time (work that costs more runs alone), and what waits
-   *   at most, of the work that goes first and of the other
-   * @param refusal - of work that is turned away, or that has left
-   */
-  constructor(
-    limits: { readonly running: number; readonly waitingFirst: number; readonly waiting: number },
-    refusal: () => AuthError,
-  ) {
-    this.#limit = limits.running;
-    this.#refusal = refusal;
-    this.#lines = [new Line(limits.waitingFirst), new Line(limits.waiting)];
-  }
-
-  /** Runs work when it is its turn. Rejects when too much work waits, or this has left. */
-  async run<Value>(place: Place, work: () => Promise<Value>): Promise<Value> {
-    if (!this.#next && this.#hasRoomFor(place)) this.#running += place.cost;
-    else await this.#turn(place);
-    try {
-      return await work();
-    } finally {
-      this.#running -= place.cost;
-      this.#startNext();
-    }
-  }
-
-  /** The line with the work whose turn is next. */
-  get #next(): Line | undefined {
-    return this.#lines.find((line) => line.next);
-  }
-
-  #hasRoomFor({ cost }: Pick<Place, 'cost'>): boolean {
-    return this.#running === 0 || this.#running + cost <= this.#limit;
-  }
-
-  #turn({ share, cost, isFirst, whenWaiting }: Place): Promise<void> {
-    const line = this.#lines[isFirst ? 0 : 1];
-    return new Promise((resolve, reject) => {
-      const turnAway = (): void => reject(this.#refusal());
-      const waiting = { share, cost, start: resolve, turnAway };
-      if (!line.add(waiting)) return turnAway();
-      whenWaiting?.(() => {
-        if (line.remove(waiting)) reject(this.#refusal());
-      });
-    });
-  }
-
-  #startNext(): void {
-    for (let line = this.#next; line?.next && this.#hasRoomFor(line.next); line = this.#next) {
-      const waiting = line.take();
-      this.#running += waiting.cost;
-      waiting.start();
-    }
-  }
-}
-
-/** Work that waits, by share; the share whose turn is next comes first. None is empty. */
-class Line {
-  readonly #shares = new Map<string, Waiting[]>();
-  readonly #limit: number;
-  #cost = 0;
+  readonly #held = new Map<string, number>();
+  #taken = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Whose turn is next. */
-  get next(): Waiting | undefined {
-    for (const [waiting] of this.#shares.values()) return waiting;
-    return undefined;
+  /** Whether a unit may take `count` places. More than there are at all can be taken while the others are free. */
+  hasRoom(unit: string, count = 1): boolean {
+    return this.#taken === 0 || (this.#held.get(unit) ?? 0) + count <= this.#limit - this.#taken;
   }
 
-  /** Removes the next one; the turn after it is that of the next share. */
-  take(): Waiting {
-    const next = this.next as Waiting;
-    const ofShare = this.#shares.get(next.share) as Waiting[];
-    this.#shares.delete(next.share);
-    ofShare.shift();
-    this.#cost -= next.cost;
-    if (ofShare.length > 0) this.#shares.set(next.share, ofShare);
+  /** Takes places; gives them back where `count` is negative. */
+  take(unit: string, count = 1): void {
+    const held = (this.#held.get(unit) ?? 0) + count;
+    if (held > 0) this.#held.set(unit, held);
+    else this.#held.delete(unit);
+    this.#taken += count;
+  }
+}
+
+/**
+ * Runs work within a limit; what exceeds it waits. The next unit is the one that was served least of late, so a newcomer waits
+ * for what runs and for other newcomers, and for no backlog. Proven clients and sites take turns: neither kind goes first.
+ */
+export class FairQueue {
+  readonly #what: string;
+  readonly #running: Places;
+  readonly #served: Served;
+  readonly #ofClients: Line;
+  readonly #ofSites: Line;
+  /** Both, in the order of their turns. */
+  readonly #lines: Line[];
+
+  /** @param limits - in the unit of the costs: what runs at the same time, and what waits at most, of each of the two kinds */
+  constructor(limits: { readonly running: number; readonly waiting: number }, what: string) {
+    this.#what = what;
+    this.#running = new Places(limits.running);
+    this.#served = new Served(limits.waiting);
+    this.#ofClients = new Line(limits.waiting);
+    this.#ofSites = new Line(limits.waiting);
+    this.#lines = [this.#ofSites, this.#ofClients];
+  }
+
+  /**
+   * Runs work when it is its turn. Rejects with an AuthError `too_many_unknown_keys` where too much work of its unit waits, or
+   * `signal` aborts first.
+   */
+  async run<Value>(caller: Caller, cost: number, work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
+    const unit = unitOf(caller);
+    const line = caller.client === undefined ? this.#ofSites : this.#ofClients;
+    // What waits has no room: it is looked at whenever work ends.
+    if (!line.units.has(unit) && this.#running.hasRoom(unit, cost)) this.#start(unit, cost);
+    else await this.#turn(line, unit, cost, signal);
+    try {
+      return await work();
+    } finally {
+      this.#running.take(unit, -cost);
+      this.#startNext();
+    }
+  }
+
+  #start(unit: string, cost: number): void {
+    this.#running.take(unit, cost);
+    this.#served.add(unit, cost);
+  }
+
+  #turn(line: Line, unit: string, cost: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      // RFC 6585 section 4: an anonymous caller can cause it, so it is not a 5xx.
+      const details = { privateDetail: `too many ${this.#what} wait`, retryAfterSeconds: 1 };
+      const turnAway = (): void => reject(new AuthError('too_many_unknown_keys', details));
+      const waiting = { unit, cost, start: resolve, turnAway };
+      if (!line.add(waiting)) turnAway();
+      signal?.addEventListener('abort', () => line.remove(waiting) && turnAway());
+    });
+  }
+
+  #startNext(): void {
+    for (;;) {
+      const line = this.#lines.find((each) => each.next(this.#running, this.#served));
+      const next = line?.next(this.#running, this.#served);
+      if (!next) return;
+      line?.remove(next);
+      if (line === this.#lines[0]) this.#lines.reverse();
+      this.#start(next.unit, next.cost);
+      next.start();
+    }
+  }
+}
+
+/** What each unit was served of late: halved whenever as much was served as can wait. */
+class Served {
+  readonly #costs = new Map<string, number>();
+  readonly #period: number;
+  #left: number;
+
+  constructor(period: number) {
+    this.#period = this.#left = period;
+  }
+
+  of(unit: string): number {
+    return this.#costs.get(unit) ?? 0;
+  }
+
+  add(unit: string, cost: number): void {
+    this.#costs.set(unit, this.of(unit) + cost);
+    this.#left -= cost;
+    if (this.#left > 0) return;
+    this.#left = this.#period;
+    for (const [each, served] of this.#costs) this.#costs.set(each, served / 2);
+    for (const [each, served] of this.#costs) if (served < 1) this.#costs.delete(each);
+  }
+}
+
+type Waiting = { readonly unit: string; readonly cost: number; start(): void; turnAway(): void };
+
+/** Work that waits, by unit, none of which is empty. */
+class Line {
+  readonly units = new Map<string, Waiting[]>();
+  #room: number;
+
+  constructor(limit: number) {
+    this.#room = limit;
+  }
+
+  next(running: Places, served: Served): Waiting | undefined {
+    let next: Waiting | undefined;
+    for (const [first] of this.units.values()) {
+      if (!first || !running.hasRoom(first.unit, first.cost)) continue;
+      if (!next || served.of(first.unit) < served.of(next.unit)) next = first;
+    }
     return next;
   }
 
-  /** `false`: there is no room, and no share is larger than the one of the newcomer. */
+  /** Makes room by the last work of the unit with the most, where that keeps more than this one gets; else returns `false`. */
   add(waiting: Waiting): boolean {
-    const { share, cost } = waiting;
-    while (this.#cost + cost > this.#limit) {
-      const largest = this.#largest();
-      const last = largest?.at(-1);
-      if (!largest || !last || largest.length <= (this.#shares.get(share)?.length ?? 0)) return false;
+    const ofUnit = this.units.get(waiting.unit) ?? [];
+    while (this.#room < waiting.cost) {
+      const last = [...this.units.values()].reduce((a, b) => (b.length > a.length ? b : a), ofUnit).at(-1);
+      if (!last || (this.units.get(last.unit)?.length ?? 0) <= ofUnit.length + 1) return false;
       this.remove(last);
       last.turnAway();
     }
-    const ofShare = this.#shares.get(share);
-    if (ofShare) ofShare.push(waiting);
-    else this.#shares.set(share, [waiting]);
-    this.#cost += cost;
+    ofUnit.push(waiting);
+    this.units.set(waiting.unit, ofUnit);
+    this.#room -= waiting.cost;
     return true;
-  }
-
-  #largest(): readonly Waiting[] | undefined {
-    let largest: readonly Waiting[] | undefined;
-    for (const ofShare of this.#shares.values()) if (ofShare.length > (largest?.length ?? 0)) largest = ofShare;
-    return largest;
   }
 
   /** Whether it was still waiting. */
   remove(waiting: Waiting): boolean {
-    const ofShare = this.#shares.get(waiting.share);
-    const at = ofShare?.lastIndexOf(waiting) ?? -1;
-    if (!ofShare || at < 0) return false;
-    ofShare.splice(at, 1);
-    this.#cost -= waiting.cost;
-    if (ofShare.length === 0) this.#shares.delete(waiting.share);
+    const ofUnit = this.units.get(waiting.unit);
+    const at = ofUnit?.indexOf(waiting) ?? -1;
+    if (!ofUnit || at < 0) return false;
+    ofUnit.splice(at, 1);
+    this.#room += waiting.cost;
+    if (ofUnit.length === 0) this.units.delete(waiting.unit);
     return true;
   }
-}
-
-/** An IPv6 address without its last 64 bits, which one host can choose (RFC 4291 section 2.5.4); any other one as it is. */
-export function networkOf(address: string): string {
-  const [start = '', end] = address.replace(/^::ffff:(?=\d+\.)/i, '').split('::');
-  const groups = start.split(':');
-  if (groups.length < 2 && end === undefined) return start;
-  return [...groups, '0', '0', '0'].slice(0, 4).join(':');
 }

@@ -6,7 +6,7 @@ import type { Algorithm } from './signature';
 import { checkHeader, parseToken } from './jws';
 import type { UnverifiedToken } from './jws';
 import type { KeySource } from './keys/key-set';
-import { SignatureQueue } from './signature-queue';
+import { SignatureVerifier } from './signature';
 
 /** What the security event tokens of one transmitter are verified against. */
 interface SecurityEventOptions {
@@ -40,7 +40,7 @@ export function securityEventVerifier(
   options: SecurityEventOptions,
 ): (raw: string, caller?: Caller) => Promise<SecurityEvent> {
   const { transmitter, audiences, keys, clock, clockToleranceMs } = options;
-  const signatures = new SignatureQueue();
+  const signatures = new SignatureVerifier();
   const accepted = { algorithms: new Set(options.algorithms), types: TYPES };
 
   return async function verifySecurityEvent(raw, caller) {

@@ -1,9 +1,14 @@
 import { constants, sign, verify } from 'node:crypto';
 import type { KeyObject, VerifyKeyObjectInput } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { performance } from 'node:perf_hooks';
+import * as timers from 'node:timers';
 import { promisify } from 'node:util';
 import { AuthError } from '../core/errors';
-import { attempt, ownMembers } from '../core/objects';
+import { ownMembers } from '../core/objects';
 import { isList } from '../core/options';
+import { FairQueue } from './fair-queue';
+import type { Caller } from './fair-queue';
 
 /** The parts of a token that its signature is verified with. */
 export interface SignedText {
@@ -84,40 +89,18 @@ export function isCompatible({ asymmetricKeyType, asymmetricKeyDetails }: KeyObj
   return asymmetricKeyType === keyType && (curve === undefined || asymmetricKeyDetails?.namedCurve === curve);
 }
 
-/** How long verifications take on this machine, in us, by kind of key. */
-const costs = new Map<string, number>();
-/**
- * How often a verification is timed. The fastest one counts: the first ones are slow, and a process can lose its processor in
- * between. Expensive kinds are timed less often, because the start waits for it.
- */
-const MEASUREMENTS = { least: 3, most: 20, longestMs: 4 };
+/** Time of one verification on a common server, in us: what they are to each other counts. */
+const COSTS_US: Readonly<Record<string, number>> = { prime256v1: 100, secp384r1: 700, secp521r1: 1_500, ed25519: 130 };
+const RSA_2048_US = 45;
+const COMMON_EXPONENT_BITS = 17;
 
-/**
- * How long a verification with a key takes on this machine, in us: measured with the first key of each curve, or of each
- * length of modulus and exponent, on the event loop.
- *
- * @param algorithms - those that the key can verify
- */
-export function verificationCostUs(key: KeyObject, [algorithm = 'RS256']: readonly Algorithm[]): number {
-  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {};
-  // Rounded, so that keys which clients choose are of few kinds.
-  const kind = `${SCHEMES[algorithm].curve ?? key.asymmetricKeyType} ${modulusLength >> 10} ${publicExponent.toString(2).length}`;
-  const known = costs.get(kind);
-  if (known !== undefined) return known;
-  // In the range of every kind of signature, so that nothing is refused before it is computed.
-  const signature = Buffer.alloc(SCHEMES[algorithm].bytes ?? Math.ceil(modulusLength / 8), 1);
-  const { least, most, longestMs } = MEASUREMENTS;
-  let fastestMs = Infinity;
-  let spentMs = 0;
-  for (let done = 0; done < least || (done < most && spentMs < longestMs); done++) {
-    const startedMs = performance.now();
-    attempt(() => verifySignature({ raw: '', signingInput: '', signature }, key, algorithm));
-    const ms = performance.now() - startedMs;
-    fastestMs = Math.min(fastestMs, ms);
-    spentMs += ms;
-  }
-  costs.set(kind, fastestMs * 1000);
-  return fastestMs * 1000;
+/** What a verification with a key costs: a whole number of us. */
+export function verificationCostUs({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): number {
+  const { namedCurve = String(asymmetricKeyType), modulusLength, publicExponent = 0n } = asymmetricKeyDetails;
+  if (modulusLength === undefined) return COSTS_US[namedCurve] ?? 1_500;
+  // Grows with the square of the modulus and with the length of the exponent.
+  const exponentBits = Math.max(COMMON_EXPONENT_BITS, publicExponent.toString(2).length);
+  return Math.round(RSA_2048_US * (modulusLength / 2048) ** 2 * (exponentBits / COMMON_EXPONENT_BITS));
 }
 
 /**
@@ -174,4 +157,139 @@ export function signText(text: string, key: KeyObject, algorithm: Algorithm): Pr
       else resolve(signature);
     });
   });
+}
+
+/**
+ * A signature that costs more is verified in libuv's thread pool. Handing one over costs up to as much as one of P-256: the
+ * job, the wake-ups, and responses that leave one by one (docs/maintainers/performance.md).
+ */
+const MAX_ON_LOOP_US = 200;
+
+/** Limits of one turn, so that signatures do not hold the event loop: the rest is verified in the next one. */
+const MAX_PER_TURN = 64;
+const MAX_TURN_MS = 3;
+
+/** Threads of the pool that have a processor: libuv starts four. */
+const THREADS = Math.min(4, Math.max(1, availableParallelism() - 1));
+/**
+ * In us: 2 ms for each thread where one unit is alone, so that none is idle until the event loop hands over more, and a
+ * quarter of a second that waits.
+ */
+const LIMITS_US = { running: 4_000 * THREADS, waiting: 250_000 * THREADS };
+
+/** Characters at the end of a token by which it is found: hashing a whole token takes longer than comparing it. */
+const ENDING = 32;
+
+/** The real ones: an app that fakes timers in its tests, before or after it loads this, still gets its tokens verified. */
+const { setImmediate: defer } = timers;
+const now = performance.now.bind(performance);
+
+/** A key with the time that one verification takes, in us. */
+interface CostedKey {
+  readonly key: KeyObject;
+  readonly costUs: number;
+}
+
+/** A signature under way, with the requests that wait for it. */
+interface Verification {
+  readonly token: SignedText;
+  readonly key: CostedKey;
+  readonly verified: Promise<void>;
+  /** Those of the requests, in the pool. */
+  readonly callers?: Caller[];
+}
+
+/** A signature of the next turn. */
+interface InTurn {
+  readonly token: SignedText;
+  readonly ending: string;
+  readonly key: CostedKey;
+  readonly algorithm: Algorithm;
+  readonly resolve: () => void;
+  readonly reject: (refusal: AuthError) => void;
+}
+
+/**
+ * Verifies signatures, each token once while several requests wait for it.
+ *
+ * Cheap ones are verified on the event loop in the order of their arrival, those of one turn one right after the other:
+ * verified each within its own request, OpenSSL and the rest of the request evict each other from the processor's caches.
+ * Expensive ones are verified in the thread pool. More of them can arrive than it verifies, and anyone can forge them, so
+ * they wait in a fair queue.
+ */
+export class SignatureVerifier {
+  readonly #underWay = new Map<string, Verification>();
+  readonly #turn: InTurn[] = [];
+  readonly #defer: (task: () => void) => void;
+  readonly #now: () => number;
+  readonly #pool = new FairQueue(LIMITS_US, 'signatures');
+
+  /**
+   * @param deferTurn - calls a task after the pending events
+   * @param monotonic - time in ms
+   */
+  constructor(deferTurn: (task: () => void) => void = defer, monotonic = now) {
+    this.#defer = deferTurn;
+    this.#now = monotonic;
+  }
+
+  /**
+   * Verifies a signature. Rejects with an AuthError `bad_signature`, or `too_many_unknown_keys` where too many signatures of
+   * the same client or site wait.
+   *
+   * @param caller - whose signature it is; with its `client` where a verified token names it
+   */
+  verify(token: SignedText, key: CostedKey, algorithm: Algorithm, caller: Caller = {}): Promise<void> {
+    const ending = token.raw.slice(-ENDING);
+    const same = this.#underWay.get(ending);
+    // The key of an id may have been replaced meanwhile.
+    if (same?.key === key && same.token.raw === token.raw) {
+      same.callers?.push(caller);
+      return same.verified;
+    }
+    const verification =
+      key.costUs <= MAX_ON_LOOP_US
+        ? this.#verifyInTurn(token, ending, key, algorithm)
+        : this.#verifyInPool(token, ending, key, algorithm, caller);
+    this.#underWay.set(ending, verification);
+    return verification.verified;
+  }
+
+  #verifyInTurn(token: SignedText, ending: string, key: CostedKey, algorithm: Algorithm): Verification {
+    const verified = new Promise<void>((resolve, reject) => {
+      if (this.#turn.length === 0) this.#defer(() => this.#runTurn());
+      this.#turn.push({ token, ending, key, algorithm, resolve, reject });
+    });
+    return { token, key, verified };
+  }
+
+  #runTurn(): void {
+    const endMs = this.#now() + MAX_TURN_MS;
+    let count = 0;
+    for (const { token, ending, key, algorithm, resolve, reject } of this.#turn) {
+      this.#underWay.delete(ending);
+      try {
+        verifySignature(token, key.key, algorithm);
+        resolve();
+      } catch (error) {
+        reject(error as AuthError);
+      }
+      if (++count === MAX_PER_TURN || this.#now() >= endMs) break;
+    }
+    this.#turn.splice(0, count);
+    if (this.#turn.length > 0) this.#defer(() => this.#runTurn());
+  }
+
+  #verifyInPool(token: SignedText, ending: string, key: CostedKey, algorithm: Algorithm, caller: Caller): Verification {
+    const callers = [caller];
+    const verified = this.#pool
+      .run(caller, key.costUs, async () => {
+        if (callers.every(({ socket }) => socket?.destroyed)) {
+          throw new AuthError('too_many_unknown_keys', { privateDetail: 'the client has disconnected' });
+        }
+        await verifySignatureInPool(token, key.key, algorithm);
+      })
+      .finally(() => this.#underWay.delete(ending));
+    return { token, key, verified, callers };
+  }
 }

@@ -10,7 +10,7 @@ import type { KeySource } from './keys/key-set';
 import { signOfIdToken } from './presets';
 import type { Preset } from './presets';
 import type { Algorithm } from './signature';
-import type { SignatureQueue } from './signature-queue';
+import type { SignatureVerifier } from './signature';
 import type { JsonObject } from './strict-json';
 
 /** What the claims of one issuer's tokens are checked against. */
@@ -107,7 +107,7 @@ interface TokenVerifierOptions {
   readonly rulesOfLightweight?: ClaimRules | undefined;
   readonly algorithms: readonly Algorithm[];
   readonly keys: KeySource;
-  readonly signatures: SignatureQueue;
+  readonly signatures: SignatureVerifier;
   readonly clock: Clock;
 }
 

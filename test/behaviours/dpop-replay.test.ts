@@ -2,10 +2,11 @@ import type { ReplayStore } from '../../src/dpop';
 import { memoryReplayStore } from '../../src/dpop';
 import { AuthError } from '../../src';
 import type { DpopOptions } from '../../src';
-import { boundToken, callerKey, dpopApp, proof, thumbprint } from '../support/dpop';
+import { boundToken, callerKey, dpopApp, proof } from '../support/dpop';
 import { fakeTime } from '../support/fake-time';
-import { NOW, NOW_MS } from '../support/issuer';
+import { ISSUER, NOW, NOW_MS } from '../support/issuer';
 import { testKey } from '../support/keys';
+import type { TestKey } from '../support/keys';
 import { expectRefusal } from '../support/refusals';
 
 const refusedAs = { dpop: 'used' } as const;
@@ -105,27 +106,32 @@ describe('a store of used proofs', () => {
   });
 });
 
-describe('one key that sends more proofs than its share', () => {
-  it('is refused, and does not use up the room of another key', async () => {
-    const through = dpopApp({ replayStore: memoryReplayStore({ maxProofs: 4, clock: () => NOW_MS }) });
-    const key = testKey('ES256', 'second caller');
-    const accessToken = boundToken(key);
-    await through.send().expect(200);
-    await through.send().expect(200);
-    through.reached.length = 0;
-    for (let use = 0; use < 5; use++) {
-      expectRefusal(await through.send(), 'too_many_proofs', through, refusedAs);
+describe('one client that sends more proofs than its share', () => {
+  it('is refused with every key that it has, and does not use up the room of another client', async () => {
+    const through = dpopApp({ replayStore: memoryReplayStore({ maxProofs: 64, clock: () => NOW_MS }) });
+    const keys = Array.from({ length: 24 }, (_, number) => testKey('ES256', `caller ${number}`));
+    const send = (key: TestKey, accessToken: string) =>
+      through.send({ token: accessToken, proof: proof({ key, accessToken }) });
+    const statuses: number[] = [];
+    for (let use = 0; use < 2; use++) {
+      for (const key of keys) statuses.push((await send(key, boundToken(key))).status);
     }
-    await through.send({ token: accessToken, proof: proof({ key, accessToken }) }).expect(200);
+    expect(statuses).toEqual([...Array<number>(32).fill(200), ...Array<number>(16).fill(429)]);
+    through.reached.length = 0;
+    for (const key of keys.slice(0, 3)) {
+      expectRefusal(await send(key, boundToken(key)), 'too_many_proofs', through, refusedAs);
+    }
+    const key = keys[0] as TestKey;
+    await send(key, boundToken(key, { client_id: 'another' })).expect(200);
   });
 
-  it('names itself to the store by its thumbprint', async () => {
+  it('is named to the store with its issuer', async () => {
     const remember = jest.fn(() => true);
     await dpopApp({ replayStore: { remember } }).send().expect(200);
     expect(remember).toHaveBeenCalledWith(
       expect.stringMatching(/^[\w-]{22}$/),
       expect.any(Number),
-      thumbprint(callerKey()),
+      `client ${ISSUER} pos-17`,
     );
   });
 });
@@ -154,13 +160,13 @@ describe('how long a proof is remembered', () => {
 });
 
 describe('the store in memory', () => {
-  it('lets one key have half of it, two a third each, and gives the room back when proofs end', () => {
+  it('lets one client have half of it, two a third each, and gives the room back when proofs end', () => {
     const time = fakeTime(0);
     const store = memoryReplayStore({ maxProofs: 12, clock: time.clock });
-    const fill = (key: string, untilMs: number): number => {
+    const fill = (client: string, untilMs: number): number => {
       for (let count = 0; ; count++) {
         try {
-          void store.remember(`${key} ${untilMs} ${count}`, untilMs, key);
+          void store.remember(`${client} ${untilMs} ${count}`, untilMs, client);
         } catch (error) {
           expect(error).toMatchObject({ reason: 'too_many_proofs' });
           return count;
@@ -169,7 +175,7 @@ describe('the store in memory', () => {
     };
     expect([fill('a', 10), fill('b', 20), fill('c', 30), fill('a', 11)]).toEqual([6, 3, 2, 0]);
     expect(store.remember('last', 30, 'd')).toBe(true);
-    expect(() => store.remember('one more', 30, 'e')).toThrow('the replay store is full: 12 proofs');
+    expect(fill('e', 30)).toBe(0);
     time.step(10);
     expect(fill('a', 40)).toBe(3);
   });
@@ -177,31 +183,32 @@ describe('the store in memory', () => {
   it('refuses what is new when it is full, and has room again when proofs end', () => {
     const time = fakeTime(0);
     const store = memoryReplayStore({ maxProofs: 2, clock: time.clock });
-    expect([store.remember('a', 10), store.remember('b', 20), store.remember('a', 10)]).toEqual([true, true, false]);
-    expect(() => store.remember('c', 30)).toThrow('the replay store is full: 2 proofs');
+    const remembered = [store.remember('a', 10, 'x'), store.remember('b', 20, 'y'), store.remember('a', 10, 'x')];
+    expect(remembered).toEqual([true, true, false]);
+    expect(() => store.remember('c', 30, 'z')).toThrow(new AuthError('too_many_proofs'));
     time.step(10);
-    expect([store.remember('c', 30), store.remember('b', 20)]).toEqual([true, false]);
+    expect([store.remember('c', 30, 'z'), store.remember('b', 20, 'y')]).toEqual([true, false]);
   });
 
   it('does not take an ended proof for new after the clock stepped back', () => {
     const time = fakeTime(0);
     const store = memoryReplayStore({ clock: time.clock });
-    void store.remember('a', 10);
+    void store.remember('a', 10, 'x');
     time.step(10);
-    void store.remember('b', 30);
+    void store.remember('b', 30, 'x');
     time.step(-10);
-    expect([store.remember('a', 10), store.remember('c', 11)]).toEqual([false, true]);
+    expect([store.remember('a', 10, 'x'), store.remember('c', 11, 'x')]).toEqual([false, true]);
   });
 
   it('does not take one for new that ended before another, after the clock stepped back', () => {
     const time = fakeTime(0);
     const store = memoryReplayStore({ clock: time.clock });
-    void store.remember('late', 30);
-    void store.remember('early', 10);
+    void store.remember('late', 30, 'x');
+    void store.remember('early', 10, 'x');
     time.step(30);
-    void store.remember('b', 60);
+    void store.remember('b', 60, 'x');
     time.step(-25);
-    expect([store.remember('late', 30), store.remember('c', 31)]).toEqual([false, true]);
+    expect([store.remember('late', 30, 'x'), store.remember('c', 31, 'x')]).toEqual([false, true]);
   });
 
   it.each([

@@ -43,8 +43,9 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
     return answer as Readonly<Record<string, unknown>> | undefined;
   }
   const { clock, schedule } = time;
+  const clientOf = ({ client_id: id }: { readonly client_id?: unknown }) => (typeof id === 'string' ? id : undefined);
   const made = introspector({
-    ...{ issuer: 'https://login.test', askAbout, cacheMs, clock, schedule, logger: log, random: () => 0 },
+    ...{ issuer: 'https://login.test', askAbout, clientOf, cacheMs, clock, schedule, logger: log, random: () => 0 },
   });
   return {
     ...made,
@@ -55,6 +56,6 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
       held = undefined;
       for (const go of waiting) go();
     },
-    result: (token, address) => made.introspect(token, address).catch((error: unknown) => error),
+    result: (token, address) => made.introspect(token, { address }).catch((error: unknown) => error),
   };
 }

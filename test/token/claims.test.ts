@@ -7,7 +7,7 @@ import type { Members } from '../support/issuer';
 import { parseToken } from '../../src/token/jws';
 import { staticKeys } from '../../src/token/keys/key-set';
 import type { KeySource } from '../../src/token/keys/key-set';
-import { SignatureQueue } from '../../src/token/signature-queue';
+import { SignatureVerifier } from '../../src/token/signature';
 import { jwks, newKey, testKey } from '../support/keys';
 
 const RULES: ClaimRules = {
@@ -219,7 +219,7 @@ const clock = (): number => NOW_MS;
 const verifyClaims = claimsVerifier(RULES, clock);
 
 const verifierWith = (source: KeySource): TokenVerifier =>
-  new TokenVerifier({ rules: RULES, algorithms: ['ES256'], keys: source, signatures: new SignatureQueue(), clock });
+  new TokenVerifier({ rules: RULES, algorithms: ['ES256'], keys: source, signatures: new SignatureVerifier(), clock });
 const verifier = verifierWith(keys);
 
 /** The reason of the refusal; `undefined` for a token that passes. */

@@ -5,7 +5,8 @@ import type { Clock, Schedule } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';
 import { Outage, retryAfterSeconds } from '../../core/outage';
-import { FairQueue, networkOf } from '../fair-queue';
+import { FairQueue } from '../fair-queue';
+import type { Caller } from '../fair-queue';
 import { Exchanges, FetchError } from '../http';
 import { MAX_TOKEN_LENGTH } from '../jws';
 import type { JsonObject } from '../strict-json';
@@ -16,11 +17,12 @@ interface Introspector {
   /** The claims of a token that was active at most `cacheMs` ago, the same object each time; `undefined`: ask. */
   readonly get: (token: string) => JsonObject | undefined;
   /**
-   * Asks about a token. Rejects with an AuthError `malformed_token`, `inactive` or `introspection_unavailable`.
+   * Asks about a token. Rejects with an AuthError `malformed_token`, `inactive`, `introspection_unavailable`, or
+   * `too_many_unknown_keys` where too many tokens of the same client or site wait.
    *
-   * @param address - of the caller: while many tokens wait, each address has the same share of the calls
+   * @param caller - counts until the token was active once, then its client does
    */
-  readonly introspect: (token: string, address?: string) => Promise<JsonObject>;
+  readonly introspect: (token: string, caller?: Caller) => Promise<JsonObject>;
   /** Tokens whose response is pending. */
   readonly waiting: () => number;
   /** Ends the calls under way; later ones reject. */
@@ -31,8 +33,8 @@ interface Introspector {
 const TIMEOUT_MS = 5_000;
 /** How long a token counts as inactive: it may have been issued a moment ago by another server of the issuer. */
 const INACTIVE_MS = 5_000;
-/** Calls. A token that was active before is never turned away. */
-const LIMITS = { running: 16, waitingFirst: Infinity, waiting: 256 };
+/** Calls: 16 at the same time where one unit is alone. */
+const LIMITS = { running: 32, waiting: 256 };
 const MAX_ACTIVE = 5_000;
 const MAX_INACTIVE = 10_000;
 const BACK_OFF = { firstMs: 250, longestMs: 5_000 };
@@ -43,11 +45,12 @@ const WARNING_EVERY_MS = 60_000;
 
 /**
  * Makes an introspector. Tokens are remembered by their SHA-256. However many tokens callers make up, the issuer gets a
- * bounded number of calls at a time, one per token; tokens that were active before take precedence.
+ * bounded number of calls at a time, one per token, shared fairly by clients and sites.
  */
 export function introspector({
   issuer,
   askAbout,
+  clientOf,
   cacheMs,
   logger,
   clock,
@@ -56,6 +59,8 @@ export function introspector({
 }: {
   readonly issuer: string;
   readonly askAbout: ReturnType<typeof introspectionEndpoint>;
+  /** Names the client of a response, `undefined` where it names none. */
+  readonly clientOf: (claims: JsonObject) => string | undefined;
   readonly cacheMs: number;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -65,7 +70,7 @@ export function introspector({
   const active = new LRUCache<string, { readonly claims: JsonObject; readonly askedMs: number }>({ max: MAX_ACTIVE });
   const inactive = new LRUCache<string, number>({ max: MAX_INACTIVE });
   const inFlight = new Map<string, Promise<JsonObject>>();
-  const calls = new FairQueue(LIMITS, busy);
+  const calls = new FairQueue(LIMITS, 'opaque tokens');
   const exchanges = new Exchanges(schedule);
   const outage = new Outage(BACK_OFF, clock, random);
   let closed = false;
@@ -84,13 +89,12 @@ export function introspector({
     return entry && isRecent(entry.askedMs, cacheMs) ? entry.claims : undefined;
   }
 
-  async function ask(token: string, id: string, address: string): Promise<JsonObject> {
+  async function ask(token: string, id: string, caller: Caller): Promise<JsonObject> {
     requireAvailable();
-    const isKnown = active.has(id, NO_OPTIONS);
+    const { claims } = active.get(id, NO_OPTIONS) ?? {};
+    const client = claims && clientOf(claims);
     return exchanges.run(TIMEOUT_MS, (signal) => {
-      const whenWaiting = (leave: () => void): void => signal.addEventListener('abort', leave);
-      const place = { share: networkOf(address), isFirst: isKnown, cost: 1, whenWaiting };
-      return calls.run(place, () => callFor(token, id, signal));
+      return calls.run({ ...caller, client }, 1, () => callFor(token, id, signal), signal);
     });
   }
 
@@ -174,7 +178,7 @@ export function introspector({
   return {
     get: (token) => cached(idOf(token)),
     waiting: () => inFlight.size,
-    introspect(token, address = '') {
+    introspect(token, caller = {}) {
       if (token.length > MAX_TOKEN_LENGTH) {
         const privateDetail = `an opaque token of more than ${MAX_TOKEN_LENGTH} characters`;
         return Promise.reject(new AuthError('malformed_token', { privateDetail }));
@@ -185,7 +189,7 @@ export function introspector({
       if (isRecent(inactive.get(id, NO_OPTIONS), INACTIVE_MS)) return Promise.reject(new AuthError('inactive'));
       const known = inFlight.get(id);
       if (known) return known;
-      const asking = ask(token, id, address).finally(() => inFlight.delete(id));
+      const asking = ask(token, id, caller).finally(() => inFlight.delete(id));
       inFlight.set(id, asking);
       return asking;
     },
@@ -209,9 +213,4 @@ function failureOf(error: unknown): Failure {
 
 function unavailable(privateDetail: string, waitMs: number): AuthError {
   return new AuthError('introspection_unavailable', { privateDetail, retryAfterSeconds: retryAfterSeconds(waitMs) });
-}
-
-function busy(): AuthError {
-  const privateDetail = 'too many tokens wait for the introspection endpoint';
-  return new AuthError('introspection_unavailable', { privateDetail, retryAfterSeconds: 1 });
 }

@@ -15,7 +15,7 @@ export interface VerificationKey {
   /** Accepted algorithms: the JWK's `alg`, or all that its type and curve allow. */
   readonly algorithms: readonly Algorithm[];
   readonly key: KeyObject;
-  /** Time that a verification takes on this machine, in us. */
+  /** What one verification costs, in us. */
   readonly costUs: number;
 }
 
@@ -66,7 +66,7 @@ export function toVerificationKey(
   // `unsuitable()` has refused an `alg` that is not one of these.
   const algorithms = (readAlgorithms([jwk['alg']]) ?? ALGORITHMS).filter((algorithm) => isCompatible(key, algorithm));
   if (algorithms.length === 0) return 'its type or curve does not fit any accepted algorithm';
-  return { keyId: jwk['kid'] as string | undefined, algorithms, key, costUs: verificationCostUs(key, algorithms) };
+  return { keyId: jwk['kid'] as string | undefined, algorithms, key, costUs: verificationCostUs(key) };
 }
 
 /** Reads a JWK that may verify signatures (RFC 7518 section 6); says why where it must not, or is broken, for example a point off its curve. */

@@ -17,7 +17,7 @@ import { importKey, unsuitable } from '../keys/key-set';
 import type { VerificationKey } from '../keys/key-set';
 import { ALGORITHMS, readAlgorithms } from '../signature';
 import type { Algorithm } from '../signature';
-import type { SignatureQueue } from '../signature-queue';
+import type { SignatureVerifier } from '../signature';
 import type { JsonObject } from '../strict-json';
 import { isInMemory, memoryReplayStore } from './replay-store';
 import type { ReplayStore } from './replay-store';
@@ -87,7 +87,7 @@ const MIN_CLOCK_DIFFERENCE_MS = 20_000;
 /** Verifies the proofs of one gate. */
 export class DpopVerifier {
   readonly #settings: DpopSettings;
-  readonly #signatures: SignatureQueue;
+  readonly #signatures: SignatureVerifier;
   readonly #algorithms: ReadonlySet<Algorithm>;
   readonly #clock: Clock;
   readonly #clockToleranceMs: number;
@@ -96,7 +96,7 @@ export class DpopVerifier {
 
   constructor(
     settings: DpopSettings,
-    signatures: SignatureQueue,
+    signatures: SignatureVerifier,
     clock: Clock,
     clockToleranceMs: number,
     logger: Logger,
@@ -122,6 +122,7 @@ export class DpopVerifier {
    * Checks the proof of a request (RFC 9449 section 4.3).
    *
    * @param bound - thumbprint of the key that the token is bound to
+   * @param caller - counts as the client of the token
    * @param isTrial - does not remember the proof
    * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
    */
@@ -129,7 +130,7 @@ export class DpopVerifier {
     request: TokenRequest,
     token: string,
     bound: unknown,
-    caller?: Caller,
+    caller: Caller & { readonly client: string },
     isTrial = false,
   ): Promise<string | undefined> {
     const { baseUrl } = this.#settings;
@@ -143,7 +144,7 @@ export class DpopVerifier {
     if (nowMs >= proof.expiresAtMs + this.#clockToleranceMs) throw invalidProof('exp has passed');
     if (nowMs < proof.notBeforeMs - this.#clockToleranceMs) throw invalidProof('nbf is in the future');
     const untilMs = this.#acceptedUntilMs(proof, nowMs);
-    if (!isTrial) await this.#remember(proof, untilMs);
+    if (!isTrial) await this.#remember(proof, untilMs, caller.client);
     return this.#nonces?.isAging(untilMs) ? this.#nonces.make() : undefined;
   }
 
@@ -155,15 +156,15 @@ export class DpopVerifier {
   /**
    * Reads a DPoP proof and verifies its signature with the key that it contains (RFC 9449 section 4.3, checks 2 to 7).
    *
-   * @throws AuthError `invalid_dpop_proof`, `wrong_binding` or `too_many_signatures`
+   * @throws AuthError `invalid_dpop_proof`, `wrong_binding` or `too_many_proofs`
    */
-  async #verifyProof(raw: string, bound: unknown, caller: Caller | undefined): Promise<DpopProof> {
+  async #verifyProof(raw: string, bound: unknown, caller: Caller): Promise<DpopProof> {
     try {
       const proof = parseToken(raw);
       const { algorithm } = checkHeader(proof.header, { algorithms: this.#algorithms, types: PROOF_TYPES });
       const key = readKey(proof.header['jwk'], bound, algorithm);
       const thumbprint = bound as string;
-      await this.#signatures.verify(proof, key, algorithm, caller, thumbprint);
+      await this.#signatures.verify(proof, key, algorithm, caller);
       return { thumbprint, ...readClaims(proof.claims) };
     } catch (error) {
       throw asProofRefusal(error);
@@ -183,13 +184,13 @@ export class DpopVerifier {
     return untilMs;
   }
 
-  async #remember({ thumbprint, id }: DpopProof, untilMs: number): Promise<void> {
+  async #remember({ thumbprint, id }: DpopProof, untilMs: number, client: string): Promise<void> {
     // One clock may be ahead and another behind. The process that is ahead must not forget what the other still accepts.
     const clockDifferenceMs = Math.max(2 * this.#clockToleranceMs, MIN_CLOCK_DIFFERENCE_MS);
     const name = createHash('sha256').update(`${thumbprint}\n${id}`).digest().subarray(0, 16).toString('base64url');
     let isNew: boolean;
     try {
-      isNew = await this.#replays.remember(name, untilMs + clockDifferenceMs, thumbprint);
+      isNew = await this.#replays.remember(name, untilMs + clockDifferenceMs, client);
     } catch (cause) {
       if (cause instanceof AuthError && cause.reason === 'too_many_proofs') throw cause;
       throw new AuthError('replay_store_unavailable', { cause });
@@ -227,7 +228,7 @@ interface DpopProof {
 
 const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
 /** Refusals that are passed on as they are; all others become `invalid_dpop_proof`. */
-const OWN_REASONS: readonly Reason[] = ['invalid_dpop_proof', 'wrong_binding', 'too_many_signatures'];
+const OWN_REASONS: readonly Reason[] = ['invalid_dpop_proof', 'wrong_binding'];
 const MAX_ID_LENGTH = 512;
 /** Anyone whose issuer binds tokens to its key chooses that key, which must cost less than those of issuers. */
 const MAX_MODULUS_BITS = 4_096;
@@ -245,10 +246,10 @@ const keys = new LRUCache<string, VerificationKey>({ max: 5_000 });
 /** The reasons of the signature's verification are those of tokens, but a proof was refused. */
 function asProofRefusal(error: unknown): unknown {
   if (!(error instanceof AuthError) || OWN_REASONS.includes(error.reason)) return error;
-  return new AuthError('invalid_dpop_proof', {
-    privateDetail: error.privateDetail ?? error.reason,
-    cause: error.cause,
-  });
+  // The client has too many proofs in the queue.
+  if (error.status === 429) return new AuthError('too_many_proofs', error);
+  const { privateDetail = error.reason, cause } = error;
+  return new AuthError('invalid_dpop_proof', { privateDetail, cause });
 }
 
 function invalidProof(privateDetail: string): AuthError {

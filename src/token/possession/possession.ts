@@ -9,8 +9,9 @@ import { isList, option } from '../../core/options';
 import type { TableOf } from '../../core/options';
 import { headerOf, usesDpop } from '../bearer';
 import type { TokenRequest } from '../bearer';
+import { clientUnit } from '../fair-queue';
 import type { Caller } from '../fair-queue';
-import type { SignatureQueue } from '../signature-queue';
+import type { SignatureVerifier } from '../signature';
 import type { JsonObject } from '../strict-json';
 import { bindingsOf } from '../verify';
 import { DpopVerifier } from './dpop';
@@ -22,7 +23,7 @@ export class PossessionVerifier {
   readonly #proofs: DpopVerifier | undefined;
   readonly #readCertificate: ReturnType<typeof certificateReader> | undefined;
 
-  constructor(settings: PossessionSettings, signatures: SignatureQueue) {
+  constructor(settings: PossessionSettings, signatures: SignatureVerifier) {
     const { dpop, mtls, issuers, clock, logger } = settings;
     const clockToleranceMs = Math.max(...issuers.map((issuer) => issuer.clockToleranceMs));
     this.#settings = settings;
@@ -48,7 +49,7 @@ export class PossessionVerifier {
   /**
    * Checks the proofs of a request whose token is good (RFC 9449 section 7, RFC 8705 section 3). Rejects with an AuthError
    * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required`,
-   * `too_many_proofs`, `too_many_signatures` or `replay_store_unavailable`.
+   * `too_many_proofs` or `replay_store_unavailable`.
    *
    * @param isTrial - does not remember the proof, so that it stays good for the gate that decides
    * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
@@ -56,7 +57,7 @@ export class PossessionVerifier {
   async verify(
     request: TokenRequest,
     token: string,
-    claims: JsonObject,
+    { issuer, clientId, claims }: Holder,
     caller?: Caller,
     isTrial = false,
   ): Promise<string | undefined> {
@@ -66,7 +67,8 @@ export class PossessionVerifier {
     if (!this.#proofs) return undefined;
     if (usesDpop(request)) {
       if (key === undefined) throw new AuthError('binding_required');
-      return this.#proofs.verify(request, token, key, caller, isTrial);
+      const holder = { ...caller, client: clientUnit(issuer, clientId) };
+      return this.#proofs.verify(request, token, key, holder, isTrial);
     }
     if (key !== undefined) {
       throw new AuthError('sender_constrained', { privateDetail: 'the token came with the Bearer scheme' });
@@ -78,6 +80,13 @@ export class PossessionVerifier {
   nonce(): string | undefined {
     return this.#proofs?.nonce();
   }
+}
+
+/** Whom a token was issued to. */
+interface Holder {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly claims: JsonObject;
 }
 
 interface PossessionSettings {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { redisReplayStore } from '../../../src/dpop';
@@ -51,11 +52,11 @@ describe.each([
     expect(await store.remember('a', untilMs, 'another caller')).toBe(true);
   });
 
-  it('gives one key its share, forgets what has ended for a second, and takes nothing from another key', async () => {
+  it('gives one client its share, forgets what has ended for a second, and takes nothing from another client', async () => {
     let nowMs = NOW_MS;
-    const store = redisReplayStore({ client: await connect(), maxProofsPerKey: 2, clock: () => nowMs });
-    const remember = async (id: string, untilMs: number, key = 'caller'): Promise<unknown> => {
-      const result = Promise.resolve(store.remember(id, untilMs, key));
+    const store = redisReplayStore({ client: await connect(), maxProofsPerClient: 2, clock: () => nowMs });
+    const remember = async (id: string, untilMs: number, of = 'caller'): Promise<unknown> => {
+      const result = Promise.resolve(store.remember(id, untilMs, of));
       return result.catch(({ reason }: { reason: string }) => reason);
     };
     expect(await remember('a', NOW_MS + 10)).toBe(true);
@@ -70,16 +71,19 @@ describe.each([
     expect(await remember('b', NOW_MS + 5_000.5)).toBe(false);
   });
 
-  it('has Redis drop the proofs of a key a second after the last has ended, in whatever order they came', async () => {
+  it('has Redis drop the proofs of a client a second after the last has ended, in whatever order they came', async () => {
     const store = redisReplayStore({ client: await connect(), clock: () => NOW_MS });
-    const leftMs = async (): Promise<number> => Number(await redis.command('PTTL', 'tillgate:dpop:caller'));
+    const leftMs = async (): Promise<number> =>
+      Number(await redis.command('PTTL', `tillgate:dpop:${hash('sha256', 'caller', 'base64url')}`));
     await store.remember('a', NOW_MS + 60_000.5, 'caller');
     expect(await leftMs()).toBeGreaterThan(50_000);
     await store.remember('b', NOW_MS + 10, 'caller');
     expect(await leftMs()).toBeGreaterThan(50_000);
     expect(await leftMs()).toBeLessThanOrEqual(61_001);
     await store.remember('c', NOW_MS - 10, 'ended');
-    expect(Number(await redis.command('PTTL', 'tillgate:dpop:ended'))).toBeLessThanOrEqual(1_001);
+    expect(
+      Number(await redis.command('PTTL', `tillgate:dpop:${hash('sha256', 'ended', 'base64url')}`)),
+    ).toBeLessThanOrEqual(1_001);
   });
 });
 
@@ -100,15 +104,18 @@ it('a process whose clock is ahead does not forget a proof that one whose clock 
   expect(behind.log.at('info').at(-1)?.fields['detail']).toBe('the proof was used before');
 });
 
-it('one key cannot use up the Redis of the others', async () => {
+it('one client cannot use up the Redis of the others, however many keys it has', async () => {
   const client = await nodeRedis();
-  const through = dpopApp({ replayStore: redisReplayStore({ client, maxProofsPerKey: 3, clock: () => NOW_MS }) });
-  for (let use = 0; use < 3; use++) await through.send().expect(200);
+  const through = dpopApp({ replayStore: redisReplayStore({ client, maxProofsPerClient: 3, clock: () => NOW_MS }) });
+  const send = (caller: string, claims = {}) => {
+    const key = testKey('ES256', caller);
+    const accessToken = boundToken(key, claims);
+    return through.send({ token: accessToken, proof: proof({ key, accessToken }) });
+  };
+  for (const caller of ['a', 'b', 'c']) await send(caller).expect(200);
   through.reached.length = 0;
-  expectRefusal(await through.send(), 'too_many_proofs', through, refusedAs);
-  const key = testKey('ES256', 'second caller');
-  const accessToken = boundToken(key);
-  await through.send({ token: accessToken, proof: proof({ key, accessToken }) }).expect(200);
+  expectRefusal(await send('d'), 'too_many_proofs', through, refusedAs);
+  await send('d', { client_id: 'another' }).expect(200);
 });
 
 it('a Redis without memory refuses new proofs, and the request gets 503', async () => {

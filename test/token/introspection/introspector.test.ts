@@ -121,50 +121,63 @@ describe('introspector(): calls', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('are 16 at a time; 256 tokens wait in their order, the others get 503 immediately', async () => {
+  it('are 16 at a time where one site asks; 256 tokens wait in their order, the others get 429 immediately', async () => {
     const { asked, result, hold, release, log } = scene();
     hold();
     const results = many(300, 'g').map((token) => result(token));
     await settle();
     expect(asked).toHaveLength(16);
     const turnedAway = (await Promise.all(results.slice(272))) as AuthError[];
-    expect(turnedAway.map(reasonOf)).toEqual(turnedAway.map(() => 'introspection_unavailable'));
-    expect(turnedAway[0]?.retryAfterSeconds).toBe(1);
+    expect(turnedAway.map(reasonOf)).toEqual(turnedAway.map(() => 'too_many_unknown_keys'));
+    expect(turnedAway[0]).toMatchObject({
+      status: 429,
+      retryAfterSeconds: 1,
+      privateDetail: 'too many opaque tokens wait',
+    });
     release();
     expect((await Promise.all(results.slice(0, 272))).map(reasonOf)).toEqual(many(272, '').map(() => 'inactive'));
     expect(asked).toEqual(many(272, 'g'));
     expect(log.entries).toEqual([]);
   });
 
-  it('have the same share for each address: made-up tokens of one starve no new tokens of others', async () => {
-    const { answers, result, hold, release } = scene();
-    const good = many(20, 'good');
+  it('about made-up tokens of one /48 do not delay new tokens of other sites', async () => {
+    const { answers, asked, result, hold, release } = scene();
+    const good = many(30, 'good');
     for (const token of good) answers.set(token, { sub: token });
     hold();
-    const flood = many(400, 'g').map((token) => result(token, '198.51.100.7'));
+    const flood = many(460, 'g').map((token, host) => result(token, `2001:db8:1:${host.toString(16)}::1`));
     await settle();
-    const others = good.map((token, index) => result(token, `203.0.113.${index % 4}`));
-    flood.push(...many(400, 'h').map((token) => result(token, '198.51.100.7')));
+    const others = good.map((token, index) => result(token, `203.0.${index}.1`));
+    flood.push(...many(460, 'h').map((token, host) => result(token, `2001:db8:1:${host.toString(16)}::1`)));
     await settle();
+    // Half of the calls are left for others.
+    expect(asked.slice(16)).toEqual(good.slice(0, 16));
     release();
     expect(await Promise.all(others)).toEqual(good.map((sub) => ({ sub })));
+    expect(asked.slice(16, 46)).toEqual(good);
     const reasons = (await Promise.all(flood)).map(reasonOf);
-    expect(reasons.filter((reason) => reason === 'inactive')).toHaveLength(16 + 256 - 20);
+    expect(reasons.filter((reason) => reason === 'inactive')).toHaveLength(16 + 256 - 14);
   });
 
-  it('about a token that was active go before a flood of made-up ones', async () => {
+  it('about 400 active tokens of one client do not delay those of others', async () => {
     const { answers, asked, time, result, hold, release } = scene();
-    answers.set('t', {});
-    await result('t');
+    const ofGreedy = many(400, 'greedy');
+    for (const token of ofGreedy) answers.set(token, { client_id: 'greedy' });
+    for (const token of ['known', 'new']) answers.set(token, { client_id: token });
+    for (const token of [...ofGreedy, 'known']) await result(token);
     await time.advance(30_000);
+    asked.length = 0;
     hold();
-    const flood = many(400, 'g').map((token) => result(token));
-    const known = result('t');
+    // From as many sites: what counts is the client.
+    const flood = ofGreedy.map((token, index) => result(token, `10.${index % 200}.1.1`));
     await settle();
+    const others = [result('known', '192.0.2.1'), result('new', '192.0.2.1')];
+    await settle();
+    expect(asked.slice(16)).toEqual(['known', 'new']);
     release();
-    expect(await known).toEqual({});
-    expect(asked.indexOf('t', 1)).toBe(17);
-    await Promise.all(flood);
+    expect(await Promise.all(others)).toEqual([{ client_id: 'known' }, { client_id: 'new' }]);
+    const refused = (await Promise.all(flood)).map(reasonOf).filter((reason) => reason === 'too_many_unknown_keys');
+    expect(refused).toHaveLength(400 - 16 - 256);
   });
 
   it('and the wait for them end after 5 s with 503', async () => {
@@ -206,53 +219,5 @@ describe('introspector(): calls', () => {
     expect(reasonOf(await asking)).toBe('introspection_unavailable');
     expect(reasonOf(await result('u'))).toBe('introspection_unavailable');
     expect([asked, log.entries]).toEqual([['t'], []]);
-  });
-});
-
-describe('introspector(): whose turn it is', () => {
-  /** An introspector whose places are all taken. */
-  async function fullScene() {
-    const full = scene();
-    full.hold();
-    const taken = many(16, 'r').map((token) => full.result(token));
-    await settle();
-    return { ...full, taken };
-  }
-
-  it('addresses take turns, each in the order of its calls', async () => {
-    const { asked, result, release } = await fullScene();
-    const calls: readonly [string, string][] = [
-      ...['a1', 'a2', 'a3', 'a4'].map((token): [string, string] => [token, '192.0.2.1']),
-      ['b1', '192.0.2.2'],
-      ['c1', '192.0.2.3'],
-      ['b2', '192.0.2.2'],
-    ];
-    const results = calls.map(([token, address]) => result(token, address));
-    release();
-    await Promise.all(results);
-    expect(asked.slice(16)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
-  });
-
-  it('the last call of the address with the most is turned away, where another address comes', async () => {
-    const { asked, result, release } = await fullScene();
-    const flood = many(256, 'a').map((token) => result(token, '192.0.2.1'));
-    const others = [result('b', '192.0.2.2'), result('c', '2001:db8::1')];
-    const turnedAway = await Promise.all([...flood.slice(254), result('one more of a', '192.0.2.1')]);
-    expect(turnedAway.map(reasonOf)).toEqual(turnedAway.map(() => 'introspection_unavailable'));
-    release();
-    await Promise.all([...flood, ...others]);
-    expect(asked.slice(16, 20)).toEqual(['a0', 'b', 'c', 'a1']);
-  });
-
-  it.each([
-    ['the host part of an IPv6 address', '2001:db8:1:2::1', '2001:db8:1:2:ffff::7'],
-    ['how much of it is abbreviated', '2001:db8::1', '2001:db8:0:0:8::'],
-    ['how an IPv4 address is written', '192.0.2.9', '::ffff:192.0.2.9'],
-  ])('one address are those that differ in %s only', async (_what, one, other) => {
-    const { asked, result, release } = await fullScene();
-    const results = [result('a1', one), result('a2', other), result('b', '2001:db8:1:3::1')];
-    release();
-    await Promise.all(results);
-    expect(asked.slice(16)).toEqual(['a1', 'b', 'a2']);
   });
 });

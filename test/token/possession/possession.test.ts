@@ -4,7 +4,7 @@ import type { TokenRequest } from '../../../src/token/bearer';
 import certificates from '../../support/certificates.json';
 import type { AuthError } from '../../../src';
 import { DpopVerifier } from '../../../src/token/possession/dpop';
-import { SignatureQueue } from '../../../src/token/signature-queue';
+import { SignatureVerifier } from '../../../src/token/signature';
 import { boundToken, callerKey, proof, thumbprint } from '../../support/dpop';
 import { NOW_MS } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
@@ -165,7 +165,7 @@ describe('DPoP', () => {
     };
     return new DpopVerifier(
       { ...settings, algorithms: ['ES256'] },
-      new SignatureQueue(),
+      new SignatureVerifier(),
       () => nowMs,
       0,
       recordingLogger(),
@@ -182,7 +182,7 @@ describe('DPoP', () => {
   async function outcome(sent: string, target: string, baseUrl = BASE): Promise<unknown> {
     const request = { method: 'GET', url: target, headers: { dpop: sent } };
     try {
-      await verifierAt(baseUrl).verify(request, boundToken(), thumbprint(callerKey()));
+      await verifierAt(baseUrl).verify(request, boundToken(), thumbprint(callerKey()), { client: 'pos-17' });
       return 'accepted';
     } catch (error) {
       const { reason, privateDetail } = error as AuthError;
@@ -200,8 +200,8 @@ describe('DPoP', () => {
   it('the proof of RFC 9449 section 7.1 is accepted, for its token and the key of section 6.1', async () => {
     const verifier = verifierAt('https://resource.example.org', 1_562_262_618_000);
     const request = { method: 'GET', url: '/protectedresource', headers: { dpop: PROOF } };
-    expect(await verifier.verify(request, ACCESS_TOKEN, THUMBPRINT)).toBeUndefined();
-    await expect(verifier.verify(request, ACCESS_TOKEN, THUMBPRINT)).rejects.toMatchObject({
+    expect(await verifier.verify(request, ACCESS_TOKEN, THUMBPRINT, { client: 'pos-17' })).toBeUndefined();
+    await expect(verifier.verify(request, ACCESS_TOKEN, THUMBPRINT, { client: 'pos-17' })).rejects.toMatchObject({
       privateDetail: 'the proof was used before',
     });
   });

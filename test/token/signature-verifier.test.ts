@@ -4,7 +4,7 @@ import type { AuthError } from '../../src/core/errors';
 import type { Caller } from '../../src/token/fair-queue';
 import { parseToken } from '../../src/token/jws';
 import type { VerificationKey } from '../../src/token/keys/key-set';
-import { SignatureQueue } from '../../src/token/signature-queue';
+import { SignatureVerifier } from '../../src/token/signature';
 import { token } from '../support/issuer';
 import { newKey, testKey } from '../support/keys';
 import type { TestKey } from '../support/keys';
@@ -27,12 +27,12 @@ const settle = (): Promise<void> => new Promise(setImmediate);
 
 describe('cheap signatures', () => {
   /** A queue whose turns a test runs; each signature takes `msEach`. */
-  function testQueue(msEach = 0): { queue: SignatureQueue; turn: () => Promise<void>; turns: () => number } {
+  function testQueue(msEach = 0): { queue: SignatureVerifier; turn: () => Promise<void>; turns: () => number } {
     const deferred: (() => void)[] = [];
     let nowMs = 0;
     const now = (): number => (nowMs += msEach) - msEach;
     return {
-      queue: new SignatureQueue((task) => void deferred.push(task), now),
+      queue: new SignatureVerifier((task) => void deferred.push(task), now),
       turn() {
         deferred.shift()?.();
         return settle();
@@ -42,7 +42,7 @@ describe('cheap signatures', () => {
   }
 
   /** Adds tokens, and notes in the order of the decisions: the number of a token, or the reason of its refusal. */
-  function decisions(queue: SignatureQueue, tokens: readonly string[], key = KEY): unknown[] {
+  function decisions(queue: SignatureVerifier, tokens: readonly string[], key = KEY): unknown[] {
     const decided: unknown[] = [];
     for (const [number, raw] of tokens.entries()) {
       queue.verify(parseToken(raw), key, 'ES256').then(
@@ -165,13 +165,12 @@ describe('expensive signatures', () => {
   /** A quarter of what waits at most, with any number of processors: none runs beside another one, and four wait. */
   const QUARTER = 62_500 * Math.max(1, availableParallelism() - 1);
   const EXPENSIVE = verificationKey(testKey(), QUARTER);
-  const HOLDER = 'thumbprint';
 
   /** Verifies tokens in the order given, and notes how each was decided, in the order of the decisions. */
-  function decisionsOf(queue: SignatureQueue, each: readonly [raw: string, caller?: Caller, holder?: string][]) {
+  function decisionsOf(queue: SignatureVerifier, each: readonly [raw: string, caller?: Caller][]) {
     const decided: unknown[] = [];
-    const all = each.map(([raw, caller, holder], number) =>
-      queue.verify(parseToken(raw), EXPENSIVE, 'ES256', caller, holder).then(
+    const all = each.map(([raw, caller], number) =>
+      queue.verify(parseToken(raw), EXPENSIVE, 'ES256', caller).then(
         () => decided.push(number),
         (error: unknown) => decided.push(`${number}: ${(error as AuthError).reason}`),
       ),
@@ -186,7 +185,7 @@ describe('expensive signatures', () => {
   }
 
   it('are verified while the event loop goes on, and a forged one refuses itself only', async () => {
-    const { decided, all } = decisionsOf(new SignatureQueue(), [[good(0)], [FORGED], [good(2)]]);
+    const { decided, all } = decisionsOf(new SignatureVerifier(), [[good(0)], [FORGED], [good(2)]]);
     await Promise.resolve();
     expect(decided).toEqual([]);
     await all;
@@ -194,7 +193,7 @@ describe('expensive signatures', () => {
   });
 
   it('wait for no cheap one, nor does a cheap one wait for them', async () => {
-    const queue = new SignatureQueue();
+    const queue = new SignatureVerifier();
     const expensive = decisionsOf(queue, [[good(0)], [good(1)], [good(2)], [good(3)]]);
     await queue.verify(parseToken(good(4)), KEY, 'ES256');
     expect(expensive.decided.length).toBeLessThan(4);
@@ -203,7 +202,7 @@ describe('expensive signatures', () => {
   });
 
   it('are verified once for all requests with a token, and again afterwards', async () => {
-    const queue = new SignatureQueue();
+    const queue = new SignatureVerifier();
     const raw = good(0);
     const first = [raw, raw, FORGED, FORGED].map((each) => queue.verify(parseToken(each), EXPENSIVE, 'ES256'));
     expect(first[1]).toBe(first[0]);
@@ -214,46 +213,50 @@ describe('expensive signatures', () => {
   });
 
   it('are refused with 429 and Retry-After when more wait than a quarter of a second takes', async () => {
-    const queue = new SignatureQueue();
+    const queue = new SignatureVerifier();
     const { all, decided } = decisionsOf(
       queue,
       Array.from({ length: 6 }, (_, number) => [good(number)]),
     );
     await expect(queue.verify(parseToken(good(6)), EXPENSIVE, 'ES256')).rejects.toMatchObject({
-      reason: 'too_many_signatures',
+      reason: 'too_many_unknown_keys',
+      privateDetail: 'too many signatures wait',
       status: 429,
       headers: { 'Retry-After': '1' },
     });
     await all;
-    expect(decided).toEqual(['5: too_many_signatures', 0, 1, 2, 3, 4]);
+    expect(decided).toEqual(['5: too_many_unknown_keys', 0, 1, 2, 3, 4]);
   });
 
-  it('of one address turn away none of another one', async () => {
+  it('of one site turn away none of another one', async () => {
     const flood = Array.from({ length: 20 }, (): [string, Caller] => [FORGED, { address: '2001:db8::1' }]).map(
       ([, caller]): [string, Caller] => [token({ key: newKey('ES256', testKey().kid) }), caller],
     );
-    const { decided, all } = decisionsOf(new SignatureQueue(), [...flood, [good(0), { address: '192.0.2.1' }]]);
+    const { decided, all } = decisionsOf(new SignatureVerifier(), [...flood, [good(0), { address: '192.0.2.1' }]]);
     await all;
-    const turnedAway = decided.filter((each) => String(each).endsWith('too_many_signatures'));
+    const turnedAway = decided.filter((each) => String(each).endsWith('too_many_unknown_keys'));
     expect(turnedAway).toHaveLength(16);
-    // The first was running; one address takes turns with the other.
-    expect(decided.indexOf(20) - turnedAway.length).toBeLessThanOrEqual(2);
+    // The first was running; the site that was not served yet is next.
+    expect(decided.indexOf(20) - turnedAway.length).toBe(1);
   });
 
-  it('of callers whose token was accepted go first', async () => {
-    const { decided, all } = decisionsOf(new SignatureQueue(), [
-      [good(0)],
-      [good(1), { address: '192.0.2.1' }],
-      [good(2), { address: '192.0.2.1' }, HOLDER],
+  it('of proven clients and of sites take turns', async () => {
+    const client = { address: '192.0.2.1', client: 'a' };
+    const { decided, all } = decisionsOf(new SignatureVerifier(), [
+      [good(0), client],
+      [good(1), client],
+      [good(2), client],
+      [good(3), { address: '192.0.2.1' }],
+      [good(4), { address: '192.0.2.1' }],
     ]);
     await all;
-    expect(decided).toEqual([0, 2, 1]);
+    expect(decided).toEqual([0, 3, 1, 4, 2]);
   });
 
   it('are not verified for a client that has disconnected, unless another request waits with the same token', async () => {
     const [alone, first, second] = [leavingCaller('a'), leavingCaller('a'), leavingCaller('b')];
     const [lonely, shared] = [good(1), good(2)];
-    const { decided, all } = decisionsOf(new SignatureQueue(), [
+    const { decided, all } = decisionsOf(new SignatureVerifier(), [
       [good(0)],
       [lonely, alone],
       [shared, first],
@@ -262,15 +265,15 @@ describe('expensive signatures', () => {
     alone.leave();
     first.leave();
     await all;
-    expect(decided).toEqual([0, '1: too_many_signatures', 2, 3]);
+    expect(decided).toEqual([0, '1: too_many_unknown_keys', 2, 3]);
   });
 
   it('are not verified when all clients with the token have disconnected', async () => {
     const callers = [leavingCaller('a'), leavingCaller('b')] as const;
     const raw = good(1);
-    const { decided, all } = decisionsOf(new SignatureQueue(), [[good(0)], [raw, callers[0]], [raw, callers[1]]]);
+    const { decided, all } = decisionsOf(new SignatureVerifier(), [[good(0)], [raw, callers[0]], [raw, callers[1]]]);
     for (const caller of callers) caller.leave();
     await all;
-    expect(decided).toEqual([0, '1: too_many_signatures', '2: too_many_signatures']);
+    expect(decided).toEqual([0, '1: too_many_unknown_keys', '2: too_many_unknown_keys']);
   });
 });
