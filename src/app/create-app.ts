@@ -21,8 +21,7 @@ import type { Readiness } from './admin';
 import { commerceRouter } from './commerce/router';
 import { RESOURCES } from './commerce/resources';
 import type { ResourceName } from './commerce/resources';
-import { docsPage } from './docs/docs-page';
-import type { DocsOptions } from './docs/docs-page';
+import { docsPage } from './docs-page';
 import { createLog, logRequest, requestId, requestObserver, warningsOf } from './log';
 import type { RequestEvent } from './log';
 import { frontPage, notFound, problemPages, problemTypesOf, titleOf } from './pages';
@@ -55,8 +54,6 @@ export interface AppOptions {
   readonly connectToRedis?: (() => RedisCommands) | undefined;
   /** Called for every request, in addition to the log; for metrics. */
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
-  /** The documentation page at `{base_url}/docs`. Default: served, except in production; `true` serves it there too. */
-  readonly docs?: boolean | DocsOptions | undefined;
   /** Milliseconds since the epoch. */
   readonly clock?: () => number;
 }
@@ -114,9 +111,6 @@ const OPTIONS = {
   gate: objectOption<AuthenticateOptions>('an object with the options of authenticate()'),
   connectToRedis: option.callable<AppOptions['connectToRedis']>(),
   onRequest: option.callable<AppOptions['onRequest']>(),
-  docs: option('true, false or an object', (given) => {
-    return typeof given === 'boolean' || isObject(given) ? given : undefined;
-  }),
   clock: option.callable<() => number>(Date.now),
 } satisfies TableOf<AppOptions>;
 
@@ -133,7 +127,7 @@ const FORM_LIMIT = '16kb';
 export function createApp(options: AppOptions): App {
   const given = readOptions('createApp', options, OPTIONS);
   const { settings, document, routers, replace, connectToRedis, onRequest, clock } = given;
-  const { docs = !settings.production } = given;
+  const docs = !settings.production;
   const { logger = createLog({ level: settings.logLevel }) } = given;
   const contract = loadContract(document);
   // `undefined` for parsed content.
@@ -183,11 +177,8 @@ export function createApp(options: AppOptions): App {
   app.use(helmet());
   app.use(healthRoutes(readiness, problemTypes));
   const [issuer] = gate.status().issuers.map((one) => one.issuer);
-  app.use(frontPage({ contract, file, baseUrl: settings.baseUrl, issuer, docs: docs !== false }));
-  if (docs !== false) {
-    const { baseUrl, authUrl = issuer } = settings;
-    app.use(docsPage({ ...(docs !== true && docs), contract, baseUrl, authUrl }));
-  }
+  app.use(frontPage({ contract, file, baseUrl: settings.baseUrl, issuer, docs }));
+  if (docs) app.use(docsPage(contract, settings.baseUrl, settings.authUrl ?? issuer));
   app.use(problemPages());
   app.use(
     // Whether the API is reached by TLS is up to its operator, so is the base URL.

@@ -7,7 +7,6 @@ export type { ResourceName } from './commerce/resources';
 export { createApp } from './create-app';
 export type { App, AppOptions } from './create-app';
 export type { ComponentStates, Readiness } from './admin';
-export type { DocsClient, DocsOptions } from './docs/docs-page';
 export { createLog } from './log';
 export type { LogOptions, RequestEvent } from './log';
 export type { RedisCommands } from '../rate-limit/stores';

@@ -29,21 +29,13 @@ const CONTENT_SECURITY_POLICY = [
 
 /** Sends a page. `body` is HTML: what comes from elsewhere must have gone through `escapeHtml()`. */
 export function sendPage(res: Response, title: string, body: string): void {
-  const content = `<h1>${escapeHtml(title)}</h1>\n${body}`;
-  sendDocument(res, { policy: CONTENT_SECURITY_POLICY, title, head: `<style>${STYLE}</style>`, body: content });
-}
-
-/** Sends a page with files and a content security policy of its own; `head` and `body` are HTML. */
-export function sendDocument(
-  res: Response,
-  { policy, title, head, body }: Readonly<Record<'policy' | 'title' | 'head' | 'body', string>>,
-): void {
-  res.set('Content-Security-Policy', policy).type('html').send(`<!doctype html>
+  res.set('Content-Security-Policy', CONTENT_SECURITY_POLICY).type('html').send(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
-${head}
+<style>${STYLE}</style>
+<h1>${escapeHtml(title)}</h1>
 ${body}
 </html>
 `);
@@ -101,7 +93,7 @@ export function frontPage({
   const base = withoutSlash(baseUrl);
   const name = titleOf(contract);
   const links = {
-    ...(docs && { docs: `${base}/docs` }),
+    ...(docs && { docs: `${base}/docs/` }),
     openapi: `${base}/openapi.yaml`,
     protected_resource_metadata: `${base}/.well-known/oauth-protected-resource`,
     health: `${base}/readyz`,

@@ -33,7 +33,7 @@ type Refusal = Pick<LoggedRequest, 'reason' | 'detail' | 'type'>;
 /** Bodies of refusals are smaller. */
 const MAX_BODY = 16_384;
 const MAX_DETAIL = 400;
-/** The documentation page and its files, and what resource servers read again and again. */
+/** The API reference page and its files, and what resource servers read again and again. */
 const NOISE = /\/docs(\/[^/]+)?$|\/favicon\.ico$|\/\.well-known\/|^\/generations/;
 
 interface RequestLogOptions {

@@ -12,6 +12,7 @@ export const APP_PACKAGES = [
   'helmet',
   'js-yaml',
   'pino',
+  'swagger-ui-express',
 ] as const;
 /** Peers that the embedded token server loads. */
 export const AUTH_SERVER_PACKAGES = ['express', 'express-rate-limit', 'helmet', 'jsonwebtoken'] as const;

@@ -60,7 +60,7 @@ describe('the scaffold', () => {
     );
   });
 
-  it.each(['/', '/openapi.yaml', '/openapi.json', '/livez', '/readyz', '/problems/not_found', '/docs'])(
+  it.each(['/', '/openapi.yaml', '/openapi.json', '/livez', '/readyz', '/problems/not_found'])(
     'responds to another method than GET, HEAD and OPTIONS on %s with 405 and Allow',
     async (path) => {
       for (const method of ['post', 'trace'] as const) {
@@ -262,14 +262,14 @@ it('options that are changed later change nothing', async () => {
   const settings = { ...readSettings({ TILLGATE_AUTH_URL: 'https://login.test', TILLGATE_RATE_LIMIT: '2/m' }) };
   const replace: AppOptions['replace'] & object = {};
   const logger = createLog({ level: 'silent' });
-  const options = { settings, gate, replace, logger, docs: false, onRequest: () => void seen.push('request') };
+  const options = { settings, gate, replace, logger, onRequest: () => void seen.push('request') };
   const app = createApp(options);
   opened.push(app);
 
   audience[0] = 'https://evil.test';
   Object.assign(gate, { issuer: 'https://evil.test', optional: true, onDecision: () => void seen.push('second') });
   Object.assign(settings, { baseUrl: 'https://evil.test', rateLimit: undefined });
-  Object.assign(options, { docs: true, onRequest: () => void seen.push('later') });
+  Object.assign(options, { onRequest: () => void seen.push('later') });
   const call = (bearer: string) => request(app.handler).get('/v1/orders').auth(bearer, { type: 'bearer' });
   const evil = await call(issuer.token({ audience: 'https://evil.test', scope: 'orders:read' }));
   const responses = [await call(token), await call(token), await call(token)];
@@ -277,6 +277,5 @@ it('options that are changed later change nothing', async () => {
   expectProblem(evil, { status: 401, code: 'wrong_audience', type: 'http://127.0.0.1:3000/problems/wrong_audience' });
   expectProblem(await request(app.handler).get('/v1/orders'), { status: 401, code: 'missing_token' });
   expect(responses.map(({ status }) => status)).toEqual([200, 200, 429]);
-  expect((await request(app.handler).get('/docs/')).status).toBe(404);
   expect(new Set(seen)).toEqual(new Set(['first', 'request']));
 });

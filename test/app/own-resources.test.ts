@@ -132,14 +132,6 @@ describe('an app with a resource of its own', () => {
     expect(JSON.parse(yaml.text)).toEqual(document);
   });
 
-  it('names its token endpoint on the documentation page, whatever the name of the scheme', async () => {
-    const { body } = await request(handler).get('/docs/openapi.json');
-    expect(body.components.securitySchemes.client.flows.clientCredentials).toMatchObject({
-      tokenUrl: `${issuer.issuer}/connect/token`,
-      scopes: SCOPES,
-    });
-  });
-
   it('reads the document from a file, and publishes that as it is', async () => {
     const file = join(newDataDir(), 'shop.yaml');
     const text = `# Ours\n${JSON.stringify(document)}\n`;

@@ -318,7 +318,7 @@ describe('an app of a module, listening', () => {
     it('names the documentation page and suggests routes of the app', async () => {
       const text = `const { createApp } = require(${APP}); module.exports = (options) => createApp(options);`;
       const { report } = await whileDevRuns(['--app', module('documented.cjs', text)]);
-      expect(report).toMatchObject({ docs_url: `${report.base_url}/docs` });
+      expect(report).toMatchObject({ docs_url: `${report.base_url}/docs/` });
       const plain = await whileDevRuns([
         '--app',
         module('plain.cjs', `${PLAIN} module.exports = ({ gate }) => makeApp(gate);`),

@@ -143,7 +143,7 @@ const client = {
 const report = {
   ...{ ready_ms: 1, base_url: 'http://127.0.0.1:3000', auth_url: 'http://127.0.0.1:4000', data_dir: '.tillgate' },
   ...{ embedded: true, admin_url: 'http://127.0.0.1:9000', clients: [client], ready: true },
-  ...{ console_url: 'http://127.0.0.1:4000/console', docs_url: 'http://127.0.0.1:3000/docs' },
+  ...{ console_url: 'http://127.0.0.1:4000/console', docs_url: 'http://127.0.0.1:3000/docs/' },
 };
 
 const SAMPLES = { allowed: '/v1/orders', denied: '/v1/orders', scope: 'orders:read' };

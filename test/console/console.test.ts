@@ -209,8 +209,8 @@ describe('the console of a scaffold with requests', () => {
 
   it('links to the documentation page of the scaffold', async () => {
     const { body } = await dev.call('get', '/console/api/state').expect(200);
-    expect(body.docs_url).toBe(`${body.base_url}/docs`);
-    await dev.api('get', '/docs').expect(200);
+    expect(body.docs_url).toBe(`${body.base_url}/docs/`);
+    await dev.api('get', '/docs/').expect(200);
   });
 
   it('tells open pages of each request and of changed clients', async () => {

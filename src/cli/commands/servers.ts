@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { SCOPES } from '../../app/commerce/resources';
-import type { DocsClient, RunningApi } from '../../app/index';
+import type { RunningApi } from '../../app/index';
 import type { AuthServer, ClientWithSecret } from '../../auth-server/index';
 import type { ApiMeans } from '../../console/console';
 import { ConfigurationError } from '../../core/errors';
@@ -62,12 +62,11 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
       // The gate reads the log of the embedded token server in this process: a change takes effect immediately.
       gate: tokens ? { ...gate, generationSource: tokens.generations, onDecision: watching?.onDecision } : gate,
       connectToRedis: sharedRedis(settings, RATE_LIMITS),
-      docs: tokens && { client: () => demoClient(given) },
     };
     api = await startHosted(options.app, appOptions, (handler) => {
       const described = attempt(() => describeRoutes(handler));
       routes = described?.routes ?? [];
-      if (described?.served.includes('/docs')) docsUrl = `${withoutSlash(settings.baseUrl)}/docs`;
+      if (described?.served.includes('/docs')) docsUrl = `${withoutSlash(settings.baseUrl)}/docs/`;
       const means = { docsUrl, command: `${locate(given)} ${io.programName}`, call: callerOf(io, given) };
       return watching ? watching.observe(handler, means) : handler;
     });
@@ -332,12 +331,4 @@ async function registerDemoClients(
     registered.push(client);
   }
   return registered;
-}
-
-/** The client that the documentation page is filled in with. */
-async function demoClient(settings: Settings): Promise<DocsClient | undefined> {
-  const credential = await keptCredential(settings, DEMO_TILL);
-  if (!credential) return undefined;
-  const { client_secret, scope } = credential;
-  return { clientId: DEMO_TILL, clientSecret: client_secret, scopes: scope.split(' ') };
 }

@@ -88,7 +88,7 @@ describe('deploy/Dockerfile', () => {
     const needed = [...APP_PACKAGES, 'redis', 'rate-limit-redis', 'pg', 'prom-client', '@opentelemetry/api'];
     expect(installed).toEqual(expect.arrayContaining([...Object.keys(dependencies), ...needed]));
     const left = Object.keys(peerDependencies).filter((name) => !installed.includes(name));
-    expect(left).toEqual(['ioredis', 'swagger-ui-dist']);
+    expect(left).toEqual(['ioredis']);
     expect(manifest['devDependencies']).toBeUndefined();
   });
 
