@@ -177,7 +177,7 @@ function sendProblems(logger: Logger): ErrorRequestHandler {
 }
 
 /** Resource servers read the metadata, the key set and the generations all the time. */
-const POLLED = /\/(generations(\/stream)?$|\.well-known\/)/;
+const POLLED = /\/(generations$|\.well-known\/)/;
 
 /** A secret has 43 characters: one that was sent as part of a path is not logged. */
 const LONG_SEGMENT = /[^/]{40,}/g;

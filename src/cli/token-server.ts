@@ -77,7 +77,7 @@ export async function startTokenServer(
       generations,
       console: devConsole,
       async close() {
-        // The event streams of the token server end only with it.
+        // What the token server holds ends only with it.
         await Promise.all([server.close(), auth?.close(), devConsole?.close()]);
         await source?.close?.();
       },

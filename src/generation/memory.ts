@@ -72,7 +72,7 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
     const found = entries.slice(from, from + limit);
     const end = from + found.length === entries.length;
     const position = `${epoch}-${first + from + found.length}`;
-    return { changes: found.map(({ change }) => change), mark: end ? mark : undefined, end, position };
+    return { changes: found.map(({ change }) => change), mark, end, position };
   }
 
   function trim(): void {

@@ -1,4 +1,4 @@
-import type { Schedule, Timer } from '../core/clock';
+import type { Schedule } from '../core/clock';
 import { attempt, ownMembers } from '../core/objects';
 import { loggableUrl } from '../core/urls';
 import { parseJson, parseJsonObject } from './strict-json';
@@ -44,44 +44,34 @@ export async function fetchObject(url: string, options: Exchange): Promise<JsonO
   return attempt(() => parseJsonObject(bytes)) ?? refuse(url, 'did not respond with a JSON object', 200);
 }
 
-/** Fetches the body of a response. Rejects with a FetchError. */
-export function fetchBytes(url: string, options: Exchange): Promise<Buffer> {
-  const { maxBytes = MAX_BYTES } = ownMembers(options);
-  return exchange(url, options, async ({ body }) => {
-    const bytes = body ? await readBody(body, maxBytes).catch((cause: unknown) => fail(url, cause)) : NO_BYTES;
-    return bytes ?? refuse(url, `responded with more than ${maxBytes} bytes`, 200);
-  });
-}
-
-const MAX_BYTES = 1_048_576;
-const NO_BYTES = Buffer.alloc(0);
-
 /**
- * Sends a request and hands its response, which has status 200, to `read`, whose errors pass. Redirects are refused:
- * credentials go to the configured URL only, and documents that decide which keys and tokens are trusted must come from it.
+ * Fetches the body of a response, which has status 200. Redirects are refused: credentials go to the configured URL only, and
+ * documents that decide which keys and tokens are trusted must come from it.
  *
  * @throws FetchError
  */
-export function exchange<Value>(
-  url: string,
-  options: Exchange,
-  read: (response: Response) => Promise<Value>,
-): Promise<Value> {
-  const { signal, contentType } = ownMembers(options);
-  async function work(): Promise<Value> {
+export function fetchBytes(url: string, options: Exchange): Promise<Buffer> {
+  const { signal, contentType, maxBytes = MAX_BYTES } = ownMembers(options);
+  async function work(): Promise<Buffer> {
     signal.throwIfAborted();
     const response = await send(url, options).catch((cause: unknown) => fail(url, cause));
-    const { status, headers } = response;
+    const { status, headers, body } = response;
     const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     const isExpected = contentType === undefined || type === contentType;
-    if (status === 200 && isExpected) return read(response);
-    await response.body?.cancel();
+    if (status === 200 && isExpected) {
+      const bytes = body ? await readBody(body, maxBytes).catch((cause: unknown) => fail(url, cause)) : NO_BYTES;
+      return bytes ?? refuse(url, `responded with more than ${maxBytes} bytes`, status);
+    }
+    await body?.cancel();
     if (status === 200) return refuse(url, `responded with another content type than ${contentType}`, status);
     const advice = status >= 300 && status < 400 ? '; redirects are refused, configure the final URL' : '';
     return refuse(url, `responded with ${status}${advice}`, status);
   }
   return unlessAborted(signal, loggableUrl(url), work(), () => unusedProxy(url));
 }
+
+const MAX_BYTES = 1_048_576;
+const NO_BYTES = Buffer.alloc(0);
 
 function refuse(url: string, why: string, status: number): never {
   throw new FetchError(`${loggableUrl(url)} ${why}`, { status });
@@ -181,20 +171,13 @@ export class Exchanges {
     this.#schedule = schedule;
   }
 
-  /** Runs `work` until it takes longer than `limitMs` since it began, or since it last called `progress`. */
-  async run<Value>(
-    limitMs: number,
-    work: (signal: AbortSignal, progress: () => void) => Promise<Value>,
-  ): Promise<Value> {
+  /** Runs `work` for at most `limitMs`. */
+  async run<Value>(limitMs: number, work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     const abort = new AbortController();
-    const limit = (): Timer => this.#schedule(() => abort.abort(`did not respond within ${limitMs} ms`), limitMs);
-    let deadline = limit();
+    const deadline = this.#schedule(() => abort.abort(`did not respond within ${limitMs} ms`), limitMs);
     this.#open.add(abort);
     try {
-      return await work(abort.signal, () => {
-        deadline.cancel();
-        if (this.#open.has(abort)) deadline = limit();
-      });
+      return await work(abort.signal);
     } catch (error) {
       // Drops what is left of the response.
       abort.abort();

@@ -9,14 +9,7 @@ import type { TestServer } from './fixtures';
 afterAll(closeAll);
 
 describe('the admin guard', () => {
-  const GUARDED = [
-    '/clients',
-    '/clients/pos-17',
-    '/generations',
-    '/generations/stream',
-    '/keys/rotate',
-    '/clients/nobody',
-  ];
+  const GUARDED = ['/clients', '/clients/pos-17', '/generations', '/keys/rotate', '/clients/nobody'];
 
   describe('without an admin token', () => {
     let server: TestServer;

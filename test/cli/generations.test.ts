@@ -56,7 +56,7 @@ describe('generations list', () => {
   });
 
   it.each([
-    ['another host', { TILLGATE_GENERATIONS: 'https://feed.test/generations' }],
+    ['another host', { TILLGATE_GENERATIONS: 'https://log.test/generations' }],
     ['another port', { TILLGATE_GENERATIONS: 'https://login.test:444/generations' }],
     ['another scheme', { TILLGATE_GENERATIONS: 'http://login.test:443/generations', TILLGATE_ALLOW_HTTP: 'on' }],
     ['a host that begins alike', { TILLGATE_GENERATIONS: 'https://login.test.evil.test/generations' }],

@@ -119,7 +119,7 @@ function generationOf({ generation: given }: CommandOptions): number {
  */
 export function authorizedGenerations(
   { generationSource: url, authUrl, issuer, adminToken, allowHttp }: Settings,
-  dependencies: Pick<HttpGenerationsOptions, 'fetch' | 'logger'>,
+  dependencies: Pick<HttpGenerationsOptions, 'fetch'>,
 ): GenerationSource | undefined {
   const tokenServerUrl = authUrl ?? issuer;
   if (adminToken === undefined || !url?.startsWith('http') || url.includes('@')) return undefined;

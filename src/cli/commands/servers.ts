@@ -192,7 +192,7 @@ export async function serve(context: CommandContext, options: CommandOptions): P
   const { io } = context;
   const settings = externalSettings(await withFreePorts(io.env));
   const logger = openLog(io, options, settings);
-  const generationSource = authorizedGenerations(settings, { fetch: io.fetch, logger });
+  const generationSource = authorizedGenerations(settings, { fetch: io.fetch });
   try {
     const gate = {
       ...authenticateOptions(settings),

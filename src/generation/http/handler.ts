@@ -1,26 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock, Schedule } from '../../core/clock';
 import type { Change, Mark } from '../log';
 import type { ServedLog } from '../memory';
 
 /** Longest position, in characters. */
 const MAX_POSITION_LENGTH = 256;
-const HEARTBEAT_MS = 1_000;
-/** A reader that takes nothing for this long is dropped. */
-const MAX_STALL_MS = 15_000;
-/** Events per write: about a millisecond of work. */
-const SLICE = 1_000;
+/** Longest time that a response is held, in ms. */
+const MAX_WAIT_MS = 30_000;
 
 /**
- * Serves a log. `GET /?after=<position>`: what follows the position, from the oldest change if the log does not have it.
+ * Serves a log. `GET /?after=<position>`: what follows the position, from the oldest change if the log does not have it. With
+ * `wait=<ms>`, a response without changes is held: until one is appended, the mark has moved, or the time is over, 30 s at most.
  *
- * `GET /stream` (WHATWG HTML section 9.2): the same as events, which `Last-Event-ID` resumes, and the mark once the reader
- * has caught up and every second from then on. A reader that takes nothing for 15 s is dropped.
- *
- * @returns a handler for Express 4 and 5, or for Node's own server; `close()` ends the open streams
+ * @returns a handler for Express 4 and 5, or for Node's own server; `close()` ends what is held
  */
 export function logHandler(options: {
   readonly log: ServedLog;
@@ -30,85 +24,71 @@ export function logHandler(options: {
 }): ((req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void) => void) & { close(): void } {
   const { log, schedule, clock } = options;
   const epoch = randomUUID();
-  const streams = new Set<ServerResponse>();
+  /** Responds to each request that is held. */
+  const held = new Set<() => void>();
   let unit = 0;
+  let closed = false;
 
-  function read(after: string | undefined, limit?: number): ReturnType<ServedLog['read']> {
-    const page = log.read(after, limit);
-    if (!clock || !page.end) return page;
-    return { ...page, mark: { epoch, unit: ++unit, completeMs: clock(), keptMs: log.keptMs } };
-  }
-
-  function sendPage(res: ServerResponse, query: string): void {
-    const [after, ...more] = new URLSearchParams(query).getAll('after');
-    if (more.length > 0) return refuse(res, 400, 'invalid_request', 'after must be sent once.');
-    const tooLong = `after must have at most ${MAX_POSITION_LENGTH} characters; send the position of a response.`;
-    if (after && after.length > MAX_POSITION_LENGTH) return refuse(res, 400, 'invalid_request', tooLong);
+  function send(res: ServerResponse, after: string | undefined): void {
+    // Another middleware may have responded while this response was held.
+    if (res.headersSent) return;
+    const page = log.read(after);
+    const mark = clock ? { epoch, unit: ++unit, completeMs: clock(), keptMs: log.keptMs } : page.mark;
     res.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Cache-Control', 'no-store');
-    res.end(pageText(read(after)));
+    res.end(pageText({ ...page, mark }));
   }
 
-  async function sendStream(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    res.writeHead(200, {
-      'Content-Type': 'text/event-stream; charset=utf-8',
-      'Cache-Control': 'no-store',
-      // Proxies of the nginx family buffer events without it.
-      'X-Accel-Buffering': 'no',
-    });
-    if (req.method === 'HEAD') return void res.end();
-    let wake = (): void => {};
-    const unsubscribe = log.subscribe(() => wake());
-    streams.add(res);
-    res.on('drain', () => wake());
-    res.once('close', () => {
-      streams.delete(res);
+  function hold(res: ServerResponse, after: string | undefined, waitMs: number): void {
+    const unsubscribe = log.subscribe(respond);
+    const timer = schedule(respond, waitMs);
+    held.add(respond);
+    res.once('close', forget);
+
+    function forget(): void {
+      held.delete(respond);
+      timer.cancel();
       unsubscribe();
-      wake();
-    });
-    // Anything that is not a position of the log asks for everything: repetition is harmless, a gap is not.
-    let position = String(req.headers['last-event-id']);
-    while (!res.destroyed && !res.writableEnded) {
-      // Before the log is read: a change in between must wake too.
-      const woken = new Promise<void>((resolve) => (wake = resolve));
-      let events = '';
-      let page = read(position, 1);
-      for (let count = 0; page.changes[0] && count < SLICE; count++) {
-        position = page.position;
-        events += `id: ${position}\nevent: change\ndata: ${changeText(page.changes[0])}\n\n`;
-        page = read(position, 1);
-      }
-      const isCaughtUp = page.changes.length === 0;
-      if (isCaughtUp) events += page.mark ? `event: mark\ndata: ${markText(page.mark)}\n\n` : ':\n\n';
-      if (!res.write(events)) {
-        const deadline = schedule(() => res.destroy(), MAX_STALL_MS);
-        while (res.writableNeedDrain) await new Promise<void>((resolve) => (wake = resolve));
-        deadline.cancel();
-      } else if (isCaughtUp) {
-        const heartbeat = schedule(() => wake(), HEARTBEAT_MS);
-        await woken;
-        heartbeat.cancel();
-      } else {
-        // As fast as the reader takes it, with other requests in between.
-        await turn();
-      }
+    }
+    function respond(): void {
+      forget();
+      send(res, after);
     }
   }
 
   function serveLog(req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void {
-    const [path = '', ...query] = (req.url ?? '').split('?');
-    const name = path.replace(/\/+$/, '');
-    if (name !== '' && name !== '/stream') {
+    const [path = '', ...rest] = (req.url ?? '').split('?');
+    if (path !== '' && path !== '/') {
       return next ? next() : refuse(res, 404, 'not_found', 'There is nothing at this URL.');
     }
     if (req.method !== 'GET' && req.method !== 'HEAD') {
       res.setHeader('Allow', 'GET, HEAD');
       return refuse(res, 405, 'method_not_allowed', `This URL takes GET, HEAD; got ${req.method}.`);
     }
-    if (name === '') sendPage(res, query.join('?'));
-    else sendStream(req, res).catch(() => res.destroy());
+    const query = new URLSearchParams(rest.join('?'));
+    const problem = problemOf(query);
+    if (problem !== undefined) return refuse(res, 400, 'invalid_request', problem);
+    const after = query.get('after') ?? undefined;
+    const waitMs = req.method === 'HEAD' ? 0 : Math.min(Number(query.get('wait') ?? 0), MAX_WAIT_MS);
+    // A client that asks again at once must not be served while the server closes.
+    if (closed && waitMs > 0) return refuse(res, 503, 'unavailable', 'The server is closing.');
+    if (waitMs > 0 && log.read(after, 1).changes.length === 0) return hold(res, after, waitMs);
+    send(res, after);
   }
 
-  return Object.assign(serveLog, { close: () => streams.forEach((res) => res.end()) });
+  return Object.assign(serveLog, {
+    close() {
+      closed = true;
+      for (const respond of [...held]) respond();
+    },
+  });
+}
+
+function problemOf(query: URLSearchParams): string | undefined {
+  for (const name of ['after', 'wait']) if (query.getAll(name).length > 1) return `${name} must be sent once.`;
+  if ((query.get('after') ?? '').length > MAX_POSITION_LENGTH) {
+    return `after must have at most ${MAX_POSITION_LENGTH} characters; send the position of a response.`;
+  }
+  return /^\d{1,9}$/.test(query.get('wait') ?? '0') ? undefined : 'wait must be a whole number of milliseconds.';
 }
 
 /** The JSON of a page. */
@@ -122,7 +102,6 @@ function changeText([clientId, generation]: Change): string {
   return `{"client_id":${JSON.stringify(clientId)},"generation":${generation}}`;
 }
 
-/** The JSON of a mark. */
 function markText({ epoch, unit, completeMs, keptMs }: Mark): string {
   return JSON.stringify({ epoch, unit, complete_ms: completeMs, kept_ms: keptMs });
 }

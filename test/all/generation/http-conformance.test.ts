@@ -2,13 +2,12 @@ import { httpGenerations } from '../../../src/generation/http/log';
 import { memoryGenerations } from '../../../src/generation/memory';
 import { generationSourceCases } from '../../../src/testing/source-cases/source-cases';
 import type { GenerationSourceFixture } from '../../../src/testing/source-cases/harness';
-import { recordingLogger } from '../../support/log';
 import { serveLog } from '../../generation/http/scene';
 
 /** The client, with what only the server can do: appending. */
 async function create(): Promise<GenerationSourceFixture> {
   const server = await serveLog(memoryGenerations());
-  const open = () => httpGenerations({ url: server.url, logger: recordingLogger() });
+  const open = () => httpGenerations({ url: server.url });
   const source = open();
   return {
     source: { ...source, append: (changes, unit) => server.log.append(changes, unit), close: closeBoth },

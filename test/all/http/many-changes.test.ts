@@ -23,7 +23,7 @@ it('200,000 changes reach a resource server over HTTP, each of them', async () =
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const logger = recordingLogger();
-  const source = httpGenerations({ url, logger });
+  const source = httpGenerations({ url });
   const started = performance.now();
   delay.enable();
   const verifier = new GenerationVerifier({

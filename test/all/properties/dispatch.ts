@@ -35,11 +35,10 @@ export async function dispatch(listener: RequestListener, { method, path, bearer
   return { status: response.status, body: response.text === '' ? {} : (JSON.parse(response.text) as Got['body']) };
 }
 
-/** A `fetch` that reaches one listener, for any host; event streams are 404. */
+/** A `fetch` that reaches one listener, for any host. */
 export function fetchFrom(listener: () => RequestListener): (url: string, init: RequestInit) => Promise<Response> {
   return async function fetchInProcess(url, init) {
     const { pathname, search } = new URL(url);
-    if (pathname.endsWith('/stream')) return new Response(null, { status: 404 });
     const headers = Object.fromEntries(new Headers(init.headers));
     const { text, status, ...response } = await exchange(
       listener(),

@@ -102,15 +102,14 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
       const options = { issuer: ISSUER, audience: AUDIENCE, keys, logger: SILENT, clock, schedule };
       return apiOf(authenticate({ ...options, ...source }));
     };
-    const feed = httpGenerations({
+    const log = httpGenerations({
       url: `${ISSUER}/generations`,
       headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
       fetch: fetchFrom(() => server.handler),
       schedule,
-      logger: SILENT,
     });
     // Time stands still between two steps, and a mark that does not move makes no API ready.
-    const polled = { ...(faults.source?.(feed) ?? feed), mark: false };
+    const polled = { ...(faults.source?.(log) ?? log), mark: false };
     return { following: start(source), polling: start(polled), learning: start() };
   }
 

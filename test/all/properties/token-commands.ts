@@ -3,7 +3,7 @@ import type { Command } from './client-commands';
 import { floorOf, isActive, expectedResponse } from './model';
 import type { ClientId, Scope } from './model';
 
-/** How often an API polls the token server when there is no event stream. */
+/** How long an API waits at the token server at most. */
 const POLL_MS = 5_000;
 
 /** Requests a token with any of the secrets that were issued for the id. */
@@ -35,7 +35,7 @@ export function call(tokenAt: number, scope: Scope): Command {
     const following = expectedResponse(model, token, scope, floorOf(model, clientId));
     expect(`following: ${await system.call('following', scope, text)}`).toBe(`following: ${following}`);
 
-    // Between two polls its floors may be stale, but it refuses no valid token.
+    // Before a response that is on its way its floors may be stale, but it refuses no valid token.
     const polling = await system.call('polling', scope, text);
     if (polling !== following)
       expect([following, polling]).toEqual(['401 superseded', expectedResponse(model, token, scope, 0)]);

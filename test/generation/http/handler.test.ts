@@ -1,6 +1,5 @@
 import { get } from 'node:http';
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
-import { Writable } from 'node:stream';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import request from 'supertest';
 import { logHandler } from '../../../src/generation/http/handler';
 import type { Change } from '../../../src/generation/log';
@@ -13,15 +12,12 @@ import type { LogServer } from './scene';
 
 let time: FakeTime;
 let server: LogServer;
-const streams = new Set<ClientRequest>();
 
 beforeEach(async () => {
   time = fakeTime(START);
   server = await serveLog(memoryGenerations({ clock: time.clock }), { schedule: time.schedule, clock: time.clock });
 });
 afterEach(async () => {
-  for (const stream of streams) stream.destroy();
-  streams.clear();
   await server.close();
 });
 
@@ -45,14 +41,14 @@ describe('GET /generations', () => {
     expect(last).toEqual({ position: next.position, end: true, mark, changes: [] });
   });
 
-  it('has at most 2,000 changes, and the mark with the last of them', async () => {
+  it('has at most 2,000 changes, and the mark with each of its parts', async () => {
     await server.log.append(changes(4_001));
     const seen: object[] = [];
     const ends: boolean[] = [];
     for (let [position, end] = ['', false]; !end;) {
       const { body } = await ask(position === '' ? '' : `?after=${position}`);
       expect(body.changes.length).toBeLessThanOrEqual(2_000);
-      expect('mark' in body).toBe(body.end);
+      expect(body.mark).toMatchObject({ complete_ms: START });
       seen.push(...body.changes);
       ends.push(body.end);
       ({ position, end } = body);
@@ -88,6 +84,7 @@ describe('GET /generations', () => {
 
   it.each([
     ['?after=a&after=b', 'after must be sent once.'],
+    ['?wait=1&wait=1', 'wait must be sent once.'],
     [`?after=${'x'.repeat(257)}`, 'after must have at most 256 characters; send the position of a response.'],
   ])('refuses %j', async (query, detail) => {
     const { status, headers, body } = await ask(query);
@@ -99,19 +96,19 @@ describe('GET /generations', () => {
     expect(body).toEqual({ type: 'about:blank', title: 'Bad Request', status, detail, code: 'invalid_request' });
   });
 
-  it.each(['', '/stream'])('%s takes GET and HEAD only', async (path) => {
-    const refused = await request(server.url).post(path);
+  it('takes GET and HEAD only', async () => {
+    const refused = await request(server.url).post('');
     expect([refused.status, refused.headers['allow'], refused.body.code]).toEqual([
       405,
       'GET, HEAD',
       'method_not_allowed',
     ]);
-    const { status, text } = await request(server.url).head(path).timeout(2_000);
+    const { status, text } = await request(server.url).head('');
     expect([status, text]).toEqual([200, undefined]);
   });
 
   it('leaves other URLs to the app, or responds with 404', async () => {
-    expect((await ask('/other')).status).toBe(404);
+    for (const path of ['/other', '/stream']) expect((await ask(path)).status).toBe(404);
     const handler = logHandler({ log: server.log, schedule: time.schedule });
     let status = 0;
     const response = { writeHead: (code: number) => (status = code), end() {} } as unknown as ServerResponse;
@@ -120,110 +117,100 @@ describe('GET /generations', () => {
   });
 });
 
-interface Stream {
-  readonly response: IncomingMessage;
-  text(): string;
-  /** Resolves with the first `count` events, once they have come. */
-  events(count: number): Promise<string[]>;
-  readonly ended: Promise<void>;
+/** A request that is held: resolves with what came of it so far. */
+function holding(query: string): {
+  readonly body: Promise<{ changes: object[]; mark?: object }>;
+  readonly isHeld: () => boolean;
+} {
+  let isHeld = true;
+  const body = ask(query)
+    .then((response) => response.body)
+    .finally(() => (isHeld = false));
+  return { body, isHeld: () => isHeld };
 }
 
-function openStream(lastEventId?: string): Promise<Stream> {
-  return new Promise((resolve, reject) => {
-    const headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
-    const call = get(`${server.url}/stream`, { headers }, (response) => {
-      let text = '';
-      let notify = (): void => {};
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-        notify();
-      });
-      const ended = new Promise<void>((done) => response.on('close', done));
-      const complete = (): string[] => text.split('\n\n').slice(0, -1);
-      async function events(count: number): Promise<string[]> {
-        while (complete().length < count) await new Promise<void>((wake) => (notify = wake));
-        return complete();
-      }
-      resolve({ response, text: () => text, events, ended });
-    });
-    call.on('error', reject);
-    streams.add(call);
-  });
+/** Waits until so many responses are held: each has a timer. */
+async function untilHeld(count = 1): Promise<void> {
+  while (time.pending < count) await settle();
 }
 
-const CHANGE = /^id: (\S+)\nevent: change\ndata: (.*)$/;
-const MARK = /^event: mark\ndata: (.*)$/;
-const dataOf = (event: string): unknown => JSON.parse(CHANGE.exec(event)?.[2] ?? MARK.exec(event)?.[1] ?? 'null');
-
-describe('GET /generations/stream', () => {
-  it('has every change as an event, then the mark, then what is appended', async () => {
+describe('GET /generations with wait', () => {
+  let position = '';
+  beforeEach(async () => {
     await server.log.append(changes(2));
-    const stream = await openStream();
-    expect(stream.response.headers).toMatchObject({
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store',
-      'x-accel-buffering': 'no',
-    });
-    const first = await stream.events(3);
-    expect(first.map((event) => CHANGE.test(event))).toEqual([true, true, false]);
-    expect(first.map(dataOf)).toEqual([...entries(changes(2)), mark]);
-    await server.log.append([['late', START]]);
-    const all = await stream.events(5);
-    expect(all.slice(3).map(dataOf)).toEqual([{ client_id: 'late', generation: START }, mark]);
+    ({ position } = (await ask()).body);
   });
 
-  it('continues after Last-Event-ID, which is a position; from the oldest change after any other', async () => {
-    await server.log.append(changes(3));
-    const ids = (await (await openStream()).events(3)).map((event) => CHANGE.exec(event)?.[1]);
-    const data = async (id: string) => (await (await openStream(id)).events(2)).map(dataOf);
-    expect(await data(ids[1]!)).toEqual([entries(changes(3))[2], mark]);
-    expect((await data('x'))[0]).toEqual(entries(changes(1))[0]);
-    expect((await ask(`?after=${ids[1]}`)).body.changes).toEqual(entries(changes(3)).slice(2));
-  });
-
-  it('has the mark every second, and no timer once the reader is gone', async () => {
-    const stream = await openStream();
-    for (let beats = 1; beats <= 3; beats++) {
-      const events = await stream.events(beats);
-      expect(dataOf(events[beats - 1]!)).toEqual({ ...mark, complete_ms: START + (beats - 1) * 1_000 });
-      while (time.pending === 0) await settle();
-      await time.advance(1_000);
-    }
-    for (const call of streams) call.destroy();
-    while (time.pending > 0) await settle();
-  });
-
-  it('ends when the server is to be closed', async () => {
-    const stream = await openStream();
-    await stream.events(1);
-    server.endStreams();
-    await stream.ended;
-    while (time.pending > 0) await settle();
-  });
-
-  it('drops a reader that takes nothing for 15 s', async () => {
-    const response = Object.assign(new Writable({ highWaterMark: 1, write() {} }), { writeHead() {} });
-    const req = { url: '/stream', method: 'GET', headers: {} } as unknown as IncomingMessage;
-    logHandler({ log: server.log, schedule: time.schedule })(req, response as unknown as ServerResponse);
-    await time.advance(14_999);
-    expect(response.destroyed).toBe(false);
-    await time.advance(1);
-    expect(response.destroyed).toBe(true);
-    await settle();
+  it('responds immediately where changes follow', async () => {
+    expect((await ask('?wait=5000')).body.changes).toEqual(entries(changes(2)));
     expect(time.pending).toBe(0);
   });
 
-  it('has every change for a reader that is slower than the server, in slices', async () => {
-    const many = Array.from({ length: 2_500 }, (_, n): Change => [`${'c'.repeat(200)}-${n}`, START]);
-    await server.log.append(many);
-    const stream = await openStream();
-    expect((await stream.events(2_501)).slice(0, 2_500).map(dataOf)).toEqual(entries(many));
+  it('responds as soon as a change is appended', async () => {
+    const held = [holding(`?after=${position}&wait=5000`), holding(`?after=${position}&wait=5000`)];
+    await untilHeld(2);
+    expect(held.map((one) => one.isHeld())).toEqual([true, true]);
+    await server.log.append([['late', START]]);
+    for (const { body } of held) expect((await body).changes).toEqual(entries([['late', START]]));
+    expect(time.pending).toBe(0);
   });
 
-  it('is a comment instead of the mark where no publisher keeps one', async () => {
+  it.each([
+    ['5000', 5_000],
+    ['30000', 30_000],
+    ['99999999', 30_000],
+  ])('responds without changes after wait=%s, 30 s at most, with a mark of then', async (wait, ms) => {
+    const { body, isHeld } = holding(`?after=${position}&wait=${wait}`);
+    await untilHeld();
+    await time.advance(ms - 1);
+    expect(isHeld()).toBe(true);
+    await time.advance(1);
+    expect(await body).toEqual({ position, end: true, mark: { ...mark, complete_ms: START + ms }, changes: [] });
+  });
+
+  it("responds when the publisher's mark has moved", async () => {
     await server.close();
-    server = await serveLog(memoryGenerations(), { schedule: time.schedule });
-    expect((await (await openStream()).events(1))[0]).toBe(':');
-    expect((await ask()).body).toEqual({ position: expect.any(String), end: true, changes: [] });
+    server = await serveLog(memoryGenerations({ clock: time.clock }), { schedule: time.schedule });
+    const { body } = holding('?wait=5000');
+    await untilHeld();
+    const moved = { epoch: 'one', unit: 1, completeMs: START, keptMs: 90_000_000 };
+    await server.log.append([], { expected: undefined, mark: moved });
+    expect((await body).mark).toEqual({ epoch: 'one', unit: 1, complete_ms: START, kept_ms: 90_000_000 });
+  });
+
+  it('leaves no timer behind a client that is gone', async () => {
+    const call = get(`${server.url}?after=${position}&wait=5000`).on('error', () => undefined);
+    await untilHeld();
+    call.destroy();
+    while (time.pending > 0) await settle();
+  });
+
+  it('ends what is held when the server closes, and holds nothing from then on', async () => {
+    const { body } = holding(`?after=${position}&wait=5000`);
+    await untilHeld();
+    server.endHeld();
+    expect((await body).changes).toEqual([]);
+    const refused = await ask(`?after=${position}&wait=5000`);
+    expect([refused.status, refused.body.code]).toEqual([503, 'unavailable']);
+    expect((await ask(`?after=${position}`)).status).toBe(200);
+    expect(time.pending).toBe(0);
+  });
+
+  it('leaves a response alone that somebody else has sent in the meantime', async () => {
+    let ended = 0;
+    const response = { headersSent: true, once() {}, end: () => ended++ } as unknown as ServerResponse;
+    const req = { url: `/?after=${position}&wait=5000`, method: 'GET' } as IncomingMessage;
+    logHandler({ log: server.log, schedule: time.schedule })(req, response);
+    await time.advance(5_000);
+    expect([ended, time.pending]).toEqual([0, 0]);
+  });
+
+  it('holds no HEAD', async () => {
+    expect((await request(server.url).head(`?after=${position}&wait=5000`)).status).toBe(200);
+  });
+
+  it.each(['', '-1', '1.5', 'soon', '1e3', '9999999999'])('refuses wait=%s', async (wait) => {
+    const { status, body } = await ask(`?wait=${wait}`);
+    expect([status, body.detail]).toEqual([400, 'wait must be a whole number of milliseconds.']);
   });
 });

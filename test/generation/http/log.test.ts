@@ -1,12 +1,10 @@
 import { httpGenerations } from '../../../src/generation/http/log';
 import type { HttpGenerationsOptions } from '../../../src/generation/http/log';
-import type { LogReader } from '../../../src/generation/log';
+import type { GenerationSource, LogReader } from '../../../src/generation/log';
 import { SourceError } from '../../../src/generation/log';
 import type { Fetch } from '../../../src/token/http';
 import { fakeTime, settle } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';
-import { recordingLogger } from '../../support/log';
-import type { RecordingLogger } from '../../support/log';
 import { START } from '../fixtures';
 
 interface Sent {
@@ -17,32 +15,26 @@ interface Sent {
 
 interface Scripted {
   readonly reader: LogReader;
+  readonly source: GenerationSource;
   readonly sent: Sent[];
   readonly time: FakeTime;
-  readonly logger: RecordingLogger;
 }
 
 type Respond = (signal?: AbortSignal) => Response | Promise<Response>;
 
-/** A reader over a fetch that is scripted, response by response; requests for the stream have a script of their own. */
-function open(
-  pages: readonly Respond[],
-  options: Partial<HttpGenerationsOptions> = {},
-  streams: readonly Respond[] = [],
-): Scripted {
+/** A reader over a fetch that is scripted, response by response. */
+function open(pages: readonly Respond[], options: Partial<HttpGenerationsOptions> = {}): Scripted {
   const time = fakeTime(START);
-  const logger = recordingLogger();
   const sent: Sent[] = [];
-  const next = { page: 0, stream: 0 };
+  let next = 0;
   const fetch: Fetch = async (url, { headers, signal }) => {
     sent.push({ url, headers: headers as Sent['headers'], signal: signal as AbortSignal });
-    const isStream = new URL(url).pathname.endsWith('/stream');
-    const respond = isStream ? streams[next.stream++] : pages[next.page++];
+    const respond = pages[next++];
     if (!respond) throw new Error('no further response');
     return respond(signal as AbortSignal);
   };
-  const source = httpGenerations({ url: 'https://login.test', fetch, schedule: time.schedule, logger, ...options });
-  return { reader: source.reader(), sent, time, logger };
+  const source = httpGenerations({ url: 'https://login.test', fetch, schedule: time.schedule, ...options });
+  return { reader: source.reader(), source, sent, time };
 }
 
 const MARK = { epoch: 'e', unit: 7, complete_ms: START, kept_ms: 90_000_000 };
@@ -53,10 +45,9 @@ const page = (members: object = {}): Respond => {
 const failing = (code: string): Respond => {
   return () => Promise.reject(new TypeError('secret', { cause: Object.assign(new Error('secret'), { code }) }));
 };
-const pages = (sent: readonly Sent[]): string[] => sent.flatMap(({ url }) => (url.includes('/stream') ? [] : url));
 
-async function failureOf(reader: LogReader): Promise<string> {
-  const error: unknown = await reader.next(0).catch((reason: unknown) => reason);
+async function failureOf(reader: LogReader, waitMs = 0): Promise<string> {
+  const error: unknown = await reader.next(waitMs).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(SourceError);
   return (error as Error).message;
 }
@@ -70,7 +61,10 @@ describe('a request to a token server', () => {
       end: true,
       mark: { epoch: 'e', unit: 7, completeMs: START, keptMs: 90_000_000 },
     });
-    expect(pages(sent)).toEqual(['https://login.test/generations', 'https://login.test/generations?after=a']);
+    expect(sent.map(({ url }) => url)).toEqual([
+      'https://login.test/generations',
+      'https://login.test/generations?after=a',
+    ]);
   });
 
   it('asks again for what a failed response had', async () => {
@@ -188,154 +182,53 @@ describe('a request to a token server', () => {
   });
 });
 
-/** A stream that a test writes to. */
-function eventStream(type = 'text/event-stream'): Respond & { write(text: string | Uint8Array): void; end(): void } {
-  let controller: ReadableStreamDefaultController<Uint8Array>;
-  const body = new ReadableStream<Uint8Array>({ start: (given) => void (controller = given) });
-  const respond = (signal?: AbortSignal): Response => {
-    signal?.addEventListener('abort', () => controller.error(signal.reason));
-    return new Response(body, { headers: { 'content-type': type } });
-  };
-  return Object.assign(respond, {
-    write: (text: string | Uint8Array) => controller.enqueue(Buffer.from(text)),
-    end: () => controller.close(),
+describe('a wait', () => {
+  it.each([
+    [5_000, '?wait=5000'],
+    [249.5, '?wait=250'],
+    [60_000, '?wait=30000'],
+    [0, ''],
+  ])('of %d ms is left to the server', async (waitMs, query) => {
+    const { reader, sent, time } = open([page({ changes: [CHANGE] })]);
+    expect((await reader.next(waitMs)).changes).toEqual([['pos', START]]);
+    expect(sent[0]!.url).toBe(`https://login.test/generations${query}`);
+    expect(time.pending).toBe(0);
   });
-}
 
-describe('the stream', () => {
-  it('is opened once something is waited for, at the position, and its events end the wait', async () => {
-    const stream = eventStream();
-    const { reader, sent } = open([page(), page({ changes: [CHANGE] })], {}, [stream]);
-    await reader.next(0);
-    expect(sent).toHaveLength(1);
-    const waiting = reader.next(5_000);
-    await settle();
-    expect(sent[1]).toMatchObject({
-      url: 'https://login.test/generations/stream',
-      headers: { accept: 'text/event-stream', 'last-event-id': 'p-1' },
-    });
-    stream.write('event: mark\ndata: {}\n\n');
-    await settle();
-    expect(pages(sent)).toHaveLength(1);
-    stream.write('id: p-2\neve');
-    await settle();
-    stream.write('nt: change\ndata: {}\n\n');
-    expect((await waiting).changes).toEqual([['pos', START]]);
+  it('has a deadline 5 s after its end', async () => {
+    const { reader, time } = open([() => new Promise(() => {})]);
+    let failure = '';
+    void reader.next(5_000).catch((error: unknown) => (failure = String(error)));
+    await time.advance(9_999);
+    expect(failure).toBe('');
+    await time.advance(1);
+    expect(failure).toBe('SourceError: https://login.test/generations did not respond within 10000 ms');
+  });
+
+  it('of a server that responds immediately, without changes, takes 250 ms all the same', async () => {
+    const { reader, sent, time } = open(Array<Respond>(9).fill(page()));
+    const follow = async (): Promise<void> => {
+      for (;;) await reader.next(5_000);
+    };
+    follow().catch(() => undefined);
+    await time.advance(1_000);
+    expect(sent).toHaveLength(5);
     reader.close();
   });
 
-  it('delivers changes before the page, which alone tells the end', async () => {
-    const stream = eventStream();
-    const { reader, sent } = open([page(), page({ changes: [CHANGE], position: 'p-4' }), page()], {}, [stream]);
-    await reader.next(0);
-    const waiting = reader.next(5_000);
-    await settle();
-    const id = 'k\u00fcche';
-    const bytes = Buffer.from(`id: p-2\r\nevent: change\r\ndata: {"client_id":"${id}","generation":7}\r\n\r\n`);
-    // Cut within a character and within the end of the event.
-    const cuts = [0, bytes.indexOf(0xc3) + 1, bytes.length - 1, bytes.length];
-    for (const [index, end] of cuts.slice(1).entries()) stream.write(bytes.subarray(cuts[index], end));
-    expect(await waiting).toEqual({ changes: [[id, 7]], end: false });
-    expect(pages(sent)).toHaveLength(1);
-    expect(await reader.next(5_000)).toMatchObject({ changes: [['pos', START]], end: true });
-    expect(pages(sent)[1]).toBe('https://login.test/generations?after=p-2');
-    reader.close();
-  });
-
-  it.each(['', 'data: {', 'data: {"client_id":"","generation":1}', 'data: {"client_id":"pos"}', 'data: null'])(
-    'takes an event without a valid change as a hint (%s)',
-    async (data) => {
-      const stream = eventStream();
-      const { reader } = open([page(), page({ changes: [CHANGE] })], {}, [stream]);
-      await reader.next(0);
-      const waiting = reader.next(5_000);
+  it('ends with the reader or the source, and nothing is asked from then on', async () => {
+    for (const what of ['reader', 'source'] as const) {
+      const held: Respond = (signal) =>
+        new Promise((_, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted'))));
+      const { reader, source, sent, time } = open([held]);
+      const waiting = failureOf(reader, 5_000);
       await settle();
-      stream.write(`event: change\n${data}\n\n`);
-      expect(await waiting).toMatchObject({ changes: [['pos', START]], end: true });
-      reader.close();
-    },
-  );
-
-  it('tells of what comes while a request is under way', async () => {
-    const stream = eventStream();
-    let respond: (response: Response) => void = () => undefined;
-    const slow = (): Promise<Response> => new Promise((resolve) => (respond = resolve));
-    const { reader, time } = open([page(), page(), slow, page({ changes: [CHANGE] })], {}, [stream]);
-    await reader.next(0);
-    const first = reader.next(10);
-    await time.advance(10);
-    await first;
-    const second = reader.next(10);
-    await time.advance(10);
-    stream.write('event: change\n\n');
-    await settle();
-    respond(await page()());
-    await second;
-    // Does not wait: no time passes.
-    expect((await reader.next(5_000)).changes).toHaveLength(1);
-    reader.close();
-  });
-
-  it('is not needed: without it the log is polled', async () => {
-    const { reader, time, sent, logger } = open([page(), page(), page({ changes: [CHANGE] })]);
-    await reader.next(0);
-    for (const expected of [0, 1]) {
-      const waiting = reader.next(5_000);
-      await time.advance(4_999);
-      expect(pages(sent)).toHaveLength(1 + expected);
-      await time.advance(1);
-      expect((await waiting).changes).toHaveLength(expected);
+      if (what === 'reader') reader.close();
+      else await source.close?.();
+      expect(await waiting).toBe('https://login.test/generations is not asked any more');
+      expect(await failureOf(reader)).toBe('closed');
+      expect([sent.length, time.pending]).toEqual([1, 0]);
     }
-    // Once per outage.
-    expect(logger.entries).toEqual([
-      {
-        level: 'warn',
-        fields: { detail: 'https://login.test/generations/stream could not be fetched' },
-        message: 'the stream of generations is cut, polling continues',
-      },
-    ]);
-    reader.close();
-    expect(time.pending).toBe(0);
-  });
-
-  it.each<[string, (scene: { stream: ReturnType<typeof eventStream>; time: FakeTime }) => unknown, string]>([
-    ['ends', ({ stream }) => stream.end(), 'ended the stream'],
-    ['sends an endless event', ({ stream }) => stream.write('x'.repeat(65_537)), 'sent an event that is too long'],
-    ['is silent for 15 s', ({ time }) => time.advance(15_000), 'did not respond within 15000 ms'],
-  ])('is opened again when it %s, after a pause', async (_what, cut, detail) => {
-    const [stream, second] = [eventStream(), eventStream()];
-    const { reader, time, sent, logger } = open([page(), page({ changes: [CHANGE] })], {}, [stream, second]);
-    await reader.next(0);
-    const waiting = reader.next(600_000);
-    await settle();
-    await cut({ stream, time });
-    await time.advance(250);
-    expect(logger.at('warn').map(({ fields }) => fields)).toEqual([
-      { detail: `https://login.test/generations/stream ${detail}` },
-    ]);
-    expect(sent).toHaveLength(3);
-    for (let seconds = 0; seconds < 30; seconds++) {
-      second.write(':\n\n');
-      await time.advance(1_000);
-    }
-    expect(logger.at('info').map(({ message }) => message)).toEqual(['the stream of generations is open again']);
-    second.write('event: change\n\n');
-    await waiting;
-    reader.close();
-    await settle();
-    expect(time.pending).toBe(0);
-  });
-
-  it.each(['xtext/event-stream', 'text/event-streamx'])('is not %s', async (type) => {
-    const { reader, logger } = open([page()], {}, [eventStream(type)]);
-    await reader.next(0);
-    const waiting = reader.next(5_000).catch((error: Error) => error.message);
-    await settle();
-    expect(logger.at('warn')[0]?.fields).toEqual({
-      detail: 'https://login.test/generations/stream responded with another content type than text/event-stream',
-    });
-    reader.close();
-    expect(await waiting).toBe('closed');
   });
 });
 

@@ -11,7 +11,8 @@ export interface LogServer {
   readonly log: MemoryLog;
   readonly url: string;
   readonly requests: Request[];
-  endStreams(): void;
+  /** Ends the responses that are held. */
+  endHeld(): void;
   /** Cuts every connection. */
   cut(): void;
   close(): Promise<void>;
@@ -34,7 +35,7 @@ export async function serveLog(
     log,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/generations`,
     requests,
-    endStreams: () => handler.close(),
+    endHeld: () => handler.close(),
     cut: () => server.closeAllConnections(),
     async close() {
       await log.close();
