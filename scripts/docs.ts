@@ -92,11 +92,14 @@ function declaredOptions(): ReadonlyMap<string, Option> {
     .map((path) => readFileSync(join(ROOT, path), 'utf8'))
     .join('\n');
   const members = source.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\s+readonly (\w+)(\??): /g);
+  // The first one of a name is that of the options.
   return new Map(
-    [...members].map(([, comment = '', name = '', optional]) => [
-      name,
-      { isRequired: optional === '', about: comment.replace(/\s*\n\s*\* ?/g, ' ').trim() },
-    ]),
+    [...members]
+      .reverse()
+      .map(([, comment = '', name = '', optional]) => [
+        name,
+        { isRequired: optional === '', about: comment.replace(/\s*\n\s*\* ?/g, ' ').trim() },
+      ]),
   );
 }
 

@@ -5,9 +5,7 @@ import { GenerationVerifier } from '../generation/verifier';
 import { keyFetcher } from '../token/keys/fetch-keys';
 import type { KeySource } from '../token/keys/key-set';
 import { keptKeys } from '../token/keys/key-store';
-import type { KeyStore } from '../token/keys/key-store';
 import { remoteKeys } from '../token/keys/remote-keys';
-import type { RemoteKeysOptions } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
 import {
@@ -64,8 +62,7 @@ export function openIssuer(
 ): IssuerContext {
   const { issuer, algorithms, preset, scopes } = settings;
   const issuerClock = new IssuerClock({ ...dependencies, ...settings });
-  const canBeEmpty = settings.introspection !== undefined;
-  const keys = openKeys(settings, { ...dependencies, fetch: issuerClock.fetch }, { canBeEmpty });
+  const keys = openKeys(settings, { ...dependencies, fetch: issuerClock.fetch });
   const generations = openGenerations(settings, dependencies);
   const rulesOfLightweight = settings.introspection?.tokens === 'all' ? withoutAdditions(settings) : settings;
   const { clock } = dependencies;
@@ -83,18 +80,9 @@ function withoutAdditions({ preset, ...rules }: IssuerSettings): IssuerSettings 
   return { ...rules, preset: { ...preset, requiredClaims: [] }, audiences: false, clientIds: undefined };
 }
 
-/**
- * Opens the keys of an issuer: the given ones, which may be none where all its tokens can be opaque, or those that it
- * publishes. `factory` is what the options were given to.
- */
-export function openKeys(
-  settings: Pick<IssuerSettings, 'authUrl' | 'jwksUri' | 'keys' | 'checkUrl'> & {
-    readonly keyStore?: KeyStore | undefined;
-  } & Omit<RemoteKeysOptions, 'fetchKeys' | 'kept' | 'timeoutMs' | keyof GateDependencies>,
-  dependencies: GateDependencies,
-  { factory = 'authenticate', canBeEmpty = false } = {},
-): KeySource {
-  if (settings.keys) return staticKeys(settings.keys, factory, canBeEmpty);
+/** Opens the keys of an issuer: those that are given, which may be none where all its tokens can be opaque, or those it publishes. */
+function openKeys(settings: IssuerSettings, dependencies: GateDependencies): KeySource {
+  if (settings.keys) return staticKeys(settings.keys, settings.introspection !== undefined);
   const fetcher = keyFetcher({ ...dependencies, ...settings, maxBytes: MAX_DOCUMENT_BYTES });
   const { keyStore: store } = settings;
   const kept = store && keptKeys({ ...dependencies, ...settings, store, readKeys: fetcher.read });

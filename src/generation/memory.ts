@@ -4,7 +4,7 @@ import type { Dependencies, TableOf } from '../core/options';
 import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
 import { SourceError, isSameMark } from './log';
-import type { Batch, Change, GenerationLog, GenerationSource, Mark } from './log';
+import type { Batch, Change, GenerationLog, Mark } from './log';
 
 /** Options of `memoryGenerations()`. */
 export interface MemoryGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule'> {
@@ -29,11 +29,6 @@ export interface ServedLog {
 
 /** A log in the memory of one process. */
 export type MemoryLog = ServedLog & GenerationLog;
-
-/** Whether a source is a log in memory, which forgets its changes when the process ends. */
-export function isInMemory(source: GenerationSource): source is MemoryLog {
-  return Object.hasOwn(source, 'subscribe');
-}
 
 /** Changes per batch: about a millisecond of work. */
 const BATCH = 2_000;

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import express from 'express';
 import type { RequestHandler } from 'express';
 import request from 'supertest';
-import { problemHandler, authenticate, protectedResourceMetadata, signalsReceiver, requireClaim } from '../../src';
+import { problemHandler, authenticate, protectedResourceMetadata, requireClaim } from '../../src';
 import type { AuthenticateOptions } from '../../src';
 import { gateApp } from '../support/gate-app';
 import type { GateAppOptions } from '../support/gate-app';
@@ -12,7 +12,6 @@ import { token, AUDIENCE, ISSUER, NOW_MS } from '../support/issuer';
 import { recordingLogger } from '../support/log';
 import { readSettings, createApp } from '../../src/app';
 import { createAuthServer } from '../../src/auth-server';
-import { memoryGenerations } from '../../src/generation';
 import { jwks, testKey } from '../support/keys';
 import type { GateRequest } from '../../src/express/request-state';
 
@@ -177,13 +176,6 @@ const settings = readSettings({ TILLGATE_AUTH_URL: 'https://login.test' });
 const factories: readonly [name: string, make: (logger: unknown) => unknown][] = [
   ['authenticate', (logger) => authenticate({ issuer: ISSUER, audience: AUDIENCE, keys, logger } as never)],
   ['problemHandler', (logger) => problemHandler({ logger } as never)],
-  [
-    'signalsReceiver',
-    (logger) => {
-      const generationSource = memoryGenerations();
-      return signalsReceiver({ transmitter: ISSUER, audience: AUDIENCE, keys, generationSource, logger } as never);
-    },
-  ],
   ['createApp', (logger) => createApp({ settings, logger } as never)],
   [
     'createAuthServer',
@@ -226,21 +218,6 @@ describe('an option is refused in the name of the function that it was given to'
   ])('protectedResourceMetadata(): %s', (message, make) => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(`protectedResourceMetadata(): ${message}`);
-  });
-
-  const generationSource = memoryGenerations();
-  it.each<[string, object]>([
-    ['option "keys" must be a JSON Web Key Set with at least one key', { keys: [] }],
-    ['option "keys" must be a JSON Web Key Set with at least one key', { keys: { keys: [] } }],
-    ['option "keys" must be a JSON Web Key Set', { keys: 'x' }],
-    ['option "keys": key 0 cannot verify tokens: it is a private key', { keys: [{ kty: 'EC', d: 'x' }] }],
-    ['option "keys": key 1 cannot verify tokens: its key material is broken', { keys: [...keys.keys, { kty: 'EC' }] }],
-  ])('signalsReceiver(): %s', (message, options) => {
-    const logger = recordingLogger();
-    const make = () =>
-      signalsReceiver({ transmitter: ISSUER, audience: AUDIENCE, generationSource, logger, ...options });
-    expect(make).toThrow(TypeError);
-    expect(make).toThrow(`signalsReceiver(): ${message}`);
   });
 });
 

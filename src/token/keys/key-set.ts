@@ -163,11 +163,10 @@ export type Jwks = { readonly keys: readonly object[] } | readonly object[];
  * Keys that are given, not fetched: for tests and for issuers whose keys are distributed by other means. When the list
  * of a key set is replaced by another one, that one counts from the next request on.
  *
- * @param factory - what the keys were given to, for messages
  * @param canBeEmpty - whether no key at all is accepted: then every signed token is refused as `unknown_key`
  * @throws TypeError naming each key that cannot be used: the app chose these keys, so none is ignored silently.
  */
-export function staticKeys(jwks: Jwks, factory = 'authenticate', canBeEmpty = false): KeySource {
+export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
   let list: unknown;
   let keys: KeySet | undefined;
   let known = new Map<string, VerificationKey>();
@@ -176,7 +175,7 @@ export function staticKeys(jwks: Jwks, factory = 'authenticate', canBeEmpty = fa
     // Not `'keys' in jwks`: every array has a method of that name.
     const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly object[] }).keys;
     if (keys && latest === list) return keys;
-    const named = readKeys(latest, factory, canBeEmpty).map(([name, key]) => [name, known.get(name) ?? key] as const);
+    const named = readKeys(latest, canBeEmpty).map(([name, key]) => [name, known.get(name) ?? key] as const);
     known = new Map(named);
     [keys, list] = [new KeySet(named.map(([, key]) => key)), latest];
     return keys;
@@ -198,15 +197,15 @@ export function staticKeys(jwks: Jwks, factory = 'authenticate', canBeEmpty = fa
 }
 
 /** The keys with their texts: the same key stays the same object, also in another array. */
-function readKeys(list: unknown, factory: string, canBeEmpty: boolean): (readonly [string, VerificationKey])[] {
+function readKeys(list: unknown, canBeEmpty: boolean): (readonly [string, VerificationKey])[] {
   if (!Array.isArray(list) || (list.length === 0 && !canBeEmpty)) {
-    throw new TypeError(`${factory}(): option "keys" must be a JSON Web Key Set with at least one key`);
+    throw new TypeError('authenticate(): option "keys" must be a JSON Web Key Set with at least one key');
   }
-  return list.map((jwk: unknown, index) => [JSON.stringify(jwk), readKey(jwk, index, factory)] as const);
+  return list.map((jwk: unknown, index) => [JSON.stringify(jwk), readKey(jwk, index)] as const);
 }
 
-function readKey(jwk: unknown, index: number, factory: string): VerificationKey {
+function readKey(jwk: unknown, index: number): VerificationKey {
   const key = importKey(isObject(jwk) ? ownMembers(jwk) : jwk);
   if (typeof key !== 'string') return key;
-  throw new TypeError(`${factory}(): option "keys": key ${index} cannot verify tokens: ${key}`);
+  throw new TypeError(`authenticate(): option "keys": key ${index} cannot verify tokens: ${key}`);
 }
