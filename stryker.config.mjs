@@ -2,7 +2,7 @@
 /** @type {import('@stryker-mutator/core').PartialStrykerOptions} */
 export default {
   testRunner: 'jest',
-  mutate: ['src/{token,gate,express,generation,auth-server,rate-limit,dpop}/**/*.ts'],
+  mutate: ['src/{token,gate,express,generation,auth-server,dpop}/**/*.ts'],
   coverageAnalysis: 'perTest',
   // A mutant of code that runs while a module loads needs all tests again.
   ignoreStatic: true,

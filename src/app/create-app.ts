@@ -1,14 +1,13 @@
 import { basename, resolve } from 'node:path';
 import type cors from 'cors';
 import express from 'express';
-import type { Express, Request, RequestHandler, Router } from 'express';
-import { rateLimit } from 'express-rate-limit';
+import type { Express, RequestHandler, Router } from 'express';
 import helmet from 'helmet';
 import { isObject } from '../core/objects';
 import { didYouMean, option, readOptions, refuseOption } from '../core/options';
 import type { OptionPlace, TableOf } from '../core/options';
 import { requirePackages } from '../core/required-packages';
-import { authenticate, problemHandler, protectedResourceMetadata, sendProblem } from '../index';
+import { authenticate, problemHandler, protectedResourceMetadata } from '../index';
 import { authenticateOptions } from '../settings/settings';
 import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
 import type { Settings } from '../settings/settings';
@@ -26,8 +25,7 @@ import { createLog, logRequest, requestId, requestObserver, warningsOf } from '.
 import type { RequestEvent } from './log';
 import { frontPage, notFound, problemPages, problemTypesOf, titleOf } from './pages';
 import { requestValidation } from './request-validation';
-import { LocalRateStore, SharedRateStore } from '../rate-limit/stores';
-import type { RedisCommands } from '../rate-limit/stores';
+import { clientRateLimit } from './rate-limit';
 
 /** Options of {@link createApp}. */
 export interface AppOptions {
@@ -50,8 +48,6 @@ export interface AppOptions {
   readonly replace?: { readonly [Name in ResourceName]?: Router };
   /** Options of the gate. Default: `authenticateOptions(settings)`. */
   readonly gate?: AuthenticateOptions;
-  /** Connects to the Redis that counts requests for all processes. Default: each process counts its own. */
-  readonly connectToRedis?: (() => RedisCommands) | undefined;
   /** Called for every request, in addition to the log; for metrics. */
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
   /** Milliseconds since the epoch. */
@@ -109,7 +105,6 @@ const OPTIONS = {
   routers: routersOption(refuseSegment),
   replace: routersOption(refuseUnknownResource),
   gate: objectOption<AuthenticateOptions>('an object with the options of authenticate()'),
-  connectToRedis: option.callable<AppOptions['connectToRedis']>(),
   onRequest: option.callable<AppOptions['onRequest']>(),
   clock: option.callable<() => number>(Date.now),
 } satisfies TableOf<AppOptions>;
@@ -126,7 +121,7 @@ const FORM_LIMIT = '16kb';
  */
 export function createApp(options: AppOptions): App {
   const given = readOptions('createApp', options, OPTIONS);
-  const { settings, document, routers, replace, connectToRedis, onRequest, clock } = given;
+  const { settings, document, routers, replace, onRequest, clock } = given;
   const docs = !settings.production;
   const { logger = createLog({ level: settings.logLevel }) } = given;
   const contract = loadContract(document);
@@ -153,12 +148,7 @@ export function createApp(options: AppOptions): App {
       onDecision?.(decision, request);
     },
   });
-  const limit = clientRateLimit({
-    settings,
-    connectToRedis,
-    logger,
-    onLimited: (req) => observer.refused(req, { reason: 'rate_limited' }),
-  });
+  const limit = clientRateLimit(settings, logger, (req) => observer.refused(req, { reason: 'rate_limited' }));
   let draining = false;
   const readiness = (): Readiness => readinessOf(gate.status(), draining);
 
@@ -232,51 +222,4 @@ function readinessOf({ ready, issuers }: GateStatus, draining: boolean): Readine
   const [issuer] = issuers;
   const components = { keys: issuer?.keys.state ?? 'none', generations: issuer?.generations?.source ?? 'off' };
   return { ready: ready && !draining, draining, components };
-}
-
-/**
- * Limits the requests per client (issuer and client id), with `RateLimit` and `RateLimit-Policy` headers on every response
- * (draft-ietf-httpapi-ratelimit-headers-08). Mount it after `authenticate()`: the id in an unverified token
- * means nothing.
- */
-function clientRateLimit({
-  settings,
-  connectToRedis,
-  logger,
-  onLimited,
-}: {
-  readonly settings: Pick<Settings, 'rateLimit' | 'audience'>;
-  /** Connects to the Redis that counts for several processes together; called once, if there is a quota. */
-  readonly connectToRedis: (() => RedisCommands) | undefined;
-  readonly logger: Logger;
-  /** Called for every request that is refused. */
-  readonly onLimited: (req: Request) => void;
-}): { readonly handler: RequestHandler; readonly close: () => void } {
-  if (settings.rateLimit === undefined) return { handler: (_req, _res, next) => next(), close: () => undefined };
-  const { limit, windowMs } = settings.rateLimit;
-  // APIs with the same audience are the same API: its processes share one quota.
-  const prefix = `tillgate:rate-limit:${settings.audience} `;
-  // Without a bound: there are only as many verified ids as clients.
-  const store = connectToRedis ? new SharedRateStore(connectToRedis, prefix, logger) : new LocalRateStore();
-  const handler = rateLimit({
-    limit,
-    windowMs,
-    store,
-    standardHeaders: 'draft-8',
-    legacyHeaders: false,
-    identifier: 'client',
-    // A request that was accepted without a token has no client.
-    skip: ({ auth }) => auth === undefined,
-    // Two issuers may have a client of the same id.
-    keyGenerator: ({ auth }) => (auth ? JSON.stringify([auth.issuer, auth.clientId]) : ''),
-    handler(req, res) {
-      onLimited(req);
-      sendProblem(req, res, {
-        status: 429,
-        code: 'rate_limited',
-        detail: `This client may send ${limit} requests in ${windowMs / 1000} s; Retry-After says when to go on.`,
-      });
-    },
-  });
-  return { handler, close: () => store.shutdown() };
 }

