@@ -22,7 +22,7 @@ export type { CurrentScope, DefinedScopes } from './express/scope-guard';
 export { explain } from './gate/explain';
 export type { Explanation } from './gate/explain';
 export type { Auth, AuthenticateOptions, Decision, GateOptions, IssuerOptions } from './gate/options';
-export type { IntrospectionOptions } from './token/introspection/endpoint';
+export type { OpaqueOptions } from './token/introspection/endpoint';
 export type { MtlsOptions } from './token/possession/possession';
 export type { DpopOptions } from './token/possession/dpop';
 export type { KeyStore } from './token/keys/key-store';

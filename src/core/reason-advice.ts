@@ -46,7 +46,7 @@ export const REASON_ADVICE = {
     cause: 'The access token is not a JSON Web Token.',
     caller: 'Send the access_token of the token response unchanged.',
     operator:
-      'Check that the authorization server issues JWTs for this API; for opaque tokens use the option `introspection`.',
+      'Check that the authorization server issues JWTs for this API; for opaque tokens use the option `opaque`.',
   },
   algorithm_not_allowed: {
     cause: 'The access token is signed with an algorithm that this API does not accept.',
@@ -152,7 +152,7 @@ export const REASON_ADVICE = {
   inactive: {
     cause: 'The authorization server says that the access token is not active.',
     caller: REQUEST_NEW_TOKEN,
-    operator: 'If new tokens are refused, check the option `introspection` (`TILLGATE_INTROSPECTION_URL`).',
+    operator: 'If new tokens are refused, check the option `opaque` (`TILLGATE_INTROSPECTION_URL`).',
   },
   step_up_required: {
     cause: 'The user has not authenticated recently or strongly enough for this operation.',

@@ -48,11 +48,10 @@ export interface Explanation {
 type Check = Explanation['checks'][number]['check'];
 
 /** The checks of a signed or opaque token, at a gate that knows sender-constrained tokens or does not. */
-function checksOf({ isOpaque = false, confirms = false, hasPossession = false }): readonly Check[] {
+function checksOf({ isOpaque = false, hasPossession = false }): readonly Check[] {
   return [
     'structure',
-    ...(isOpaque ? [] : (['header', 'key', 'signature'] as const)),
-    ...(isOpaque || confirms ? (['introspection'] as const) : []),
+    ...(isOpaque ? (['introspection'] as const) : (['header', 'key', 'signature'] as const)),
     'claims',
     'generation',
     ...(hasPossession ? (['possession'] as const) : []),
@@ -140,7 +139,7 @@ export async function explain(
   }
   const { scopes: requirement, authentication: stepUp, gate = openGate() } = given;
   const isOpaque = gate.isIntrospected(token);
-  const all = checksOf({ isOpaque, confirms: gate.confirms, hasPossession: gate.possession !== undefined });
+  const all = checksOf({ isOpaque, hasPossession: gate.possession !== undefined });
   let auth: Auth | undefined;
   try {
     auth = await gate.verify(token);
@@ -194,11 +193,13 @@ export function checksUntil(
 }
 
 function failedCheck(reason: Reason, all: readonly Check[], issuers: number): Check {
-  // An opaque token has no header: its type is among the claims.
-  if (!all.includes('header')) return reason === 'wrong_type' ? 'claims' : FAILED_CHECK[reason];
+  // An opaque token has no header and no key: its type is among the claims, and it waits for introspection.
+  if (!all.includes('header')) return OF_OPAQUE[reason] ?? FAILED_CHECK[reason];
   // With several issuers `iss` selects the keys, before anything else is checked.
   return reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason];
 }
+
+const OF_OPAQUE: Partial<Record<Reason, Check>> = { wrong_type: 'claims', too_many_unknown_keys: 'introspection' };
 
 /** Whose token was refused, where its signature or the issuer vouches for it. */
 export interface RefusedClient {

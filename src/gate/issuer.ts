@@ -8,11 +8,7 @@ import { keptKeys } from '../token/keys/key-store';
 import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
-import {
-  confirmedClaimsVerifier,
-  introspectedClaimsVerifier,
-  introspectionEndpoint,
-} from '../token/introspection/endpoint';
+import { introspectedClaimsVerifier, introspectionEndpoint } from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
 import { IssuerClock } from '../token/issuer-clock';
 import { clientUnit } from '../token/fair-queue';
@@ -38,13 +34,7 @@ export interface IssuerContext {
   /** For signed tokens. */
   readonly policy: ClaimsPolicy;
   /** For opaque tokens; absent where they are refused. */
-  readonly introspection:
-    | (ReturnType<typeof introspector> &
-        ClaimsPolicy & {
-          /** Checks the claims of JWTs; absent where the issuer is asked about opaque tokens only. */
-          readonly confirms: ClaimsVerifier | undefined;
-        })
-    | undefined;
+  readonly introspection: (ReturnType<typeof introspector> & ClaimsPolicy) | undefined;
   /** Absent where the generation check is switched off. */
   readonly generations: GenerationVerifier | undefined;
 }
@@ -64,25 +54,19 @@ export function openIssuer(
   const issuerClock = new IssuerClock({ ...dependencies, ...settings });
   const keys = openKeys(settings, { ...dependencies, fetch: issuerClock.fetch });
   const generations = openGenerations(settings, dependencies);
-  const rulesOfLightweight = settings.introspection?.tokens === 'all' ? withoutAdditions(settings) : settings;
   const { clock } = dependencies;
-  const verifier = new TokenVerifier({ rules: settings, rulesOfLightweight, algorithms, keys, signatures, clock });
+  const verifier = new TokenVerifier({ rules: settings, algorithms, keys, signatures, clock });
   const policy = {
     verifyClaims: issuerClock.explain(claimsVerifier(settings, clock)),
     readScopes: scopeReader(preset.scopeClaims, scopes),
   };
-  const introspection = openIntrospection(settings, dependencies, policy.verifyClaims);
+  const introspection = openIntrospection(settings, dependencies);
   return { issuer, keys, clock: issuerClock, verifier, policy, introspection, generations };
-}
-
-/** The rules for what the issuer does not add to a lightweight token in its response. */
-function withoutAdditions({ preset, ...rules }: IssuerSettings): IssuerSettings {
-  return { ...rules, preset: { ...preset, requiredClaims: [] }, audiences: false, clientIds: undefined };
 }
 
 /** Opens the keys of an issuer: those that are given, which may be none where all its tokens can be opaque, or those it publishes. */
 function openKeys(settings: IssuerSettings, dependencies: GateDependencies): KeySource {
-  if (settings.keys) return staticKeys(settings.keys, settings.introspection !== undefined);
+  if (settings.keys) return staticKeys(settings.keys, settings.opaque !== undefined);
   const fetcher = keyFetcher({ ...dependencies, ...settings, maxBytes: MAX_DOCUMENT_BYTES });
   const { keyStore: store } = settings;
   const kept = store && keptKeys({ ...dependencies, ...settings, store, readKeys: fetcher.read });
@@ -91,26 +75,21 @@ function openKeys(settings: IssuerSettings, dependencies: GateDependencies): Key
   return remoteKeys({ ...dependencies, ...settings, fetchKeys, kept, timeoutMs: FETCH_TIMEOUT_MS });
 }
 
-function openIntrospection(
-  settings: IssuerSettings,
-  dependencies: GateDependencies,
-  verifyClaims: ClaimsVerifier,
-): IssuerContext['introspection'] {
-  const { issuer, authUrl, introspection, checkUrl, preset, scopes } = settings;
-  if (!introspection) return undefined;
-  const { cacheMs, acceptWithout, certifiedFetch } = introspection;
+function openIntrospection(settings: IssuerSettings, dependencies: GateDependencies): IssuerContext['introspection'] {
+  const { issuer, authUrl, opaque, checkUrl, preset, scopes, generationClaim, clientIds } = settings;
+  if (!opaque) return undefined;
+  // Neither a floor nor the option needs the name of a client.
+  const canLackClient = generationClaim === undefined && clientIds === undefined;
+  const { cacheMs } = opaque;
   const document = { issuer, authUrl, checkUrl, maxBytes: MAX_INTROSPECTION_BYTES };
-  const { clock, fetch } = dependencies;
-  const connection = { fetch: certifiedFetch ?? fetch, mutualTls: certifiedFetch !== undefined };
-  const ask = introspectionEndpoint({ ...dependencies, ...document, ...introspection, ...connection });
+  const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });
   const askAbout: typeof ask = (token, signal) =>
     measure('tillgate.introspection.duration', issuer, () => ask(token, signal));
   const clientOf = ({ client_id: id }: JsonObject): string | undefined =>
     typeof id === 'string' ? clientUnit(issuer, id) : undefined;
   return {
     ...introspector({ ...dependencies, issuer, askAbout, clientOf, cacheMs }),
-    verifyClaims: introspectedClaimsVerifier(settings, acceptWithout, clock),
-    confirms: introspection.tokens === 'all' ? confirmedClaimsVerifier(verifyClaims) : undefined,
+    verifyClaims: introspectedClaimsVerifier(settings, canLackClient, dependencies.clock),
     // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
     readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
   };

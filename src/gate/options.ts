@@ -4,7 +4,7 @@ import type { Dependencies } from '../core/options';
 import type { Reason } from '../core/reasons';
 import type { PresetName } from '../token/presets';
 import type { GenerationSource } from '../generation/log';
-import type { IntrospectionOptions } from '../token/introspection/endpoint';
+import type { OpaqueOptions } from '../token/introspection/endpoint';
 import type { KeyStore } from '../token/keys/key-store';
 import type { MtlsOptions } from '../token/possession/possession';
 import type { DpopOptions } from '../token/possession/dpop';
@@ -43,7 +43,7 @@ export type IssuerOptions = {
   /**
    * Asks the issuer about opaque tokens (RFC 7662); at most one issuer of a gate has it. Default: they are refused.
    */
-  readonly introspection?: IntrospectionOptions | undefined;
+  readonly opaque?: OpaqueOptions | undefined;
   /** Age in ms at which the key set is refreshed at the latest. Default 600000. */
   readonly keysMaxAgeMs?: number | undefined;
   /** How much longer in ms the last good key set serves while the issuer is down; 0: not at all. Default 3600000. */

@@ -5,7 +5,7 @@ import { hasUserInfo, isHttpUrl, isSecureUrl, parseUrl } from '../core/urls';
 import type { GenerationSource } from '../generation/log';
 import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { ClaimRules } from '../token/verify';
-import { INTROSPECTION_OPTION } from '../token/introspection/endpoint';
+import { OPAQUE_OPTION } from '../token/introspection/endpoint';
 import type { Jwks } from '../token/keys/key-set';
 import { KEY_STORE } from '../token/keys/key-store';
 import type { KeyStore } from '../token/keys/key-store';
@@ -61,7 +61,7 @@ export const ISSUER_OPTIONS = {
   onStale: option.oneOf(['reject', 'accept'], 'reject'),
   pollMs: option.number({ unit, min: 10 }, 5_000),
   readTimeoutMs: option.number({ unit, min: 1, max: 600_000 }, 5_000),
-  introspection: INTROSPECTION_OPTION,
+  opaque: OPAQUE_OPTION,
   keysMaxAgeMs: option.number({ unit, min: 1_000 }, 600_000),
   keysStaleMs: option.number({ unit, min: 0 }, 3_600_000),
   clockToleranceSeconds: option.number({ unit: 'seconds', min: 0, max: 300 }, 10),
@@ -167,8 +167,8 @@ function readIssuers(given: AuthenticateOptions, ofGate: OfGate): readonly Issue
     throw wrong('option "issuers" names one issuer twice');
   }
   // An opaque token does not say who issued it, and the issuers must not get each other's tokens.
-  if (settings.filter(({ introspection }) => introspection).length > 1) {
-    throw wrong('option "introspection" is accepted for one of the "issuers" only');
+  if (settings.filter(({ opaque }) => opaque).length > 1) {
+    throw wrong('option "opaque" is accepted for one of the "issuers" only');
   }
   return settings;
 }
@@ -178,19 +178,15 @@ function readIssuer(given: unknown, ofGate: OfGate, alsoKnown: readonly string[]
 }
 
 function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate) {
-  const { issuer, authUrl = issuer, jwksUri, keys, introspection, generationSource, ...others } = values;
+  const { issuer, authUrl = issuer, jwksUri, keys, opaque, generationSource, ...others } = values;
   const { audience, clockToleranceSeconds, maxTokenAgeSeconds, ...plain } = others;
   checkUrls(values, ofGate);
   const preset: Preset = PRESETS[values.preset];
   const { generationClaim = preset.generationClaim } = values;
-  // Floors are kept for maxTokenAgeSeconds: without iat nothing says that a token is not older.
-  if (introspection?.acceptWithout.includes('iat') && generationClaim !== false) {
-    throw wrong('option "introspection.acceptWithout" can have "iat" only with generationClaim: false');
-  }
   return {
     ...plain,
     ...ofGate,
-    ...{ issuer, authUrl, jwksUri, keys, introspection, generationSource, preset },
+    ...{ issuer, authUrl, jwksUri, keys, opaque, generationSource, preset },
     audiences: audiencesOf(audience, preset),
     /** Name of the claim; `undefined`: the check is off. */
     generationClaim: generationClaim === false ? undefined : generationClaim,
@@ -201,11 +197,11 @@ function completeIssuer(values: ValuesOf<typeof ISSUER_OPTIONS>, ofGate: OfGate)
 
 /** With given keys nothing is fetched from the issuer, so its name need not be a URL. */
 function checkUrls(values: ValuesOf<typeof ISSUER_OPTIONS>, { checkUrl }: OfGate): void {
-  const { issuer, authUrl, jwksUri, keys, introspection, generationSource } = values;
+  const { issuer, authUrl, jwksUri, keys, opaque, generationSource } = values;
   if (keys && jwksUri !== undefined) throw wrong('give "keys" or "jwksUri", not both');
   if (jwksUri !== undefined) checkUrl(jwksUri, 'jwksUri');
-  if (introspection?.url !== undefined) checkUrl(introspection.url, 'introspection.url');
-  const isDiscovered = (!keys && jwksUri === undefined) || (introspection && introspection.url === undefined);
+  if (opaque?.url !== undefined) checkUrl(opaque.url, 'opaque.url');
+  const isDiscovered = (!keys && jwksUri === undefined) || (opaque && opaque.url === undefined);
   if (isDiscovered) checkUrl(authUrl ?? issuer, authUrl === undefined ? 'issuer' : 'authUrl');
   // Schemes have no case (RFC 3986 section 3.1): "HTTP:" does not bypass the check.
   if (typeof generationSource === 'string' && /^https?:/i.test(generationSource)) {

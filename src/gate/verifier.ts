@@ -3,7 +3,7 @@ import { AuthError } from '../core/errors';
 import { MAX_DELAY_MS, withTimeLimit } from '../core/clock';
 import type { GateStatus, IssuerStatus } from '../core/gate-status';
 import type { MetricOf } from '../core/metrics';
-import { NO_OPTIONS, ownMembers } from '../core/objects';
+import { NO_OPTIONS } from '../core/objects';
 import { describe } from '../core/options';
 import { addGauges } from '../core/telemetry';
 import { authenticateOptions, readSettings } from '../settings/settings';
@@ -86,13 +86,13 @@ export class GateVerifier {
   #cachedToken(token: string): TrustedToken | undefined {
     const opaque = this.#opaque;
     const isOpaque = opaque !== undefined && this.isIntrospected(token);
-    const response =
-      opaque && (isOpaque || opaque.introspection.confirms) ? opaque.introspection.get(token) : undefined;
-    if (isOpaque) return response && this.#introspectedToken(opaque, response);
-    const cached = response ? this.#byResponse.get(response) : this.#cache?.get(token);
+    if (isOpaque) {
+      const response = opaque.introspection.get(token);
+      return response && this.#introspectedToken(opaque, response);
+    }
+    const cached = this.#cache?.get(token);
     if (!cached?.key || cached.context.keys.has(cached.key)) return cached;
-    if (response) this.#byResponse.delete(response);
-    else this.#cache?.delete(token);
+    this.#cache?.delete(token);
     return undefined;
   }
 
@@ -115,12 +115,9 @@ export class GateVerifier {
 
   async #verifyJws(unverified: UnverifiedToken, caller: Caller | undefined): Promise<TrustedToken> {
     const context = this.#contextFor(unverified);
-    const { verifier, policy, introspection } = context;
+    const { verifier, policy } = context;
     const key = await verifier.verifySignature(unverified, caller);
     const verified = { context, policy, claims: unverified.claims, key };
-    if (introspection?.confirms) {
-      return this.#confirmedToken(verified, await introspection.introspect(unverified.raw, caller));
-    }
     // Refused claims are cached too: repeating an expired token costs no signature check each time.
     this.#cache?.set(unverified, verified);
     return verified;
@@ -140,18 +137,6 @@ export class GateVerifier {
     const known = this.#byResponse.get(claims) ?? { context, policy: introspection, claims };
     this.#byResponse.set(claims, known);
     return known;
-  }
-
-  /** A JWT that its issuer was asked about. What was signed counts; the response adds what a lightweight token leaves out. */
-  #confirmedToken(signed: TrustedToken, response: Auth['claims']): TrustedToken {
-    const { readScopes, confirms } = signed.context.introspection ?? {};
-    if (!readScopes || !confirms) return signed;
-    const known = this.#byResponse.get(response);
-    if (known) return known;
-    const claims = Object.freeze(ownMembers({ ...response, ...signed.claims }));
-    const token = { ...signed, policy: { readScopes, verifyClaims: confirms }, claims };
-    this.#byResponse.set(response, token);
-    return token;
   }
 
   /**
@@ -201,11 +186,6 @@ export class GateVerifier {
    */
   isIntrospected(token: string): boolean {
     return this.#opaque !== undefined && !isJwsShaped(token);
-  }
-
-  /** Whether the issuer is asked about JWTs too. */
-  get confirms(): boolean {
-    return this.#opaque?.introspection.confirms !== undefined;
   }
 
   /** Resolves once keys and generations are available; rejects if that takes longer than `limitMs`. */

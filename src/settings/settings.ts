@@ -3,7 +3,7 @@ import { ConfigurationError } from '../core/errors';
 import { errorLabel } from '../core/logger';
 import { describe, didYouMean, nearest } from '../core/options';
 import { isSecureUrl } from '../core/urls';
-import type { IntrospectionOptions } from '../token/introspection/endpoint';
+import type { OpaqueOptions } from '../token/introspection/endpoint';
 import type { ScopeOptions } from '../token/scopes';
 import { OF_GATE, TABLE, VARIABLES } from './variables';
 import type { RateLimit } from './variable-types';
@@ -42,7 +42,7 @@ interface Computed {
   /** `TILLGATE_SCOPE_CLAIMS` and `TILLGATE_SCOPE_MAP`; `undefined` if neither is set. */
   readonly scopes: ScopeOptions | undefined;
   /** `TILLGATE_INTROSPECTION_*`, with the secret; `undefined`: opaque tokens are refused. */
-  readonly introspection: IntrospectionOptions | undefined;
+  readonly opaque: OpaqueOptions | undefined;
   /** URL of the source; `undefined`: generations are learned from tokens only. */
   readonly generationSource: string | undefined;
   readonly adminPort: number | undefined;
@@ -79,7 +79,7 @@ function withDefaults(complete: Values, production: boolean): Settings {
   return Object.freeze({
     ...values,
     scopes: scopeClaims || scopeMap ? Object.freeze({ from: scopeClaims, map: scopeMap }) : undefined,
-    introspection:
+    opaque:
       introspectionClientId === undefined || introspectionClientSecret === undefined
         ? undefined
         : Object.freeze({
@@ -219,7 +219,7 @@ function sharedPorts({ port, authPort, adminPort }: Partial<Values>, external: b
 }
 
 /** The options of `authenticate()` that the `TILLGATE_*` variables set. */
-export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | 'scopes' | 'introspection'> {
+export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | 'scopes' | 'opaque'> {
   readonly issuer: string;
   readonly authUrl: string;
   readonly resource: string;
@@ -240,9 +240,9 @@ export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | '
  * ```
  */
 export function authenticateOptions(settings: Settings): SettingsOptions {
-  const { issuer, authUrl = issuer, scopes, introspection, baseUrl: resource, production } = settings;
+  const { issuer, authUrl = issuer, scopes, opaque, baseUrl: resource, production } = settings;
   if (issuer === undefined || authUrl === undefined) throw new ConfigurationError([MISSING_ISSUER]);
   const names = Object.keys(OF_GATE) as (keyof typeof OF_GATE)[];
   const plain = Object.fromEntries(names.map((name) => [name, settings[name]])) as Pick<Settings, keyof typeof OF_GATE>;
-  return { ...plain, issuer, authUrl, scopes, introspection, resource, exposeReasons: !production };
+  return { ...plain, issuer, authUrl, scopes, opaque, resource, exposeReasons: !production };
 }

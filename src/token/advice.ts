@@ -22,7 +22,7 @@ interface ScopeSettings {
 export interface AdviceContext extends ScopeSettings {
   readonly issuer: string;
   /** Present where opaque tokens are introspected. */
-  readonly introspection?: object | undefined;
+  readonly opaque?: object | undefined;
   /** Says how to set an option: `set TILLGATE_PRESET=keycloak`. */
   readonly set: (
     option: 'issuer' | 'audience' | 'preset' | 'generationClaim' | 'maxTokenAgeSeconds',
@@ -36,7 +36,7 @@ export interface AdviceContext extends ScopeSettings {
  */
 export function configurationAdvice(reason: Reason, raw: string, context: AdviceContext): string | undefined {
   const token = attempt(() => parseToken(raw));
-  if (!token) return context.introspection && !isJwsShaped(raw) ? undefined : adviceForText(raw);
+  if (!token) return context.opaque && !isJwsShaped(raw) ? undefined : adviceForText(raw);
   const { set } = context;
   if (MICROSOFT_GRAPH.has(token.claims['aud'])) {
     return 'the token is for Microsoft Graph, and only Graph can verify it: let the client ask for a token of this API, with scope=api://<application ID of the API>/.default';
@@ -165,7 +165,7 @@ function adviceForText(raw: string): string {
   const parts = raw.split('.').length;
   if (parts === 5) return 'the token is encrypted (JWE, five parts): let the issuer make signed access tokens (JWS)';
   if (parts === 1) {
-    return 'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or the option introspection of authenticate()';
+    return 'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or the option opaque of authenticate()';
   }
   return 'the token is not a JSON Web Token: compare it with what the token endpoint returned';
 }
@@ -276,7 +276,7 @@ export function withAdvice<Result>(
     issuers,
     logger,
   }: {
-    readonly issuers: readonly Pick<AdviceContext, 'issuer' | 'preset' | 'introspection'>[];
+    readonly issuers: readonly Pick<AdviceContext, 'issuer' | 'preset' | 'opaque'>[];
     readonly logger: Logger;
   },
 ): (token: string, caller?: Caller) => Promise<Result> {

@@ -52,7 +52,7 @@ function isPartOfJws(part: string): boolean {
 
 /** What tokens with another number of parts mostly are. */
 const OPAQUE: Readonly<Record<number, string>> = {
-  1: ': opaque tokens need the option introspection',
+  1: ': opaque tokens need the option opaque',
   5: ': encrypted tokens (JWE) are not accepted',
 };
 

@@ -1,4 +1,4 @@
-import { constants, sign, verify } from 'node:crypto';
+import { constants, verify } from 'node:crypto';
 import type { KeyObject, VerifyKeyObjectInput } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
@@ -148,17 +148,6 @@ function hasRightLength({ signature }: SignedText, key: KeyObject, algorithm: Al
   if (SCHEMES[algorithm].parameters !== PSS) return true;
   return signature.length === Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
 }
-/** Signs a text, off the main thread. The error tells nothing of the key. */
-export function signText(text: string, key: KeyObject, algorithm: Algorithm): Promise<Buffer> {
-  const { hash, parameters } = SCHEMES[algorithm];
-  return new Promise((resolve, reject) => {
-    sign(hash, Buffer.from(text), ownMembers({ key, ...parameters }), (error, signature) => {
-      if (error) reject(new Error('the text could not be signed'));
-      else resolve(signature);
-    });
-  });
-}
-
 /**
  * A signature that costs more is verified in libuv's thread pool. Handing one over costs up to as much as one of P-256: the
  * job, the wake-ups, and responses that leave one by one (docs/maintainers/performance.md).

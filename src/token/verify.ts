@@ -71,12 +71,10 @@ export class TokenVerifier {
    * @returns the key that has signed the token
    */
   async verifySignature(token: UnverifiedToken, caller?: Caller): Promise<VerificationKey> {
-    const { rules, rulesOfLightweight = rules, keys, signatures, clock } = this.#options;
+    const { rules, keys, signatures, clock } = this.#options;
     const header = checkHeader(token.header, this.#accepted);
     refuseIdToken(token.claims, rules.preset);
-    const key = await keys.find(header, () =>
-      checkBeforeAsking(() => checkClaims(token.claims, rulesOfLightweight, clock())),
-    );
+    const key = await keys.find(header, () => checkBeforeAsking(() => checkClaims(token.claims, rules, clock())));
     await signatures.verify(token, key, header.algorithm, caller);
     return key;
   }
@@ -103,8 +101,6 @@ function refuseIdToken(claims: JsonObject, preset: Preset): void {
 
 interface TokenVerifierOptions {
   readonly rules: ClaimRules;
-  /** What a token has to have before its issuer has added the rest; by default all. */
-  readonly rulesOfLightweight?: ClaimRules | undefined;
   readonly algorithms: readonly Algorithm[];
   readonly keys: KeySource;
   readonly signatures: SignatureVerifier;

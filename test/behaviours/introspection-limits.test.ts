@@ -156,20 +156,20 @@ describe('introspection and the rest of a gate', () => {
 
   it('asks only the issuer that has the option, and only one may', async () => {
     const common = { audience: AUDIENCE, keys: jwks(testKey()) };
-    const introspection = { url: ENDPOINT, clientId: 'api', clientSecret: SECRET };
+    const opaque = { url: ENDPOINT, clientId: 'api', clientSecret: SECRET };
     const other = { ...common, issuer: 'https://other.test' };
     const through = introspectingGate({
-      issuers: [other, { ...common, issuer: ISSUER, introspection }],
+      issuers: [other, { ...common, issuer: ISSUER, opaque }],
     });
     expect((await through.get('good').expect(200)).body.auth.issuer).toBe(ISSUER);
     const both = {
       issuers: [
-        { ...other, introspection },
-        { ...common, issuer: ISSUER, introspection },
+        { ...other, opaque },
+        { ...common, issuer: ISSUER, opaque },
       ],
     };
     expect(() => gateApp(both)).toThrow(
-      new TypeError('authenticate(): option "introspection" is accepted for one of the "issuers" only'),
+      new TypeError('authenticate(): option "opaque" is accepted for one of the "issuers" only'),
     );
   });
 
@@ -180,7 +180,7 @@ describe('introspection and the rest of a gate', () => {
     await through.get('good').expect(200);
     through.reached.length = 0;
     expectRefusal(await through.get(token()), 'unknown_key', through);
-    expect(() => introspectingGate({ keys: [], introspection: undefined })).toThrow('at least one key');
+    expect(() => introspectingGate({ keys: [], opaque: undefined })).toThrow('at least one key');
   });
 
   it('gives no advice that an opaque token be a JWT', async () => {

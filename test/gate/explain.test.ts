@@ -22,14 +22,7 @@ describe('explain()', () => {
   });
 
   const rows: readonly [string, string, number, string, string, TokenParts][] = [
-    [
-      'no JWT',
-      'structure',
-      401,
-      'malformed_token',
-      '1 parts instead of 3: opaque tokens need the option introspection',
-      {},
-    ],
+    ['no JWT', 'structure', 401, 'malformed_token', '1 parts instead of 3: opaque tokens need the option opaque', {}],
     [
       'an ID token',
       'header',

@@ -11,7 +11,7 @@ describe('wrong options', () => {
   const KEYS = jwks(testKey());
   const good = { issuer: ISSUER, audience: AUDIENCE, keys: KEYS };
   const make = (options: unknown): unknown => authenticate(options as AuthenticateOptions);
-  const INTROSPECTION = { url: 'https://login.test/introspect', clientId: 'api', clientSecret: 'secret' };
+  const OPAQUE = { url: 'https://login.test/introspect', clientId: 'api', clientSecret: 'secret' };
   const ALGORITHMS = 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519';
   const PRESETS = 'rfc9068, identityserver, keycloak, auth0, okta, entra, cognito, hydra, openiddict, ping';
   const onlyTls = 'must be https: (http: is accepted on loopback only, or with allowHttp: true), got';
@@ -67,38 +67,32 @@ describe('wrong options', () => {
       [{ algorithms: 'RS256' }, `option "algorithms" must be an array with some of ${ALGORITHMS}, got "RS256"`],
       [{ scopes: { form: ['roles'] } }, 'unknown option "scopes.form"; did you mean "from"?'],
       [{ scopes: null }, 'option "scopes" must be an object, got null'],
-      [{ introspection: true }, 'option "introspection" must be an object, got true'],
+      [{ opaque: true }, 'option "opaque" must be an object, got true'],
+      [{ opaque: { ...OPAQUE, clientID: 'a' } }, 'unknown option "opaque.clientID"; did you mean "clientId"?'],
       [
-        { introspection: { ...INTROSPECTION, clientID: 'a' } },
-        'unknown option "introspection.clientID"; did you mean "clientId"?',
-      ],
-      [
-        { introspection: { ...INTROSPECTION, clientId: undefined } },
-        'option "introspection.clientId" must be the id of a client of the authorization server, got undefined',
+        { opaque: { ...OPAQUE, clientId: undefined } },
+        'option "opaque.clientId" must be the id of a client of the authorization server, got undefined',
       ],
       ...[undefined, '', 4711, ['secret']].map((clientSecret): [Record<string, unknown>, string] => [
-        { introspection: { ...INTROSPECTION, clientSecret } },
-        'option "introspection.clientSecret" must be a non-empty string',
+        { opaque: { ...OPAQUE, clientSecret } },
+        `option "opaque.clientSecret" must be a non-empty string${clientSecret === undefined ? ', got undefined' : ''}`,
       ]),
+      [{ opaque: { ...OPAQUE, url: 'http://login.test/i' } }, `option "opaque.url" ${onlyTls} "http://login.test/i"`],
       [
-        { introspection: { ...INTROSPECTION, url: 'http://login.test/i' } },
-        `option "introspection.url" ${onlyTls} "http://login.test/i"`,
+        { opaque: { ...OPAQUE, url: 'https://api:secret@login.test/i' } },
+        'option "opaque.url" must be a URL without user name and password, got "https://login.test/i"',
       ],
       [
-        { introspection: { ...INTROSPECTION, url: 'https://api:secret@login.test/i' } },
-        'option "introspection.url" must be a URL without user name and password, got "https://login.test/i"',
-      ],
-      [
-        { introspection: { ...INTROSPECTION, url: undefined }, issuer: 'till-17' },
+        { opaque: { ...OPAQUE, url: undefined }, issuer: 'till-17' },
         'option "issuer" must be an absolute https: URL, got "till-17"',
       ],
       [
-        { introspection: { ...INTROSPECTION, cacheMs: 300_001 } },
-        'option "introspection.cacheMs" must be a number of milliseconds from 0 to 300000, got 300001',
+        { opaque: { ...OPAQUE, cacheMs: 300_001 } },
+        'option "opaque.cacheMs" must be a number of milliseconds from 0 to 300000, got 300001',
       ],
       [
-        { introspection: { ...INTROSPECTION, cacheMs: NaN } },
-        'option "introspection.cacheMs" must be a number of milliseconds from 0 to 300000, got NaN',
+        { opaque: { ...OPAQUE, cacheMs: NaN } },
+        'option "opaque.cacheMs" must be a number of milliseconds from 0 to 300000, got NaN',
       ],
       [{ generationClaim: true }, `option "generationClaim" must be ${CLAIM}, got true`],
       [{ generationClaim: '' }, `option "generationClaim" must be ${CLAIM}, got ""`],

@@ -94,7 +94,7 @@ const INTROSPECTED: readonly [string, string][] = [
 ];
 const introspecting = (): object => ({
   keys: jwks(testKey()),
-  introspection: { url: `${ISSUER}/introspect`, clientId: 'api', clientSecret: 'secret', cacheMs: 0 },
+  opaque: { url: `${ISSUER}/introspect`, clientId: 'api', clientSecret: 'secret', cacheMs: 0 },
   fetch: (_url: string, init: RequestInit) => {
     const [, text = '{"active":false}'] = INTROSPECTED.find(([raw]) => (init.body as string).includes(raw)) ?? [];
     return Promise.resolve(new Response(text));

@@ -44,19 +44,19 @@ describe('variables of the option scopes', () => {
   });
 });
 
-describe('variables of the option introspection', () => {
+describe('variables of the option opaque', () => {
   it('are an id and a secret', () => {
     const env = {
       TILLGATE_INTROSPECTION_CLIENT_ID: 'orders api',
       TILLGATE_INTROSPECTION_CLIENT_SECRET: 'a b: %\u00f6',
     };
-    expect(readSettings(env).introspection).toEqual({ clientId: 'orders api', clientSecret: 'a b: %\u00f6' });
+    expect(readSettings(env).opaque).toEqual({ clientId: 'orders api', clientSecret: 'a b: %\u00f6' });
   });
 
   it('can have a URL of the endpoint', () => {
     const url = 'https://login.example.com/introspect?tenant=1';
-    const { introspection } = readSettings({ ...ISSUER, ...CREDENTIAL, TILLGATE_INTROSPECTION_URL: url });
-    expect(introspection).toEqual({ url, clientId: 'api', clientSecret: 'geheim' });
+    const { opaque } = readSettings({ ...ISSUER, ...CREDENTIAL, TILLGATE_INTROSPECTION_URL: url });
+    expect(opaque).toEqual({ url, clientId: 'api', clientSecret: 'geheim' });
   });
 
   it.each<[Environment, readonly string[]]>([
@@ -108,12 +108,12 @@ describe('variables of the option introspection', () => {
 });
 
 it('what the variables of both options hold is frozen', () => {
-  const { scopes, introspection } = readSettings({
+  const { scopes, opaque } = readSettings({
     ...CREDENTIAL,
     TILLGATE_SCOPE_CLAIMS: '[["a"]]',
     TILLGATE_SCOPE_MAP: '{"till":["orders:read"]}',
   });
-  for (const part of [scopes, introspection]) expect(Object.isFrozen(part)).toBe(true);
+  for (const part of [scopes, opaque]) expect(Object.isFrozen(part)).toBe(true);
   expect(() => (scopes?.map as Record<string, string[]>)['till']?.push('orders:write')).toThrow(TypeError);
   expect(() => (scopes?.from as string[][])[0]?.push('b')).toThrow(TypeError);
 });
@@ -142,7 +142,7 @@ describe('a secret in a file', () => {
       TILLGATE_INTROSPECTION_CLIENT_ID: 'orders-api',
       TILLGATE_INTROSPECTION_CLIENT_SECRET_FILE: fileWith('geheim\n'),
     };
-    expect(readSettings(env).introspection?.clientSecret).toBe('geheim');
+    expect(readSettings(env).opaque?.clientSecret).toBe('geheim');
   });
 
   it('is a problem where the file is missing or empty, its text is wrong, or the variable is set too; none shows it', () => {

@@ -16,7 +16,7 @@ describe('settings', () => {
         jwksUri: undefined,
         preset: 'rfc9068',
         scopes: undefined,
-        introspection: undefined,
+        opaque: undefined,
         generationClaim: undefined,
         generationSource: undefined,
         maxStalenessMs: 60_000,
@@ -303,7 +303,7 @@ describe('authenticate()', () => {
       expect([key, settings[key as keyof Settings]]).toEqual([key, VALUES[key][1]]);
     }
     expect(settings.scopes).toEqual({ from: VALUES.scopeClaims[1], map: VALUES.scopeMap[1] });
-    expect(settings.introspection).toEqual({
+    expect(settings.opaque).toEqual({
       url: VALUES.introspectionUrl[1],
       clientId: VALUES.introspectionClientId[1],
       clientSecret: VALUES.introspectionClientSecret[1],
@@ -318,7 +318,7 @@ describe('authenticate()', () => {
       jwksUri: 'https://keys.example.com/jwks',
       preset: 'identityserver',
       scopes: { from: ['permissions'], map: { till: 'orders:read' } },
-      introspection: settings.introspection,
+      opaque: settings.opaque,
       generationClaim: 'epoch',
       generationSource: 'https://login.example.com/generations',
       maxStalenessMs: 61_001,

@@ -78,7 +78,7 @@ export function introspectingGate(options: GateAppOptions = {}): IntrospectingGa
   const time = fakeTime(NOW_MS);
   const { clock, schedule } = time;
   const issuer = {
-    introspection: { url: ENDPOINT, clientId: 'api:1', clientSecret: SECRET },
+    opaque: { url: ENDPOINT, clientId: 'api:1', clientSecret: SECRET },
     keys: jwks(testKey()),
   };
   const through = gateApp({

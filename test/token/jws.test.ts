@@ -225,7 +225,7 @@ describe('parseToken', () => {
   });
 
   it.each<[string, string, string]>([
-    ['nothing', '', '1 parts instead of 3: opaque tokens need the option introspection'],
+    ['nothing', '', '1 parts instead of 3: opaque tokens need the option opaque'],
     ['two parts', `${header}.${payload}`, '2 parts instead of 3'],
     ['four parts', `${header}.${payload}.${signature}.`, '4 parts instead of 3'],
     ['an empty header', `.${payload}.${signature}`, 'the header is not base64url'],

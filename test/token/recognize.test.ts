@@ -96,7 +96,7 @@ describe('advice', () => {
     [
       'an opaque one',
       'c0ffee',
-      'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or the option introspection of authenticate()',
+      'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or the option opaque of authenticate()',
     ],
     ['a damaged one', 'a.b.c', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
     ['half of one', 'a.b', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],

@@ -7,7 +7,7 @@ import { escapeUnsafe } from '../../core/logger';
 import { attempt } from '../../core/objects';
 import { loggableUrl } from '../../core/urls';
 import { explain } from '../../index';
-import type { Auth, Gate, GateStatus, IntrospectionOptions } from '../../index';
+import type { Auth, Gate, GateStatus, OpaqueOptions } from '../../index';
 import { describeFinding } from '../../testing/audit/audit';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
@@ -113,7 +113,7 @@ type Issuer = GateStatus['issuers'][number];
 
 /** Examines the authorization server as the API would use it: metadata, clock, keys, generations, a token. */
 async function issuerFindings(io: CliIo, settings: Settings, token?: string): Promise<readonly Finding[]> {
-  const { introspection } = settings;
+  const { opaque } = settings;
   const clock = new IssuerClock({
     ...{ issuer: settings.issuer ?? '', clockToleranceMs: 1000 * settings.clockToleranceSeconds },
     ...{ fetch: io.fetch, clock: systemClock, logger: SILENT },
@@ -128,7 +128,7 @@ async function issuerFindings(io: CliIo, settings: Settings, token?: string): Pr
       ...presetFindings(settings, jwksUri, token),
       ...clockFindings(clock, settings),
       ...(issuer ? [keysFinding(issuer, settings, jwksUri), generationsFinding(issuer, settings)] : []),
-      ...(introspection ? [await introspectionFinding(documentOf(server, settings), introspection)] : []),
+      ...(opaque ? [await introspectionFinding(documentOf(server, settings), opaque)] : []),
       ...(token === undefined ? [] : [await tokenFinding(gate, token, settings)]),
     ];
   });
@@ -228,9 +228,9 @@ const CREDENTIAL_FIX =
   'set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET to a client of the authorization server that may introspect tokens';
 
 /** Whether the introspection endpoint can be found, accepts the credential of the API, and knows no made-up token. */
-async function introspectionFinding(document: DiscoveryOptions, introspection: IntrospectionOptions): Promise<Finding> {
-  const { clientId, clientSecret } = introspection;
-  let { url } = introspection;
+async function introspectionFinding(document: DiscoveryOptions, opaque: OpaqueOptions): Promise<Finding> {
+  const { clientId, clientSecret } = opaque;
+  let { url } = opaque;
   try {
     url ??= await discoverEndpoint('introspection_endpoint', document);
   } catch (error) {

@@ -98,15 +98,12 @@ export function adviceOn(reason: Reason, token: string, settings: Settings): str
 }
 
 /** What advice about a token needs to know. */
-export function adviceContext(
-  token: string,
-  { issuer = '', preset: name, scopes, introspection }: Settings,
-): AdviceContext {
+export function adviceContext(token: string, { issuer = '', preset: name, scopes, opaque }: Settings): AdviceContext {
   const preset: Preset = PRESETS[name];
   const scopeClaims = isJwsShaped(token) ? preset.scopeClaims : [...preset.scopeClaims, 'scope'];
   return {
     issuer,
-    introspection,
+    opaque,
     preset: { ...preset, scopeClaims },
     scopes: SCOPES_OPTION.read(scopes, { factory: 'authenticate', name: 'scopes' }),
     set: (option, value) => `set ${VARIABLES[option]}=${value}`,

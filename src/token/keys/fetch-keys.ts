@@ -16,8 +16,6 @@ export interface DiscoveryOptions extends Exchange {
   readonly issuer: string;
   /** URL from which the well-known URLs are built; usually the issuer. */
   readonly authUrl: string;
-  /** Whether connections present a client certificate: then the endpoints for these count (RFC 8705 section 5). */
-  readonly mutualTls?: boolean | undefined;
   /** Throws when a URL must not be used, for example because it is not https. */
   readonly checkUrl: (url: string, what: string) => void;
 }
@@ -52,8 +50,7 @@ export function wellKnownUrls(issuer: string): readonly [oidc: string, oauth: st
 }
 
 async function urlAt(document: string, member: MetadataMember, options: DiscoveryOptions): Promise<string> {
-  const { issuer, mtls_endpoint_aliases: aliases, [member]: usual } = await fetchObject(document, options);
-  const url = (options.mutualTls && isObject(aliases) ? aliases[member] : undefined) ?? usual;
+  const { issuer, [member]: url } = await fetchObject(document, options);
   const name = loggableUrl(document);
   if (issuer !== options.issuer) {
     const named = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'none';

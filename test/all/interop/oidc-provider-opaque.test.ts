@@ -1,9 +1,8 @@
-import { generateKeyPairSync } from 'node:crypto';
 import type { AuthenticateOptions } from '../../../src';
 import { API, expectRefused, guardedApi } from './guarded-api';
 import type { GuardedApi } from './guarded-api';
 import type { OidcProvider } from './oidc-provider';
-import { API_KEY, clientId, OPAQUE_API, OTHER_API, SECRET, startProviderWithClients } from './provider-clients';
+import { clientId, OPAQUE_API, OTHER_API, SECRET, startProviderWithClients } from './provider-clients';
 
 const GENERATION = Date.now() - 60_000;
 const CLIENT = clientId('body');
@@ -13,8 +12,8 @@ let api: GuardedApi;
 
 /** The API, with the credential `pos-basic` at the introspection endpoint that the metadata names. */
 function introspectingApi(options: Partial<AuthenticateOptions> = {}): Promise<GuardedApi> {
-  const introspection = { clientId: clientId('basic'), clientSecret: SECRET, cacheMs: 0 };
-  return guardedApi(provider.issuer, { audience: [API, OPAQUE_API], introspection, ...options });
+  const opaque = { clientId: clientId('basic'), clientSecret: SECRET, cacheMs: 0 };
+  return guardedApi(provider.issuer, { audience: [API, OPAQUE_API], opaque, ...options });
 }
 
 async function post(path: string, parameters: Readonly<Record<string, string>>): Promise<Response> {
@@ -82,25 +81,10 @@ describe('an opaque token of oidc-provider', () => {
   });
 
   it('cannot be checked with a wrong credential: 503, while JWTs are', async () => {
-    const introspection = { clientId: clientId('basic'), clientSecret: 'wrong' };
-    const wrong = await introspectingApi({ introspection });
+    const opaque = { clientId: clientId('basic'), clientSecret: 'wrong' };
+    const wrong = await introspectingApi({ opaque });
     expectRefused(await wrong.get('/orders', await token()), 'introspection_unavailable');
     expect((await wrong.get('/orders', await token(API))).status).toBe(200);
-    await wrong.close();
-  });
-
-  it('is asked about with private_key_jwt, a new assertion each time', async () => {
-    const introspection = { clientId: 'api-with-key', privateKey: API_KEY, cacheMs: 0 };
-    const withKey = await introspectingApi({ introspection });
-    const opaque = await token();
-    expect((await withKey.get('/orders', opaque)).status).toBe(200);
-    expect((await withKey.get('/orders', opaque)).status).toBe(200);
-    expectRefused(await withKey.get('/orders', 'x'.repeat(43)), 'inactive');
-    await withKey.close();
-    const { privateKey: foreign } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const privateKey = { ...foreign.export({ format: 'jwk' }), kid: 'api-1', alg: 'ES256' };
-    const wrong = await introspectingApi({ introspection: { ...introspection, privateKey } });
-    expectRefused(await wrong.get('/orders', opaque), 'introspection_unavailable');
     await wrong.close();
   });
 

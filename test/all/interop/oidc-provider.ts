@@ -7,9 +7,7 @@ export interface ProviderClient {
   readonly client_id: string;
   readonly client_secret?: string;
   readonly scope: string;
-  readonly token_endpoint_auth_method: 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
-  /** Public keys, for `private_key_jwt`. */
-  readonly jwks?: { readonly keys: readonly object[] };
+  readonly token_endpoint_auth_method: 'client_secret_basic' | 'client_secret_post';
   /** Binds its tokens to the certificate of the token request (RFC 8705). */
   readonly tls_client_certificate_bound_access_tokens?: boolean;
 }

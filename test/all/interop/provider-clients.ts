@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { API } from './guarded-api';
 import type { Method, TokenRequest } from './oauth-clients';
 import { startOidcProvider } from './oidc-provider';
@@ -10,9 +9,6 @@ export const OTHER_API = 'https://other.test';
 export const OPAQUE_API = 'https://opaque.test';
 /** A secret that comes apart wherever somebody forgets to encode or to decode it. */
 export const SECRET = 'p+s %25:"&=secret';
-const keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-/** Private key of the client `api-with-key`. */
-export const API_KEY = { ...keyPair.privateKey.export({ format: 'jwk' }), kid: 'api-1', alg: 'ES256' };
 const SCOPE = 'orders:read orders:write orders:cancel';
 
 /** oidc-provider with one client for each way of authentication. */
@@ -24,12 +20,6 @@ export function startProviderWithClients(): Promise<OidcProvider> {
       client(clientId('basic'), 'client_secret_basic'),
       client(clientId('body'), 'client_secret_post'),
       client('unstamped', 'client_secret_basic'),
-      {
-        client_id: 'api-with-key',
-        scope: SCOPE,
-        token_endpoint_auth_method: 'private_key_jwt',
-        jwks: { keys: [{ ...keyPair.publicKey.export({ format: 'jwk' }), kid: 'api-1', alg: 'ES256', use: 'sig' }] },
-      },
     ],
   });
 }
