@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import cors from 'cors';
 import express, { Router } from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express';
 import helmet from 'helmet';
@@ -40,7 +41,7 @@ export interface AuthServer {
   list(): ClientResource[];
   /** Signs with a new key from now on; earlier keys stay published until their last token has expired. */
   rotateKeys(): Promise<void>;
-  /** Ends the open streams, finishes the pending changes, and releases the data directory. */
+  /** Ends the open polls and finishes the pending changes. */
   close(): Promise<void>;
 }
 
@@ -49,7 +50,7 @@ export interface AuthServer {
  * in a directory. No change is lost once the response says that it was made, not even by `kill -9`.
  *
  * @throws TypeError when an option is wrong, and always in production.
- * @throws Error when the data directory is in use by another process, or its state cannot be read.
+ * @throws Error when the data directory cannot be used, or its state cannot be read.
  * @example
  * ```ts
  * import { createServer } from 'node:http';
@@ -102,7 +103,7 @@ function createApp(context: Context): Express {
   const readOnly = allowOnly('GET, HEAD');
   const routes = Router();
 
-  routes.use('/connect/token', allowPagesOf(settings.browserOrigins));
+  routes.use('/connect/token', allowPages);
   routes.use('/connect', oauthEndpoints(context));
   for (const name of ['oauth-authorization-server', 'openid-configuration']) {
     // The path of an issuer follows the well-known URL (RFC 8414 section 3.1).
@@ -129,19 +130,13 @@ function createApp(context: Context): Express {
   return app;
 }
 
-/** Lets pages of these origins call an endpoint (CORS): it asks for credentials that no browser adds by itself. */
-function allowPagesOf(origins: readonly string[]): RequestHandler {
-  return function allowPages(req, res, next) {
-    const { origin } = req.headers;
-    if (origins.length > 0) res.vary('Origin');
-    if (origin === undefined || !origins.includes(origin)) return next();
-    res.set('Access-Control-Allow-Origin', origin);
-    if (req.method !== 'OPTIONS') return next();
-    res.set('Access-Control-Allow-Methods', 'POST');
-    res.set('Access-Control-Allow-Headers', 'authorization, content-type, x-requested-with');
-    res.status(204).end();
-  };
-}
+const allowAnyOrigin = cors({ methods: 'POST', allowedHeaders: ['Authorization', 'Content-Type', 'X-Requested-With'] });
+
+/** Lets pages ask for tokens, such as the API reference page: no browser adds the credentials by itself. */
+const allowPages: RequestHandler = function allowPages(req, res, next) {
+  if (req.headers.origin === undefined) return next();
+  allowAnyOrigin(req, res, next);
+};
 
 /** A path in which Express finds no parameters and wildcards. */
 function literal(path: string): string {

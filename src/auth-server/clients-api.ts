@@ -140,7 +140,7 @@ export async function registerClient(context: Context, body: unknown): Promise<C
 async function changeClient({ store, generations }: Context, edit: (state: State, nowMs: number) => ClientRow) {
   const { before, after } = await store.change((state, nowMs) => {
     const after = edit(state, nowMs);
-    return { put: [after], value: { before: state.clients.get(after.clientId), after } };
+    return { put: after, value: { before: state.clients.get(after.clientId), after } };
   });
   return { before, after, published: await generations.publish([after.clientId, after.generation]) };
 }

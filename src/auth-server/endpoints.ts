@@ -13,7 +13,7 @@ export function oauthEndpoints(context: Context): Router {
   const { store, limits } = context;
   const router = Router();
   router.all('/token', ...readRequest, limits.tokens, grantToken);
-  router.all('/introspect', ...readRequest, limits.wrongSecrets, introspect);
+  router.all('/introspect', ...readRequest, introspect);
   router.all('/authorize', refuseAuthorization);
   router.use(sendOAuthError);
   return router;

@@ -9,7 +9,6 @@ import { RequestError } from './errors';
 /** The limits of one token server. */
 export interface RateLimits {
   readonly tokens: RequestHandler;
-  readonly wrongSecrets: RequestHandler;
   /** Counts a request by its address. */
   readonly wrongAdminTokens: RequestHandler;
   /** Takes back what `wrongAdminTokens` has counted: the token was the right one. */
@@ -30,8 +29,8 @@ class CountingStore extends MemoryStore {
 }
 
 /**
- * Makes the limits of one token server: per claimed client id and address for token requests and for introspection
- * requests with a wrong secret, per address for wrong admin tokens. Each sets `RateLimit` and `RateLimit-Policy` headers
+ * Makes the limits of one token server: per claimed client id and address for token requests, per
+ * address for wrong admin tokens. Each sets `RateLimit` and `RateLimit-Policy` headers
  * (draft-ietf-httpapi-ratelimit-headers-08).
  */
 export function rateLimits(clientQuota: RateLimit | false): RateLimits {
@@ -56,19 +55,14 @@ export function rateLimits(clientQuota: RateLimit | false): RateLimits {
     });
   }
 
-  function clientLimiter(counted: string, options: Partial<Options>): RequestHandler {
-    if (!clientQuota) return (_req, _res, next) => next();
-    // RFC 6749 section 5.2 has no code for 429.
-    return limiter(clientQuota, 'temporarily_unavailable', counted, { keyGenerator: clientOf, ...options });
-  }
-
   return {
-    tokens: clientLimiter('token requests', { identifier: 'token' }),
-    wrongSecrets: clientLimiter('wrong secrets', {
-      identifier: 'introspection',
-      skipSuccessfulRequests: true,
-      requestWasSuccessful: (_req: Request, { statusCode }: Response) => statusCode !== 401,
-    }),
+    tokens: clientQuota
+      ? // RFC 6749 section 5.2 has no code for 429.
+        limiter(clientQuota, 'temporarily_unavailable', 'token requests', {
+          keyGenerator: clientOf,
+          identifier: 'token',
+        })
+      : (_req, _res, next) => next(),
     wrongAdminTokens: limiter(ADMIN_QUOTA, 'rate_limited', 'wrong admin tokens', {
       identifier: 'admin',
       store: adminTokens,

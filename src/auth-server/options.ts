@@ -1,6 +1,6 @@
 import { dependencies, isList, option, readOptions, refuseOption } from '../core/options';
 import type { Dependencies, OptionPlace, TableOf, ValuesOf } from '../core/options';
-import { isHttpUrl, isLoopbackHost, parseUrl } from '../core/urls';
+import { isHttpUrl, isLoopbackHost } from '../core/urls';
 import { TOKEN_AGE_OPTION } from '../generation/floors';
 import type { GenerationSource } from '../generation/log';
 import type { RateLimit } from '../settings/variable-types';
@@ -15,7 +15,7 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly issuer: string;
   /** The `aud` of the tokens. */
   readonly audience: string;
-  /** Directory for clients and keys. Made when it is missing; belongs to one process of one machine at a time. */
+  /** Directory for clients and keys. Made when it is missing; for one process at a time. */
   readonly dataDir: string;
   /** Scopes that may be registered. Default: any. */
   readonly scopes?: readonly string[] | undefined;
@@ -34,12 +34,8 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly tokenLifetimeSeconds?: number | undefined;
   /** Default RS256. A change of the algorithm makes a new key. */
   readonly signingAlgorithm?: SigningAlgorithm | undefined;
-  /** Token requests, and wrong secrets at introspection, per client id and address; `false`: no limit. Default 60 per minute. */
+  /** Token requests per client id and address; `false`: no limit. Default 60 per minute. */
   readonly rateLimit?: RateLimit | false | undefined;
-  /** Origins whose pages may call the token endpoint (CORS), for a documentation page. Default: none. */
-  readonly browserOrigins?: readonly string[] | undefined;
-  /** Whether this is production, where the server refuses to start. Default: whether `NODE_ENV` is `production`. */
-  readonly production?: boolean | undefined;
 }
 
 const OPTIONS = {
@@ -60,8 +56,6 @@ const OPTIONS = {
     limit: 60,
     windowMs: 60_000,
   }),
-  browserOrigins: option('an array of origins, such as "http://127.0.0.1:3000"', readOrigins, []),
-  production: option.boolean(),
   ...dependencies('logger', 'clock', 'schedule'),
 } satisfies TableOf<AuthServerOptions>;
 
@@ -75,8 +69,8 @@ export type AuthServerSettings = ValuesOf<typeof OPTIONS>;
  */
 export function readAuthServerOptions(options: AuthServerOptions): AuthServerSettings {
   const settings = readOptions('createAuthServer', options, OPTIONS);
-  const { adminToken, host, production = process.env['NODE_ENV'] === 'production' } = settings;
-  if (production) {
+  const { adminToken, host } = settings;
+  if (process.env['NODE_ENV'] === 'production') {
     throw new TypeError(
       'createAuthServer(): the embedded token server is for development and refuses NODE_ENV=production; ' +
         'set TILLGATE_AUTH_URL to your authorization server',
@@ -113,10 +107,4 @@ function readRateLimit(given: unknown): RateLimit | false | undefined {
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 1;
-}
-
-/** Origins as browsers send them (RFC 6454 section 6.2); neither `null` nor `*`. */
-function readOrigins(given: unknown): readonly string[] | undefined {
-  const isOrigin = (one: unknown): one is string => typeof one === 'string' && parseUrl(one)?.origin === one;
-  return isList(given) && given.every(isOrigin) ? [...given] : undefined;
 }

@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../core/objects';
 import { isGeneration } from '../generation/generation';
-import { describeDiskError, prepareDataDirectory, tryLock, writeDurably } from './data-directory';
+import { describeDiskError, prepareDataDirectory, writeDurably } from './data-directory';
 import { RequestError } from './errors';
 import type { AuthServerSettings, SigningAlgorithm } from './options';
 
@@ -42,66 +42,47 @@ export interface State {
   readonly keys: { readonly signing: StoredKey; readonly retired: readonly StoredKey[] };
 }
 
-/** What the changes that wait make of the state. */
-interface Draft extends State {
-  /** Whether it differs from the state before. */
-  changed: boolean;
-  readonly clients: Map<string, ClientRow>;
-}
-
 interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'logger'> {
   /** Makes the keys of a new state. */
   readonly newKeys: () => Promise<State['keys']>;
   readonly write?: typeof writeDurably;
 }
 
-/**
- * The state of the token server, in memory and in one file. A change is visible, and reported, only once it is on disk;
- * changes that arrive while one is being written go to disk together with the next write.
- */
+/** The state of the token server, in memory and in one file. A change is visible, and reported, only once it is on disk. */
 export class Store {
   #state: State;
-  #waiting: ((draft: Draft) => void)[] = [];
-  /** Will write the changes that wait; `undefined` when none do. */
-  #nextWrite: Promise<void> | undefined;
-  #lastWrite: Promise<void> = Promise.resolve();
+  /** Changes are applied one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
   #closed = false;
   readonly #options: Required<StoreOptions>;
   readonly #path: string;
-  readonly #release: () => Promise<void>;
 
   /**
    * Opens the state in a directory, or begins one.
    *
-   * @throws Error when the directory is in use or not private, or the state, which is then left as it is, cannot be read.
+   * @throws Error when the directory is not private, or the state, which is then left as it is, cannot be read.
    */
   static async open(given: StoreOptions): Promise<Store> {
     const options = { write: writeDurably, ...given };
     const { dataDir, write, newKeys } = options;
     const path = join(dataDir, 'state.json');
-    let release: (() => Promise<void>) | undefined;
     try {
       await prepareDataDirectory(dataDir);
-      const lock = await tryLock(join(dataDir, 'lock'));
-      if ('holder' in lock) throw new Error(`the data directory ${dataDir} is in use by ${lock.holder}: stop it first`);
-      release = lock.release;
       await removeUnfinished(dataDir);
       let state = await readState(path);
       if (!state) {
         state = { clients: new Map(), keys: await newKeys() };
         await write(path, serializeState(state));
       }
-      return new Store(options, path, release, state);
+      return new Store(options, path, state);
     } catch (error) {
-      await release?.();
       throw describeDiskError(dataDir, error);
     }
   }
 
-  private constructor(options: Required<StoreOptions>, path: string, release: () => Promise<void>, state: State) {
+  private constructor(options: Required<StoreOptions>, path: string, state: State) {
     this.#options = options;
     this.#path = path;
-    this.#release = release;
     this.#state = state;
   }
 
@@ -113,7 +94,7 @@ export class Store {
    * Changes the state; resolves once the change is on disk and visible.
    *
    * @param edit - computes the change from the state before it, at a time in ms; throws to refuse, has no other effect.
-   * Without keys and with the rows as they were, nothing is written.
+   * Without keys and with the row as it was, nothing is written.
    * @throws any error of `edit`
    * @throws RequestError 503 when the change could not be written; the state is then as before.
    */
@@ -121,54 +102,36 @@ export class Store {
     edit: (
       state: State,
       nowMs: number,
-    ) => { readonly put?: readonly ClientRow[]; readonly keys?: State['keys']; readonly value: Value },
+    ) => { readonly put?: ClientRow; readonly keys?: State['keys']; readonly value: Value },
   ): Promise<Value> {
     if (this.#closed) throw storageUnavailable('the token server is closed');
-    let outcome: () => Value = () => {
-      throw storageUnavailable(NOT_WRITTEN);
-    };
-    this.#waiting.push((draft) => {
-      try {
-        const { put = [], keys, value } = edit(draft, this.#options.clock());
-        for (const row of put) {
-          if (row === draft.clients.get(row.clientId)) continue;
-          draft.clients.set(row.clientId, row);
-          draft.changed = true;
-        }
-        if (keys) Object.assign(draft, { keys, changed: true });
-        outcome = () => value;
-      } catch (error) {
-        outcome = () => {
-          throw error;
-        };
-      }
-    });
-    // A refusal waits too: it may rest on a change of the same write.
-    await (this.#nextWrite ??= this.#lastWrite = this.#lastWrite.catch(() => {}).then(() => this.#writeWaiting()));
-    return outcome();
+    const changed = this.#last.catch(() => undefined).then(() => this.#apply(edit));
+    this.#last = changed;
+    return changed;
   }
 
-  /** Finishes the pending changes and releases the directory. */
+  /** Finishes the pending changes. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#lastWrite.catch(() => {});
-    await this.#release();
+    await this.#last.catch(() => undefined);
   }
 
-  async #writeWaiting(): Promise<void> {
-    this.#nextWrite = undefined;
-    const { write, logger } = this.#options;
-    const { keys, clients } = this.#state;
-    const draft: Draft = { changed: false, keys, clients: new Map(clients) };
-    for (const apply of this.#waiting.splice(0)) apply(draft);
-    if (!draft.changed) return;
+  async #apply<Value>(edit: Parameters<typeof this.change<Value>>[0]): Promise<Value> {
+    const { write, logger, clock } = this.#options;
+    const { put, keys, value } = edit(this.#state, clock());
+    const isSame = !put || put === this.#state.clients.get(put.clientId);
+    if (isSame && !keys) return value;
+    const clients = new Map(this.#state.clients);
+    if (put) clients.set(put.clientId, put);
+    const next = { keys: keys ?? this.#state.keys, clients };
     try {
-      await write(this.#path, serializeState(draft));
+      await write(this.#path, serializeState(next));
     } catch (error) {
       logger.error({ path: this.#path, error: String(error) }, 'the state could not be written');
       throw storageUnavailable(NOT_WRITTEN);
     }
-    this.#state = { keys: draft.keys, clients: draft.clients };
+    this.#state = next;
+    return value;
   }
 }
 

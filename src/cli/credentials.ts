@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
-import { prepareDataDirectory, tryLock, writeDurably } from '../auth-server/data-directory';
+import { prepareDataDirectory, writeDurably } from '../auth-server/data-directory';
 import type { Settings } from '../settings/settings';
 import { CliError, EXIT } from './command';
 import type { CliIo, CommandOptions } from './command';
@@ -18,8 +17,6 @@ interface Credential {
   readonly client_secret: string;
   readonly scope: string;
 }
-
-const LOCK_RETRY_MS = 20;
 
 /** The credential of a client at the token server of the settings. */
 export async function keptCredential(settings: Settings, clientId: string): Promise<Credential | undefined> {
@@ -38,27 +35,13 @@ export async function keepCredential(
   credential: Credential | undefined,
 ): Promise<void> {
   await prepareDataDirectory(settings.dataDir);
-  const unlock = await lock(fileOf(settings));
-  try {
-    const contents = await readContents(settings);
-    const credentials = contents.get(serverOf(settings)) ?? new Map<string, Credential>();
-    if (credential) credentials.set(clientId, { client_secret: credential.client_secret, scope: credential.scope });
-    else credentials.delete(clientId);
-    contents.set(serverOf(settings), credentials);
-    const document = Object.fromEntries([...contents].map(([server, each]) => [server, Object.fromEntries(each)]));
-    await writeDurably(fileOf(settings), `${JSON.stringify(document, undefined, 2)}\n`);
-  } finally {
-    await unlock();
-  }
-}
-
-/** Takes the lock that commands of other processes wait for: each reads, changes and writes the whole file. */
-async function lock(file: string): Promise<() => Promise<void>> {
-  for (;;) {
-    const attempt = await tryLock(`${file}.lock`);
-    if ('release' in attempt) return attempt.release;
-    await wait(LOCK_RETRY_MS);
-  }
+  const contents = await readContents(settings);
+  const credentials = contents.get(serverOf(settings)) ?? new Map<string, Credential>();
+  if (credential) credentials.set(clientId, { client_secret: credential.client_secret, scope: credential.scope });
+  else credentials.delete(clientId);
+  contents.set(serverOf(settings), credentials);
+  const document = Object.fromEntries([...contents].map(([server, each]) => [server, Object.fromEntries(each)]));
+  await writeDurably(fileOf(settings), `${JSON.stringify(document, undefined, 2)}\n`);
 }
 
 async function readContents(settings: Settings): Promise<Map<string, Map<string, Credential>>> {

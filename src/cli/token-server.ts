@@ -4,7 +4,6 @@ import { createAuthServer } from '../auth-server/index';
 import type { AuthServer } from '../auth-server/index';
 import { createConsole } from '../console/console';
 import type { Console } from '../console/console';
-import { isLoopbackHost } from '../core/urls';
 import { generationsFromUrl } from '../generation/from-url';
 import type { GenerationSource } from '../generation/index';
 import { ConfigurationError } from '../index';
@@ -57,12 +56,10 @@ export async function startTokenServer(
       scopes,
       generationSource: source,
       host,
-      production,
       rateLimit: settings.tokenRateLimit ?? false,
       logger,
       adminToken,
       maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
-      browserOrigins: originsOf(settings.baseUrl),
     });
     const generations = source ?? auth.generations;
     const devConsole = adminToken === undefined ? openConsole(settings, auth, generations, scopes) : undefined;
@@ -87,13 +84,6 @@ export async function startTokenServer(
     await source?.close?.();
     throw error;
   }
-}
-
-/** Origins of the documentation page: a browser may call this machine by either name. */
-function originsOf(baseUrl: string): string[] {
-  const url = new URL(baseUrl);
-  const hosts = isLoopbackHost(url.hostname) ? [url.hostname, '127.0.0.1', 'localhost'] : [url.hostname];
-  return [...new Set(hosts)].map((hostname) => Object.assign(new URL(url), { hostname }).origin);
 }
 
 /** The console of the token server, and of the API that trusts it. */

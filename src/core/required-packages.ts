@@ -15,7 +15,7 @@ export const APP_PACKAGES = [
   'swagger-ui-express',
 ] as const;
 /** Peers that the embedded token server loads. */
-export const AUTH_SERVER_PACKAGES = ['express', 'express-rate-limit', 'helmet', 'jsonwebtoken'] as const;
+export const AUTH_SERVER_PACKAGES = ['cors', 'express', 'express-rate-limit', 'helmet', 'jsonwebtoken'] as const;
 
 /** What package.json says of this package. */
 interface Manifest {

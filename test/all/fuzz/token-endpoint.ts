@@ -145,7 +145,6 @@ export async function tokenEndpoint(): Promise<FuzzTarget<unknown>> {
     dataDir,
     signingAlgorithm: 'ES256',
     rateLimit: false,
-    production: false,
     logger: log,
   });
   const { client_secret: secret } = await auth.register({ client_id: 'pos-17', scope: SCOPE });
