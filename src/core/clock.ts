@@ -1,4 +1,5 @@
 import * as timers from 'node:timers';
+import { notify } from './callbacks';
 
 /** The real ones: tests of an app that fake timers get their requests decided. */
 const { setTimeout, clearTimeout } = timers;
@@ -11,7 +12,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Calls `task` once after `delayMs`. Injected together with the clock; the default never keeps the process alive. */
+/** Calls `task` once after `delayMs`; what a task throws ends no process. Injected together with the clock; the default never keeps the process alive. */
 export type Schedule = (task: () => void, delayMs: number) => Timer;
 
 /** Wall clock of the process. */
@@ -26,6 +27,17 @@ export const systemSchedule: Schedule = (task, delayMs) => {
   timeout.unref();
   return { cancel: () => clearTimeout(timeout) };
 };
+
+/** The schedules that are guarded already. */
+const guarded = new WeakSet<Schedule>();
+
+/** The same schedule, whose tasks end no process: nothing catches what is thrown in a timer. */
+export function guardSchedule(schedule: Schedule, failed: (error: unknown) => void): Schedule {
+  if (guarded.has(schedule)) return schedule;
+  const made: Schedule = (task, delayMs) => schedule(() => notify(task, failed), delayMs);
+  guarded.add(made);
+  return made;
+}
 
 /**
  * Waits for `work` at most `limitMs`. Does not cancel `work`; a later rejection is ignored.

@@ -1,3 +1,6 @@
+import { notify } from './callbacks';
+import { attempt } from './objects';
+
 /** Where a gate reports to. pino, bunyan and the like fit as they are. Fields never hold a token, a secret or a header value. */
 export interface Logger {
   info(fields: object, message: string): void;
@@ -8,13 +11,43 @@ export interface Logger {
 /** The default: warnings and errors to the console as one line each. Refusals are counted there: `refusalLog()`. */
 export const consoleLogger: Logger = {
   info() {},
-  warn(fields, message) {
-    console.warn(`tillgate: ${message} ${escapeNonAscii(JSON.stringify(fields))}`);
-  },
-  error(fields, message) {
-    console.error(`tillgate: ${message} ${escapeNonAscii(JSON.stringify(fields))}`);
-  },
+  warn: (fields, message) => writeLine('warn', fields, message),
+  error: (fields, message) => writeLine('error', fields, message),
 };
+
+/** Test environments replace the methods of the console by ones that throw. */
+function writeLine(level: 'warn' | 'error', fields: object, message: string): void {
+  notify(
+    () => console[level](`tillgate: ${message} ${escapeNonAscii(JSON.stringify(fields))}`),
+    () => undefined,
+  );
+}
+
+/** By the loggers of apps, and by themselves. */
+const guarded = new WeakMap<Logger, Logger>([[consoleLogger, consoleLogger]]);
+
+/**
+ * The same logger, whose methods neither throw nor reject: a line that cannot be written changes no response and ends no
+ * process. The console gets the first failure. One logger has one guard.
+ */
+export function guardLogger(logger: Logger): Logger {
+  const known = guarded.get(logger);
+  if (known) return known;
+  let hasFailed = false;
+  function failed(error: unknown): void {
+    if (hasFailed) return;
+    hasFailed = true;
+    consoleLogger.error({ error: errorText(error) }, 'the logger failed, further failures of it are not reported');
+  }
+  const made: Logger = {
+    info: (fields, message) => notify(() => logger.info(fields, message), failed),
+    warn: (fields, message) => notify(() => logger.warn(fields, message), failed),
+    error: (fields, message) => notify(() => logger.error(fields, message), failed),
+  };
+  guarded.set(logger, made);
+  guarded.set(made, made);
+  return made;
+}
 
 /**
  * C0 and C1 controls, line separators, and the format characters that reorder or hide text (Unicode Standard Annex 9,
@@ -62,11 +95,22 @@ export function loggablePath(target: string): string {
   return short.replace(/eyJ[\w-]{8,}(\.[\w-]*)*/g, '[token]').slice(0, MAX_PATH);
 }
 
+/** The stack of an error, or the text of anything else that was thrown. Never throws itself. */
+export function errorText(error: unknown): string {
+  return attempt(() => (error instanceof Error ? (error.stack ?? error.message) : String(error))) ?? NO_TEXT;
+}
+
+const NO_TEXT = 'something without a text';
+
 /**
  * Name and code of an error or of its cause, such as `TypeError (ECONNREFUSED)`, without its message, which can contain
  * anything.
  */
 export function errorLabel(error: unknown): string {
+  return attempt(() => labelOf(error)) ?? NO_TEXT;
+}
+
+function labelOf(error: unknown): string {
   // Not `instanceof Error`: inside Jest, Node's own errors come from another realm.
   const { name, code, cause } = Object(error) as Readonly<Record<string, unknown>>;
   const label = wordOf(name) ?? `a thrown ${typeof error}`;

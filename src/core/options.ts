@@ -1,7 +1,7 @@
 import type * as Levenshtein from 'fastest-levenshtein';
-import { systemClock, systemSchedule } from './clock';
+import { guardSchedule, systemClock, systemSchedule } from './clock';
 import type { Clock, Schedule } from './clock';
-import { consoleLogger } from './logger';
+import { consoleLogger, errorText, guardLogger } from './logger';
 import type { Logger } from './logger';
 import { ownMembers } from './objects';
 import { loggableUrl } from './urls';
@@ -64,7 +64,7 @@ export function readOptions<Table extends OptionTable>(
     const value = Object.hasOwn(members, key) ? members[key] : undefined;
     values[key] = option.read(value, { factory, name: prefix + key });
   }
-  return Object.freeze(values) as ValuesOf<Table>;
+  return Object.freeze(Object.assign(values, guarded(values))) as ValuesOf<Table>;
 }
 
 /**
@@ -187,7 +187,16 @@ function logger(): Option<Logger> {
     ['info', 'warn', 'error'],
     'an object with the methods info, warn and error',
   );
-  return { expected, fallback: undefined, read: (given, at) => read(given, at) ?? consoleLogger };
+  return { expected, fallback: undefined, read: (given, at) => guardLogger(read(given, at) ?? consoleLogger) };
+}
+
+/** A schedule, whose tasks are guarded with the logger of the same options. */
+function guarded({ logger = consoleLogger, schedule }: { logger?: Logger; schedule?: Schedule }): {
+  readonly schedule?: Schedule;
+} {
+  if (!schedule) return {};
+  const failed = (error: unknown): void => logger.error({ error: errorText(error) }, 'a timer failed');
+  return { schedule: guardSchedule(schedule, failed) };
 }
 
 /** Options in an option; `finish` checks and completes them together. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
 import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
+import { errorText } from '../core/logger';
 import { option, readOptions } from '../core/options';
 import { traceIds } from '../core/telemetry';
 import { signedClientOf } from '../gate/explain';
@@ -21,6 +22,7 @@ import { callerOf, openState, registerCopy, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError, sendRefusal } from './respond';
 import { scopesOfRoute } from './scope-guard';
+import { ignoringSocketErrors } from './socket-errors';
 import { enforceGuards, warnUnguarded } from './unguarded';
 
 /** The middleware that `authenticate()` makes. */
@@ -38,7 +40,8 @@ export interface Gate extends Middleware {
   ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
   /**
    * Decides about a request without a response, as the middleware does: for an upgrade to a WebSocket, and for frameworks
-   * without middleware. Afterwards `authOf(req)` and guards know the caller.
+   * without middleware. Afterwards `authOf(req)` and guards know the caller. While it decides, errors of the socket are
+   * listened to, because Node does not after `upgrade`; from then on that is up to the caller, before it awaits anything.
    *
    * @returns the caller; `undefined` for a request without a token where the gate is `optional`
    * @throws AuthError with the `status` and `headers` to respond with; `refuseUpgrade()` writes them to a socket
@@ -48,6 +51,8 @@ export interface Gate extends Middleware {
    * Calls `end` once, when a request with the token of this caller would be refused: at its `exp`, when its key is removed,
    * within milliseconds of a change of its credential, while generations are not available; or when the gate is closed.
    * For what stays open longer than a request, such as a WebSocket.
+   *
+   * Call it in the turn in which you begin to listen for the close of the connection: what has closed before stays held.
    *
    * @param auth - the caller, as this gate accepted it: `req.auth`
    * @returns lets go of it, to be called when the connection closes by itself
@@ -150,6 +155,15 @@ export function authenticate(options?: AuthenticateOptions): Gate {
 
   /** The decision about a request that has no response. */
   async function verify(req: GateRequest): Promise<Auth | undefined> {
+    const wasOpen = req.socket?.destroyed === false;
+    const auth = await ignoringSocketErrors(req, () => decideWithoutResponse(req));
+    // A session can outlive the connection of its first request; an upgraded connection is the session.
+    if (!req.upgrade || !wasOpen || !req.socket.destroyed) return auth;
+    const gone = new AuthError('too_many_unknown_keys', { privateDetail: 'the client has disconnected' });
+    throw presentError(gone, presentation, req);
+  }
+
+  async function decideWithoutResponse(req: GateRequest): Promise<Auth | undefined> {
     const timing = startTiming();
     try {
       const { auth } = await decide(req, addressOf, timing);
@@ -170,10 +184,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   }
 
   function logUndecided(error: unknown): void {
-    logger.error(
-      { error: error instanceof Error ? error.stack : String(error), ...traceIds() },
-      'a request could not be decided',
-    );
+    logger.error({ error: errorText(error), ...traceIds() }, 'a request could not be decided');
   }
 
   /** The one place where a request is refused, by the gate or by a guard after it. */
@@ -217,7 +228,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       await verifier.ready(timeoutMs);
     },
     verify,
-    hold,
+    hold: (auth: Auth, end: (reason: HoldEnd) => void) => hold(auth, end),
     status: () => verifier.status(),
     close() {
       recorder.close();

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isThenable } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
 import { describe, refuseUncalled } from '../core/options';
@@ -126,10 +127,12 @@ export function endWithToken(...args: readonly unknown[]): Middleware {
   return function endWithToken(req: GateRequest, res: ServerResponse, next: Next): void {
     const state = stateOf(req);
     if (!state) return refuseWithoutGate('endWithToken', req, res);
-    if (state.auth)
+    // The client may have gone while the gate decided. A pipelined response that has not got its socket never closes.
+    const isClosed = (): boolean => res.destroyed || req.socket?.destroyed;
+    if (state.auth && !isClosed())
       res.once(
         'close',
-        state.gate.hold(state.auth, () => endResponse(res)),
+        state.gate.hold(state.auth, () => endResponse(res), isClosed),
       );
     next();
   } as Middleware;
@@ -214,8 +217,4 @@ function refuseWithoutGate(name: string, req: GateRequest, res: ServerResponse):
       : 'is after an authenticate() by another copy of tillgate, which it does not trust: `npm ls tillgate` lists them';
   consoleLogger.error({ route: routeOf(req), ...(other !== undefined && { other }) }, `${name}() ${why}`);
   sendInternalError(req, res);
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

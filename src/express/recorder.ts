@@ -1,3 +1,4 @@
+import { notify } from '../core/callbacks';
 import { decisionChannel } from '../core/channels';
 import { isObserved, annotate, count, record, traceIds } from '../core/telemetry';
 import type { RefusedClient } from '../gate/explain';
@@ -105,16 +106,10 @@ export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...
 
   /** An observer decides nothing: whether it throws or rejects, the response stays the same. */
   function report(req: GateRequest, decision: Decision): void {
-    try {
-      const result = onDecision?.(decision, req);
-      if (result instanceof Promise) result.catch(logFailure);
-    } catch (error) {
-      logFailure(error);
-    }
-  }
-
-  function logFailure(error: unknown): void {
-    logger.error({ error: error instanceof Error ? error.message : 'not an Error' }, 'onDecision failed');
+    notify(
+      () => onDecision?.(decision, req),
+      (error) => logger.error({ error: error instanceof Error ? error.message : 'not an Error' }, 'onDecision failed'),
+    );
   }
 
   return {

@@ -48,6 +48,8 @@ export interface GateRequest extends IncomingMessage {
   baseUrl?: string;
   route?: { readonly path?: unknown; readonly stack?: unknown };
   body?: unknown;
+  /** `true` for a request of Node's events `upgrade` and `connect`: its connection is no longer HTTP. */
+  upgrade?: boolean;
   /** Address of the caller, as Express computes it by its setting `trust proxy`. */
   ip?: unknown;
   /** Request id, if something before the gate has set one. */

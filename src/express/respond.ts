@@ -1,7 +1,9 @@
 import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { notify } from '../core/callbacks';
 import { AuthError } from '../core/errors';
+import { errorText } from '../core/logger';
 import { ownMembers, ownValue } from '../core/objects';
 import { DEPENDENCIES, readOptions } from '../core/options';
 import {
@@ -81,8 +83,12 @@ export function handleRejection(
   { req, res, next, logger }: { req: GateRequest; res: ServerResponse; next: Next; logger: Logger },
 ): void {
   work.catch(next).catch((error: unknown) => {
-    logger.error({ error: error instanceof Error ? error.stack : String(error) }, 'next() threw');
-    sendInternalError(req, res);
+    logger.error({ error: errorText(error) }, 'next() threw');
+    // What other middleware has put over the methods of the response may throw too.
+    notify(
+      () => sendInternalError(req, res),
+      () => res.destroy(),
+    );
   });
 }
 
@@ -183,7 +189,8 @@ function writeProblem(
 
 /**
  * Writes a refusal to the socket of a request that wants to change the protocol, such as a WebSocket, and closes it: such
- * a request has a socket and no response.
+ * a request has a socket and no response. Never throws; where a response to an earlier request of the connection is pending,
+ * it only closes.
  *
  * @param socket - the second argument of Node's event `upgrade`
  * @param error - what `gate.verify()` has rejected with; anything but an AuthError becomes a bare 500
@@ -195,7 +202,11 @@ function writeProblem(
  *
  * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com' });
  * createServer().on('upgrade', (req, socket) => {
- *   gate.verify(req).then(() => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n'), (error) => refuseUpgrade(socket, error));
+ *   const accept = () => {
+ *     socket.on('error', () => socket.destroy());
+ *     socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+ *   };
+ *   gate.verify(req).then(accept, (error) => refuseUpgrade(socket, error));
  * });
  * ```
  */
@@ -204,11 +215,17 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
   socket.on('error', () => undefined);
   const req: GateRequest = new IncomingMessage(socket as Socket);
   const res = new ServerResponse(req);
-  res.assignSocket(socket as Socket);
   res.shouldKeepAlive = false;
   res.once('finish', () => socket.end(() => socket.destroy()));
-  if (error instanceof AuthError) sendRefusal(req, res, error);
-  else sendInternalError(req, res);
+  try {
+    // Throws while the response to an earlier request of the connection is pending: this one would be taken for it.
+    res.assignSocket(socket as Socket);
+    if (error instanceof AuthError) sendRefusal(req, res, error);
+    else sendInternalError(req, res);
+  } catch {
+    // It is called where nothing catches: in a callback of a promise.
+    socket.destroy();
+  }
 }
 
 /**
@@ -252,8 +269,7 @@ export function problemHandler(
         ...(status === 401 && { headers: challengeOf(error, res) }),
       });
     }
-    const stack = error instanceof Error ? error.stack : String(error);
-    logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: stack }, 'unexpected error');
+    logger.error({ route: routeOf(req), requestId: requestIdOf(req), error: errorText(error) }, 'unexpected error');
     sendInternalError(req, res, problemTypes);
   };
 }

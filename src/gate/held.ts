@@ -1,5 +1,7 @@
+import { notify } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import type { Timer } from '../core/clock';
+import { errorText } from '../core/logger';
 import type { Reason } from '../core/reasons';
 import type { Auth } from './options';
 import type { GateSettings } from './read-options';
@@ -11,7 +13,8 @@ export type HoldEnd = Reason | 'gate_closed';
 /** Something that stays open longer than a request, with the caller that it was opened for. */
 interface Held {
   readonly auth: Auth;
-  readonly end: (reason: HoldEnd) => void;
+  readonly end: (reason: HoldEnd) => unknown;
+  readonly isClosed: (() => boolean) | undefined;
 }
 
 /** All of them are looked at once in this time, a part at each tick. */
@@ -28,15 +31,14 @@ export class HeldCallers {
   readonly #settings: Pick<GateSettings, 'schedule' | 'logger'>;
   /** By issuer and client, because a floor is that of a client. */
   readonly #clients = new Map<string, Set<Held>>();
-  /** Clients that the next tick looks at, before its part of the round. */
+  /** Clients whose floor has risen since the last turn. */
   readonly #due = new Set<string>();
-  #count = 0;
-  #round: Iterator<Set<Held>> | undefined;
-  /** Clients that a tick of this round looks at. */
-  #perTick = 0;
+  #size = 0;
+  #round: Iterator<Held, undefined> | undefined;
+  /** How many a tick of this round looks at. */
+  #part = 0;
   #timer: Timer | undefined;
   #soon: Timer | undefined;
-  #watches = false;
   #closed = false;
 
   constructor(
@@ -45,120 +47,134 @@ export class HeldCallers {
   ) {
     this.#verifier = verifier;
     this.#settings = settings;
+    verifier.onFloor((issuer, clientId) => this.#onFloor(issuer, clientId));
   }
 
   /**
    * Calls `end` once, when a request with the token of this caller would be refused.
    *
+   * @param isClosed - whether what is held has closed without a call of the returned function: then it is let go
    * @returns lets go of it; `end` is not called afterwards
    * @throws TypeError when this gate has not accepted the caller
    */
-  hold(auth: Auth, end: Held['end']): () => void {
+  hold(auth: Auth, end: Held['end'], isClosed?: () => boolean): () => void {
     if (typeof end !== 'function') throw new TypeError('hold(): expected a function to call at the end');
-    try {
-      this.#verifier.recheck(auth);
-    } catch (error) {
-      // Between the request and now: it ends as any other one does, not before this returns.
-      if (!(error instanceof AuthError)) throw error;
+    const refusal = this.#refusalOf(auth);
+    const held: Held = { auth, end, isClosed };
+    const reason = this.#closed ? 'gate_closed' : refusal;
+    if (reason) {
+      // It died between the request and now: it ends as any other one does, not before this returns.
+      const timer = this.#settings.schedule(() => this.#call(held, reason), 0);
+      return () => timer.cancel();
     }
-    const client = clientOf(auth.issuer, auth.clientId);
-    const held: Held = { auth, end };
+    const client = clientOf(auth);
     const ofClient = this.#clients.get(client) ?? new Set();
     this.#clients.set(client, ofClient.add(held));
-    this.#count++;
-    if (this.#closed) this.#settings.schedule(() => this.#end(client, held, 'gate_closed'), 0);
-    else {
-      this.#watch();
-      this.#lookAt(client);
-    }
-    return () => void this.#release(client, held);
+    this.#size++;
+    this.#watch();
+    return () => void this.#release(held);
   }
 
   /** Number of what is held. */
   get size(): number {
-    return this.#count;
+    return this.#size;
   }
 
   /** Ends everything: nothing could end it later. */
   close(): void {
     this.#closed = true;
-    for (const [client, ofClient] of this.#clients) {
-      for (const held of ofClient) this.#end(client, held, 'gate_closed');
-    }
     this.#timer?.cancel();
     this.#soon?.cancel();
+    for (const held of this.#all()) this.#end(held, 'gate_closed');
   }
 
   #watch(): void {
-    this.#timer ??= this.#settings.schedule(() => this.#tick(), TICK_MS);
-    if (this.#watches) return;
-    this.#watches = true;
-    this.#verifier.onFloor((issuer, clientId) => this.#lookAt(clientOf(issuer, clientId)));
+    if (!this.#closed) this.#timer ??= this.#settings.schedule(() => this.#tick(), TICK_MS);
   }
 
-  /** Looks at a client in the next turn: a floor may rise while a request of it is decided. */
-  #lookAt(client: string): void {
-    if (!this.#clients.has(client)) return;
-    this.#due.add(client);
-    this.#soon ??= this.#settings.schedule(() => {
-      this.#soon = undefined;
-      for (const due of this.#due) this.#check(due);
-      this.#due.clear();
-    }, 0);
+  *#all(): Generator<Held, undefined> {
+    for (const ofClient of this.#clients.values()) yield* ofClient;
+    return undefined;
   }
 
   #tick(): void {
     this.#timer = undefined;
-    if (this.#count === 0) return;
-    if (!this.#round) {
-      this.#round = this.#clients.values();
-      // One more, because the end of a round takes a step too.
-      this.#perTick = Math.ceil((this.#clients.size * TICK_MS) / ROUND_MS) + 1;
-    }
-    let left = this.#perTick;
-    for (; left > 0; left--) {
-      const { value: ofClient, done } = this.#round.next() as IteratorResult<Set<Held>, undefined>;
-      if (done) {
+    if (!this.#round) [this.#round, this.#part] = [this.#all(), 0];
+    // One more, because the end of a round takes a step too. What ends in a round makes the rest of it no slower.
+    this.#part = Math.max(this.#part, Math.ceil((this.#size * TICK_MS) / ROUND_MS) + 1);
+    for (let left = this.#part; left > 0; left--) {
+      const held = this.#round.next().value;
+      if (!held) {
         this.#round = undefined;
         break;
       }
-      const [first] = ofClient;
-      if (first) this.#check(clientOf(first.auth.issuer, first.auth.clientId));
+      this.#check(held);
     }
-    if (this.#count > 0) this.#watch();
+    if (this.#size > 0) this.#watch();
+    else this.#round = undefined;
   }
 
-  #check(client: string): void {
-    for (const held of this.#clients.get(client) ?? []) {
-      try {
-        this.#verifier.recheck(held.auth);
-      } catch (error) {
-        if (error instanceof AuthError) this.#end(client, held, error.reason);
-        else throw error;
-      }
-    }
+  #onFloor(issuer: string, clientId: string): void {
+    const client = this.#size > 0 ? clientOf({ issuer, clientId }) : '';
+    if (!this.#clients.has(client)) return;
+    this.#due.add(client);
+    // In the next turn: a floor may rise while a request of the client is decided.
+    this.#soon ??= this.#settings.schedule(() => {
+      this.#soon = undefined;
+      const due = [...this.#due];
+      this.#due.clear();
+      for (const client of due) for (const held of this.#clients.get(client) ?? []) this.#check(held);
+    }, 0);
   }
 
-  #end(client: string, held: Held, reason: HoldEnd): void {
-    if (!this.#release(client, held)) return;
+  #check(held: Held): void {
+    if (held.isClosed?.()) return void this.#release(held);
+    let reason: HoldEnd | undefined;
     try {
-      held.end(reason);
+      reason = this.#refusalOf(held.auth);
     } catch (error) {
-      const { issuer, clientId } = held.auth;
-      this.#settings.logger.error({ issuer, clientId, error: String(error) }, 'the function given to hold() threw');
+      // A request would get 500 now: what cannot be decided does not stay open.
+      this.#settings.logger.error({ error: errorText(error) }, 'a held caller could not be decided');
+      reason = 'keys_unavailable';
+    }
+    if (reason) this.#end(held, reason);
+  }
+
+  /** Why a request with the token of a caller would be refused now. */
+  #refusalOf(auth: Auth): Reason | undefined {
+    try {
+      this.#verifier.recheck(auth);
+      return undefined;
+    } catch (error) {
+      if (error instanceof AuthError) return error.reason;
+      throw error;
     }
   }
 
-  #release(client: string, held: Held): boolean {
+  #end(held: Held, reason: HoldEnd): void {
+    if (this.#release(held)) this.#call(held, reason);
+  }
+
+  #call({ auth: { issuer, clientId }, end }: Held, reason: HoldEnd): void {
+    const { logger } = this.#settings;
+    const message = 'the function given to hold() failed';
+    notify(
+      () => end(reason),
+      (error) => logger.error({ issuer, clientId, error: errorText(error) }, message),
+    );
+  }
+
+  #release(held: Held): boolean {
+    const client = clientOf(held.auth);
     const ofClient = this.#clients.get(client);
     if (!ofClient?.delete(held)) return false;
-    this.#count--;
+    this.#size--;
     if (ofClient.size === 0) this.#clients.delete(client);
     return true;
   }
 }
 
 /** No issuer has a blank in it. */
-function clientOf(issuer: string, clientId: string): string {
+function clientOf({ issuer, clientId }: Pick<Auth, 'issuer' | 'clientId'>): string {
   return `${issuer} ${clientId}`;
 }

@@ -191,6 +191,21 @@ describe('verify', () => {
       expect(text).not.toContain('secret');
     });
 
+    it('closes the connection while the response to an earlier request is pending, and does not throw', async () => {
+      const server = createServer(() => undefined).listen(0, '127.0.0.1');
+      closing.push(() => server.close());
+      const refused = once(server, 'upgrade') as Promise<[IncomingMessage, Duplex]>;
+      await once(server, 'listening');
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      const upgrade = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+      socket.write(`GET /slow HTTP/1.1\r\nHost: x\r\n\r\n${upgrade}`);
+      let text = '';
+      socket.on('data', (chunk) => (text += String(chunk)));
+      refuseUpgrade((await refused)[1], new AuthError('missing_token'));
+      await once(socket, 'close');
+      expect(text).toBe('');
+    });
+
     it('survives a client that has gone', async () => {
       let left: Duplex | undefined;
       const port = await startServer((_req, socket) => (left = socket));

@@ -1,14 +1,17 @@
 import express from 'express';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { authenticate, endWithToken, requireAuthenticated } from '../../src';
 import type { Auth, Gate } from '../../src';
+import { HeldCallers } from '../../src/gate/held';
 import { memoryGenerations } from '../../src/generation';
 import { fakeTime } from '../support/fake-time';
 import { gateApp } from '../support/gate-app';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
 import type { TokenParts } from '../support/issuer';
+import { eventually } from '../support/key-server';
 import { jwks, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
 
@@ -96,6 +99,28 @@ describe('gate.hold()', () => {
     expect(ended).toEqual(['held: unknown_key']);
   });
 
+  it.each<[string, (keys: { keys: unknown }) => void]>([
+    ['are replaced by a broken one', (keys) => void (keys.keys = [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }])],
+    [
+      'cannot be read',
+      (keys) =>
+        void Object.defineProperty(keys, 'keys', {
+          get() {
+            throw new Error('broken');
+          },
+        }),
+    ],
+  ])('ends within a second when given keys %s: a request would get 500', async (_what, replace) => {
+    const { gate, time, keys, ended, accepted, hold } = scene();
+    await hold();
+    replace(keys);
+    await time.advance(1_100);
+    expect(ended).toEqual(['held: keys_unavailable']);
+    expect(gate.status()).toMatchObject({ ready: false, issuers: [{ keys: { state: 'unavailable', keys: 0 } }] });
+    await expect(accepted()).rejects.toThrow();
+    keys.keys = [];
+  });
+
   it('ends within a second once requests get 503', async () => {
     const source = { mark: false, reader: () => ({ next, close() {} }) };
     let reads = 0;
@@ -162,17 +187,42 @@ describe('gate.hold()', () => {
     expect(new Set(ended).size).toBe(200);
   });
 
-  it('logs an end that throws, and ends the others', async () => {
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('broken');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken'))],
+    ['throws what has no text', () => Promise.reject(Object.create(null) as Error)],
+  ])('logs an end that %s, and ends the others', async (_what, end) => {
     const { gate, time, generations, ended, hold, accepted, logger } = scene();
-    gate.hold(await accepted(), () => {
-      throw new Error('broken');
-    });
+    gate.hold(await accepted(), end);
     await hold();
     await time.advance(1);
     await generations.append([['pos-17', CHANGED]]);
     await time.advance(0);
     expect(ended).toEqual(['held: superseded']);
-    expect(logger.at('error')).toEqual([expect.objectContaining({ message: 'the function given to hold() threw' })]);
+    expect(logger.at('error')).toEqual([expect.objectContaining({ message: 'the function given to hold() failed' })]);
+  });
+
+  it('costs for 10,000 connections of one client what it costs for as many clients, and looks at no other to hold one', async () => {
+    const costs = [(): string => 'pos-17', (index: number): string => `pos-${index}`].map(async (clientOf) => {
+      const time = fakeTime();
+      let looks = 0;
+      const verifier = { recheck: () => void looks++, onFloor: () => undefined };
+      const held = new HeldCallers(verifier, { schedule: time.schedule, logger: recordingLogger() });
+      for (let index = 0; index < 10_000; index++) {
+        held.hold({ issuer: ISSUER, clientId: clientOf(index) } as Auth, () => undefined);
+      }
+      const toHold = looks;
+      await time.advance(1_000);
+      return { toHold, inSecond: looks - toHold, timers: time.pending };
+    });
+    const [one, many] = await Promise.all(costs);
+    expect(one).toEqual(many);
+    expect(one).toEqual({ toHold: 10_000, inSecond: 10_000, timers: 1 });
   });
 
   it('refuses a caller that this gate has not accepted, and anything but a function', async () => {
@@ -232,6 +282,45 @@ describe('endWithToken()', () => {
     await turn();
     server.close();
     expect((await fetch(`http://127.0.0.1:${port}/`).catch(() => ({ status: 'closed' }))).status).toBe('closed');
+  });
+
+  it('holds nothing for a client that has gone before, nor for a pipelined response that never gets its socket', async () => {
+    const time = fakeTime(NOW_MS);
+    let reached = 0;
+    const { app, gate } = gateApp({
+      ...{ clock: time.clock, schedule: time.schedule },
+      routes: (routes) => {
+        routes.get(
+          '/v1/slow',
+          requireAuthenticated(),
+          (_req, res, next) => void res.once('close', () => setImmediate(next)),
+        );
+        routes.get('/v1/:name', requireAuthenticated());
+        routes.use(endWithToken(), () => void reached++);
+      },
+    });
+    gates.push(gate);
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    let open = 0;
+    server.on('connection', (socket) => {
+      open++;
+      socket.once('close', () => void open--);
+    });
+    const before = time.pending;
+    for (const paths of [['slow'], ['first', 'second', 'third']]) {
+      const expected = reached + paths.length;
+      const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      const lines = `Host: x\r\nAuthorization: Bearer ${token({ claims: { generation: NOW_MS } })}\r\n\r\n`;
+      client.write(paths.map((path) => `GET /v1/${path} HTTP/1.1\r\n${lines}`).join(''));
+      if (paths.length > 1) await eventually(() => reached === expected);
+      else await once(server, 'request');
+      client.resetAndDestroy();
+      await eventually(() => reached === expected && open === 0);
+    }
+    await time.advance(1_100);
+    expect(time.pending).toBe(before);
+    server.close();
   });
 
   it('allows nothing without a gate before it, and says what it is when it was not called', async () => {

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../../core/errors';
 import type { KeyStatus } from '../../core/gate-status';
-import { isObject, ownMembers } from '../../core/objects';
+import { attempt, isObject, ownMembers } from '../../core/objects';
 import { describe } from '../../core/options';
 import type { UnverifiedHeader } from '../jws';
 import { ALGORITHMS, isCompatible, readAlgorithms, verificationCostUs } from '../signature';
@@ -167,18 +167,27 @@ export type Jwks = { readonly keys: readonly object[] } | readonly object[];
  * @throws TypeError naming each key that cannot be used: the app chose these keys, so none is ignored silently.
  */
 export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
-  let list: unknown;
+  /** The one that was read last. */
+  let list: unknown = Symbol('none');
   let keys: KeySet | undefined;
   let known = new Map<string, VerificationKey>();
+  /** Why the latest list cannot be used. */
+  let failure: unknown;
 
   function current(): KeySet {
     // Not `'keys' in jwks`: every array has a method of that name.
     const latest = Array.isArray(jwks) ? jwks : (jwks as { readonly keys: readonly object[] }).keys;
-    if (keys && latest === list) return keys;
-    const named = readKeys(latest, canBeEmpty).map(([name, key]) => [name, known.get(name) ?? key] as const);
-    known = new Map(named);
-    [keys, list] = [new KeySet(named.map(([, key]) => key)), latest];
-    return keys;
+    if (latest !== list) [list, keys] = [latest, undefined];
+    else if (!keys) throw failure;
+    if (keys) return keys;
+    try {
+      const named = readKeys(latest, canBeEmpty).map(([name, key]) => [name, known.get(name) ?? key] as const);
+      known = new Map(named);
+      return (keys = new KeySet(named.map(([, key]) => key)));
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
   }
 
   current();
@@ -189,9 +198,14 @@ export function staticKeys(jwks: Jwks, canBeEmpty = false): KeySource {
       checkToken();
       throw unknownKey(header);
     },
-    has: (key) => current().has(key),
+    // These two are called in timers too, where a list that was replaced by a broken one must not throw.
+    has: (key) => attempt(current)?.has(key) === true,
     ready: () => Promise.resolve(),
-    status: () => ({ state: 'fresh', keys: current().size }),
+    status() {
+      const usable = attempt(current);
+      if (usable) return { state: 'fresh', keys: usable.size };
+      return { state: 'unavailable', keys: 0, lastError: 'the given keys cannot be used' };
+    },
     close() {},
   };
 }
