@@ -44,7 +44,10 @@ export default tseslint.config(
       '@typescript-eslint/no-unsafe-return': 'off',
     },
   },
-  { files: ['**/jest.config.ts', 'jest.*.config.ts', '**/*.config.mjs'], rules: { 'no-restricted-syntax': 'off' } },
+  {
+    files: ['**/jest.config.ts', 'jest.*.config.ts', '**/*.config.mjs', 'test/setup/runner.mjs'],
+    rules: { 'no-restricted-syntax': 'off' },
+  },
   {
     // Scripts that browsers load as they are.
     files: ['src/**/static/*.js'],

@@ -2,6 +2,15 @@
 /** @type {import('@stryker-mutator/core').PartialStrykerOptions} */
 export default {
   testRunner: 'jest',
+  // Jest's own runner, which tells Stryker which test reaches which mutant.
+  jest: {
+    config: {
+      runner: 'jest-runner',
+      transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
+      setupFilesAfterEnv: [],
+      testTimeout: 20_000,
+    },
+  },
   mutate: ['src/{token,gate,express,generation,auth-server,dpop}/**/*.ts'],
   coverageAnalysis: 'perTest',
   // A mutant of code that runs while a module loads needs all tests again.

@@ -5,6 +5,7 @@ import request from 'supertest';
 import express from 'express';
 import { peerDependencies, version } from '../../package.json';
 import { APP_PACKAGES } from '../../src/core/required-packages';
+import { rememberEnvironment } from '../support/environment';
 import { cliScene, json } from './harness';
 import type { CliScene, SceneOptions, SentRequest } from './harness';
 import { createTestIssuer } from '../../src/testing';
@@ -26,6 +27,9 @@ function scene(options: SceneOptions = {}): CliScene {
   const env = { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: issuer.audience };
   return cliScene({ respond: authorizationServer, ...options, env: { ...env, ...options.env } });
 }
+
+// A module that a command loads gets its settings in variables.
+afterEach(rememberEnvironment());
 
 describe('routes', () => {
   it('lists method, path and scopes', async () => {

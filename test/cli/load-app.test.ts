@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import type { Gate } from '../../src';
+import { rememberEnvironment } from '../support/environment';
 import { cliScene } from './harness';
 import type { CliScene, Outcome } from './harness';
 import { whileDevRuns } from './while-dev-runs';
@@ -286,10 +287,7 @@ describe('an app of a module, listening', () => {
   }
 
   describe('dev --app', () => {
-    const variables = { ...process.env };
-    afterEach(() => {
-      for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
-    });
+    afterEach(rememberEnvironment());
 
     it.each([
       [
@@ -375,7 +373,9 @@ describe('an app of a module, listening', () => {
     ])('says what it expects where the module exports %s', async (_what, name, text, message) => {
       const path = module(name, text);
       const { exitCode, stdout, stderr } = await devWith(path, '/');
-      (globalThis as { listening?: { close(): void } }).listening?.close();
+      const shared = globalThis as { listening?: { close(): void } };
+      shared.listening?.close();
+      delete shared.listening;
       expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
       expect(stderr).toContain(`${path}: expected a module that exports what createApp() of tillgate/app returns`);
       expect(stderr).toContain(message);

@@ -5,6 +5,7 @@ import { paint, print } from '../../src/cli/command';
 import type { CliIo } from '../../src/cli/command';
 import { COMMANDS } from '../../src/cli/command-table';
 import { programName, withProgress } from '../../src/cli/run';
+import { rememberEnvironment } from '../support/environment';
 import { cliScene, json } from './harness';
 import type { CliScene, SentRequest } from './harness';
 import { fakeTime } from '../support/fake-time';
@@ -279,10 +280,7 @@ describe('where servers are found', () => {
     `TILLGATE_PORT=1\nTILLGATE_AUTH_PORT=1\nTILLGATE_HOST=h\nTILLGATE_DATA_DIR=${dataDir}`,
   );
   writeFileSync(join(dataDir, 'servers.json'), '{"TILLGATE_PORT":"2","TILLGATE_AUTH_PORT":"2"}');
-  const variables = { ...process.env };
-  afterEach(() => {
-    for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
-  });
+  afterEach(rememberEnvironment());
   afterAll(() => rmSync(cwd, { recursive: true }));
 
   describe('the variables of a command', () => {

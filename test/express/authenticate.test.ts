@@ -1,4 +1,5 @@
 import { authenticate, ConfigurationError, explain, requireScope } from '../../src';
+import { rememberEnvironment } from '../support/environment';
 import { gateApp } from '../support/gate-app';
 import { AUDIENCE, ISSUER, token, NOW_MS, GENERATION } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
@@ -85,8 +86,7 @@ describe('authenticate(): good options', () => {
 });
 
 describe('authenticate() without options', () => {
-  const before = { ...process.env };
-  afterEach(() => void (process.env = { ...before }));
+  afterEach(rememberEnvironment());
 
   it('reads the TILLGATE_* variables, and says all that is wrong with them', () => {
     process.env['TILLGATE_PORT'] = 'abc';
@@ -246,7 +246,7 @@ describe('a generationSource that is a URL', () => {
   });
 
   it('is closed by explain() with the gate that it has made from the variables', async () => {
-    const before = { ...process.env };
+    const putBack = rememberEnvironment();
     const [keys, server] = [await keyServer(testKey()), await serveLog(undefined, { clock: Date.now })];
     try {
       Object.assign(process.env, {
@@ -258,7 +258,7 @@ describe('a generationSource that is a URL', () => {
       expect(accepted).toBe(false);
       await eventually(() => server.requests.length > 0 && server.requests.every(({ destroyed }) => destroyed));
     } finally {
-      process.env = before;
+      putBack();
       await Promise.all([keys.stop(), server.close()]);
     }
   });

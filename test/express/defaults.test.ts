@@ -9,6 +9,7 @@ import { keyServer } from '../support/key-server';
 import { jwks, testKey } from '../support/keys';
 import { createTestIssuer } from '../../src/testing';
 import { requirementOf } from '../../src/express/guard';
+import { rememberEnvironment } from '../support/environment';
 import { gateApp } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
 import { expectRefusal } from '../support/refusals';
@@ -80,7 +81,7 @@ describe('options that are left out', () => {
   });
 
   it('let explain() read the variables, and close the gate that it has made', async () => {
-    const before = { ...process.env };
+    const putBack = rememberEnvironment();
     const server = await keyServer(testKey());
     try {
       Object.assign(process.env, { TILLGATE_AUTH_URL: server.origin, TILLGATE_AUDIENCE: AUDIENCE });
@@ -88,7 +89,7 @@ describe('options that are left out', () => {
       expect(accepted).toBe(false);
       expect(checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims', reason: 'expired' });
     } finally {
-      process.env = before;
+      putBack();
       await server.stop();
     }
   });

@@ -17,12 +17,14 @@ import {
   authOf,
   problemHandler,
 } from '../../src';
+import type * as tillgate from '../../src';
 import type { Middleware } from '../../src';
 import { gateApp } from '../support/gate-app';
 import { token, AUDIENCE, ISSUER, NOW_MS } from '../support/issuer';
 import { expectRefusal } from '../support/refusals';
 import { jwks, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
+import { anotherCopy } from '../support/modules';
 
 describe('guards', () => {
   describe('requireScope(): its arguments', () => {
@@ -314,10 +316,8 @@ describe('mistakes of the app', () => {
   );
 
   it('a guard after the gate of another copy of the package says so, and allows nothing', async () => {
-    let other = requireScope;
-    jest.isolateModules(() => {
-      other = jest.requireActual<{ requireScope: typeof requireScope }>('../../src').requireScope;
-    });
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- loads it anew
+    const { requireScope: other } = anotherCopy(() => require('../../src') as typeof tillgate);
     const entries: unknown[] = [];
     const error = jest.spyOn(console, 'error').mockImplementation((entry) => void entries.push(entry));
     const reached: string[] = [];

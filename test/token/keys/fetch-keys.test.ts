@@ -8,6 +8,7 @@ import { ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, newKey, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
+import { breakPackage } from '../../support/modules';
 import { expectRefusal } from '../../support/refusals';
 
 const KEY = testKey();
@@ -203,15 +204,14 @@ describe('a key set', () => {
 });
 
 describe('jwks-rsa', () => {
-  afterEach(() => jest.dontMock('jwks-rsa'));
+  let mend = (): void => undefined;
+  afterEach(() => mend());
 
   it.each<[string, Error, string]>([
     ['is missing', Object.assign(new Error('/home/secret'), { code: 'MODULE_NOT_FOUND' }), 'Error (MODULE_NOT_FOUND)'],
     ['is broken', new SyntaxError('a secret'), 'SyntaxError'],
   ])('that %s is named in the log, by the kind and code of its error', async (_what, failure, label) => {
-    jest.doMock('jwks-rsa', () => {
-      throw failure;
-    });
+    mend = breakPackage('jwks-rsa', failure);
     const time = fakeTime(NOW_MS);
     const fetch: Fetch = () => Promise.resolve(Response.json(jwks(KEY)));
     const through = gateApp({ jwksUri: `${ISSUER}/jwks`, fetch, clock: time.clock, schedule: time.schedule });

@@ -1,20 +1,16 @@
 import express from 'express';
 import type { Express } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { authenticate, problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../src';
-import type { AuthenticateOptions, Gate } from '../../src';
-import type { Batch, Change, GenerationSource } from '../../src/generation/log';
-import { amount } from '../support/amount';
-import { AUDIENCE, goodClaims, ISSUER, NOW_MS, token } from '../support/issuer';
-import { jwks, newKey, testKey } from '../support/keys';
-import { recordingLogger } from '../support/log';
-import { memberNames, pollute, prepareRequest } from './support/pollution';
+import { authenticate, problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../../src';
+import type { AuthenticateOptions, Gate } from '../../../src';
+import type { Batch, Change, GenerationSource } from '../../../src/generation/log';
+import { AUDIENCE, goodClaims, ISSUER, NOW_MS, token } from '../../support/issuer';
+import { jwks, newKey, testKey } from '../../support/keys';
+import { recordingLogger } from '../../support/log';
+import { memberNames, pollute, prepareRequest } from './pollution';
 
 const NAMES = memberNames(['core', 'token', 'generation', 'express']);
-/** Names that decide, and a sample of the others. */
 const DECISIVE = ['anyOf', 'allOf', 'typ', 'crit', 'optional', 'allowed', 'auth', 'scope', 'exp', 'authorization'];
-const STEP = amount(60, 1);
-const ONE_BY_ONE = NAMES.filter((name, index) => DECISIVE.includes(name) || index % STEP === 0);
 
 /** What a polluted member can be. */
 const VALUES: readonly [string, unknown][] = [
@@ -174,7 +170,7 @@ describe('members of Object.prototype, of every name that the gate reads', () =>
       const expected = await responses(() => Promise.resolve(app), [], true, FEW);
       expect(expected).toEqual(['200', '403 insufficient_scope', '401 invalid_token']);
       const changed: unknown[] = [];
-      for (const name of ONE_BY_ONE) {
+      for (const name of NAMES) {
         const got = await responses(() => Promise.resolve(app), [name], 'orders:read', FEW);
         if (got.join() !== expected.join()) changed.push([name, got]);
       }
@@ -203,7 +199,7 @@ describe('members of Object.prototype, of every name that the gate reads', () =>
     const expected = await responses(open, [], true, FEW);
     expect(expected).toContain('200');
     const changed: unknown[] = [];
-    for (const name of ONE_BY_ONE.filter((one) => one !== 'value')) {
+    for (const name of NAMES.filter((one) => one !== 'value')) {
       // Object.defineProperty() refuses a descriptor with an inherited `value`, which no code can avoid.
       const got = await responses(open, [name], 'orders:read', FEW).catch((error: unknown) => [String(error)]);
       if (got.join() !== expected.join()) changed.push([name, got]);

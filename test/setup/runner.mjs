@@ -1,0 +1,63 @@
+// Jest's runner for `npm test`: suites run in plain Node, many in one process, by jest-light-runner's way to run one. Its
+// own pool waits for ever now and then, and kills processes that write their coverage.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const WORKER = fileURLToPath(new URL('./worker.mjs', import.meta.url));
+
+export default class PlainNodeRunner {
+  #globalConfig;
+  #alone;
+
+  /** @param options - `alone`: endings of the paths of suites that get a process of their own */
+  constructor(globalConfig, _context, { alone }) {
+    this.#globalConfig = globalConfig;
+    this.#alone = alone;
+  }
+
+  async runTests(tests, watcher, onStart, onResult, onFailure) {
+    const waiting = [...tests];
+    const runInTurn = async () => {
+      let worker;
+      while (waiting.length > 0 && !watcher.isInterrupted()) {
+        const test = waiting.shift();
+        const isAlone = this.#alone.some((ending) => test.path.endsWith(ending));
+        if (isAlone) await worker?.end();
+        if (isAlone || worker?.hasEnded()) worker = undefined;
+        worker ??= startWorker({ globalConfig: this.#globalConfig, projectConfig: test.context.config });
+        await onStart(test);
+        await worker.run(test.path).then(
+          (result) => onResult(test, result),
+          (error) => onFailure(test, error),
+        );
+        if (isAlone) await worker.end();
+      }
+      await worker?.end();
+    };
+    await Promise.all(Array.from({ length: this.#globalConfig.maxWorkers }, runInTurn));
+  }
+}
+
+function startWorker(configuration) {
+  const child = fork(WORKER, { execArgv: ['--import', import.meta.resolve('tsx')] });
+  child.send(configuration);
+  const exited = once(child, 'exit');
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  return {
+    hasEnded,
+    async run(path) {
+      child.send({ path });
+      const ended = exited.then(([code, signal]) => {
+        throw new Error(`the process of this suite has ended: ${signal ?? `exit code ${code}`}`);
+      });
+      const [{ result, error }] = await Promise.race([once(child, 'message'), ended]);
+      if (error) throw error;
+      return result;
+    },
+    async end() {
+      if (!hasEnded()) child.disconnect();
+      await exited;
+    },
+  };
+}
