@@ -7,10 +7,7 @@ import { authenticate, authInfo, defineScopes, problemHandler, protectedResource
 import type { AuthenticateOptions } from 'tillgate';
 import { z } from 'zod';
 
-const { scopes, requireScope } = defineScopes({
-  'orders:write': { implies: ['orders:read'] },
-  'payments:refund': {},
-});
+const { scopes, requireScope } = defineScopes(['orders:read', 'orders:write', 'payments:refund']);
 type Scope = (typeof scopes)[number];
 
 /** A call of any other tool is refused. */

@@ -187,7 +187,6 @@ export function makeGuard(
     auth: Auth,
     req: GateRequest,
     gate: RequestState['gate'],
-    res: ServerResponse,
   ) => AuthError | undefined | Promise<AuthError | undefined>,
 ): Middleware {
   const scopes = isScopeRequirement(requirement) ? scopesOf(requirement) : [];
@@ -201,7 +200,7 @@ export function makeGuard(
       state.allowed = true;
       next();
     };
-    const refusal = auth ? check(auth, req, gate, res) : new AuthError('missing_token');
+    const refusal = auth ? check(auth, req, gate) : new AuthError('missing_token');
     if (refusal instanceof Promise) handleRejection(refusal.then(decide), { req, res, next, logger: gate.logger });
     else decide(refusal);
   }

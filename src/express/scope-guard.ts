@@ -1,11 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { AuthError } from '../core/errors';
-import { isList, refuseUncalled } from '../core/options';
+import { didYouMean, isList, refuseUncalled } from '../core/options';
 import type { Auth } from '../gate/options';
 import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../gate/scope-requirement';
 import type { ScopeRequirement } from '../gate/scope-requirement';
-import { ScopeTable } from '../gate/scope-table';
-import type { OldName, ScopeDeclaration } from '../gate/scope-table';
 import { isByRequest, isScopeRequirement, makeGuard, requirementOf } from './guard';
 import type { ByRequest, GuardRequirement } from './guard';
 import type { GateRequest, Middleware } from './request-state';
@@ -55,12 +53,13 @@ export function requireScope(...args: readonly unknown[]): Middleware {
   return scopeGuard(args);
 }
 
-function scopeGuard(args: readonly unknown[], table?: ScopeTable): Middleware {
+/** @param known - the only scopes that a route may require; `undefined`: any */
+function scopeGuard(args: readonly unknown[], known?: readonly string[]): Middleware {
   refuseUncalled("requireScope('orders:read')", args);
-  const requirement = readScopeGuard(args, table);
+  const requirement = readScopeGuard(args, known);
   const byRequest = isByRequest(requirement) ? requirement : undefined;
   const own = isByRequest(requirement) ? undefined : scopesOf(requirement);
-  const guard = makeGuard('requireScope', requirement, ({ scopes }, req, { clock, isEnforced }, res) => {
+  const guard = makeGuard('requireScope', requirement, ({ scopes }, req) => {
     let required = requirement as ScopeRequirement;
     try {
       if (byRequest) required = { allOf: byRequest.scopesFor(req) };
@@ -69,11 +68,6 @@ function scopeGuard(args: readonly unknown[], table?: ScopeTable): Middleware {
       return new AuthError('claim_refused', { privateDetail, cause });
     }
     if (satisfies(scopes, required)) return undefined;
-    const changed = table?.satisfiedBy(scopes, required, clock());
-    if (changed) {
-      if (changed.old && isEnforced) announceEnd(res, changed.old);
-      return undefined;
-    }
     const privateDetail = describeLack(scopes, required);
     const requiredScopes = scopesOfRoute(req, guard) ?? own ?? scopesOf(required);
     return new AuthError('insufficient_scope', { privateDetail, requiredScopes });
@@ -81,11 +75,11 @@ function scopeGuard(args: readonly unknown[], table?: ScopeTable): Middleware {
   return guard;
 }
 
-function readScopeGuard(args: readonly unknown[], table: ScopeTable | undefined): ScopeRequirement | ByRequest {
+function readScopeGuard(args: readonly unknown[], known: readonly string[] | undefined): ScopeRequirement | ByRequest {
   const [given, ...others] = args;
   if (typeof given !== 'function' || others.length > 0) {
     const requirement = readRequirement(args);
-    table?.requireKnown(scopesOf(requirement));
+    requireKnown(scopesOf(requirement), known);
     return requirement;
   }
   return {
@@ -95,17 +89,19 @@ function readScopeGuard(args: readonly unknown[], table: ScopeTable | undefined)
       if (scopes instanceof Promise) scopes.catch(() => undefined);
       if (Array.isArray(scopes) && scopes.length === 0) return [];
       const read = readScopeList(scopes, 'requireScope');
-      table?.requireKnown(read);
+      requireKnown(read, known);
       return read;
     },
   };
 }
 
-/** Says that the client uses an old name, and when it ends (RFC 9745 section 2, RFC 8594 section 3). */
-function announceEnd(res: ServerResponse, { sinceMs, untilMs }: OldName): void {
-  if (res.headersSent) return;
-  res.setHeader('Deprecation', `@${sinceMs / 1000}`);
-  res.setHeader('Sunset', new Date(untilMs).toUTCString());
+/** @throws TypeError when a scope of a route is not one of the defined ones */
+function requireKnown(scopes: readonly string[], known: readonly string[] | undefined): void {
+  const unknown = known && scopes.find((scope) => !known.includes(scope));
+  if (unknown === undefined) return;
+  throw new TypeError(
+    `requireScope(): ${JSON.stringify(unknown)} is not one of the defined scopes${didYouMean(unknown, known ?? [])}`,
+  );
 }
 
 /**
@@ -163,19 +159,11 @@ export interface DefinedScopes<Scope extends string> {
   };
 }
 
-/** The names that a route may require: what is declared or implied, without old names. */
-export type CurrentScope<Declared extends Readonly<Record<string, ScopeDeclaration>>> = {
-  readonly [Name in keyof Declared & string]: Declared[Name] extends { readonly replacedBy: string }
-    ? never
-    : Name | (Declared[Name] extends { readonly implies: readonly (infer Implied extends string)[] } ? Implied : never);
-}[keyof Declared & string];
-
 /**
  * Declares the scopes of an API and makes a `requireScope()` that knows no others, so that a misspelt scope is found
- * before the first request. As an object it also says what a scope implies, and until when its old name works: a response
- * to a token with the old name says so (`Deprecation`, RFC 9745; `Sunset`, RFC 8594).
+ * before the first request.
  *
- * @throws TypeError when no scope is given, one is not a scope-token (RFC 6749 section 3.3), or a declaration is wrong
+ * @throws TypeError when no scope is given, or one is not a scope-token (RFC 6749 section 3.3)
  *
  * @example
  * ```ts
@@ -188,14 +176,7 @@ export type CurrentScope<Declared extends Readonly<Record<string, ScopeDeclarati
  * orders.get('/', requireScope('orders:read'), (req, res) => res.json([]));
  * ```
  */
-export function defineScopes<const Scope extends string>(scopes: readonly Scope[]): DefinedScopes<Scope>;
-export function defineScopes<const Declared extends Readonly<Record<string, ScopeDeclaration>>>(
-  scopes: Declared,
-): DefinedScopes<CurrentScope<Declared>>;
-export function defineScopes(scopes: unknown): DefinedScopes<string> {
-  const table = new ScopeTable(scopes);
-  return {
-    scopes: table.scopes,
-    requireScope: (...args: readonly unknown[]) => scopeGuard(args, table),
-  };
+export function defineScopes<const Scope extends string>(scopes: readonly Scope[]): DefinedScopes<Scope> {
+  const known = readScopeList(scopes, 'defineScopes') as readonly Scope[];
+  return { scopes: known, requireScope: (...args: readonly unknown[]) => scopeGuard(args, known) };
 }

@@ -108,10 +108,10 @@ describe('requireScope() with a function', () => {
     expect(asked).toEqual([]);
   });
 
-  it('knows what scopes imply, and no others than the defined ones', async () => {
-    const shop = defineScopes({ 'orders:write': { implies: ['orders:read'] } });
+  it('knows no scopes but the defined ones', async () => {
+    const shop = defineScopes(['orders:read', 'orders:write']);
     const guard = shop.requireScope((req: Request) => (req.body as { scopes: 'orders:read'[] }).scopes);
-    await send(withGuards(guard), 'orders:write', { scopes: ['orders:read'] }).expect(200);
+    await send(withGuards(guard), 'orders:read', { scopes: ['orders:read'] }).expect(200);
     const through = withGuards(guard);
     expectRefusal(await send(through, 'ordrs:read', { scopes: ['ordrs:read'] }), 'claim_refused', through);
   });
