@@ -141,13 +141,6 @@ export const METRICS = {
     meaning: 'DPoP proofs, `accepted` or by the reason of their refusal.',
     worry: '`invalid_dpop_proof` rises',
   },
-  'tillgate.clock.skew': {
-    kind: 'gauge',
-    unit: 's',
-    attributes: ['tillgate.issuer'],
-    meaning: 'Clock of the issuer minus ours, by the `Date` of its responses; exact to a second.',
-    worry: 'above 5 s in either direction',
-  },
 } as const satisfies Readonly<Record<string, MetricRow>>;
 
 /** The name of a metric in OpenTelemetry. */

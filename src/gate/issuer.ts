@@ -10,7 +10,6 @@ import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
 import { introspectedClaimsVerifier, introspectionEndpoint } from '../token/introspection/endpoint';
 import { introspector } from '../token/introspection/introspector';
-import { IssuerClock } from '../token/issuer-clock';
 import { clientUnit } from '../token/fair-queue';
 import type { SignatureVerifier } from '../token/signature';
 import type { JsonObject } from '../token/strict-json';
@@ -29,7 +28,6 @@ interface ClaimsPolicy {
 export interface IssuerContext {
   readonly issuer: string;
   readonly keys: KeySource;
-  readonly clock: IssuerClock;
   readonly verifier: TokenVerifier;
   /** For signed tokens. */
   readonly policy: ClaimsPolicy;
@@ -51,17 +49,16 @@ export function openIssuer(
   dependencies: GateDependencies,
 ): IssuerContext {
   const { issuer, algorithms, preset, scopes } = settings;
-  const issuerClock = new IssuerClock({ ...dependencies, ...settings });
-  const keys = openKeys(settings, { ...dependencies, fetch: issuerClock.fetch });
+  const keys = openKeys(settings, dependencies);
   const generations = openGenerations(settings, dependencies);
   const { clock } = dependencies;
   const verifier = new TokenVerifier({ rules: settings, algorithms, keys, signatures, clock });
   const policy = {
-    verifyClaims: issuerClock.explain(claimsVerifier(settings, clock)),
+    verifyClaims: claimsVerifier(settings, clock),
     readScopes: scopeReader(preset.scopeClaims, scopes),
   };
   const introspection = openIntrospection(settings, dependencies);
-  return { issuer, keys, clock: issuerClock, verifier, policy, introspection, generations };
+  return { issuer, keys, verifier, policy, introspection, generations };
 }
 
 /** Opens the keys of an issuer: those that are given, which may be none where all its tokens can be opaque, or those it publishes. */

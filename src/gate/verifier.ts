@@ -212,11 +212,10 @@ export class GateVerifier {
   readonly #readGauges = () => this.#gauges();
 
   *#gauges(): Generator<ReturnType<typeof gauge>> {
-    for (const { issuer, keys, clock, introspection, generations } of this.#issuers) {
+    for (const { issuer, keys, introspection, generations } of this.#issuers) {
       const { keys: count, ageMs } = keys.status();
       yield gauge('tillgate.keys.count', issuer, count);
       if (ageMs !== undefined) yield gauge('tillgate.keys.age', issuer, ageMs / 1000);
-      if (clock.isKnown) yield gauge('tillgate.clock.skew', issuer, clock.skewSeconds);
       if (introspection) yield gauge('tillgate.introspection.waiting', issuer, introspection.waiting());
       if (!generations) continue;
       const { floors, ageMs: stalenessMs, silentMs } = generations.status();

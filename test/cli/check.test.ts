@@ -18,12 +18,15 @@ interface Setup {
   readonly issuer?: string;
   /** How far the clock of the server is ahead, in seconds. Default: it tells no time. */
   readonly ahead?: number;
+  /** `Age` of its responses: a cache on the way has kept them. */
+  readonly age?: string;
 }
 
 /** Runs `tillgate check`, with a token or without one, against an authorization server. */
-function check({ env, issuer = AUTH_URL, ahead }: Setup, raw?: string): Promise<Outcome> {
+function check({ env, issuer = AUTH_URL, ahead, age }: Setup, raw?: string): Promise<Outcome> {
   function respond({ url }: SentRequest): Response | undefined {
-    const headers = ahead !== undefined && { date: new Date(Date.now() + ahead * 1000).toUTCString() };
+    const date = ahead !== undefined && { date: new Date(Date.now() + ahead * 1000).toUTCString() };
+    const headers = { ...date, ...(age !== undefined && { age }) };
     if (url.includes('/.well-known/')) return json(200, { issuer, jwks_uri: `${AUTH_URL}/jwks` }, { ...headers });
     return url === `${AUTH_URL}/jwks` ? json(200, jwks(testKey())) : json(404, {});
   }
@@ -134,6 +137,16 @@ it.each(BROKEN)('check names the fix for %s', async (_what, setup, raw, problem,
   expect(failedLines).toEqual([expect.stringMatching(problem)]);
   expect(lines[lines.indexOf(failedLines[0] as string) + 1]).toMatch(fix);
   expect(stdout).not.toContain(raw);
+});
+
+it.each<[string, Setup, RegExp | undefined]>([
+  ['within the tolerance', { ahead: 9 }, /^ok {6}clock: within 10 s of the clock of the authorization server$/m],
+  ['behind', { ahead: -60 }, /^failed {2}clock: the clock of the authorization server is (60|61) s behind this one$/m],
+  ['not told', {}, undefined],
+  ['from a cache', { ahead: 60, age: '60' }, undefined],
+])('check compares the clocks: %s', async (_what, setup, line) => {
+  const { stdout } = await check(setup);
+  expect(stdout.match(/^.*clock.*$/m)?.[0]).toEqual(line && expect.stringMatching(line));
 });
 
 it('check shows the claims of an accepted token that count', async () => {
@@ -319,82 +332,5 @@ describe('introspection', () => {
     const { exitCode, stdout } = await run({ introspect }, 'check', '--token', '-');
     expect(exitCode).toBe(0);
     expect(stdout).toContain('scopes a\\u000afailed\\u001b[2J (scope)');
-  });
-});
-
-describe('scopes', () => {
-  const ROLES = { realm_access: { roles: ['till', 'Store Manager'] } };
-
-  function authorizationServer({ url }: SentRequest): Response {
-    if (url.includes('/.well-known/')) return json(200, { issuer: AUTH_URL, jwks_uri: `${AUTH_URL}/jwks` });
-    return url === `${AUTH_URL}/jwks` ? json(200, keys) : json(404, {});
-  }
-
-  /** Runs a command with a token of these claims; returns its lines. */
-  async function lines(env: Record<string, string>, claims: object, ...argv: string[]): Promise<readonly string[]> {
-    const scene = cliScene({
-      respond: authorizationServer,
-      env: { TILLGATE_AUTH_URL: AUTH_URL, TILLGATE_AUDIENCE: testIssuer.audience, ...env },
-      stdin: testIssuer.token({ scope: '', generation: Date.now(), claims: { ...claims } }),
-    });
-    const { stdout } = await scene.run(...argv);
-    return stdout.split('\n');
-  }
-
-  const FROM_ROLES = { TILLGATE_SCOPE_CLAIMS: 'scope,realm_access.roles' };
-  const MAP = '{"till":["orders:read","orders:write"]}';
-
-  it.each<[string, Record<string, string>, object, string]>([
-    [
-      'claims',
-      { TILLGATE_SCOPE_CLAIMS: 'permissions,roles' },
-      { permissions: ['orders:read'], roles: ['menus:read'] },
-      'scopes orders:read menus:read (permissions, roles)',
-    ],
-    [
-      'claims and the map',
-      { ...FROM_ROLES, TILLGATE_SCOPE_MAP: MAP },
-      ROLES,
-      'scopes orders:read orders:write (realm_access.roles: till, Store Manager; TILLGATE_SCOPE_MAP)',
-    ],
-    [
-      'the map',
-      { TILLGATE_SCOPE_MAP: MAP },
-      { scope: 'till' },
-      'scopes orders:read orders:write (scope: till; TILLGATE_SCOPE_MAP)',
-    ],
-    [
-      'claims that the token does not have',
-      { TILLGATE_SCOPE_CLAIMS: 'permissions', TILLGATE_SCOPE_MAP: MAP },
-      {},
-      'scopes none (permissions: no names; TILLGATE_SCOPE_MAP)',
-    ],
-  ])('check shows the scopes that come from %s of the variables', async (_what, env, claims, scopes) => {
-    const shown = await lines(env, claims, 'check', '--token', '-');
-    expect(shown.find((line) => line.startsWith('ok      token: '))).toContain(`, ${scopes}, generation `);
-  });
-
-  /** What is wrong; variables and claims; the variable to set. */
-  const BROKEN: readonly [string, Record<string, string>, object, string][] = [
-    ['roles of the realm', {}, ROLES, 'set TILLGATE_SCOPE_CLAIMS=scope,realm_access.roles, or '],
-    [
-      'names that the map does not have',
-      { ...FROM_ROLES, TILLGATE_SCOPE_MAP: '{"admin":"orders:read"}' },
-      ROLES,
-      `TILLGATE_SCOPE_MAP='{"till":["orders:read"]}', or `,
-    ],
-  ];
-
-  describe.each(BROKEN)('a token without scopes that has %s', (_what, env, claims, fix) => {
-    it('is accepted, and check names the variable to set', async () => {
-      const shown = await lines(env, claims, 'check', '--token', '-');
-      expect(shown.find((line) => line.startsWith('ok      token: accepted: '))).toContain(fix);
-    });
-
-    it('is refused for a route, and explain names the same variable', async () => {
-      const shown = await lines(env, claims, 'explain', '-', '--scope', 'orders:read');
-      expect(shown.find((line) => line.startsWith('what to do: '))).toContain(fix);
-      expect(shown).toContain('missing scopes: orders:read');
-    });
   });
 });

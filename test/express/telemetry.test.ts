@@ -14,9 +14,9 @@ import type { GateAppOptions } from '../support/gate-app';
 import { token, ISSUER, NOW_MS } from '../support/issuer';
 import { boundToken, callerKey, dpopApp, proof } from '../support/dpop';
 import { introspectingGate } from '../support/introspection';
-import { eventually, keyServer } from '../support/key-server';
-import { jwks, newKey, testKey } from '../support/keys';
-import { gateAt, REFRESH_MS, remoteGate } from '../support/remote-gate';
+import { eventually } from '../support/key-server';
+import { newKey, testKey } from '../support/keys';
+import { remoteGate } from '../support/remote-gate';
 
 class Reader extends MetricReader {
   protected override onForceFlush = () => Promise.resolve();
@@ -235,28 +235,6 @@ describe('telemetry', () => {
     expect(await Promise.all(waiting)).toEqual([401, 401]);
     expect(await collected('tillgate.introspection.waiting')).toEqual([[issuer, 0]]);
     await slow.gate.close();
-  });
-
-  it.each([-7, 0, 42])('shows a clock of the issuer that is %i s ahead, once it has told its time', async (ahead) => {
-    const server = await keyServer(testKey());
-    const scene = gateAt(server);
-    await scene.gate.ready();
-    // The SDK goes on collecting the issuers of gates that are closed.
-    const skews = async (): Promise<readonly unknown[]> => {
-      const points = await collected('tillgate.clock.skew');
-      return points
-        .filter(([attributes]) => Object.values(attributes).includes(server.origin))
-        .map(([, value]) => value);
-    };
-    expect(await skews()).toEqual([]);
-
-    server.responses.set('/jwks', (res) => {
-      res.setHeader('Date', new Date(scene.time.clock() + ahead * 1_000).toUTCString());
-      res.end(JSON.stringify(jwks(testKey())));
-    });
-    await scene.pass(REFRESH_MS);
-    expect(await skews()).toEqual([ahead]);
-    await scene.stop();
   });
 
   it('adds up what several gates decide, and loses no duration between two collections', async () => {

@@ -11,7 +11,6 @@ import type { Auth, Gate, GateStatus, OpaqueOptions } from '../../index';
 import { describeFinding } from '../../testing/audit/audit';
 import { readSettings } from '../../settings/settings';
 import type { Settings } from '../../settings/settings';
-import { IssuerClock } from '../../token/issuer-clock';
 import { introspectionEndpoint } from '../../token/introspection/endpoint';
 import { scopeAdvice, scopeClaims } from '../../token/advice';
 import type { AdviceContext } from '../../token/advice';
@@ -28,7 +27,7 @@ import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { loadApp } from '../load-app';
 import { apiSettings } from '../settings';
-import { adviceContext, adviceFor, SILENT, withGate } from './explain';
+import { adviceContext, adviceFor, withGate } from './explain';
 import { DOCUMENT } from './routes';
 
 /** One line of the report. */
@@ -114,11 +113,8 @@ type Issuer = GateStatus['issuers'][number];
 /** Examines the authorization server as the API would use it: metadata, clock, keys, generations, a token. */
 async function issuerFindings(io: CliIo, settings: Settings, token?: string): Promise<readonly Finding[]> {
   const { opaque } = settings;
-  const clock = new IssuerClock({
-    ...{ issuer: settings.issuer ?? '', clockToleranceMs: 1000 * settings.clockToleranceSeconds },
-    ...{ fetch: io.fetch, clock: systemClock, logger: SILENT },
-  });
-  const server = { ...io, fetch: clock.fetch as typeof io.fetch };
+  const { fetch, difference } = watchClock(io.fetch);
+  const server = { ...io, fetch };
   const { finding: metadata, jwksUri } = await metadataFinding(server, settings);
   if (!metadata.ok) return [metadata];
   return withGate(server, settings, async (gate) => {
@@ -126,7 +122,7 @@ async function issuerFindings(io: CliIo, settings: Settings, token?: string): Pr
     return [
       metadata,
       ...presetFindings(settings, jwksUri, token),
-      ...clockFindings(clock, settings),
+      ...clockFindings(difference(), settings),
       ...(issuer ? [keysFinding(issuer, settings, jwksUri), generationsFinding(issuer, settings)] : []),
       ...(opaque ? [await introspectionFinding(documentOf(server, settings), opaque)] : []),
       ...(token === undefined ? [] : [await tokenFinding(gate, token, settings)]),
@@ -134,12 +130,47 @@ async function issuerFindings(io: CliIo, settings: Settings, token?: string): Pr
   });
 }
 
-function clockFindings(clock: IssuerClock, { clockToleranceSeconds }: Settings): readonly Finding[] {
-  if (!clock.isKnown) return [];
-  const within = `within ${clockToleranceSeconds} s of the clock of the authorization server`;
-  if (clock.difference === undefined) return [passed('clock', within)];
-  const fix = 'synchronize both clocks (NTP), or raise TILLGATE_CLOCK_TOLERANCE_SECONDS';
-  return [failed('clock', clock.difference, fix)];
+/** By how much the clock of a server is ahead of this one: between these two, in ms. */
+interface ClockDifference {
+  readonly leastMs: number;
+  readonly mostMs: number;
+}
+
+/** The same `fetch`, and what the `Date` of its responses (RFC 9110 section 6.6.1) says about the clock of the server. */
+function watchClock(fetch: CliIo['fetch']): {
+  readonly fetch: CliIo['fetch'];
+  readonly difference: () => ClockDifference | undefined;
+} {
+  let difference: ClockDifference | undefined;
+  return {
+    async fetch(url, init) {
+      const sentMs = systemClock();
+      const response = await fetch(url, init);
+      const dateMs = Date.parse(response.headers.get('date') ?? '');
+      // The header has whole seconds; a cache on the way keeps that of the first response.
+      if (!Number.isNaN(dateMs) && !response.headers.has('age')) {
+        difference = { leastMs: dateMs - systemClock(), mostMs: dateMs + 1000 - sentMs };
+      }
+      return response;
+    },
+    difference: () => difference,
+  };
+}
+
+function clockFindings(
+  difference: ClockDifference | undefined,
+  { clockToleranceSeconds }: Settings,
+): readonly Finding[] {
+  if (!difference) return [];
+  const { leastMs, mostMs } = difference;
+  const toleranceMs = 1000 * clockToleranceSeconds;
+  const where = leastMs > toleranceMs ? 'ahead of' : mostMs < -toleranceMs ? 'behind' : undefined;
+  if (where === undefined) {
+    return [passed('clock', `within ${clockToleranceSeconds} s of the clock of the authorization server`)];
+  }
+  const seconds = Math.abs(Math.round((leastMs + mostMs - 1) / 2000));
+  const detail = `the clock of the authorization server is ${seconds} s ${where} this one`;
+  return [failed('clock', detail, 'synchronize both clocks (NTP), or raise TILLGATE_CLOCK_TOLERANCE_SECONDS')];
 }
 
 /** With a token its shape says more than the URLs of the issuer. */

@@ -98,7 +98,6 @@ const ALERTS: Readonly<Record<string, readonly [series: Scenario['series'], dela
     [45, 90],
   ],
   TillgateSuperseded: [{ [REQUESTS]: counter([10, 10]), [decisions('superseded')]: counter([1.9, 6]) }, [-15, 15]],
-  TillgateClockSkew: [{ [of('tillgate_clock_skew_seconds')]: gauge([-5, -6]) }, [45, 60]],
 };
 
 describe('deploy/observability/alerts.yaml', () => {
@@ -174,7 +173,6 @@ describe('deploy/observability/alerts.yaml', () => {
     expect(threshold('TillgateKeysOld')).toBe((2 * Number(ISSUER_OPTIONS.keysMaxAgeMs.fallback)) / 1000);
     expect(threshold('TillgateGenerationsStale')).toBe(Number(ISSUER_OPTIONS.maxStalenessMs.fallback) / 2 / 1000);
     expect(threshold('TillgatePublisherSilent')).toBe(Number(ISSUER_OPTIONS.maxSilenceMs.fallback) / 2 / 1000);
-    expect(threshold('TillgateClockSkew')).toBe(Number(ISSUER_OPTIONS.clockToleranceSeconds.fallback) / 2);
   });
 
   const bucket = (le: string): string => `tillgate_generations_propagation_seconds_bucket{job="api",le="${le}"}`;

@@ -15,8 +15,6 @@ import { eventually } from '../support/eventually';
 export interface FaultyApi {
   /** The kinds of requests that are sent ten times a second each. */
   traffic: readonly Traffic[];
-  /** Clock of the issuer minus ours, in seconds. */
-  issuerAhead: number;
   /** Whether the publisher moves its mark. */
   isPublishing: boolean;
   /** Stops, and starts again, the servers of keys and generations. */
@@ -36,7 +34,6 @@ export const MAX_STALENESS_MS = 4_000;
 export async function startFaultyApi(adminPort: number): Promise<FaultyApi> {
   const issuer = await keyServer(testKey());
   issuer.responses.set('/jwks', (res) => {
-    res.setHeader('Date', new Date(Date.now() + 1_000 * api.issuerAhead).toUTCString());
     res.setHeader('Content-Type', 'application/json').end(JSON.stringify(jwks(testKey())));
   });
   const log = memoryGenerations();
@@ -81,7 +78,6 @@ export async function startFaultyApi(adminPort: number): Promise<FaultyApi> {
 
   const api: FaultyApi = {
     traffic: [],
-    issuerAhead: 0,
     isPublishing: true,
     async cut() {
       await Promise.all([issuer.stop(), new Promise((resolve) => source.close(resolve).closeAllConnections())]);
