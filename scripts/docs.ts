@@ -108,8 +108,8 @@ const SECTION_OF: Readonly<Record<string, string>> = {
   preset: 'issuers.md',
   scopes: '#scopes',
   introspection: '#opaque-tokens',
-  dpop: '#dpop',
-  mtls: '#mutual-tls',
+  possession: '#sender-constrained-tokens',
+  possessionRequired: '#sender-constrained-tokens',
 };
 
 /** The names and defaults come from the table, meanings from the public interface. */

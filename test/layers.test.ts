@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   token: ['core'],
   settings: ['core', 'token'],
   generation: ['core', 'token'],
-  dpop: ['core', 'token', 'generation'],
+  possession: ['core', 'token', 'generation'],
   gate: ['core', 'settings', 'token', 'generation'],
   express: ['core', 'token', 'generation', 'gate'],
   index: ['core', 'token', 'gate', 'express'],

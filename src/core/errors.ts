@@ -28,6 +28,8 @@ export class AuthError extends Error {
   declare readonly privateDetail: string | undefined;
   declare readonly requiredScopes: readonly string[] | undefined;
   declare readonly retryAfterSeconds: number;
+  /** For `dpop_nonce_required`: the nonce for the next proof (RFC 9449 section 8). */
+  declare readonly nonce: string | undefined;
   /** For `step_up_required`: how the user has to authenticate. */
   declare readonly stepUp: StepUp | undefined;
   declare private readonly presentedHeaders: Readonly<Record<string, string>> | undefined;
@@ -45,6 +47,8 @@ export class AuthError extends Error {
       readonly retryAfterSeconds?: number | undefined;
       /** How the user has to authenticate (RFC 9470 section 3). */
       readonly stepUp?: StepUp | undefined;
+      /** For the header `DPoP-Nonce` of the response (RFC 9449 section 8). */
+      readonly nonce?: string | undefined;
       /** What the caller may read. Default: the text of the reason. */
       readonly publicDetail?: string | undefined;
       /** Headers of the response. Default: a challenge with realm `api`, or `Retry-After`. */
@@ -69,6 +73,7 @@ export class AuthError extends Error {
     this.requiredScopes = given.requiredScopes;
     this.retryAfterSeconds = given.retryAfterSeconds ?? 5;
     this.stepUp = given.stepUp;
+    this.nonce = given.nonce;
     this.presentedHeaders = given.headers;
   }
 

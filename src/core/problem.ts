@@ -15,6 +15,7 @@ interface Refusal {
   readonly reason: Reason;
   readonly requiredScopes: readonly string[] | undefined;
   readonly retryAfterSeconds: number;
+  readonly nonce?: string | undefined;
   readonly stepUp?: StepUp | undefined;
 }
 
@@ -94,7 +95,11 @@ export function refusalHeaders(refusal: Refusal, presentation: Presentation): Re
     ['scope', (refusal.requiredScopes ?? (needsToken ? presentation.challengeScopes : undefined))?.join(' ')],
     ['resource_metadata', presentation.resourceMetadata],
   ];
-  return { 'WWW-Authenticate': challengeOf(parameters, presentation.dpop) };
+  const { nonce } = refusal;
+  return {
+    'WWW-Authenticate': challengeOf(parameters, presentation.dpop),
+    ...(nonce !== undefined && { 'DPoP-Nonce': nonce }),
+  };
 }
 
 /** Both challenges where both schemes are accepted; the error is in that of the scheme that the request used. */

@@ -112,7 +112,8 @@ export const REASON_ADVICE = {
   sender_constrained: {
     cause: 'The access token is bound to a key (`cnf`: DPoP or mutual TLS), and came without a proof of it.',
     caller: 'Send it with a DPoP proof (RFC 9449) or over mutual TLS (RFC 8705), or request a plain bearer token.',
-    operator: 'Switch the option `dpop` or `mtls` on, or bound tokens off at the authorization server.',
+    operator:
+      'List `dpop()` or `mtls()` in the option `possession`, or switch bound tokens off at the authorization server.',
   },
   binding_required: {
     cause: 'The access token is not bound to a key, and this API requires that.',
@@ -127,12 +128,12 @@ export const REASON_ADVICE = {
   invalid_dpop_proof: {
     cause: 'The DPoP proof is missing, is for another request, or was used before (RFC 9449).',
     caller: 'Make a new proof for each request, with `htm`, `htu`, `ath`, `iat` and a new `jti`.',
-    operator: 'The log says what is wrong: for `htu` check `dpop.baseUrl`, for `iat` the clock of the client.',
+    operator: 'The log says what is wrong: for `htu` check `baseUrl` of `dpop()`, for `iat` the clock of the client.',
   },
   dpop_nonce_required: {
     cause: 'The DPoP proof has no nonce of this server, or an expired one (RFC 9449).',
     caller: 'Repeat the request with a new proof that has the DPoP-Nonce of the response.',
-    operator: 'Several processes need the same `dpop.nonce.secret`.',
+    operator: 'Nothing: the client repeats the request. Nonces are those of one process.',
   },
   generation_missing: {
     cause: 'The access token does not carry the generation of its client credential.',
@@ -179,8 +180,7 @@ export const REASON_ADVICE = {
   too_many_proofs: {
     cause: 'This client has sent as many DPoP proofs in the last minutes as are checked and remembered for it.',
     caller: 'Send fewer requests, and repeat this one with a new proof after Retry-After.',
-    operator:
-      'If the client may send so many, give `dpop.replayStore` more room: `maxProofs`, `maxProofsPerClient` in Redis.',
+    operator: 'If the client may send so many, give it more room: `maxProofsPerClient` of `redisReplayStore()`.',
   },
   keys_unavailable: {
     cause: 'The key set of the issuer is not available.',
@@ -201,6 +201,6 @@ export const REASON_ADVICE = {
   replay_store_unavailable: {
     cause: 'The store of used DPoP proofs is full or does not respond.',
     caller: 'Repeat the request with a new proof after Retry-After.',
-    operator: 'Check the Redis of `dpop.replayStore`, or give the store in memory more room.',
+    operator: 'Check the Redis of `redisReplayStore()`.',
   },
 } as const satisfies Record<Reason | 'invalid_token', Advice>;

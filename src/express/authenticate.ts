@@ -85,14 +85,19 @@ export interface Gate extends Middleware {
  */
 export function authenticate(options?: AuthenticateOptions): Gate {
   const verifier = openGate(options);
-  const { settings, possession } = verifier;
+  const { settings } = verifier;
   registerCopy();
-  const { logger, unguarded, optional, refusals, resource, dpop, clock, enforce, onDecision } = settings;
-  const { realm, exposeReasons, problemTypes, challengeScopes } = settings;
+  const { logger, unguarded, optional, refusals, resource, clock, enforce, onDecision } = settings;
+  const { realm, exposeReasons, problemTypes, challengeScopes, possession, possessionRequired } = settings;
+  const [challenge] = settings.challenges;
   const presentation = {
     ...{ realm, exposeReasons, problemTypes, challengeScopes },
     resourceMetadata: resource === undefined ? undefined : resourceMetadataUrl(resource),
-    dpop: dpop && { algorithms: dpop.algorithms.join(' '), used: dpop.required },
+    // Where every token needs a proof of its own scheme, none may come as a bearer token.
+    dpop: challenge && {
+      algorithms: challenge.algorithms.join(' '),
+      used: possessionRequired && possession.length === 1,
+    },
   };
   const sendPrepared = refusalSender(presentation);
   const recorder = decisionRecorder(settings);
@@ -115,7 +120,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     const timing = startTiming();
     let decided: ReturnType<typeof decide>;
     try {
-      decided = decide(req, callerOf, timing);
+      decided = decide(req, callerOf, timing, reports !== undefined);
     } catch (error) {
       return refuse(req, res, error, next, timing);
     }
@@ -166,7 +171,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   async function decideWithoutResponse(req: GateRequest): Promise<Auth | undefined> {
     const timing = startTiming();
     try {
-      const { auth } = await decide(req, addressOf, timing);
+      const { auth } = await decide(req, addressOf, timing, reports !== undefined);
       return remember(req, auth, timing).auth;
     } catch (error) {
       if (!(error instanceof AuthError)) {
@@ -175,12 +180,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       }
       report(req, error, undefined, timing);
       if (reports) return openState(req, requestGate, undefined, timing !== undefined).auth;
-      throw presentError(error, presentation, req, nonceFor(error));
+      throw presentError(error, presentation, req);
     }
-  }
-
-  function nonceFor({ reason }: AuthError): string | undefined {
-    return reason === 'dpop_nonce_required' ? possession?.nonce() : undefined;
   }
 
   function logUndecided(error: unknown): void {
@@ -203,11 +204,9 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     }
     // A guard refuses a caller whose token was good: then the caller is known.
     report(req, error, state?.auth, timing);
-    const nonce = nonceFor(error);
     const routeScopes = error.status === 401 && req.route && !challengeScopes ? scopesOfRoute(req) : undefined;
     const presented = routeScopes ? { ...presentation, challengeScopes: routeScopes } : presentation;
-    if (refusals === 'next') return next(presentError(error, presented, req, nonce));
-    setNonce(res, nonce);
+    if (refusals === 'next') return next(presentError(error, presented, req));
     if (routeScopes) sendRefusal(req, res, presentError(error, presented, req));
     else sendPrepared(req, res, error);
   }
@@ -215,7 +214,8 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   /** Hands a refusal to all who observe. @returns whose token it was */
   function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined) {
     const { reason, status } = error;
-    const { issuer, clientId } = auth ?? signedClientOf(error, () => bearerToken(req, dpop !== undefined), settings);
+    const { issuer, clientId } =
+      auth ?? signedClientOf(error, () => bearerToken(req, challenge !== undefined), settings);
     const verdict = { outcome: 'refused', reason, status, error, ...(auth && { auth }) } as const;
     recorder.decided(req, verdict, timing, { issuer, clientId });
     return { issuer, clientId };

@@ -37,13 +37,14 @@ const ANONYMOUS: Accepted = Object.freeze({ auth: undefined });
 /** Makes the decision of a gate, for its middleware, for `verify()` and for `reportOnly()`. */
 export function decisionOf(verifier: GateVerifier): Decide {
   const { settings, possession } = verifier;
-  const { dpop, optional } = settings;
+  const { challenges, optional } = settings;
+  const acceptsDpop = challenges.length > 0;
   const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
 
   return function decide(req, callerOf, timing, isTrial) {
     let token: string;
     try {
-      token = bearerToken(req, dpop !== undefined);
+      token = bearerToken(req, acceptsDpop);
     } catch (error) {
       if (optional && error instanceof AuthError && error.reason === 'missing_token') return ANONYMOUS;
       throw error;

@@ -6,10 +6,6 @@ import { hasUserInfo, isHttpUrl, isSecureUrl } from '../core/urls';
 import { gateOf } from '../gate/verifier';
 import { sendProblem } from './respond';
 import type { GateRequest, Middleware, Next } from './request-state';
-import { MTLS_OPTION } from '../token/possession/possession';
-import type { MtlsOptions } from '../token/possession/possession';
-import { DPOP_OPTION } from '../token/possession/dpop';
-import type { DpopOptions } from '../token/possession/dpop';
 import { isScopeToken } from '../token/scopes';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
@@ -61,8 +57,6 @@ export function protectedResourceMetadata(
         readonly gate: Middleware;
         readonly resource?: undefined;
         readonly authorizationServers?: undefined;
-        readonly dpop?: undefined;
-        readonly mtls?: undefined;
       }
     | {
         readonly gate?: undefined;
@@ -70,10 +64,6 @@ export function protectedResourceMetadata(
         readonly resource: string;
         /** Issuers whose tokens are accepted. */
         readonly authorizationServers: readonly string[];
-        /** The option `dpop` of the gate: its algorithms are published, and whether it is required. */
-        readonly dpop?: DpopOptions | undefined;
-        /** The option `mtls` of the gate: that certificate-bound tokens are accepted is published. */
-        readonly mtls?: MtlsOptions | undefined;
       }
   ),
 ): Middleware {
@@ -123,7 +113,7 @@ const RESOURCE = 'an https: URL (http: on loopback, or with allowHttp) without a
 const ISSUER = 'an https: URL (http: on loopback, or with allowHttp) without a query and a fragment';
 
 const FACTORY = 'protectedResourceMetadata';
-const OF_GATE = ['resource', 'authorizationServers', 'dpop', 'mtls'] as const;
+const OF_GATE = ['resource', 'authorizationServers'] as const;
 
 const METADATA_OPTIONS = {
   gate: option('what authenticate() returned', (given) => gateOf(given as object)?.settings),
@@ -137,8 +127,6 @@ const METADATA_OPTIONS = {
   allowHttp: option.boolean(),
   resource: option(RESOURCE, (given) => given),
   authorizationServers: option(ISSUER, (given) => given),
-  dpop: DPOP_OPTION,
-  mtls: MTLS_OPTION,
 } satisfies TableOf<Parameters<typeof protectedResourceMetadata>[0]>;
 
 function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]): { readonly resource: string } {
@@ -159,16 +147,18 @@ function readMetadata(options: Parameters<typeof protectedResourceMetadata>[0]):
     if (gate) refuse('gate', `a gate whose issuers are ${ISSUER}`, options.gate);
     return refuse('authorizationServers', `an array of at least one issuer, each ${ISSUER}`, servers);
   }
-  const { dpop, mtls } = gate ?? given;
+  const confirmations = gate?.possession.map(({ confirmation }) => confirmation) ?? [];
   const own = {
     resource,
     resource_name: resourceName,
     authorization_servers: servers,
     bearer_methods_supported: ['header'],
     scopes_supported: scopes,
-    dpop_signing_alg_values_supported: dpop?.algorithms,
-    dpop_bound_access_tokens_required: dpop?.required,
-    tls_client_certificate_bound_access_tokens: mtls && true,
+    dpop_signing_alg_values_supported: gate?.challenges[0]?.algorithms,
+    dpop_bound_access_tokens_required: confirmations.includes('jkt')
+      ? gate?.possessionRequired === true && confirmations.length === 1
+      : undefined,
+    tls_client_certificate_bound_access_tokens: confirmations.includes('x5t#S256') || undefined,
   };
   const taken = Object.keys(members).find((name) => Object.hasOwn(own, name));
   if (taken) throw new TypeError(`${FACTORY}(): "${taken}" must not be among "members"`);

@@ -33,7 +33,7 @@ export type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' |
  * Takes every decision of a gate and of its guards: log, metrics, the span of the request and `onDecision` are made from
  * one record, so that they cannot disagree.
  */
-export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...settings }: GateSettings): {
+export function decisionRecorder({ onDecision, challenges, enforce, traceClientId, ...settings }: GateSettings): {
   readonly decided: (req: GateRequest, verdict: Verdict, timing?: Timing, client?: RefusedClient) => void;
   readonly close: () => void;
 } {
@@ -91,7 +91,8 @@ export function decisionRecorder({ onDecision, dpop, enforce, traceClientId, ...
     count('tillgate.decisions', outcome, reason, status, declaredRoute(req), enforced);
     if (reason === 'unknown_key') count('tillgate.keys.unknown');
     const isProof = PROOF_REASONS.has(reason) || (reason === undefined && auth !== undefined);
-    if (dpop && isProof && headerOf(req, 'dpop') !== undefined) count('tillgate.dpop.proofs', reason ?? 'accepted');
+    if (challenges.length > 0 && isProof && headerOf(req, 'dpop') !== undefined)
+      count('tillgate.dpop.proofs', reason ?? 'accepted');
     annotate((add) => {
       add('tillgate.outcome', outcome);
       add('tillgate.reason', reason);

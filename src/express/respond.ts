@@ -96,12 +96,12 @@ export function handleRejection(
 const presentations = new WeakMap<AuthError, Presentation>();
 
 /** The error as an app's error handler gets it: with the headers and the public detail of the gate that refused. */
-export function presentError(error: AuthError, ofGate: Presentation, req: GateRequest, nonce?: string): AuthError {
+export function presentError(error: AuthError, ofGate: Presentation, req: GateRequest): AuthError {
   const presentation = usesDpop(req) ? whereDpopWasUsed(ofGate) : ofGate;
-  const { reason, privateDetail, cause, requiredScopes, retryAfterSeconds, stepUp } = error;
+  const { reason, privateDetail, cause, requiredScopes, retryAfterSeconds, nonce, stepUp } = error;
   const presented = new AuthError(reason, {
-    ...{ privateDetail, cause, requiredScopes, retryAfterSeconds, stepUp },
-    headers: { ...refusalHeaders(error, presentation), ...(nonce !== undefined && { 'DPoP-Nonce': nonce }) },
+    ...{ privateDetail, cause, requiredScopes, retryAfterSeconds, nonce, stepUp },
+    headers: refusalHeaders(error, presentation),
     publicDetail: publicDetail(reason, presentation),
   });
   presentations.set(presented, presentation);
@@ -148,8 +148,8 @@ function preparedSender(presentation: Presentation): SendRefusal {
   /** Guards pass frozen arrays, so the array itself can be the key. */
   function preparedFor(error: AuthError): ReturnType<typeof prepare> {
     const { reason, status, requiredScopes } = error;
-    // `Retry-After` differs from one refusal to the next, and what a step-up needs from route to route.
-    if (isTemporary(status) || error.stepUp) return prepare(error);
+    // `Retry-After` and nonces differ from one refusal to the next, and what a step-up needs from route to route.
+    if (isTemporary(status) || error.nonce !== undefined || error.stepUp) return prepare(error);
     const known = requiredScopes ? byScopes.get(requiredScopes) : byReason.get(reason);
     if (known?.reason === reason) return known;
     const prepared = prepare(error);

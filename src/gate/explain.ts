@@ -7,7 +7,8 @@ import type { RequiredAuthentication } from '../core/step-up';
 import type { Auth } from './options';
 import { gateOf, openGate } from './verifier';
 import { isJwsShaped, parseToken } from '../token/jws';
-import { bindingsOf, isUnverified } from '../token/verify';
+import { confirmationsOf } from '../token/possession';
+import { isUnverified } from '../token/verify';
 import type { GateSettings } from './read-options';
 import { describeLack, readRequirement, satisfies } from './scope-requirement';
 
@@ -29,7 +30,7 @@ export interface Explanation {
       | 'introspection'
       | 'claims'
       | 'generation'
-      /** Where `dpop` or `mtls` is on: whether the token is bound as required. Its proof comes with each request. */
+      /** Where `possession` is on: whether the token is bound as required. Its proof comes with each request. */
       | 'possession'
       | 'scope';
     readonly outcome: 'passed' | 'failed' | 'not reached';
@@ -167,14 +168,10 @@ function passed(checks: readonly Check[], auth?: Auth): Explanation['checks'] {
 }
 
 /** What each request with a token has to prove. */
-function proofsOf(claims: Auth['claims']): string {
-  const { key, certificate } = bindingsOf(claims);
-  const proofs = [
-    ...(key === undefined ? [] : ['a DPoP proof of the key that the token is bound to']),
-    ...(certificate === undefined ? [] : ['the client certificate that the token is bound to']),
-  ];
-  if (proofs.length === 0) return 'not bound to a key: accepted as a plain bearer token';
-  return `each request needs ${proofs.join(' and ')}, which cannot be checked without the request`;
+function proofsOf({ cnf }: Auth['claims']): string {
+  const names = confirmationsOf(cnf);
+  if (names.length === 0) return 'not bound to a key: accepted as a plain bearer token';
+  return `bound by ${names.join(' and ')} of cnf: each request needs the proof, which cannot be checked without the request`;
 }
 
 /** The checks of a gate with this many issuers, up to the one that failed with this error. */

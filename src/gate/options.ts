@@ -6,8 +6,7 @@ import type { PresetName } from '../token/presets';
 import type { GenerationSource } from '../generation/log';
 import type { OpaqueOptions } from '../token/introspection/endpoint';
 import type { KeyStore } from '../token/keys/key-store';
-import type { MtlsOptions } from '../token/possession/possession';
-import type { DpopOptions } from '../token/possession/dpop';
+import type { Possession } from '../token/possession';
 import type { ScopeOptions } from '../token/scopes';
 
 /** How tokens of one issuer are verified. */
@@ -94,15 +93,13 @@ export interface GateOptions extends Dependencies {
   readonly problemTypes?: string | undefined;
   /** Whether callers learn the exact reason of a 401. Default: `true` unless `NODE_ENV` is `production`. */
   readonly exposeReasons?: boolean | undefined;
-  /** Accepts tokens that are bound by DPoP (RFC 9449), with their proof. Default: they are refused. */
-  readonly dpop?: DpopOptions | undefined;
-  /** Accepts tokens that are bound to a client certificate (RFC 8705), with it. Default: they are refused. */
-  readonly mtls?: MtlsOptions | undefined;
   /**
-   * `'any'`: every token has to be bound, in one of the two ways (FAPI 2.0). Needs both options, neither of them
-   * `required`. Default: as their `required` says.
+   * Kinds of proof with which tokens that are bound to a key are accepted: `dpop()` and `mtls()` of `tillgate/possession`.
+   * Default: none.
    */
-  readonly binding?: 'any' | undefined;
+  readonly possession?: readonly Possession[] | undefined;
+  /** Refuses tokens that are not bound in any of these ways (FAPI 2.0). Default `false`. */
+  readonly possessionRequired?: boolean | undefined;
   /** Lets issuer, key set and source be `http:` on another host than loopback. Default `false`. */
   readonly allowHttp?: boolean | undefined;
   /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */

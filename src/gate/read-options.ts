@@ -9,8 +9,7 @@ import { OPAQUE_OPTION } from '../token/introspection/endpoint';
 import type { Jwks } from '../token/keys/key-set';
 import { KEY_STORE } from '../token/keys/key-store';
 import type { KeyStore } from '../token/keys/key-store';
-import { MTLS_OPTION } from '../token/possession/possession';
-import { DPOP_OPTION, withBaseUrl } from '../token/possession/dpop';
+import type { Possession } from '../token/possession';
 import { PRESET_NAMES, PRESETS } from '../token/presets';
 import type { Preset } from '../token/presets';
 import { SCOPES_OPTION } from '../token/scopes';
@@ -88,9 +87,8 @@ export const GATE_OPTIONS = {
   problemTypes: PROBLEM_TYPES,
   // The default depends on NODE_ENV.
   exposeReasons: option.boolean(),
-  dpop: DPOP_OPTION,
-  mtls: MTLS_OPTION,
-  binding: option.oneOf(['any']),
+  possession: option('an array of what dpop() and mtls() return, each once', readPossession, []),
+  possessionRequired: option.boolean(false),
   allowHttp: option.boolean(false),
   verifiedTokens: option.number({ unit: 'tokens', min: 0, integer: true }, 5_000),
   keyStore: KEY_STORE,
@@ -98,6 +96,16 @@ export const GATE_OPTIONS = {
   onDecision: option.callable<GateOptions['onDecision']>(),
   ...DEPENDENCIES,
 } satisfies TableOf<GateOptions>;
+
+function readPossession(given: unknown): readonly Possession[] | undefined {
+  if (!isList(given)) return undefined;
+  const kinds = given as readonly (Possession | null)[];
+  const isKind = (kind: Possession | null): boolean =>
+    typeof kind?.confirmation === 'string' && typeof kind.challenge === 'function' && typeof kind.verify === 'function';
+  if (!kinds.every(isKind)) return undefined;
+  const names = new Set(kinds.map((kind) => kind?.confirmation));
+  return names.size === kinds.length ? [...(kinds as readonly Possession[])] : undefined;
+}
 
 const GATE_NAMES = [...Object.keys(GATE_OPTIONS), 'issuers'];
 const ISSUER_NAMES = Object.keys(ISSUER_OPTIONS) as readonly (keyof typeof ISSUER_OPTIONS)[];
@@ -121,23 +129,19 @@ export function readGateOptions(given: AuthenticateOptions): GateSettings {
 }
 
 function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: AuthenticateOptions) {
-  const { optional, allowHttp, resource, mtls, binding, exposeReasons } = values;
-  const dpop = values.dpop && withBaseUrl(FACTORY, values.dpop, resource);
-  if (binding && !(dpop && mtls && !dpop.required && !mtls.required)) {
-    throw wrong('option "binding" needs "dpop" and "mtls", neither of them with "required": one of both is enough');
+  const { optional, allowHttp, resource, possession, possessionRequired, exposeReasons } = values;
+  if (possessionRequired && possession.length === 0) {
+    throw wrong('option "possessionRequired" needs "possession": the kinds of proof, one of which is required');
   }
   if (values.enforce === 'report' && values.unguarded === 'refuse') {
     throw wrong('option "enforce" is "report", which refuses nothing: remove "unguarded"');
   }
-  const confirmations: ClaimRules['confirmations'] = [
-    ...(dpop ? ['jkt' as const] : []),
-    ...(mtls ? ['x5t#S256' as const] : []),
-  ];
   return {
     ...values,
-    dpop,
+    /** Schemes of their own with which tokens may come. */
+    challenges: possession.flatMap((kind) => kind.challenge({ resource }) ?? []),
     issuers: readIssuers(given, {
-      confirmations,
+      confirmations: possession.map(({ confirmation }) => confirmation),
       checkUrl: urlCheck(FACTORY, allowHttp),
       keyStore: values.keyStore || undefined,
     }),

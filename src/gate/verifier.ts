@@ -11,8 +11,7 @@ import type { Caller } from '../token/fair-queue';
 import { isJwsShaped, parseToken } from '../token/jws';
 import type { UnverifiedToken } from '../token/jws';
 import type { VerificationKey } from '../token/keys/key-set';
-import { PossessionVerifier } from '../token/possession/possession';
-import { memoryReplayStore } from '../token/possession/replay-store';
+import { PossessionVerifier } from '../token/possession';
 import { SignatureVerifier } from '../token/signature';
 import type { ClaimsVerifier } from '../token/verify';
 import { openIssuer } from './issuer';
@@ -40,7 +39,7 @@ interface OpaqueIssuer {
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
 export class GateVerifier {
   readonly settings: GateSettings;
-  /** Absent where neither DPoP nor mutual TLS is on. */
+  /** Absent where no kind of proof is listed. */
   readonly possession: PossessionVerifier | undefined;
   readonly #issuers: readonly IssuerContext[];
   readonly #byIssuer: ReadonlyMap<unknown, IssuerContext>;
@@ -54,8 +53,7 @@ export class GateVerifier {
   constructor(settings: GateSettings) {
     const signatures = new SignatureVerifier();
     this.settings = settings;
-    this.possession =
-      settings.dpop || settings.mtls ? new PossessionVerifier(withOwnReplays(settings), signatures) : undefined;
+    this.possession = settings.possession.length > 0 ? new PossessionVerifier(settings, signatures) : undefined;
     this.#issuers = settings.issuers.map((issuer) => openIssuer(issuer, signatures, settings));
     this.#byIssuer = new Map(this.#issuers.map((context) => [context.issuer, context]));
     [this.#opaque] = this.#issuers.flatMap((context) => {
@@ -231,14 +229,6 @@ export class GateVerifier {
     this.#opaque?.introspection.close();
     for (const { generations } of this.#issuers) await generations?.close();
   }
-}
-
-/** A trial must not use up proofs that the gate beside it has to accept. */
-function withOwnReplays(settings: GateSettings): GateSettings {
-  const { dpop, enforce, clock } = settings;
-  if (enforce !== 'report' || !dpop?.replayStore) return settings;
-  const own = memoryReplayStore({ clock });
-  return { ...settings, dpop: { ...dpop, replayStore: { remember: (...proof) => own.remember(...proof) } } };
 }
 
 function gauge(name: MetricOf<'gauge'>, issuer: string, value: number) {

@@ -29,7 +29,7 @@ export interface ClaimRules {
    * Members of `cnf` (RFC 7800 section 3.1) whose proof of possession is checked after the claims: `jkt` of DPoP (RFC 9449),
    * `x5t#S256` of mutual TLS (RFC 8705); a token with another one is refused.
    */
-  readonly confirmations: readonly ('jkt' | 'x5t#S256')[];
+  readonly confirmations: readonly string[];
 }
 
 /** A token that passed every check but its generation. */
@@ -210,15 +210,14 @@ function requireClaims(claims: JsonObject, { requiredClaims, fixedClaims }: Pres
   for (const [name, value, ofDpop] of fixedClaims) {
     const got = claims[name];
     // RFC 9449 section 6.
-    const isOfDpop = got !== undefined && got === ofDpop && bindingsOf(claims).key !== undefined;
+    const isOfDpop = got !== undefined && got === ofDpop && isBoundByDpop(claims);
     if (got !== value && !isOfDpop) throw invalid(`${name} is not ${value}`);
   }
 }
 
-/** What a token is bound to (RFC 9449 section 6.1, RFC 8705 section 3.1). */
-export function bindingsOf({ cnf }: JsonObject): { readonly key: unknown; readonly certificate: unknown } {
-  const confirmation = isObject(cnf) ? cnf : undefined;
-  return { key: confirmation?.['jkt'], certificate: confirmation?.['x5t#S256'] };
+/** Whether a token is bound to a key by DPoP (RFC 9449 section 6.1). */
+export function isBoundByDpop({ cnf }: JsonObject): boolean {
+  return isObject(cnf) && cnf['jkt'] !== undefined;
 }
 
 function readClientId(claims: JsonObject, { clientIdClaims }: Preset): string {

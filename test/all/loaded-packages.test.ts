@@ -28,8 +28,8 @@ describe('a process that loads', () => {
     expect(loadedPackages(`require('./src/generation/index')`)).toEqual([]);
   });
 
-  it('tillgate/dpop loads almost nothing: no client of Redis', () => {
-    expect(loadedPackages(`require('./src/dpop/index')`)).toEqual([]);
+  it('tillgate/possession loads almost nothing: no client of Redis', () => {
+    expect(loadedPackages(`require('./src/possession/index')`)).toEqual([]);
   });
 
   it('tillgate/testing loads almost nothing: no test framework, no YAML parser', () => {

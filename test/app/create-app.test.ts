@@ -1,5 +1,6 @@
 import request from 'supertest';
 import { createApp, createLog } from '../../src/app';
+import { dpop, mtls } from '../../src/possession';
 import type { App, AppOptions, RequestEvent } from '../../src/app';
 import { readSettings } from '../../src/settings/settings';
 import { createTestIssuer, expectProblem } from '../../src/testing';
@@ -117,12 +118,12 @@ describe('the scaffold', () => {
   });
 
   it('publishes how its gate binds tokens, and starts with a base URL without TLS', async () => {
-    const gate = { ...issuer.options, dpop: { required: true }, mtls: {} };
+    const gate = { ...issuer.options, possession: [dpop(), mtls()] };
     const { app: bound } = scene({ TILLGATE_BASE_URL: 'http://api.internal' }, { gate });
     const { body } = await request(bound.handler).get('/.well-known/oauth-protected-resource');
     expect(body).toMatchObject({
       resource: 'http://api.internal',
-      dpop_bound_access_tokens_required: true,
+      dpop_bound_access_tokens_required: false,
       tls_client_certificate_bound_access_tokens: true,
     });
   });

@@ -1,8 +1,10 @@
-import type { ReplayStore } from '../../src/dpop';
-import { memoryReplayStore } from '../../src/dpop';
+import { dpop } from '../../src/possession';
+import type { Possession, ReplayStore } from '../../src/possession';
+import { memoryReplayStore } from '../../src/possession/replay-store';
 import { AuthError } from '../../src';
-import type { DpopOptions } from '../../src';
-import { boundToken, callerKey, dpopApp, proof } from '../support/dpop';
+import { BASE_URL, boundToken, callerKey, dpopApp, proof, withProofs } from '../support/dpop';
+import type { DpopApp } from '../support/dpop';
+import { gateApp } from '../support/gate-app';
 import { fakeTime } from '../support/fake-time';
 import { ISSUER, NOW, NOW_MS } from '../support/issuer';
 import { testKey } from '../support/keys';
@@ -221,32 +223,7 @@ describe('the store in memory', () => {
   });
 });
 
-describe('nonces of several processes', () => {
-  const nonce = { secret: 'a secret that all processes of the API know' };
-  const warnings = (dpop: DpopOptions): readonly unknown[] =>
-    dpopApp(dpop)
-      .log.at('warn')
-      .map(({ message }) => message);
-
-  it('warn when the gate is made, while each process remembers proofs for itself', () => {
-    const expected = [
-      'dpop.nonce.secret is for several processes, but dpop.replayStore is in memory: ' +
-        'each process accepts a proof once; use redisReplayStore() of tillgate/dpop',
-    ];
-    expect(warnings({ nonce })).toEqual(expected);
-    expect(warnings({ nonce, replayStore: memoryReplayStore() })).toEqual(expected);
-  });
-
-  it('do not warn where the store is another one, or the nonces are of one process', () => {
-    expect(warnings({ nonce, replayStore: { remember: () => true } })).toEqual([]);
-    expect(warnings({ nonce: true })).toEqual([]);
-    expect(warnings({ replayStore: memoryReplayStore() })).toEqual([]);
-  });
-});
-
 describe('nonces of the server', () => {
-  const secret = 'a secret that all processes of the API know';
-
   /** The nonce that the gate asks for. */
   async function nonceOf(through: ReturnType<typeof dpopApp>): Promise<string> {
     const response = await through.send();
@@ -263,7 +240,7 @@ describe('nonces of the server', () => {
 
   it('are accepted for five minutes, and renewed in the second half of them', async () => {
     const time = fakeTime(NOW_MS);
-    const through = dpopApp({ nonce: { secret } }, { clock: time.clock });
+    const through = dpopApp({ nonce: true }, { clock: time.clock });
     const nonce = await nonceOf(through);
     await time.advance(150_000);
     expect(
@@ -286,16 +263,23 @@ describe('nonces of the server', () => {
     expectRefusal(await through.send({ proof: once }), 'invalid_dpop_proof', through, refusedAs);
   });
 
-  it('are shared by processes with one secret, and not by others', async () => {
-    const nonce = await nonceOf(dpopApp({ nonce: { secret } }));
-    await dpopApp({ nonce: { secret } })
+  /** A gate with nonces that it may share with others. */
+  const sharing = (nonces: Possession, ms = 0): DpopApp =>
+    withProofs(gateApp({ possession: [nonces], clock: () => NOW_MS + ms }));
+
+  it('are those of one dpop(), whichever of its gates asked, and not those of another', async () => {
+    const nonces = dpop({ baseUrl: BASE_URL, nonce: true });
+    const nonce = await nonceOf(sharing(nonces));
+    await sharing(nonces)
       .send({ proof: proof({ claims: { nonce } }) })
       .expect(200);
-    for (const other of [true, { secret: `${secret}.` }]) {
-      const through = dpopApp({ nonce: other });
-      const refused = await through.send({ proof: proof({ claims: { nonce } }) });
-      expectRefusal(refused, 'dpop_nonce_required', through, refusedAs);
-    }
+    const through = dpopApp({ nonce: true });
+    expectRefusal(
+      await through.send({ proof: proof({ claims: { nonce } }) }),
+      'dpop_nonce_required',
+      through,
+      refusedAs,
+    );
   });
 
   it.each(['', 'x', 'A'.repeat(30), 'B'.repeat(4_000)])('cannot be made up: %p', async (nonce) => {
@@ -305,9 +289,10 @@ describe('nonces of the server', () => {
     expectRefusal(response, 'dpop_nonce_required', through, refusedAs);
   });
 
-  it('are not accepted from a process whose clock is more than 10 s ahead', async () => {
-    const ahead = (ms: number) => nonceOf(dpopApp({ nonce: { secret } }, { clock: () => NOW_MS + ms }));
-    const through = dpopApp({ nonce: { secret } });
+  it('are not accepted once the clock has stepped back by more than 10 s', async () => {
+    const nonces = dpop({ baseUrl: BASE_URL, nonce: true });
+    const ahead = (ms: number) => nonceOf(sharing(nonces, ms));
+    const through = sharing(nonces);
     await through.send({ proof: proof({ claims: { nonce: await ahead(10_000) } }) }).expect(200);
     await through.send({ proof: proof({ claims: { nonce: await ahead(10_001) } }) }).expect(401);
   });

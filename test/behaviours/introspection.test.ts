@@ -1,5 +1,6 @@
 import type { Reason } from '../../src';
 import { memoryGenerations } from '../../src/generation';
+import { dpop, mtls } from '../../src/possession';
 import { settle } from '../support/fake-time';
 import { gateApp, remember } from '../support/gate-app';
 import type { GateAppOptions } from '../support/gate-app';
@@ -72,7 +73,7 @@ describe('opaque tokens (RFC 7662)', () => {
   ])(
     'are refused where they are of type DPoP and no key is named, by a gate with DPoP too: %s',
     async (_what, changes) => {
-      const through = introspectingGate({ dpop: { baseUrl: 'https://api.test' }, mtls: {} });
+      const through = introspectingGate({ possession: [dpop({ baseUrl: 'https://api.test' }), mtls()] });
       through.endpoint.tokens.set(OPAQUE, active(changes));
       expectRefusal(await through.get(OPAQUE), 'sender_constrained', through, { dpop: 'accepted' });
     },

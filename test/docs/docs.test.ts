@@ -17,6 +17,7 @@ import type { AuthenticateOptions, Gate } from '../../src';
 import * as app from '../../src/app';
 import type { AppOptions } from '../../src/app';
 import * as generations from '../../src/generation';
+import * as possession from '../../src/possession';
 import type { HttpGenerationsOptions } from '../../src/generation';
 import * as testing from '../../src/testing';
 import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../src/testing';
@@ -147,6 +148,7 @@ describe('code', () => {
       tillgate: { ...tillgate, authenticate },
       'tillgate/app': { ...app, createApp },
       'tillgate/generations': { ...generations, httpGenerations },
+      'tillgate/possession': possession,
       'tillgate/testing': { ...testing, contractCases, createTestIssuer },
       './handlers.js': { listOrders: handler, listReports: handler, listStores: handler },
     };

@@ -206,15 +206,8 @@ describe('an option is refused in the name of the function that it was given to'
     protectedResourceMetadata({ resource: 'https://api.test', authorizationServers: [ISSUER], ...options });
 
   it.each<[string, () => unknown]>([
-    ['unknown option "dpop.required "', metadata({ dpop: { 'required ': true } })],
-    ['option "dpop.required" must be true or false, got 1', metadata({ dpop: { required: 1 } })],
-    [
-      'option "dpop.nonce.secret" must be a string of at least 32 characters',
-      metadata({ dpop: { nonce: { secret: 'x' } } }),
-    ],
-    ['unknown option "dpop.nonce.key"', metadata({ dpop: { nonce: { key: 'x' } } })],
-    ['unknown option "mtls.heder"', metadata({ mtls: { heder: 'x' } })],
-    ['options "mtls.header" and "mtls.trustedProxies" must be given together', metadata({ mtls: { header: 'x' } })],
+    ['unknown option "scope"', metadata({ scope: [] })],
+    ['option "resourceName" must be a non-empty string, got 7', metadata({ resourceName: 7 })],
   ])('protectedResourceMetadata(): %s', (message, make) => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(`protectedResourceMetadata(): ${message}`);

@@ -107,8 +107,7 @@ describe('options that are changed after they were read', () => {
         opaque: { clientId: 'api', clientSecret: 'secret' },
       },
     ],
-    dpop: { baseUrl: 'https://api.test', algorithms: ['ES256'], nonce: { secret: 's'.repeat(32) } },
-    mtls: { header: 'x-certificate', trustedProxies: ['10.0.0.0/8'] },
+    challengeScopes: ['orders:read'],
     realm: 'shop',
     optional: true,
   });
@@ -122,7 +121,7 @@ describe('options that are changed after they were read', () => {
     const settings = settingsOf(options);
     const before = inspect(settings, { depth: 9 });
     spoil(options);
-    expect(options.dpop.algorithms).toEqual(['changed', 'changed']);
+    expect(options.challengeScopes).toEqual(['changed', 'changed']);
     expect(inspect(settings, { depth: 9 })).toBe(before);
   });
 

@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import express from 'express';
 import request from 'supertest';
 import { protectedResourceMetadata } from '../../src';
+import { dpop, mtls } from '../../src/possession';
 import { gateApp } from '../support/gate-app';
 import type { GateAppOptions } from '../support/gate-app';
 import { ISSUER, token } from '../support/issuer';
@@ -31,18 +32,6 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
       bearer_methods_supported: ['header'],
       scopes_supported: ['orders:read', 'orders:write'],
     });
-  });
-
-  it('says how tokens are bound where the options of the gate say so', async () => {
-    const dpop = { required: true, algorithms: ['ES256', 'EdDSA'] } as const;
-    const { body } = await request(appWith({ ...options, dpop, mtls: {} })).get(WELL_KNOWN);
-    expect(body).toMatchObject({
-      dpop_signing_alg_values_supported: ['ES256', 'EdDSA', 'Ed25519'],
-      dpop_bound_access_tokens_required: true,
-      tls_client_certificate_bound_access_tokens: true,
-    });
-    const plain = await request(appWith(options)).get(WELL_KNOWN);
-    expect(Object.keys(plain.body)).toEqual(['resource', 'authorization_servers', 'bearer_methods_supported']);
   });
 
   it('leaves scopes out where none are given', async () => {
@@ -227,7 +216,6 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
     [{ gate: () => undefined }, 'option "gate" must be what authenticate() returned, got a function'],
     [{ gate: gateApp().gate }, 'option "gate" must be a gate with the option "resource", got a function'],
     [{ gate: gateApp({ resource: 'https://api.test' }).gate }, 'give "gate" or "resource", not both'],
-    [{ ...NOTHING, gate: gateApp({ resource: 'https://api.test' }).gate, dpop: {} }, 'give "gate" or "dpop", not both'],
     [
       { ...NOTHING, gate: gateApp({ resource: 'http://api.internal' }).gate },
       `option "gate" must be a gate whose resource is ${RESOURCE}, got a function`,
@@ -255,20 +243,28 @@ describe('protectedResourceMetadata() (RFC 9728)', () => {
 
 describe('protectedResourceMetadata({ gate })', () => {
   const resource = 'https://api.test/shop';
-  const dpop = { required: true, algorithms: ['ES256'] } as const;
 
   it('repeats no option of its gate: resource, issuers, DPoP and mutual TLS are its own', async () => {
-    const { gate } = gateApp({ resource, dpop, mtls: {} });
+    const { gate } = gateApp({ resource, possession: [dpop({ algorithms: ['ES256', 'EdDSA'] }), mtls()] });
     const { body } = await request(appWith({ gate, scopes: ['orders:read'] })).get(`${WELL_KNOWN}/shop`);
     expect(body).toEqual({
       resource,
       authorization_servers: [ISSUER],
       bearer_methods_supported: ['header'],
       scopes_supported: ['orders:read'],
-      dpop_signing_alg_values_supported: ['ES256'],
-      dpop_bound_access_tokens_required: true,
+      dpop_signing_alg_values_supported: ['ES256', 'EdDSA', 'Ed25519'],
+      dpop_bound_access_tokens_required: false,
       tls_client_certificate_bound_access_tokens: true,
     });
+  });
+
+  it.each([
+    ['DPoP alone', [dpop()], true],
+    ['any of two kinds', [dpop(), mtls()], false],
+  ])('says that DPoP is required where every token needs it: %s', async (_what, possession, required) => {
+    const { gate } = gateApp({ resource, possession, possessionRequired: true });
+    const { body } = await request(appWith({ gate })).get(`${WELL_KNOWN}/shop`);
+    expect(body.dpop_bound_access_tokens_required).toBe(required);
   });
 
   it('says nothing about what its gate does not accept, and names all of its issuers', async () => {
@@ -308,7 +304,7 @@ describe('challengeScopes', () => {
   });
 
   it('are with the error in the challenge of the scheme that was used', async () => {
-    const through = gateApp({ challengeScopes, dpop: { baseUrl: 'https://api.test' } });
+    const through = gateApp({ challengeScopes, possession: [dpop({ baseUrl: 'https://api.test' })] });
     expectRefusal(await through.get(), 'missing_token', through, { challengeScopes, dpop: 'accepted' });
   });
 

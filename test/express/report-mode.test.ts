@@ -4,7 +4,7 @@ import request from 'supertest';
 import type { Test } from 'supertest';
 import { authenticate, authOf, requireScope } from '../../src';
 import type { AuthenticateOptions, Decision } from '../../src';
-import { memoryReplayStore } from '../../src/token/possession/replay-store';
+import { dpop } from '../../src/possession';
 import { BASE_URL, boundToken, proof } from '../support/dpop';
 import { fakeTime } from '../support/fake-time';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../support/issuer';
@@ -168,15 +168,11 @@ describe("enforce: 'report'", () => {
   });
 
   it('uses up no DPoP proof of the gate behind it', async () => {
-    const dpop = {
-      baseUrl: BASE_URL,
-      required: true,
-      replayStore: memoryReplayStore({ clock: () => NOW_MS }),
-    };
-    const { app } = trial({ dpop });
+    const possession = [dpop({ baseUrl: BASE_URL })];
+    const { app } = trial({ possession });
     const enforcing = authenticate({
       ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS },
-      dpop,
+      possession,
     });
     app.get('/behind', enforcing, requireScope('orders:read'), (req, res) => void res.json(req.auth?.clientId));
     const send = (path: string): Test =>

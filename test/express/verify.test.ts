@@ -12,6 +12,7 @@ import type { AuthenticateOptions, Decision, AuthInfo } from '../../src';
 import { AUDIENCE, ISSUER, NOW_MS, token, GENERATION, NOW } from '../support/issuer';
 import { jwks, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
+import { dpop } from '../../src/possession';
 import { BASE_URL, boundToken, proof } from '../support/dpop';
 import { eventually } from '../support/key-server';
 import { gateApp } from '../support/gate-app';
@@ -121,18 +122,17 @@ describe('verify', () => {
   });
 
   describe('gate.verify() at a gate with DPoP', () => {
-    const dpop = { baseUrl: BASE_URL };
     const events = `${BASE_URL}/v1/events`;
 
     it('takes the proof of the request, once', async () => {
-      const { gate } = gateWith({ dpop });
+      const { gate } = gateWith({ possession: [dpop({ baseUrl: BASE_URL })] });
       const headers = { Authorization: `DPoP ${boundToken()}`, DPoP: proof({ url: events }) };
       expect(await gate.verify(requestWith(headers))).toMatchObject({ clientId: 'pos-17' });
       await expect(gate.verify(requestWith(headers))).rejects.toMatchObject({ reason: 'invalid_dpop_proof' });
     });
 
     it('rejects a bound token as a bearer token, and one without its nonce with a nonce', async () => {
-      const { gate } = gateWith({ dpop: { ...dpop, nonce: true } });
+      const { gate } = gateWith({ possession: [dpop({ baseUrl: BASE_URL, nonce: true })] });
       await expect(gate.verify(requestWith(bearer(boundToken())))).rejects.toMatchObject({
         reason: 'sender_constrained',
       });

@@ -1,7 +1,9 @@
 import { explain, AuthError } from '../../src';
 import type { Gate } from '../../src';
+import { dpop, mtls } from '../../src/possession';
 import { boundToken } from '../support/dpop';
 import { gateApp } from '../support/gate-app';
+import type { GateAppOptions } from '../support/gate-app';
 import type { GateApp } from '../support/gate-app';
 import { AUDIENCE, GENERATION, ISSUER, NOW_MS, token, NOW } from '../support/issuer';
 import type { TokenParts } from '../support/issuer';
@@ -147,22 +149,19 @@ describe('explain()', () => {
   describe('at a gate that knows sender-constrained tokens', () => {
     const KNOWN = [...CHECKS.slice(0, -1), 'possession', 'scope'];
     const byCertificate = token({ claims: { cnf: { 'x5t#S256': 'x' } } });
-    const dpop = { baseUrl: 'https://api.test' };
-    const mtls = {};
-    const strict = { required: true };
+    const proofs = dpop({ baseUrl: 'https://api.test' });
 
     const PLAIN = 'not bound to a key: accepted as a plain bearer token';
-    const NEEDS = (what: string) =>
-      `each request needs ${what} that the token is bound to, which cannot be checked without the request`;
-    const PROOF = NEEDS('a DPoP proof of the key');
-    const CERTIFICATE = NEEDS('the client certificate');
-    it.each<[string, string, string, object]>([
-      ['any token', PLAIN, token(), { dpop }],
-      ['any token', PLAIN, token(), { mtls }],
-      ['one that is bound by DPoP', PROOF, boundToken(), { dpop: { ...dpop, ...strict } }],
-      ['one that is bound to a certificate', CERTIFICATE, byCertificate, { mtls: strict }],
-      ['one that is bound by DPoP', PROOF, boundToken(), { dpop, mtls, binding: 'any' }],
-      ['one that is bound to a certificate', CERTIFICATE, byCertificate, { dpop, mtls, binding: 'any' }],
+    const NEEDS = (name: string) =>
+      `bound by ${name} of cnf: each request needs the proof, which cannot be checked without the request`;
+    const either = { possession: [proofs, mtls()], possessionRequired: true };
+    it.each<[string, string, string, GateAppOptions]>([
+      ['any token', PLAIN, token(), { possession: [proofs] }],
+      ['any token', PLAIN, token(), { possession: [mtls()] }],
+      ['one that is bound by DPoP', NEEDS('jkt'), boundToken(), { possession: [proofs], possessionRequired: true }],
+      ['one that is bound to a certificate', NEEDS('x5t#S256'), byCertificate, { possession: [mtls()] }],
+      ['one that is bound by DPoP', NEEDS('jkt'), boundToken(), either],
+      ['one that is bound to a certificate', NEEDS('x5t#S256'), byCertificate, either],
     ])('accepts %s, and says what a request has to prove: %s (%#)', async (_what, detail, raw, options) => {
       const { gate } = gateApp(options);
       const { accepted, checks } = await explain(raw, { gate, scopes: ['orders:read'] });
@@ -172,12 +171,10 @@ describe('explain()', () => {
       });
     });
 
-    it.each<[string, string, object]>([
-      ['one that is not bound', token(), { dpop: { ...dpop, ...strict } }],
-      ['one that is not bound', token(), { mtls: strict }],
-      ['one that is not bound', token(), { dpop, mtls, binding: 'any' }],
-      ['one that is bound in another way', boundToken(), { dpop, mtls: strict }],
-      ['one that is bound in another way', byCertificate, { dpop: { ...dpop, ...strict }, mtls }],
+    it.each<[string, string, GateAppOptions]>([
+      ['one that is not bound', token(), { possession: [proofs], possessionRequired: true }],
+      ['one that is not bound', token(), { possession: [mtls()], possessionRequired: true }],
+      ['one that is not bound', token(), either],
     ])('refuses %s, as the gate does (%#)', async (_what, raw, options) => {
       const through = gateApp(options);
       const { accepted, status, checks, auth } = await explain(raw, { gate: through.gate, scopes: ['orders:write'] });

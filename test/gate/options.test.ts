@@ -5,6 +5,7 @@ import { jwks, testKey } from '../support/keys';
 import { ALGORITHMS as KNOWN } from '../../src/token/signature';
 import { describe as named } from '../../src/core/options';
 import { PRESET_NAMES } from '../../src/token/presets';
+import { dpop, mtls } from '../../src/possession';
 import { recordingLogger } from '../support/log';
 
 describe('wrong options', () => {
@@ -246,94 +247,80 @@ describe('wrong options', () => {
   }
 });
 
-describe('options of bindings', () => {
+describe('options of possession', () => {
   const make = (options: object): unknown =>
     authenticate({ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), logger: recordingLogger(), ...options });
   const BASE = { baseUrl: 'https://api.test' };
-  const SECRET = 'a string of at least 32 characters';
   const URL_EXPECTED =
-    'option "dpop.baseUrl" must be the public http(s) URL of the root of the app, as clients have it (or set "resource")';
+    'option "baseUrl" must be the public http(s) URL of the root of the app, as clients have it (or set "resource" of the gate)';
+  const KINDS = 'option "possession" must be an array of what dpop() and mtls() return, each once';
 
-  describe('the options dpop and mtls', () => {
-    it.each<[object, string]>([
-      [{ dpop: true }, 'option "dpop" must be an object, got true'],
-      [{ dpop: {} }, `${URL_EXPECTED}, got undefined`],
-      [{ dpop: { baseUrl: 'api.test' } }, `${URL_EXPECTED}, got "api.test"`],
-      [{ dpop: { baseUrl: 'https://api.test/?x' } }, `${URL_EXPECTED}, got "https://api.test/"`],
-      [{ dpop: { baseUrl: 'https://a:b@api.test' } }, `${URL_EXPECTED}, got "https://api.test/"`],
-      [{ dpop: { ...BASE, require: true } }, 'unknown option "dpop.require"; did you mean "required"?'],
-      [{ dpop: { ...BASE, required: 'yes' } }, 'option "dpop.required" must be true or false, got "yes"'],
-      [
-        { dpop: { ...BASE, algorithms: ['HS256'] } },
-        'option "dpop.algorithms" must be an array with some of ' +
-          'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519, got an array of 1',
-      ],
-      [
-        { dpop: { ...BASE, proofMaxAgeSeconds: 601 } },
-        'option "dpop.proofMaxAgeSeconds" must be a number of seconds from 1 to 600, got 601',
-      ],
-      ...[[], 'ES256', ['ES256', 'HS256']].map((algorithms): [object, string] => [
-        { dpop: { ...BASE, algorithms } },
-        `option "dpop.algorithms" must be an array with some of ${KNOWN.join(', ')}, got ${named(algorithms)}`,
-      ]),
-      [
-        { dpop: { ...BASE, nonce: { secret: Array.from({ length: 40 }, () => 'x') } } },
-        `option "dpop.nonce.secret" must be ${SECRET}`,
-      ],
-      [{ dpop: { baseUrl: 'x https://api.test' } }, `${URL_EXPECTED}, got "x https://api.test"`],
-      [{ dpop: { ...BASE, nonce: 'x' } }, 'option "dpop.nonce" must be an object, got "x"'],
-      [{ dpop: { ...BASE, nonce: { key: 'x' } } }, 'unknown option "dpop.nonce.key"; known are secret'],
-      [
-        { dpop: { ...BASE, nonce: { secret: 'only thirty-one characters long' } } },
-        'option "dpop.nonce.secret" must be a string of at least 32 characters',
-      ],
-      [
-        { dpop: { ...BASE, replayStore: {} } },
-        'option "dpop.replayStore" must be an object with the method remember, got an object',
-      ],
-      [
-        { dpop: { ...BASE, replayStore: null } },
-        'option "dpop.replayStore" must be an object with the method remember, got null',
-      ],
-      ...[
-        { dpop: BASE },
-        { mtls: {} },
-        {},
-        { dpop: { ...BASE, required: true }, mtls: {} },
-        { dpop: BASE, mtls: { required: true } },
-      ].map((options): [object, string] => [
-        { binding: 'any', ...options },
-        'option "binding" needs "dpop" and "mtls", neither of them with "required": one of both is enough',
-      ]),
-      [{ binding: 'all', dpop: BASE, mtls: {} }, 'option "binding" must be one of any, got "all"; did you mean "any"?'],
-      [{ mtls: [] }, 'option "mtls" must be an object, got an empty array'],
-      [{ mtls: { requried: true } }, 'unknown option "mtls.requried"; did you mean "required"?'],
-      [{ mtls: { header: 'client cert' } }, 'option "mtls.header" must be the name of a header, got "client cert"'],
-      [{ mtls: { header: 'x' } }, 'options "mtls.header" and "mtls.trustedProxies" must be given together'],
-      [{ mtls: { trustedProxies: ['::1'] } }, 'options "mtls.header" and "mtls.trustedProxies" must be given together'],
-      ...[['proxy.test'], ['10.0.0.0/33'], ['::/129'], ['10.0.0.0/8/8'], ['10.0.0.0/'], [7], '10.0.0.0/8'].map(
-        (trustedProxies): [object, string] => [
-          { mtls: { header: 'x', trustedProxies } },
-          `option "mtls.trustedProxies" must be an array of IP addresses and ranges such as 10.0.0.0/8, got ${
-            typeof trustedProxies === 'string' ? '"10.0.0.0/8"' : 'an array of 1'
-          }`,
-        ],
-      ),
-    ])('%j is refused', (options, message) => {
-      expect(() => make(options)).toThrow(new TypeError(`authenticate(): ${message}`));
-    });
+  it.each<[object, string]>([
+    [{ baseUrl: 'api.test' }, `${URL_EXPECTED}, got "api.test"`],
+    [{ baseUrl: 'https://api.test/?x' }, `${URL_EXPECTED}, got "https://api.test/"`],
+    [{ baseUrl: 'https://a:b@api.test' }, `${URL_EXPECTED}, got "https://api.test/"`],
+    [{ baseUrl: 'x https://api.test' }, `${URL_EXPECTED}, got "x https://api.test"`],
+    [{ ...BASE, algorithm: [] }, 'unknown option "algorithm"; did you mean "algorithms"?'],
+    [
+      { ...BASE, algorithms: ['HS256'] },
+      'option "algorithms" must be an array with some of ' +
+        'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519, got an array of 1',
+    ],
+    [
+      { ...BASE, proofMaxAgeSeconds: 601 },
+      'option "proofMaxAgeSeconds" must be a number of seconds from 1 to 600, got 601',
+    ],
+    ...[[], 'ES256', ['ES256', 'HS256']].map((algorithms): [object, string] => [
+      { ...BASE, algorithms },
+      `option "algorithms" must be an array with some of ${KNOWN.join(', ')}, got ${named(algorithms)}`,
+    ]),
+    [{ ...BASE, nonce: 'x' }, 'option "nonce" must be true or false, got "x"'],
+    [{ ...BASE, nonce: { secret: 'x' } }, 'option "nonce" must be true or false, got an object'],
+    [{ ...BASE, replayStore: {} }, 'option "replayStore" must be an object with the method remember, got an object'],
+    [{ ...BASE, replayStore: null }, 'option "replayStore" must be an object with the method remember, got null'],
+  ])('dpop() refuses %j', (options, message) => {
+    expect(() => dpop(options)).toThrow(new TypeError(`dpop(): ${message}`));
+  });
 
-    it.each<[object]>([
-      [{ dpop: BASE, mtls: {} }],
-      [{ dpop: BASE, mtls: {}, binding: 'any' }],
-      [{ dpop: BASE, binding: undefined }],
-      [{ dpop: { baseUrl: 'http://localhost:4000/shop/' } }],
-      [{ dpop: {}, resource: 'https://api.test/v1' }],
-      [{ dpop: { baseUrl: 'https://api.test//', nonce: { secret: 'exactly thirty-two characters...' } } }],
-      [{ dpop: { ...BASE, nonce: false, algorithms: ['ES256'], proofMaxAgeSeconds: 1 } }],
-      [{ mtls: { header: 'Client-Cert', trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'] } }],
-    ])('%j is accepted', (options) => {
-      expect(() => make(options)).not.toThrow();
-    });
+  it.each<[object, string]>([
+    [{ certificate: 'x-client-certificate' }, 'option "certificate" must be a function, got "x-client-certificate"'],
+    [{ certificat: () => undefined }, 'unknown option "certificat"; did you mean "certificate"?'],
+    [{ header: 'x' }, 'unknown option "header"; known are certificate'],
+  ])('mtls() refuses %j', (options, message) => {
+    expect(() => mtls(options)).toThrow(new TypeError(`mtls(): ${message}`));
+  });
+
+  it.each<[object, string]>([
+    [{ possession: true }, `${KINDS}, got true`],
+    [{ possession: mtls() }, `${KINDS}, got an object`],
+    [{ possession: [mtls] }, `${KINDS}, got an array of 1`],
+    [{ possession: [null] }, `${KINDS}, got an array of 1`],
+    [{ possession: [mtls(), mtls()] }, `${KINDS}, got an array of 2`],
+    [
+      { possessionRequired: 'yes', possession: [mtls()] },
+      'option "possessionRequired" must be true or false, got "yes"',
+    ],
+    ...[{}, { possession: [] }].map((options): [object, string] => [
+      { possessionRequired: true, ...options },
+      'option "possessionRequired" needs "possession": the kinds of proof, one of which is required',
+    ]),
+  ])('authenticate() refuses %j', (options, message) => {
+    expect(() => make(options)).toThrow(new TypeError(`authenticate(): ${message}`));
+  });
+
+  it('authenticate() refuses dpop() where neither it nor the gate says the URL of the API', () => {
+    expect(() => make({ possession: [dpop()] })).toThrow(new TypeError(`dpop(): ${URL_EXPECTED}, got undefined`));
+  });
+
+  it.each<[string, object]>([
+    ['both kinds', { possession: [dpop(BASE), mtls()] }],
+    ['both kinds, one of them required', { possession: [dpop(BASE), mtls()], possessionRequired: true }],
+    ['none', { possession: [], possessionRequired: false }],
+    ['a base URL with a path', { possession: [dpop({ baseUrl: 'http://localhost:4000/shop/' })] }],
+    ['the URL of the gate', { possession: [dpop()], resource: 'https://api.test/v1' }],
+    ['every option', { possession: [dpop({ ...BASE, nonce: true, algorithms: ['ES256'], proofMaxAgeSeconds: 1 })] }],
+    ['a function', { possession: [mtls({ certificate: () => undefined })] }],
+  ])('%s is accepted', (_what, options) => {
+    expect(() => make(options)).not.toThrow();
   });
 });

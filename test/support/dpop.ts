@@ -1,7 +1,8 @@
 import { createHash, createPublicKey, randomUUID } from 'node:crypto';
 import request from 'supertest';
 import type { Test } from 'supertest';
-import type { DpopOptions } from '../../src/token/possession/dpop';
+import { dpop } from '../../src/possession';
+import type { DpopOptions } from '../../src/possession';
 import { gateApp } from './gate-app';
 import type { GateApp, GateAppOptions } from './gate-app';
 import { base64url, NOW, signer, token } from './issuer';
@@ -68,8 +69,12 @@ export interface DpopApp extends GateApp {
   send(sent?: { token?: string; proof?: string | null; path?: string }): Test;
 }
 
-export function dpopApp(dpop: DpopOptions = {}, options: GateAppOptions = {}): DpopApp {
-  const through = gateApp({ dpop: { baseUrl: BASE_URL, ...dpop }, ...options });
+/** @param possession - further kinds, besides DPoP */
+export function dpopApp(proofs: DpopOptions = {}, { possession = [], ...options }: GateAppOptions = {}): DpopApp {
+  return withProofs(gateApp({ possession: [dpop({ baseUrl: BASE_URL, ...proofs }), ...possession], ...options }));
+}
+
+export function withProofs(through: GateApp): DpopApp {
   return {
     ...through,
     send({ token = boundToken(), proof: sent = proof({ accessToken: token }), path = '/v1/orders' } = {}) {

@@ -6,7 +6,11 @@ const require = createRequire(import.meta.url);
 export async function mount(app, { issuer, audience, jwksUri, keys, dpop, respond }) {
   const { authenticate, requireScope } = require('../../../dist/index.js');
   const { memoryGenerations } = require('../../../dist/generation/index.js');
-  const proofs = dpop && { dpop: { baseUrl: 'http://api.example.com', proofMaxAgeSeconds: 600 } };
+  const proofs = dpop && {
+    possession: [
+      require('../../../dist/possession/index.js').dpop({ baseUrl: 'http://api.example.com', proofMaxAgeSeconds: 600 }),
+    ],
+  };
   const gate = authenticate({ issuer, audience, jwksUri, keys, generationSource: memoryGenerations(), ...proofs });
   app.use('/v1', gate);
   app.get('/v1/orders', requireScope('orders:read'), respond);

@@ -8,7 +8,7 @@ import { Exchanges, FetchError, fetchObject, unlessAborted } from '../http';
 import { discoverEndpoint } from '../keys/fetch-keys';
 import type { DiscoveryOptions } from '../keys/fetch-keys';
 import type { JsonObject } from '../strict-json';
-import { bindingsOf, claimsVerifier } from '../verify';
+import { claimsVerifier, isBoundByDpop } from '../verify';
 import type { ClaimRules, ClaimsVerifier } from '../verify';
 
 /** How the authorization server is asked about opaque tokens (RFC 7662). */
@@ -146,7 +146,7 @@ function checkKind(kind: unknown, claims: JsonObject): void {
   if (kind === undefined) return;
   const name = typeof kind === 'string' ? kind.toLowerCase() : undefined;
   if (name === 'dpop') {
-    if (bindingsOf(claims).key !== undefined) return;
+    if (isBoundByDpop(claims)) return;
     throw new AuthError('sender_constrained', { privateDetail: 'the token is of type DPoP, and cnf.jkt is missing' });
   }
   if (name === undefined || !ACCESS_TOKEN_KINDS.includes(name)) {

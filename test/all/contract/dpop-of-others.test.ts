@@ -3,6 +3,7 @@ import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { auth } from 'express-oauth2-jwt-bearer';
 import request from 'supertest';
 import { authenticate } from '../../../src';
+import { dpop } from '../../../src/possession';
 import { startTestIssuer } from '../../../src/testing';
 import type { HttpTestIssuer } from '../../../src/testing';
 import { callerKey, proof, thumbprint } from '../../support/dpop';
@@ -43,11 +44,16 @@ describe('proofs, compared with express-oauth2-jwt-bearer', () => {
 
   beforeAll(async () => {
     issuer = await startTestIssuer();
-    const gate = authenticate({ ...issuer.options, logger: recordingLogger(), dpop: { baseUrl }, unguarded: 'allow' });
+    const gate = authenticate({
+      ...issuer.options,
+      logger: recordingLogger(),
+      possession: [dpop({ baseUrl })],
+      unguarded: 'allow',
+    });
     ours = appWith(gate);
     const { issuer: issuerBaseURL, audience } = issuer;
-    const dpop = { enabled: true, required: false, iatOffset: 60, iatLeeway: 10 };
-    theirs = appWith(auth({ issuerBaseURL, audience, tokenSigningAlg: 'ES256', dpop }));
+    const theirDpop = { enabled: true, required: false, iatOffset: 60, iatLeeway: 10 };
+    theirs = appWith(auth({ issuerBaseURL, audience, tokenSigningAlg: 'ES256', dpop: theirDpop }));
     accessToken = issuer.token({ claims: { cnf: { jkt: thumbprint(callerKey()) } } });
   });
   afterAll(() => issuer.close());

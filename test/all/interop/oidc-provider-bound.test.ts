@@ -5,7 +5,7 @@ import express from 'express';
 import { createClient } from 'redis';
 import { authenticate, requireScope } from '../../../src';
 import type { Gate } from '../../../src';
-import { redisReplayStore } from '../../../src/dpop';
+import { dpop, mtls, redisReplayStore } from '../../../src/possession';
 import certificates from '../../support/certificates.json';
 import { recordingLogger } from '../../support/log';
 import { startScript } from '../setup/script';
@@ -65,7 +65,7 @@ afterAll(async () => {
   await Promise.all([provider?.stop(), redis?.stop()]);
 });
 
-/** One process of an API whose gate accepts bound tokens; all of them share Redis and the secret of the nonces. */
+/** One process of an API whose gate accepts bound tokens; all of them share Redis. */
 async function startApi(options: { nonce: boolean }): Promise<string> {
   const app = express();
   const server = app.listen(0, '127.0.0.1');
@@ -75,12 +75,10 @@ async function startApi(options: { nonce: boolean }): Promise<string> {
     issuer: provider.issuer,
     audience: API,
     logger: recordingLogger(),
-    dpop: {
-      baseUrl: origin,
-      replayStore: redisReplayStore({ client: redisClient }),
-      ...(options.nonce && { nonce: { secret: 'a secret of all processes of this API' } }),
-    },
-    mtls: { header: 'x-client-certificate', trustedProxies: ['127.0.0.1'] },
+    possession: [
+      dpop({ baseUrl: origin, replayStore: redisReplayStore({ client: redisClient }), nonce: options.nonce }),
+      mtls({ certificate: (req) => decodeURIComponent(String(req.headers['x-client-certificate'] ?? '')) }),
+    ],
   });
   servers.push({ server, gate });
   app.use(gate).get('/orders', requireScope('orders:read'), (req, res) => void res.json(req.auth));
@@ -105,7 +103,7 @@ describe('openid-client with a token of oidc-provider that is bound by DPoP', ()
     expect(await statusOf(url, { authorization: `DPoP ${accessToken}` })).toBe(401);
   });
 
-  it('leaves one sorted set in Redis for each key, which Redis drops when its proofs have ended', async () => {
+  it('leaves one sorted set in Redis for each client, which Redis drops when its proofs have ended', async () => {
     const url = await startApi({ nonce: false });
     const { access_token: accessToken } = await till.ask<{ access_token: string }>({ token: { scope: 'orders:read' } });
     await redisClient.flushDb();

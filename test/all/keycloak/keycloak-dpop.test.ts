@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import express from 'express';
 import { authenticate, requireScope } from '../../../src';
+import { dpop } from '../../../src/possession';
 import type { Gate } from '../../../src';
 import { cliScene } from '../../cli/harness';
 import { recordingLogger } from '../../support/log';
@@ -54,7 +55,8 @@ function shapeOf(token: string): unknown {
       issuer: keycloak.issuer,
       audience: AUDIENCE,
       logger: recordingLogger(),
-      dpop: { baseUrl: origin, required: true },
+      possession: [dpop({ baseUrl: origin })],
+      possessionRequired: true,
     });
     app.use(gate);
     app.get('/orders', requireScope('orders:read'), (req, res) => void res.json(req.auth));

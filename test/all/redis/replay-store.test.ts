@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { redisReplayStore } from '../../../src/dpop';
+import { redisReplayStore } from '../../../src/possession';
 import type { RedisClient } from '../../../src/generation/redis/connection';
 import { boundToken, dpopApp, proof } from '../../support/dpop';
 import { NOW, NOW_MS } from '../../support/issuer';

@@ -1,7 +1,7 @@
-import { AuthError } from '../../core/errors';
-import type { Dependencies } from '../../core/options';
-import { dependencies, option, readOptions } from '../../core/options';
-import { Places } from '../fair-queue';
+import { AuthError } from '../core/errors';
+import type { Dependencies } from '../core/options';
+import { dependencies, option, readOptions } from '../core/options';
+import { Places } from '../token/fair-queue';
 
 /** Remembers the proofs that were used, so that none is accepted twice (RFC 9449 section 11.1). */
 export interface ReplayStore {
@@ -21,14 +21,6 @@ export interface ReplayStore {
 
 /** What one process remembers at most: some 50 MB. */
 const MAX_PROOFS = 500_000;
-
-/** The stores that other processes cannot see. */
-const inMemory = new WeakSet<ReplayStore>();
-
-/** Whether a store was made by `memoryReplayStore()`. */
-export function isInMemory(store: ReplayStore): boolean {
-  return inMemory.has(store);
-}
 
 /**
  * Makes a store in memory, for an API that is one process. A full store refuses new proofs rather than forgetting old
@@ -63,7 +55,7 @@ export function memoryReplayStore(
     }
   }
 
-  const store: ReplayStore = {
+  return {
     remember(id, untilMs, client) {
       forgetEnded();
       if (untilMs <= forgottenUntilMs || proofs.has(id)) return false;
@@ -73,6 +65,4 @@ export function memoryReplayStore(
       return true;
     },
   };
-  inMemory.add(store);
-  return store;
 }

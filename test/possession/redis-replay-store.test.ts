@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IoredisClient } from '../../src/generation/redis/connection';
-import { redisReplayStore } from '../../src/dpop';
+import { redisReplayStore } from '../../src/possession';
 import { NOW_MS } from '../support/issuer';
 
 /** A client of ioredis whose server answers with `reply`. */

@@ -1,202 +1,180 @@
 import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { AuthError } from '../../core/errors';
-import type { Clock } from '../../core/clock';
-import { escapeUnsafe, loggablePath } from '../../core/logger';
-import type { Logger } from '../../core/logger';
-import { isObject, NO_OPTIONS } from '../../core/objects';
-import { option, refuseOption } from '../../core/options';
-import type { TableOf } from '../../core/options';
-import type { Reason } from '../../core/reasons';
-import { hasUserInfo, parseUrl, withoutSlash } from '../../core/urls';
-import { headerOf } from '../bearer';
-import type { TokenRequest } from '../bearer';
-import type { Caller } from '../fair-queue';
-import { checkHeader, parseToken } from '../jws';
-import { importKey, unsuitable } from '../keys/key-set';
-import type { VerificationKey } from '../keys/key-set';
-import { ALGORITHMS, readAlgorithms } from '../signature';
-import type { Algorithm } from '../signature';
-import type { SignatureVerifier } from '../signature';
-import type { JsonObject } from '../strict-json';
-import { isInMemory, memoryReplayStore } from './replay-store';
+import { AuthError } from '../core/errors';
+import { escapeUnsafe, loggablePath } from '../core/logger';
+import { isObject, NO_OPTIONS } from '../core/objects';
+import { option, readOptions, refuseOption } from '../core/options';
+import type { TableOf } from '../core/options';
+import type { Reason } from '../core/reasons';
+import { hasUserInfo, parseUrl, withoutSlash } from '../core/urls';
+import { headerOf, usesDpop } from '../token/bearer';
+import type { TokenRequest } from '../token/bearer';
+import { checkHeader, parseToken } from '../token/jws';
+import { importKey, unsuitable } from '../token/keys/key-set';
+import type { VerificationKey } from '../token/keys/key-set';
+import type { BoundRequest, Possession } from '../token/possession';
+import { ALGORITHMS, readAlgorithms } from '../token/signature';
+import type { Algorithm } from '../token/signature';
+import type { JsonObject } from '../token/strict-json';
+import { memoryReplayStore } from './replay-store';
 import type { ReplayStore } from './replay-store';
 
-/** How tokens are accepted that are bound to a key by DPoP (RFC 9449). */
+/** How proofs are checked (RFC 9449). */
 export interface DpopOptions {
   /**
    * Public URL under which clients reach the root of the app, which the `htu` of a proof begins with. Default: the origin
-   * of `resource`. The Host header is not used: whoever has a proof for another API chooses it.
+   * of the gate's `resource`. The Host header is not used: whoever has a proof for another API chooses it.
    */
   readonly baseUrl?: string | undefined;
-  /** Refuses tokens that are not bound to a key. Default `false`: bearer tokens are accepted as well. */
-  readonly required?: boolean | undefined;
   /** Accepted signature algorithms of proofs. Default: ES256, ES384, EdDSA (also as Ed25519), PS256, RS256. */
   readonly algorithms?: readonly (`${'RS' | 'PS' | 'ES'}${256 | 384 | 512}` | 'EdDSA' | 'Ed25519')[] | undefined;
   /** Longest accepted age of a proof in seconds, by its `iat`. Default 60. */
   readonly proofMaxAgeSeconds?: number | undefined;
   /**
-   * Demands that proofs contain a nonce of this server (RFC 9449 section 9), so that none can be made in advance, and no
-   * clock of a client matters. `true` for one process; several share a secret of at least 32 characters. Default `false`.
+   * Demands that proofs contain a nonce of this process (RFC 9449 section 9), so that none can be made in advance, and no
+   * clock of a client matters. For an API that is one process. Default `false`.
    */
-  readonly nonce?: boolean | { readonly secret: string } | undefined;
+  readonly nonce?: boolean | undefined;
   /** Where used proofs are remembered. Default: in memory, which is enough for one process. */
   readonly replayStore?: ReplayStore | undefined;
 }
 
 const DEFAULT_ALGORITHMS: readonly Algorithm[] = ['ES256', 'ES384', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
-const BASE_URL = 'the public http(s) URL of the root of the app, as clients have it (or set "resource")';
-const NONCE = option.nested({ secret: option.required(option.secret(32)) });
+const FACTORY = 'dpop';
+const BASE_URL = 'the public http(s) URL of the root of the app, as clients have it (or set "resource" of the gate)';
 
-/** The option `dpop` of a factory; {@link withBaseUrl} completes it. */
-export const DPOP_OPTION = option.nested({
+const DPOP_OPTIONS = {
   baseUrl: option(BASE_URL, (given) => {
     const fits = typeof given === 'string' && /^https?:\/\/[^?#]+$/i.test(given) && parseUrl(given) !== undefined;
     return fits && !hasUserInfo(given) ? withoutSlash(given) : undefined;
   }),
-  required: option.boolean(false),
   algorithms: option(`an array with some of ${ALGORITHMS.join(', ')}`, readAlgorithms, DEFAULT_ALGORITHMS),
   proofMaxAgeSeconds: option.number({ unit: 'seconds', min: 1, max: 600 }, 60),
-  // `true`: with a secret of this process.
-  nonce: option(NONCE.expected, (given, at) => (typeof given === 'boolean' ? given : NONCE.read(given, at)), false),
+  nonce: option.boolean(false),
   replayStore: option.withMethods<ReplayStore>(['remember'], 'an object with the method remember'),
-} satisfies TableOf<DpopOptions>);
-
-type DpopValues = NonNullable<ReturnType<typeof DPOP_OPTION.read>>;
-
-/** Checked options. */
-export interface DpopSettings extends DpopValues {
-  /** Without a trailing slash. */
-  readonly baseUrl: string;
-}
-
-/**
- * Completes the checked option `dpop`.
- *
- * @param resource - the option `resource`, whose origin is the default of `baseUrl`
- * @throws TypeError where neither says the URL
- */
-export function withBaseUrl(factory: string, dpop: DpopValues, resource: string | undefined): DpopSettings {
-  const baseUrl = dpop.baseUrl ?? (resource === undefined ? undefined : new URL(resource).origin);
-  return { ...dpop, baseUrl: baseUrl ?? refuseOption({ factory, name: 'dpop.baseUrl' }, BASE_URL, undefined) };
-}
+} satisfies TableOf<DpopOptions>;
 
 /** How far the clocks of two processes of an API may differ at least, where a tolerance is small or 0. */
 const MIN_CLOCK_DIFFERENCE_MS = 20_000;
 
-/** Verifies the proofs of one gate. */
-export class DpopVerifier {
-  readonly #settings: DpopSettings;
-  readonly #signatures: SignatureVerifier;
-  readonly #algorithms: ReadonlySet<Algorithm>;
-  readonly #clock: Clock;
-  readonly #clockToleranceMs: number;
-  readonly #replays: ReplayStore;
-  readonly #nonces: DpopNonces | undefined;
+/**
+ * Accepts tokens that are bound to a key by DPoP (RFC 9449), with a proof for each request. Gates that share what this returns
+ * accept a proof once.
+ *
+ * @throws TypeError when an option is wrong; `authenticate()` throws it where neither `baseUrl` nor its `resource` is given
+ *
+ * @example
+ * ```ts
+ * import { authenticate } from 'tillgate';
+ * import { dpop } from 'tillgate/possession';
+ *
+ * const gate = authenticate({
+ *   issuer: 'https://login.example.com',
+ *   audience: 'https://api.example.com',
+ *   possession: [dpop({ baseUrl: 'https://api.example.com' })],
+ * });
+ * ```
+ */
+export function dpop(options: DpopOptions = {}): Possession {
+  const settings = readOptions(FACTORY, options, DPOP_OPTIONS);
+  const algorithms: ReadonlySet<Algorithm> = new Set(settings.algorithms);
+  const nonces = settings.nonce ? new DpopNonces(randomBytes(32)) : undefined;
+  let { replayStore } = settings;
 
-  constructor(
-    settings: DpopSettings,
-    signatures: SignatureVerifier,
-    clock: Clock,
-    clockToleranceMs: number,
-    logger: Logger,
-  ) {
-    const { nonce } = settings;
-    this.#settings = settings;
-    this.#signatures = signatures;
-    this.#algorithms = new Set(settings.algorithms);
-    this.#clock = clock;
-    this.#clockToleranceMs = clockToleranceMs;
-    this.#replays = settings.replayStore ?? memoryReplayStore({ clock });
-    this.#nonces = nonce ? new DpopNonces(clock, nonce === true ? randomBytes(32) : nonce.secret) : undefined;
-    if (typeof nonce === 'object' && isInMemory(this.#replays)) {
-      logger.warn(
-        {},
-        'dpop.nonce.secret is for several processes, but dpop.replayStore is in memory: ' +
-          'each process accepts a proof once; use redisReplayStore() of tillgate/dpop',
-      );
-    }
-  }
-
-  /**
-   * Checks the proof of a request (RFC 9449 section 4.3).
-   *
-   * @param bound - thumbprint of the key that the token is bound to
-   * @param caller - counts as the client of the token
-   * @param isTrial - does not remember the proof
-   * @returns the nonce that the response should carry, where the one of the proof is aging (RFC 9449 section 8.2)
-   */
-  async verify(
-    request: TokenRequest,
-    token: string,
-    bound: unknown,
-    caller: Caller & { readonly client: string },
-    isTrial = false,
-  ): Promise<string | undefined> {
-    const { baseUrl } = this.#settings;
-    const proof = await this.#verifyProof(proofOf(request), bound, caller);
-    if (proof.method !== request.method) throw invalidProof('htm is not the method of the request');
-    const target = request.originalUrl ?? request.url ?? '';
-    if (!isUrlOf(proof.url, baseUrl, target)) throw invalidProof(`htu is not ${baseUrl}${loggable(target)}`);
-    const tokenHash = createHash('sha256').update(token, 'latin1').digest('base64url');
-    if (proof.tokenHash !== tokenHash) throw invalidProof('ath is not the hash of the access token');
-    const nowMs = this.#clock();
-    if (nowMs >= proof.expiresAtMs + this.#clockToleranceMs) throw invalidProof('exp has passed');
-    if (nowMs < proof.notBeforeMs - this.#clockToleranceMs) throw invalidProof('nbf is in the future');
-    const untilMs = this.#acceptedUntilMs(proof, nowMs);
-    if (!isTrial) await this.#remember(proof, untilMs, caller.client);
-    return this.#nonces?.isAging(untilMs) ? this.#nonces.make() : undefined;
-  }
-
-  /** The nonce for a response with `dpop_nonce_required`. */
-  nonce(): string | undefined {
-    return this.#nonces?.make();
-  }
-
-  /**
-   * Reads a DPoP proof and verifies its signature with the key that it contains (RFC 9449 section 4.3, checks 2 to 7).
-   *
-   * @throws AuthError `invalid_dpop_proof`, `wrong_binding` or `too_many_proofs`
-   */
-  async #verifyProof(raw: string, bound: unknown, caller: Caller): Promise<DpopProof> {
-    try {
-      const proof = parseToken(raw);
-      const { algorithm } = checkHeader(proof.header, { algorithms: this.#algorithms, types: PROOF_TYPES });
-      const key = readKey(proof.header['jwk'], bound, algorithm);
-      const thumbprint = bound as string;
-      await this.#signatures.verify(proof, key, algorithm, caller);
-      return { thumbprint, ...readClaims(proof.claims) };
-    } catch (error) {
-      throw asProofRefusal(error);
-    }
-  }
+  return {
+    confirmation: 'jkt',
+    challenge({ resource }) {
+      baseUrlOf(settings.baseUrl, resource);
+      return { scheme: 'DPoP', algorithms: settings.algorithms };
+    },
+    /** RFC 9449 section 4.3. */
+    async verify({ request, token, bound, caller, isTrial, gate }) {
+      if (!usesDpop(request)) {
+        throw new AuthError('sender_constrained', { privateDetail: 'the token came with the Bearer scheme' });
+      }
+      const { clock, clockToleranceMs, signatures, resource } = gate;
+      const proof = await readProof(proofOf(request), { bound, caller, signatures, algorithms });
+      if (proof.method !== request.method) throw invalidProof('htm is not the method of the request');
+      const target = request.originalUrl ?? request.url ?? '';
+      const baseUrl = baseUrlOf(settings.baseUrl, resource);
+      if (!isUrlOf(proof.url, baseUrl, target)) throw invalidProof(`htu is not ${baseUrl}${loggable(target)}`);
+      const tokenHash = createHash('sha256').update(token, 'latin1').digest('base64url');
+      if (proof.tokenHash !== tokenHash) throw invalidProof('ath is not the hash of the access token');
+      const nowMs = clock();
+      if (nowMs >= proof.expiresAtMs + clockToleranceMs) throw invalidProof('exp has passed');
+      if (nowMs < proof.notBeforeMs - clockToleranceMs) throw invalidProof('nbf is in the future');
+      const untilMs = acceptedUntilMs(proof, nowMs, clockToleranceMs);
+      replayStore ??= memoryReplayStore({ clock });
+      if (!isTrial) await remember(replayStore, proof, untilMs, { clockToleranceMs, client: caller.client });
+      return nonces?.isAging(untilMs, nowMs) ? nonces.make(nowMs) : undefined;
+    },
+  };
 
   /** First moment at which a proof would be refused without being remembered. */
-  #acceptedUntilMs({ issuedAtMs, nonce }: DpopProof, nowMs: number): number {
-    if (this.#nonces) {
-      const untilMs = nonce === undefined ? undefined : this.#nonces.acceptedUntilMs(nonce);
-      if (untilMs === undefined) throw new AuthError('dpop_nonce_required');
+  function acceptedUntilMs({ issuedAtMs, nonce }: DpopProof, nowMs: number, clockToleranceMs: number): number {
+    if (nonces) {
+      const untilMs = nonce === undefined ? undefined : nonces.acceptedUntilMs(nonce, nowMs);
+      if (untilMs === undefined) throw new AuthError('dpop_nonce_required', { nonce: nonces.make(nowMs) });
       return untilMs;
     }
-    const untilMs = issuedAtMs + 1000 * this.#settings.proofMaxAgeSeconds + this.#clockToleranceMs;
-    if (issuedAtMs > nowMs + this.#clockToleranceMs) throw invalidProof('iat is in the future');
+    const untilMs = issuedAtMs + 1000 * settings.proofMaxAgeSeconds + clockToleranceMs;
+    if (issuedAtMs > nowMs + clockToleranceMs) throw invalidProof('iat is in the future');
     if (nowMs >= untilMs) throw invalidProof('iat is too old');
     return untilMs;
   }
+}
 
-  async #remember({ thumbprint, id }: DpopProof, untilMs: number, client: string): Promise<void> {
-    // One clock may be ahead and another behind. The process that is ahead must not forget what the other still accepts.
-    const clockDifferenceMs = Math.max(2 * this.#clockToleranceMs, MIN_CLOCK_DIFFERENCE_MS);
-    const name = createHash('sha256').update(`${thumbprint}\n${id}`).digest().subarray(0, 16).toString('base64url');
-    let isNew: boolean;
-    try {
-      isNew = await this.#replays.remember(name, untilMs + clockDifferenceMs, client);
-    } catch (cause) {
-      if (cause instanceof AuthError && cause.reason === 'too_many_proofs') throw cause;
-      throw new AuthError('replay_store_unavailable', { cause });
-    }
-    if (isNew !== true) throw invalidProof('the proof was used before');
+/** Without a trailing slash. */
+function baseUrlOf(given: string | undefined, resource: string | undefined): string {
+  const baseUrl = given ?? (resource === undefined ? undefined : new URL(resource).origin);
+  return baseUrl ?? refuseOption({ factory: FACTORY, name: 'baseUrl' }, BASE_URL, undefined);
+}
+
+/**
+ * Reads a DPoP proof and verifies its signature with the key that it contains (RFC 9449 section 4.3, checks 2 to 7).
+ *
+ * @throws AuthError `invalid_dpop_proof`, `wrong_binding` or `too_many_proofs`
+ */
+async function readProof(
+  raw: string,
+  {
+    bound,
+    caller,
+    signatures,
+    algorithms,
+  }: Pick<BoundRequest, 'bound' | 'caller'> & {
+    readonly signatures: BoundRequest['gate']['signatures'];
+    readonly algorithms: ReadonlySet<Algorithm>;
+  },
+): Promise<DpopProof> {
+  try {
+    const proof = parseToken(raw);
+    const { algorithm } = checkHeader(proof.header, { algorithms, types: PROOF_TYPES });
+    const key = readKey(proof.header['jwk'], bound, algorithm);
+    await signatures.verify(proof, key, algorithm, caller);
+    return { thumbprint: bound, ...readClaims(proof.claims) };
+  } catch (error) {
+    throw asProofRefusal(error);
   }
+}
+
+async function remember(
+  store: ReplayStore,
+  { thumbprint, id }: DpopProof,
+  untilMs: number,
+  { clockToleranceMs, client }: { readonly clockToleranceMs: number; readonly client: string },
+): Promise<void> {
+  // One clock may be ahead and another behind. The process that is ahead must not forget what the other still accepts.
+  const clockDifferenceMs = Math.max(2 * clockToleranceMs, MIN_CLOCK_DIFFERENCE_MS);
+  const name = createHash('sha256').update(`${thumbprint}\n${id}`).digest().subarray(0, 16).toString('base64url');
+  let isNew: boolean;
+  try {
+    isNew = await store.remember(name, untilMs + clockDifferenceMs, client);
+  } catch (cause) {
+    if (cause instanceof AuthError && cause.reason === 'too_many_proofs') throw cause;
+    throw new AuthError('replay_store_unavailable', { cause });
+  }
+  if (isNew !== true) throw invalidProof('the proof was used before');
 }
 
 /** Without query, without tokens, and without characters that could forge a line of a log. */
@@ -349,40 +327,36 @@ function decodeUnreserved(path: string): string {
 
 /** How long a nonce is accepted. */
 const NONCE_LIFETIME_MS = 300_000;
-/** How far the clocks of the processes that share a secret may differ. */
+/** How far the clock may step back after a nonce was made. */
 const CLOCK_DIFFERENCE_MS = 10_000;
 const TIME_BYTES = 6;
 const MAC_BYTES = 16;
 
 /** Makes and checks the nonces of a server (RFC 9449 section 9). Nothing is stored: a nonce is a time with its MAC. */
 class DpopNonces {
-  readonly #clock: Clock;
-  readonly #secret: string | Buffer;
+  readonly #secret: Buffer;
 
-  /** @param secret - shared by all processes of an API */
-  constructor(clock: Clock, secret: string | Buffer) {
-    this.#clock = clock;
+  constructor(secret: Buffer) {
     this.#secret = secret;
   }
 
-  /** A nonce of now. */
-  make(): string {
+  make(nowMs: number): string {
     const time = Buffer.alloc(TIME_BYTES);
-    time.writeUIntBE(Math.max(0, Math.floor(this.#clock())), 0, TIME_BYTES);
+    time.writeUIntBE(Math.max(0, Math.floor(nowMs)), 0, TIME_BYTES);
     return Buffer.concat([time, this.#mac(time)]).toString('base64url');
   }
 
   /** First moment in ms at which a nonce is no longer accepted; `undefined` when it is not accepted now. */
-  acceptedUntilMs(nonce: string): number | undefined {
+  acceptedUntilMs(nonce: string, nowMs: number): number | undefined {
     const madeMs = this.#timeOf(nonce);
-    if (madeMs === undefined || madeMs > this.#clock() + CLOCK_DIFFERENCE_MS) return undefined;
+    if (madeMs === undefined || madeMs > nowMs + CLOCK_DIFFERENCE_MS) return undefined;
     const untilMs = madeMs + NONCE_LIFETIME_MS;
-    return this.#clock() < untilMs ? untilMs : undefined;
+    return nowMs < untilMs ? untilMs : undefined;
   }
 
   /** Whether the client should be given a newer nonce with the response, by the end of the one that it sent. */
-  isAging(untilMs: number): boolean {
-    return untilMs - this.#clock() < NONCE_LIFETIME_MS / 2;
+  isAging(untilMs: number, nowMs: number): boolean {
+    return untilMs - nowMs < NONCE_LIFETIME_MS / 2;
   }
 
   #mac(time: Buffer): Buffer {

@@ -5,7 +5,7 @@ import type { Dependencies } from '../core/options';
 import { dependencies, describe, option, readOptions } from '../core/options';
 import { redisConnection } from '../generation/redis/connection';
 import type { RedisClient } from '../generation/redis/connection';
-import type { ReplayStore } from '../token/possession/replay-store';
+import type { ReplayStore } from './replay-store';
 
 /** How much longer than needed Redis keeps the proofs of a client: the command itself takes some of the time. */
 const MARGIN_MS = 1_000;
@@ -41,14 +41,14 @@ return 1`;
  * @example
  * ```ts
  * import { authenticate } from 'tillgate';
- * import { redisReplayStore } from 'tillgate/dpop';
+ * import { dpop, redisReplayStore } from 'tillgate/possession';
  * import { createClient } from 'redis';
  *
  * const client = await createClient({ url: 'redis://127.0.0.1:6379' }).connect();
  * const gate = authenticate({
  *   issuer: 'https://login.example.com',
  *   audience: 'https://api.example.com',
- *   dpop: { baseUrl: 'https://api.example.com', replayStore: redisReplayStore({ client }) },
+ *   possession: [dpop({ baseUrl: 'https://api.example.com', replayStore: redisReplayStore({ client }) })],
  * });
  * ```
  */

@@ -1,0 +1,7 @@
+export type { Possession } from '../token/possession';
+export { dpop } from './dpop';
+export type { DpopOptions } from './dpop';
+export { mtls } from './mtls';
+export type { MtlsOptions } from './mtls';
+export { redisReplayStore } from './redis-replay-store';
+export type { ReplayStore } from './replay-store';

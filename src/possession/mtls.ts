@@ -1,0 +1,116 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { LRUCache } from 'lru-cache';
+import { AuthError } from '../core/errors';
+import { NO_OPTIONS } from '../core/objects';
+import { option, readOptions } from '../core/options';
+import type { TableOf } from '../core/options';
+import type { TokenRequest } from '../token/bearer';
+import type { Possession } from '../token/possession';
+
+/** How the certificate of a client is found. */
+export interface MtlsOptions {
+  /**
+   * Returns the certificate of the client of a request: an `X509Certificate`, one certificate in PEM, or base64 of its DER.
+   * Behind a proxy it reads the header in which the proxy forwards the certificate, and which the proxy must remove from the
+   * requests of clients: docs/mutual-tls.md has the line for each. Default: the certificate of the TLS connection, which the
+   * server requests with `requestCert: true`.
+   */
+  readonly certificate?: ((request: IncomingMessage) => string | X509Certificate | undefined) | undefined;
+}
+
+/**
+ * Accepts tokens that are bound to a client certificate (RFC 8705), with it. The gate compares SHA-256 thumbprints; that it
+ * trusts the certificate is up to the authorization server.
+ *
+ * @throws TypeError when an option is wrong
+ *
+ * @example
+ * ```ts
+ * import { authenticate } from 'tillgate';
+ * import { mtls } from 'tillgate/possession';
+ *
+ * const gate = authenticate({
+ *   issuer: 'https://login.example.com',
+ *   audience: 'https://api.example.com',
+ *   possession: [mtls({ certificate: (req) => decodeURIComponent(String(req.headers['x-client-certificate'] ?? '')) })],
+ * });
+ * ```
+ */
+export function mtls(options: MtlsOptions = {}): Possession {
+  const { certificate } = readOptions('mtls', options, {
+    certificate: option.callable<MtlsOptions['certificate']>(),
+  } satisfies TableOf<MtlsOptions>);
+  const thumbprintOf = certificate ? forwardedReader(certificate) : thumbprintOfConnection;
+  return {
+    confirmation: 'x5t#S256',
+    challenge: () => undefined,
+    verify({ request, bound }) {
+      const proven = thumbprintOf(request);
+      if (proven === undefined) {
+        throw new AuthError('sender_constrained', { privateDetail: 'the request has no client certificate' });
+      }
+      if (bound !== proven) throw new AuthError('wrong_binding');
+      return undefined;
+    },
+  };
+}
+
+/** A connection keeps its certificate. */
+const ofConnections = new WeakMap<object, string>();
+
+function thumbprintOfConnection({ socket }: TokenRequest): string | undefined {
+  if (typeof socket?.getPeerX509Certificate !== 'function') return undefined;
+  const known = ofConnections.get(socket);
+  if (known !== undefined) return known;
+  const certificate = socket.getPeerX509Certificate();
+  if (!certificate) return undefined;
+  const thumbprint = hash(certificate.raw);
+  ofConnections.set(socket, thumbprint);
+  return thumbprint;
+}
+
+/** Node's default limit for all headers of a request together. */
+const MAX_LENGTH = 16_384;
+
+function forwardedReader(
+  certificate: NonNullable<MtlsOptions['certificate']>,
+): (request: TokenRequest) => string | undefined {
+  const thumbprints = new LRUCache<string, string>({ max: 1_000 });
+
+  return function thumbprintOfForwarded(request) {
+    try {
+      // A gate hands over the request that it got.
+      const given: unknown = certificate(request as IncomingMessage);
+      if (given instanceof X509Certificate) return hash(given.raw);
+      if (typeof given !== 'string' || given.length > MAX_LENGTH) return undefined;
+      const known = thumbprints.get(given, NO_OPTIONS);
+      if (known !== undefined) return known;
+      const thumbprint = hash(new X509Certificate(derOf(given)).raw);
+      thumbprints.set(given, thumbprint, NO_OPTIONS);
+      return thumbprint;
+    } catch {
+      // A caller can send anything where a proxy should: that is no certificate, and not an outage.
+      return undefined;
+    }
+  };
+}
+
+/** Line breaks become blanks (Apache) or tabs (nginx before 1.13.5) in a header. */
+const PEM = /^\s*-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/**
+ * Reads one certificate. A second one is refused: a proxy that appends its header to one of the client would let the client
+ * choose.
+ */
+function derOf(text: string): Buffer {
+  const base64 = PEM.exec(text)?.[1]?.replace(/\s+/g, '') ?? text;
+  if (!BASE64.test(base64)) throw new TypeError('not one certificate');
+  return Buffer.from(base64, 'base64');
+}
+
+/** RFC 8705 section 3.1: base64url of the SHA-256 hash of the DER encoding. */
+function hash(der: Buffer): string {
+  return createHash('sha256').update(der).digest('base64url');
+}

@@ -1,0 +1,132 @@
+import { AuthError } from '../core/errors';
+import type { Clock } from '../core/clock';
+import { isObject } from '../core/objects';
+import { usesDpop } from './bearer';
+import type { TokenRequest } from './bearer';
+import { clientUnit } from './fair-queue';
+import type { Caller } from './fair-queue';
+import type { SignatureVerifier } from './signature';
+import type { JsonObject } from './strict-json';
+
+/** One way in which a caller proves that it holds the key that its token is bound to. */
+export interface Possession {
+  /** Member of `cnf` that names the key (RFC 7800 section 3.1): tokens with it are accepted with this proof only. */
+  readonly confirmation: string;
+  /**
+   * Called once for each gate. Its own challenge, where tokens come with another scheme than Bearer.
+   *
+   * @throws TypeError when something is missing that the gate could have said
+   */
+  challenge(gate: { readonly resource: string | undefined }): PossessionChallenge | undefined;
+  /**
+   * Checks the proof of a request whose token is good. Throws, or rejects with, an AuthError.
+   *
+   * @returns the DPoP nonce that the response should carry (RFC 9449 section 8.2)
+   */
+  verify(proof: BoundRequest): string | undefined | Promise<string | undefined>;
+}
+
+/** What a challenge says about a scheme of its own (RFC 9449 section 7.1). */
+export interface PossessionChallenge {
+  readonly scheme: 'DPoP';
+  /** Accepted algorithms of proofs. */
+  readonly algorithms: readonly string[];
+}
+
+/** A request with a token that is bound to a key. */
+export interface BoundRequest {
+  readonly request: TokenRequest;
+  readonly token: string;
+  /** What the token names as its key. */
+  readonly bound: string;
+  /** Counts as the client of the token. */
+  readonly caller: Caller & { readonly client: string };
+  /** Leaves the proof good for the gate that decides. */
+  readonly isTrial: boolean;
+  readonly gate: PossessionGate;
+}
+
+/** What a gate has for all of its proofs. */
+interface PossessionGate {
+  readonly resource: string | undefined;
+  readonly clock: Clock;
+  readonly clockToleranceMs: number;
+  readonly signatures: SignatureVerifier;
+}
+
+/** Checks that callers hold the keys that their tokens are bound to. */
+export class PossessionVerifier {
+  readonly #kinds: readonly Possession[];
+  readonly #isRequired: boolean;
+  readonly #gate: PossessionGate;
+
+  constructor(settings: PossessionSettings, signatures: SignatureVerifier) {
+    const { possession, possessionRequired, issuers, clock, resource } = settings;
+    const clockToleranceMs = Math.max(...issuers.map((issuer) => issuer.clockToleranceMs));
+    // Proofs for one request come last: one that is used up is of no use for another attempt.
+    const isOfRequest = (kind: Possession): number => Number(kind.challenge({ resource }) !== undefined);
+    this.#kinds = [...possession].sort((a, b) => isOfRequest(a) - isOfRequest(b));
+    this.#isRequired = possessionRequired;
+    this.#gate = { resource, clock, clockToleranceMs, signatures };
+  }
+
+  /**
+   * Checks that a token is bound where that is required: what can be said about it without a request.
+   *
+   * @throws AuthError `binding_required`
+   */
+  requireBinding({ cnf }: JsonObject): void {
+    if (this.#isRequired && confirmationsOf(cnf).length === 0) throw new AuthError('binding_required');
+  }
+
+  /**
+   * Checks the proofs of a request whose token is good (RFC 9449 section 7, RFC 8705 section 3). Rejects with an AuthError
+   * `sender_constrained`, `binding_required`, `wrong_binding`, `invalid_dpop_proof`, `dpop_nonce_required`,
+   * `too_many_proofs` or `replay_store_unavailable`.
+   *
+   * @param isTrial - does not remember the proof, so that it stays good for the gate that decides
+   * @returns the nonce that the response should carry
+   */
+  async verify(
+    request: TokenRequest,
+    token: string,
+    { issuer, clientId, claims }: Holder,
+    caller?: Caller,
+    isTrial = false,
+  ): Promise<string | undefined> {
+    this.requireBinding(claims);
+    const confirmation = isObject(claims['cnf']) ? claims['cnf'] : {};
+    if (usesDpop(request) && confirmation['jkt'] === undefined) throw new AuthError('binding_required');
+    const holder = { ...caller, client: clientUnit(issuer, clientId) };
+    let nonce: string | undefined;
+    for (const kind of this.#kinds) {
+      const bound = confirmation[kind.confirmation];
+      // That each is a string was checked with the claims.
+      if (bound === undefined) continue;
+      const proof = { request, token, bound: bound as string, caller: holder, isTrial, gate: this.#gate };
+      nonce = (await kind.verify(proof)) ?? nonce;
+    }
+    return nonce;
+  }
+}
+
+interface PossessionSettings {
+  readonly possession: readonly Possession[];
+  /** A token has to be bound, in any of these ways (FAPI 2.0). */
+  readonly possessionRequired: boolean;
+  readonly resource: string | undefined;
+  readonly issuers: readonly { readonly clockToleranceMs: number }[];
+  readonly clock: Clock;
+}
+
+/** Whom a token was issued to. */
+interface Holder {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly claims: JsonObject;
+}
+
+/** The members of `cnf`, each of which has to be proven. */
+export function confirmationsOf(cnf: unknown): readonly string[] {
+  return isObject(cnf) ? Object.keys(cnf) : [];
+}

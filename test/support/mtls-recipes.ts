@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runInNewContext } from 'node:vm';
+import ts from 'typescript';
+import type { MtlsOptions } from '../../src/possession';
+
+type Certificate = NonNullable<MtlsOptions['certificate']>;
+
+/** The recipe of docs/mutual-tls.md for a proxy, as it is there. */
+export function certificateBehind(proxy: string): Certificate {
+  const page = readFileSync(join(__dirname, '../../docs/mutual-tls.md'), 'utf8');
+  const [source = ''] = /^const header = [^]*?^};$/m.exec(page) ?? [];
+  const { outputText } = ts.transpileModule(source, { compilerOptions: { target: ts.ScriptTarget.ES2022 } });
+  const recipes = runInNewContext(`${outputText}; certificateBehind`, { decodeURIComponent }) as Record<
+    string,
+    Certificate
+  >;
+  const recipe = recipes[proxy];
+  if (!recipe) throw new Error(`docs/mutual-tls.md has no recipe for ${proxy}`);
+  return recipe;
+}
