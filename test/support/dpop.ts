@@ -46,9 +46,9 @@ export function thumbprint(key: TestKey): string {
 const bound = new Map<string, string>();
 
 /** An access token that is bound to a key: the same one for the same arguments, although ECDSA signatures differ. */
-export function boundToken(key = callerKey(), claims: Members = {}): string {
-  const name = JSON.stringify([key.kid, thumbprint(key), claims]);
-  const made = bound.get(name) ?? token({ claims: { cnf: { jkt: thumbprint(key) }, ...claims } });
+export function boundToken(key = callerKey(), claims: Members = {}, issuerKey = testKey()): string {
+  const name = JSON.stringify([key.kid, thumbprint(key), claims, issuerKey.alg]);
+  const made = bound.get(name) ?? token({ key: issuerKey, claims: { cnf: { jkt: thumbprint(key) }, ...claims } });
   bound.set(name, made);
   return made;
 }
