@@ -16,12 +16,14 @@ export interface Possession {
    * Called once for each gate. Its own challenge, where tokens come with another scheme than Bearer.
    *
    * @throws TypeError when something is missing that the gate could have said
+   * @internal
    */
   challenge(gate: { readonly resource: string | undefined }): PossessionChallenge | undefined;
   /**
    * Checks the proof of a request whose token is good. Throws, or rejects with, an AuthError.
    *
    * @returns the DPoP nonce that the response should carry (RFC 9449 section 8.2)
+   * @internal
    */
   verify(proof: BoundRequest): string | undefined | Promise<string | undefined>;
 }
