@@ -105,6 +105,7 @@ describe('gate.hold()', () => {
       'cannot be read',
       (keys) =>
         void Object.defineProperty(keys, 'keys', {
+          configurable: true,
           get() {
             throw new Error('broken');
           },
@@ -118,7 +119,7 @@ describe('gate.hold()', () => {
     expect(ended).toEqual(['held: keys_unavailable']);
     expect(gate.status()).toMatchObject({ ready: false, issuers: [{ keys: { state: 'unavailable', keys: 0 } }] });
     await expect(accepted()).rejects.toThrow();
-    keys.keys = [];
+    Object.defineProperty(keys, 'keys', { value: [] });
   });
 
   it('ends within a second once requests get 503', async () => {
