@@ -104,11 +104,8 @@ export interface GateOptions extends Dependencies {
   readonly allowHttp?: boolean | undefined;
   /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */
   readonly verifiedTokens?: number | undefined;
-  /**
-   * Keeps the last good key sets over restarts: a directory that only this user can write to, `redisKeyStore()`, or a store
-   * of your own. Who writes to it decides which tokens are good. Default: none.
-   */
-  readonly keyStore?: KeyStore | string | false | undefined;
+  /** Keeps the last good key sets over restarts. Who can write to it can forge tokens. Default: none. */
+  readonly keyStore?: KeyStore | undefined;
   /**
    * Adds `tillgate.client.id` to the span of a request whose token is signed by its issuer. Default `false`.
    */

@@ -7,7 +7,6 @@ import { ALGORITHMS, readAlgorithms } from '../token/signature';
 import type { ClaimRules } from '../token/verify';
 import { OPAQUE_OPTION } from '../token/introspection/endpoint';
 import type { Jwks } from '../token/keys/key-set';
-import { KEY_STORE } from '../token/keys/key-store';
 import type { KeyStore } from '../token/keys/key-store';
 import type { Possession } from '../token/possession';
 import { PRESET_NAMES, PRESETS } from '../token/presets';
@@ -91,7 +90,7 @@ export const GATE_OPTIONS = {
   possessionRequired: option.boolean(false),
   allowHttp: option.boolean(false),
   verifiedTokens: option.number({ unit: 'tokens', min: 0, integer: true }, 5_000),
-  keyStore: KEY_STORE,
+  keyStore: option.withMethods<KeyStore>(['load', 'save'], 'an object with the functions load and save'),
   traceClientId: option.boolean(false),
   onDecision: option.callable<GateOptions['onDecision']>(),
   ...DEPENDENCIES,
@@ -143,7 +142,7 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: Authenticate
     issuers: readIssuers(given, {
       confirmations: possession.map(({ confirmation }) => confirmation),
       checkUrl: urlCheck(FACTORY, allowHttp),
-      keyStore: values.keyStore || undefined,
+      keyStore: values.keyStore,
     }),
     unguarded: values.unguarded ?? (optional || values.enforce === 'report' ? 'allow' : 'warn'),
     exposeReasons: exposeReasons ?? process.env['NODE_ENV'] !== 'production',

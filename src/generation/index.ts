@@ -6,7 +6,6 @@ export { httpGenerations, type HttpGenerationsOptions } from './http/log';
 export { postgresGenerations, type PostgresGenerationsOptions } from './postgres/log';
 export type { PostgresClient, PostgresPool, PostgresResult } from './postgres/sessions';
 export { postgresSchema } from './postgres/schema';
-export { redisKeyStore } from './redis/key-store';
 export { redisGenerations, type RedisGenerationsOptions } from './redis/log';
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis/connection';
 export { startPublisher, type Publisher, type PublisherOptions, type PublisherStatus } from './publisher';

@@ -115,12 +115,6 @@ export const OF_GATE = {
     '3600000',
     wholeNumber('whole number of ms', 0, 7 * DAY_MS, '3600000'),
   ),
-  keyStore: derived(
-    'TILLGATE_KEY_STORE',
-    'option `keyStore`: a directory',
-    'off',
-    orOff(text(/^[^\0]+$/, 'a directory', '/var/lib/tillgate/keys')),
-  ),
   clockToleranceSeconds: given(
     'TILLGATE_CLOCK_TOLERANCE_SECONDS',
     'option `clockToleranceSeconds`',

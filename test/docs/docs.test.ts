@@ -94,6 +94,20 @@ describe('code', () => {
     return url.startsWith('http://127.0.0.1:') ? fetch(url, init) : Promise.reject(new Error('offline'));
   }
 
+  function filesInMemory() {
+    const files = new Map<string, string>();
+    const read = (name: string): string => {
+      const text = files.get(name);
+      if (text === undefined) throw new Error('ENOENT');
+      return text;
+    };
+    return {
+      readFile: async (name: string) => Promise.resolve().then(() => read(name)),
+      writeFile: async (name: string, text: string) => Promise.resolve(void files.set(name, text)),
+      rename: async (from: string, to: string) => Promise.resolve(void files.set(to, read(from))),
+    };
+  }
+
   function modulesFor(
     { apps, issuers, servers, opened }: Made,
     shown: object | undefined,
@@ -139,6 +153,7 @@ describe('code', () => {
       cors: { default: cors },
       'node:http': { createServer: makeServer },
       'node:https': { createServer: createTlsServer },
+      'node:fs/promises': filesInMemory(),
       'node:fs': {
         readFileSync: (name: string) => certificates.server[name === 'tls.key' ? 'privateKey' : 'certificate'],
       },

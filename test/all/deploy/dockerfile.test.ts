@@ -105,7 +105,6 @@ describe('deploy/Dockerfile', () => {
       TILLGATE_PORT: '0',
       TILLGATE_ADMIN_PORT: env.TILLGATE_ADMIN_PORT,
       TILLGATE_AUTH_URL: 'https://login.example.com',
-      TILLGATE_KEY_STORE: 'off',
     });
     expect(await check()).toBe(0);
     await api.stop();

@@ -44,7 +44,6 @@ async function startApi(port: number): Promise<RunningTillgate<unknown>> {
     TILLGATE_PORT: String(port),
     TILLGATE_AUTH_URL: issuer.origin,
     TILLGATE_AUDIENCE: AUDIENCE,
-    TILLGATE_KEY_STORE: 'off',
     TILLGATE_RATE_LIMIT: 'off',
   });
   const ready = { url: `http://127.0.0.1:${port}/readyz` };

@@ -52,7 +52,6 @@ export async function startFaultyApi(adminPort: number): Promise<FaultyApi> {
     TILLGATE_MAX_STALENESS_MS: `${MAX_STALENESS_MS}`,
     TILLGATE_KEYS_MAX_AGE_MS: `${KEYS_MAX_AGE_MS}`,
     TILLGATE_KEYS_STALE_MS: '0',
-    TILLGATE_KEY_STORE: 'off',
   });
 
   const nowSeconds = Math.floor(Date.now() / 1000);

@@ -1,13 +1,9 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { authenticate } from '../../../src';
 import type { KeyStore } from '../../../src';
-import { KEY_STORE } from '../../../src/token/keys/key-store';
 import { eventually, keyServer } from '../../support/key-server';
 import type { KeyServer } from '../../support/key-server';
 import { testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
-import { expectPrivate } from '../../support/private-file';
 import { gateAt, STALE_MS, TTL_MS } from '../../support/remote-gate';
 import type { RemoteGate } from '../../support/remote-gate';
 
@@ -22,10 +18,10 @@ interface Kept {
 function memoryStore(): KeyStore & { record: string | undefined; change(members: object): void } {
   return {
     record: undefined,
-    read() {
+    load() {
       return Promise.resolve(this.record);
     },
-    write(_issuer, record) {
+    save(_issuer, record) {
       this.record = record;
       return Promise.resolve();
     },
@@ -107,7 +103,7 @@ describe('a process that starts while the issuer is down', () => {
     store.record = whole;
     store.change({ keys: [OLD.privateKey.export({ format: 'jwk' })] });
     expect(await start(server, { keyStore: store }).statusWith(OLD)).toBe(503);
-    const failing = { ...store, read: () => Promise.reject(new Error('secret of the store')) };
+    const failing = { ...store, load: () => Promise.reject(new Error('secret of the store')) };
     const log = recordingLogger();
     expect(await start(server, { keyStore: failing, logger: log }).statusWith(OLD)).toBe(503);
     expect(JSON.stringify(log.entries)).not.toContain('secret of the store');
@@ -115,7 +111,7 @@ describe('a process that starts while the issuer is down', () => {
 
   it('waits for a store that does not respond for 2 s, then goes on without it', async () => {
     const { server, store } = await keptAndDown();
-    const silent = { ...store, read: () => new Promise<never>(() => undefined) };
+    const silent = { ...store, load: () => new Promise<never>(() => undefined) };
     const gate = start(server, { keyStore: silent });
     const status = gate.statusWith(OLD);
     for (let passed = 0; passed < 2_000; passed += 100) await gate.time.advance(100);
@@ -131,7 +127,7 @@ describe('a key that was removed', () => {
     let release = (): void => undefined;
     const slow = {
       ...store,
-      read: () => new Promise<string | undefined>((resolve) => (release = () => resolve(store.record))),
+      load: () => new Promise<string | undefined>((resolve) => (release = () => resolve(store.record))),
     };
     const gate = start(server, { keyStore: slow });
     await eventually(() => gate.gate.status().ready);
@@ -141,56 +137,8 @@ describe('a key that was removed', () => {
   });
 });
 
-describe('a directory as key store', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'tillgate-keys-'));
-  afterAll(() => rmSync(directory, { recursive: true }));
-  const ISSUER = 'https://login.test';
-  const at = { factory: 'authenticate', name: 'keyStore' };
-  const open = (path: string): KeyStore => KEY_STORE.read(path, at) as KeyStore;
-  const store = open(join(directory, 'kept'));
-  const contents = (): string[] =>
-    readdirSync(join(directory, 'kept')).map((name) => readFileSync(join(directory, 'kept', name), 'utf8'));
-
-  it('has nothing at first, and then the latest record, readable by its owner only', async () => {
-    expect(await store.read(ISSUER)).toBeUndefined();
-    await store.write(ISSUER, 'first', 1_000);
-    await store.write(ISSUER, 'second', 2_000);
-    await store.write('https://other.test', 'other', 1_500);
-    expect(await store.read(ISSUER)).toBe('second');
-    expect(contents().sort()).toEqual(['other', 'second']);
-    expectPrivate(join(directory, 'kept'), 0o700);
-    for (const name of readdirSync(join(directory, 'kept'))) expectPrivate(join(directory, 'kept', name));
-  });
-
-  it('keeps a later record when an earlier one is written after it, unless a wrong clock has written it', async () => {
-    await store.write(ISSUER, 'late', 10_000);
-    await store.write(ISSUER, 'early', 9_000);
-    expect(await store.read(ISSUER)).toBe('late');
-    await store.write(ISSUER, 'from the future', 86_400_000 + 20_001);
-    await store.write(ISSUER, 'right', 20_000);
-    expect(await store.read(ISSUER)).toBe('right');
-  });
-
-  const modes = process.platform === 'win32' ? [] : [0o622, 0o606];
-  it.each(modes)('refuses a file that others may write: mode %o', async (mode) => {
-    const foreign = join(directory, 'foreign');
-    const other = open(foreign);
-    await other.write(ISSUER, 'record', 1);
-    const [name] = readdirSync(foreign);
-    chmodSync(join(foreign, name!), mode);
-    await expect(other.read(ISSUER)).rejects.toThrow('can be written by another user: chown it to yours, chmod go-w');
-  });
-
-  it('rejects where the directory is a file', async () => {
-    writeFileSync(join(directory, 'file'), '');
-    const broken = open(join(directory, 'file'));
-    await expect(broken.read(ISSUER)).rejects.toThrow('ENOTDIR');
-    await expect(broken.write(ISSUER, 'record', 1)).rejects.toThrow('EEXIST');
-  });
-
-  it.each(['', 1, {}, { read() {} }])('is refused as an option: %j', (given) => {
-    expect(() => KEY_STORE.read(given, at)).toThrow(
-      'authenticate(): option "keyStore" must be a directory, a key store with read() and write(), or false',
-    );
-  });
+it.each(['', 'keys', false, {}, { load() {} }])('is refused as an option: %j', (keyStore) => {
+  expect(() => authenticate({ issuer: 'https://login.test', audience: 'a', keyStore } as never)).toThrow(
+    'authenticate(): option "keyStore" must be an object with the functions load and save',
+  );
 });
