@@ -55,3 +55,20 @@ function oneNameEach(statement: string): readonly string[] {
     (name) => `import ${isType}${name} from ${from};\n`,
   );
 }
+
+/** Stands in for node:fs/promises: files that the examples write. */
+export function filesInMemory(): Readonly<
+  Record<'readFile' | 'writeFile' | 'rename', (...args: never[]) => Promise<unknown>>
+> {
+  const files = new Map<string, string>();
+  const read = (name: string): string => {
+    const text = files.get(name);
+    if (text === undefined) throw new Error('ENOENT');
+    return text;
+  };
+  return {
+    readFile: async (name: string) => Promise.resolve().then(() => read(name)),
+    writeFile: async (name: string, text: string) => Promise.resolve(void files.set(name, text)),
+    rename: async (from: string, to: string) => Promise.resolve(void files.set(to, read(from))),
+  };
+}

@@ -23,7 +23,7 @@ import * as testing from '../../src/testing';
 import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../src/testing';
 import certificates from '../support/certificates.json';
 import { recordingLogger } from '../support/log';
-import { blocksOf, PAGES_WITH_CODE, programOf, ROOT } from './blocks';
+import { blocksOf, PAGES_WITH_CODE, programOf, ROOT, filesInMemory } from './blocks';
 import { files, peerDependencies } from '../../package.json';
 import { PAGES, withSections } from '../../scripts/docs';
 import { REASONS } from '../../src/core/reasons';
@@ -92,20 +92,6 @@ describe('code', () => {
 
   function fetchFromThisMachine(url: string, init: RequestInit): Promise<Response> {
     return url.startsWith('http://127.0.0.1:') ? fetch(url, init) : Promise.reject(new Error('offline'));
-  }
-
-  function filesInMemory() {
-    const files = new Map<string, string>();
-    const read = (name: string): string => {
-      const text = files.get(name);
-      if (text === undefined) throw new Error('ENOENT');
-      return text;
-    };
-    return {
-      readFile: async (name: string) => Promise.resolve().then(() => read(name)),
-      writeFile: async (name: string, text: string) => Promise.resolve(void files.set(name, text)),
-      rename: async (from: string, to: string) => Promise.resolve(void files.set(to, read(from))),
-    };
   }
 
   function modulesFor(
