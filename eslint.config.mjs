@@ -34,6 +34,11 @@ export default tseslint.config(
     },
   },
   {
+    // A rejection that nothing handles ends the process: what nothing waits for goes through notify() of core/callbacks.
+    files: ['src/{core,token,generation,gate,express,dpop}/**/*.ts'],
+    rules: { '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }] },
+  },
+  {
     files: ['test/**/*.ts'],
     rules: {
       // Response bodies are untyped on purpose: the assertions are their types.

@@ -12,8 +12,8 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Calls `task` once after `delayMs`; what a task throws ends no process. Injected together with the clock; the default never keeps the process alive. */
-export type Schedule = (task: () => void, delayMs: number) => Timer;
+/** Calls `task` once after `delayMs`; a task that throws or rejects ends no process. Injected together with the clock; the default never keeps the process alive. */
+export type Schedule = (task: () => unknown, delayMs: number) => Timer;
 
 /** Wall clock of the process. */
 export const systemClock: Clock = () => Date.now();
@@ -34,7 +34,11 @@ const guarded = new WeakSet<Schedule>();
 /** The same schedule, whose tasks end no process: nothing catches what is thrown in a timer. */
 export function guardSchedule(schedule: Schedule, failed: (error: unknown) => void): Schedule {
   if (guarded.has(schedule)) return schedule;
-  const made: Schedule = (task, delayMs) => schedule(() => notify(task, failed), delayMs);
+  const made: Schedule = (task, delayMs) => {
+    let timer: Timer | undefined;
+    notify(() => void (timer = schedule(() => notify(task, failed), delayMs)), failed);
+    return { cancel: () => notify(() => timer?.cancel(), failed) };
+  };
   guarded.add(made);
   return made;
 }

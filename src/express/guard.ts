@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isThenable } from '../core/callbacks';
+import { isThenable, valueOf } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
 import { describe, refuseUncalled } from '../core/options';
@@ -50,7 +50,7 @@ export function requireClaim<Req extends object = IncomingMessage & { readonly a
   }
   return makeGuard('requireClaim', { claim: name }, ({ claims }, req) => {
     try {
-      const result: unknown = test(claims[name], req as object as Req);
+      const result: unknown = valueOf(() => test(claims[name], req as object as Req));
       return isThenable(result) ? Promise.resolve(result).then(refusalOf, failed) : refusalOf(result);
     } catch (cause) {
       return failed(cause);

@@ -1,4 +1,6 @@
+import { ask } from '../core/callbacks';
 import { measure, record } from '../core/telemetry';
+import { openReader } from '../generation/log';
 import type { GenerationSource } from '../generation/log';
 import { generationsFromUrl } from '../generation/from-url';
 import { GenerationVerifier } from '../generation/verifier';
@@ -123,7 +125,7 @@ function measuredSource(source: GenerationSource, issuer: string, { clock }: Gat
   return {
     mark,
     reader() {
-      const reader = source.reader();
+      const reader = openReader(source);
       let isAtEnd = false;
       return {
         async next(waitMs) {
@@ -139,7 +141,7 @@ function measuredSource(source: GenerationSource, issuer: string, { clock }: Gat
         close: () => reader.close(),
       };
     },
-    close: () => Promise.resolve(source.close?.()),
+    close: () => ask(() => source.close?.()),
   };
 }
 

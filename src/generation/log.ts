@@ -1,3 +1,4 @@
+import { ask, notify } from '../core/callbacks';
 import { errorLabel } from '../core/logger';
 
 /** Tokens of this client with a lower generation are refused. */
@@ -70,6 +71,22 @@ export interface GenerationSource {
 
 /** A source that can be appended to, as `memoryGenerations()`, `redisGenerations()` and `postgresGenerations()` make it. */
 export type GenerationLog = GenerationSource & Required<Pick<GenerationSource, 'append' | 'close'>>;
+
+/**
+ * Opens a reader whose failures are all those of `next()`: a source may throw where it opens or closes one. It is opened by
+ * the first `next()`, and a source that could not is asked again by the one after that.
+ */
+export function openReader(source: GenerationSource): LogReader {
+  let reader: LogReader | undefined;
+  return {
+    next: (waitMs) => ask(() => (reader ??= source.reader()).next(waitMs)),
+    close: () =>
+      notify(
+        () => reader?.close(),
+        () => undefined,
+      ),
+  };
+}
 
 /** Whether two marks are the same one. */
 export function isSameMark(one: Mark | undefined, other: Mark | undefined): boolean {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { notify } from '../core/callbacks';
 import { dependencies, readOptions } from '../core/options';
 import type { Dependencies, TableOf } from '../core/options';
 import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
@@ -80,7 +81,7 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
 
   function subscribe(listener: () => void): () => void {
     // One entry per subscription, even if two share a function.
-    const own = (): void => listener();
+    const own = (): void => notify(listener, () => undefined);
     listeners.add(own);
     return () => void listeners.delete(own);
   }

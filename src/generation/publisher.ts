@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { ask, notify } from '../core/callbacks';
 import { withTimeLimit } from '../core/clock';
 import type { Timer } from '../core/clock';
+import { errorText } from '../core/logger';
 import { ownMembers } from '../core/objects';
 import { dependencies, option, readOptions } from '../core/options';
 import type { Dependencies, TableOf } from '../core/options';
 import { Outage } from '../core/outage';
 import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
-import { SourceError, describeFailure, isSameMark, noResponse } from './log';
-import type { Change, GenerationSource, Mark } from './log';
+import { SourceError, describeFailure, isSameMark, noResponse, openReader } from './log';
+import type { Change, GenerationSource, Mark, Unit } from './log';
 
 /** Options of `startPublisher()`. */
 export interface PublisherOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger' | 'random'> {
@@ -114,6 +116,8 @@ export function startPublisher(options: PublisherOptions): Publisher {
   const ready = new Promise<void>((resolve) => (resolveReady = resolve));
 
   const limited = <Value>(work: Promise<Value>): Promise<Value> => withTimeLimit(work, timeoutMs, schedule, noResponse);
+  const appendUnit = (changes: readonly Change[], unit: Unit): Promise<Mark | undefined> =>
+    limited(ask(() => source.append(changes, unit)));
 
   /** Appends what is pending and writes a mark. */
   async function step(): Promise<void> {
@@ -132,7 +136,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
     // Without a response it may have taken place, or may still: another unit in its place could lie before a position
     // that was read. So the epoch ends with it.
     last = undefined;
-    const found = await limited(source.append(changes, { expected, mark }));
+    const found = await appendUnit(changes, { expected, mark });
     if (!isSameMark(found, mark)) return lost(found);
     last = mark;
     for (const [clientId, generation] of changes) {
@@ -158,9 +162,9 @@ export function startPublisher(options: PublisherOptions): Publisher {
    */
   async function beginEpoch(): Promise<void> {
     const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs };
-    const before = await limited(source.append([], { expected: undefined, mark: first }));
+    const before = await appendUnit([], { expected: undefined, mark: first });
     if (!isSameMark(before, first)) {
-      const found = await limited(source.append([], { expected: before, mark: first }));
+      const found = await appendUnit([], { expected: before, mark: first });
       if (!isSameMark(found, first)) throw new SourceError('the log has changed meanwhile');
       // Marks must move, also if the clock of the publisher before this one was ahead.
       completeMs = Math.max(completeMs, before?.completeMs ?? 0);
@@ -177,7 +181,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
 
   async function appendMissing(floors: ReadonlyMap<string, number>): Promise<void> {
     let chunk: Change[] = [];
-    for await (const change of readChanges()) {
+    for await (const change of await ask(readChanges)) {
       if (!isPublishable(change) || change[1] <= (floors.get(change[0]) ?? -1)) continue;
       if (chunk.push(change) < UNIT_SIZE) continue;
       await commit(chunk, 0);
@@ -188,7 +192,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
 
   /** The highest generation of each client in a log that has this mark. */
   async function readUpTo(first: Mark): Promise<ReadonlyMap<string, number>> {
-    const reader = source.reader();
+    const reader = openReader(source);
     const floors = new Map<string, number>();
     let mark: Mark | undefined;
     try {
@@ -231,7 +235,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
       });
     }
     if (closed) return;
-    timer = schedule(() => void start(), pauseMs);
+    timer = schedule(start, pauseMs);
   }
 
   /** Runs a step; one at a time. */
@@ -252,7 +256,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
     return !isPending();
   }
 
-  void start();
+  notify(start, (error) => logger.error({ error: errorText(error) }, 'generations are no longer published'));
   return {
     publish,
     ready: () => ready,

@@ -1,15 +1,17 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { withTimeLimit } from '../core/clock';
 import type { Clock, Schedule, Timer } from '../core/clock';
+import { ask, notify } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import type { GenerationStatus } from '../core/gate-status';
+import { errorText } from '../core/logger';
 import type { Logger } from '../core/logger';
 import { ownMembers } from '../core/objects';
 import { Outage, retryAfterSeconds } from '../core/outage';
 import { Floors } from './floors';
 import { isGeneration, isInFuture, readGeneration, WILDCARD } from './generation';
 import type { GenerationRule } from './generation';
-import { describeFailure, noResponse } from './log';
+import { describeFailure, noResponse, openReader } from './log';
 import type { Batch, Change, GenerationSource, Mark } from './log';
 
 /** How the generations of one issuer's tokens are verified, and its floors kept up to date with a log. */
@@ -111,7 +113,7 @@ export class GenerationVerifier {
   async close(): Promise<void> {
     const { source, ownsSource } = this.#options;
     this.#follower?.close();
-    if (ownsSource) await source?.close?.();
+    if (ownsSource) await ask(() => source?.close?.());
   }
 
   /** Returns the known floor, which holds even while the floors are stale. */
@@ -158,7 +160,7 @@ function followLog(options: GenerationVerifierOptions, source: GenerationSource,
     options;
   const pauses = { firstMs: FIRST_RETRY_MS, longestMs: Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4) };
   const outage = new Outage(pauses, clock, random);
-  let reader = source.reader();
+  let reader = openReader(source);
   let closed = false;
   let timer: Timer | undefined;
   /** When the last read that reached the end of the log began. */
@@ -223,10 +225,9 @@ function followLog(options: GenerationVerifierOptions, source: GenerationSource,
   async function next(): Promise<Batch> {
     const current = reader;
     const waitMs = pauseMs();
-    const reading = (async () => current.next(waitMs))();
-    return withTimeLimit(reading, waitMs + readTimeoutMs, schedule, () => {
+    return withTimeLimit(current.next(waitMs), waitMs + readTimeoutMs, schedule, () => {
       current.close();
-      if (!closed) reader = source.reader();
+      if (!closed) reader = openReader(source);
       return noResponse(readTimeoutMs);
     });
   }
@@ -342,7 +343,7 @@ function followLog(options: GenerationVerifierOptions, source: GenerationSource,
     else logger.info({ issuer }, 'the publisher of generations is heard from again');
   }
 
-  void follow();
+  notify(follow, (error) => logger.error({ issuer, error: errorText(error) }, 'generations are no longer read'));
   return {
     ready,
     settled,

@@ -1,6 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
+import { valueOf } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { NO_OPTIONS } from '../core/objects';
 import { option, readOptions } from '../core/options';
@@ -81,7 +82,7 @@ function forwardedReader(
   return function thumbprintOfForwarded(request) {
     try {
       // A gate hands over the request that it got.
-      const given: unknown = certificate(request as IncomingMessage);
+      const given: unknown = valueOf(() => certificate(request as IncomingMessage));
       if (given instanceof X509Certificate) return hash(given.raw);
       if (typeof given !== 'string' || given.length > MAX_LENGTH) return undefined;
       const known = thumbprints.get(given, NO_OPTIONS);

@@ -1,3 +1,4 @@
+import { valueOf } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { isObject } from '../core/objects';
 import { isList, option, refuseOption } from '../core/options';
@@ -93,15 +94,13 @@ function namesIn(value: unknown): readonly string[] {
 function mapByFunction(map: ScopeFunction, names: readonly string[], claims: JsonObject): readonly string[] {
   let scopes: unknown;
   try {
-    scopes = map(Object.freeze([...names]), claims);
+    scopes = valueOf(() => map(Object.freeze([...names]), claims));
   } catch (cause) {
     throw new AuthError('claim_refused', { privateDetail: 'option scopes.map threw', cause });
   }
   // A copy, so that what was checked is what counts; it also turns holes into `undefined`.
   const copy: unknown = isList(scopes) ? [...scopes] : scopes;
   if (isListOfStrings(copy) && copy.every(isScopeToken)) return unique(copy);
-  // The result of an async function: a rejection that nothing handles would end the process.
-  void Promise.resolve(scopes).catch(() => undefined);
   throw new AuthError('claim_refused', { privateDetail: 'option scopes.map did not return an array of scopes' });
 }
 

@@ -1,4 +1,6 @@
+import { ask, notify } from '../../core/callbacks';
 import type { Timer } from '../../core/clock';
+import { errorText } from '../../core/logger';
 import { dependencies, option, readOptions } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
@@ -105,7 +107,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
 
   /** The record comes first: the publisher begins with it. */
   async function open(): Promise<Publisher> {
-    const saved = await state.load();
+    const saved = await ask(() => state.load());
     cursor = saved?.cursor;
     record = new Map(saved?.changes);
     return startPublisher({ source, changes: () => record, maxTokenAgeSeconds, clock, schedule, random, logger });
@@ -113,7 +115,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
 
   async function follow(): Promise<void> {
     const log = (publisher ??= await open());
-    const found = await reports.read(cursor);
+    const found = await ask(() => reports.read(cursor));
     for (const detail of found.problems ?? []) logger.warn({ detail }, 'a change of a credential cannot be published');
     // Issue times are whole seconds or ms: a token of the same instant dies too.
     const all = found.changes.map(({ clientId, changedAtMs }) => [clientId, changedAtMs + 1] as const);
@@ -121,7 +123,7 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
     if (found.cursor !== cursor || changes.length > 0) {
       const oldestMs = clock() - keptMsOf(maxTokenAgeSeconds);
       const kept = [...new Map([...record, ...changes])].filter(([, generation]) => generation >= oldestMs);
-      await state.save({ cursor: found.cursor, changes: kept });
+      await ask(() => state.save({ cursor: found.cursor, changes: kept }));
       record = new Map(kept);
     }
     ({ cursor } = found);
@@ -153,17 +155,17 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
       if (lastReadMs === undefined && outage.failures === 0) announce({});
       outage.end(announce);
       lastReadMs = clock();
-      void publisher?.ready().then(markReady);
+      publisher?.ready().then(markReady, () => undefined);
     } catch (error) {
       pauseMs = outage.fail(describeFailure(error), (failure) => {
         logger.warn(failure, 'changes of credentials cannot be followed, it is retried');
       });
     }
     if (closed) return publisher?.close();
-    timer = schedule(() => void poll(), pauseMs);
+    timer = schedule(poll, pauseMs);
   }
 
-  void poll();
+  notify(poll, (error) => logger.error({ error: errorText(error) }, 'changes of credentials are no longer followed'));
   return {
     ready: () => ready,
     status() {

@@ -97,7 +97,7 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
   return {
     mark,
     reader() {
-      void warnOfEviction();
+      warnOfEviction().catch(() => undefined);
       const reader: LogReader = redisReader(redisSession(connection.duplicate(), limits), key, () =>
         readers.delete(reader),
       );
@@ -106,7 +106,7 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
     },
     async append(changes, unit) {
       for (const change of changes) requireChange(change, clock());
-      void warnOfEviction();
+      warnOfEviction().catch(() => undefined);
       // Sent one after the other on one connection, which keeps their order.
       const adds = changes.map(([id, generation]) => ['client_id', id, 'generation', String(generation)]);
       if (!unit) await Promise.all(adds.map((fields) => writer.run(['XADD', key, '*', ...fields])));

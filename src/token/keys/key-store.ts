@@ -1,3 +1,4 @@
+import { ask } from '../../core/callbacks';
 import { withTimeLimit } from '../../core/clock';
 import type { Clock, Schedule } from '../../core/clock';
 import { errorLabel } from '../../core/logger';
@@ -50,7 +51,7 @@ export function keptKeys({
 }): KeptKeys {
   const outage = new Outage({ firstMs: 0, longestMs: 0 }, clock);
   const limited = <Value>(work: () => Promise<Value>): Promise<Value> =>
-    withTimeLimit((async () => work())(), TIMEOUT_MS, schedule, (limitMs) => new Error(`no response in ${limitMs} ms`));
+    withTimeLimit(ask(work), TIMEOUT_MS, schedule, (limitMs) => new Error(`no response in ${limitMs} ms`));
 
   return {
     async load() {

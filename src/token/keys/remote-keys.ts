@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { notify } from '../../core/callbacks';
 import { AuthError } from '../../core/errors';
 import type { Clock, Schedule, Timer } from '../../core/clock';
 import type { KeyStatus } from '../../core/gate-status';
-import { errorLabel } from '../../core/logger';
+import { errorLabel, errorText } from '../../core/logger';
 import type { Logger } from '../../core/logger';
 import { NO_OPTIONS } from '../../core/objects';
 import { Outage, retryAfterSeconds } from '../../core/outage';
@@ -48,8 +49,11 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   async function usableKeys(): Promise<KeySet | undefined> {
     const due = published.outage.waitMs === 0;
     // Once a refresh has failed, the last good keys serve immediately and the next attempt runs in the background.
-    if (published.state() === 'stale' && published.outage.failures > 0) void (due && published.refresh());
-    else if (published.inFlight || due) await published.refresh();
+    if (published.state() === 'stale' && published.outage.failures > 0) {
+      if (due) published.refreshLater();
+    } else if (published.inFlight || due) {
+      await published.refresh();
+    }
     const state = published.state();
     return state === 'fresh' || state === 'stale' ? published.keys : undefined;
   }
@@ -160,7 +164,7 @@ export class KeyRefresh {
     this.outage = new Outage(BACK_OFF, options.clock, options.random);
     this.#exchanges = new Exchanges(options.schedule);
     this.ready = new Promise((resolve) => (this.#announceReady = resolve));
-    void this.refresh();
+    this.refreshLater();
   }
 
   /** Starts a fetch, or joins the one in flight. */
@@ -168,6 +172,15 @@ export class KeyRefresh {
     if (this.#closed) return;
     this.inFlight ??= this.#fetch().finally(() => (this.inFlight = undefined));
     await this.inFlight;
+  }
+
+  /** The same, where nothing waits for it. */
+  refreshLater(): void {
+    const { issuer, logger } = this.#options;
+    notify(
+      () => this.refresh(),
+      (error) => logger.error({ issuer, error: errorText(error) }, 'the key set is not refreshed'),
+    );
   }
 
   async #fetch(): Promise<void> {
@@ -250,7 +263,7 @@ export class KeyRefresh {
 
   #refreshIn(delayMs: number): void {
     this.#timer?.cancel();
-    this.#timer = this.#options.schedule(() => void this.refresh(), delayMs);
+    this.#timer = this.#options.schedule(() => this.refreshLater(), delayMs);
   }
 
   /** Whether the keys may still be used. */
