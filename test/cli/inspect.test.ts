@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import request from 'supertest';
 import express from 'express';
 import { peerDependencies, version } from '../../package.json';
-import { APP_PACKAGES } from '../../src/core/required-packages';
+import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/core/required-packages';
 import { rememberEnvironment } from '../support/environment';
 import { cliScene, json } from './harness';
 import type { CliScene, SceneOptions, SentRequest } from './harness';
@@ -266,6 +266,8 @@ describe('init', () => {
       jsonwebtoken: peerDependencies.jsonwebtoken,
       tillgate: `^${version}`,
     });
+    const installed = { ...dependencies, ...devDependencies };
+    expect(AUTH_SERVER_PACKAGES.filter((name) => !Object.hasOwn(installed, name))).toEqual([]);
   });
 
   it('keeps secrets out of git: of the token server, of the command line, of .env', async () => {
