@@ -12,6 +12,7 @@ export type { HoldEnd } from './gate/held';
 export type { RequiredAuthentication, StepUp } from './core/step-up';
 export { endWithToken, requireAuthenticated, requireAuthentication, requireClaim } from './express/guard';
 export { protectedResourceMetadata } from './express/metadata';
+export { reportOnly } from './express/report-only';
 export { authOf } from './express/request-state';
 export type { Middleware } from './express/request-state';
 export { problemHandler, refuseUpgrade, sendProblem } from './express/respond';

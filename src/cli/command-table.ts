@@ -253,7 +253,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     usage: 'report [log]',
     group: 'Checks and projects',
     example: 'report api.log',
-    about: "sum up a log of enforce: 'report'; - is standard input",
+    about: 'sum up what reportOnly() has logged; - is standard input',
     run: (context, options, log) => load.report().report(context, options, log),
   },
   {

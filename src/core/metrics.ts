@@ -29,10 +29,7 @@ export const METRICS = {
   'tillgate.decisions': {
     kind: 'counter',
     unit: '{decision}',
-    attributes: [
-      ...(['tillgate.outcome', 'tillgate.reason', 'http.response.status_code', 'http.route'] as const),
-      'tillgate.enforced',
-    ],
+    attributes: [...(['tillgate.outcome', 'tillgate.reason', 'http.response.status_code', 'http.route'] as const)],
     meaning: 'Decisions of the gate, and refusals by guards after it; `unavailable` is a refusal with 503.',
     worry: 'any `unavailable`; more than 5% `wrong_audience`, `wrong_issuer` or `wrong_type`',
     zeros: Object.entries(REASONS).map(([reason, { status }]) => [

@@ -6,23 +6,24 @@ import { errorText } from '../core/logger';
 import { option, readOptions } from '../core/options';
 import { traceIds } from '../core/telemetry';
 import { signedClientOf } from '../gate/explain';
+import type { RefusedClient } from '../gate/explain';
 import { HeldCallers } from '../gate/held';
 import type { HoldEnd } from '../gate/held';
 import { openGate, rememberGate } from '../gate/verifier';
 import type { Auth, AuthenticateOptions } from '../gate/options';
 import { bearerToken } from '../token/bearer';
-import type { Caller } from '../token/fair-queue';
 import { resourceMetadataUrl } from './metadata';
 import { decisionOf } from './decision';
 import type { Accepted } from './decision';
 import { decisionRecorder, startTiming } from './recorder';
 import type { Timing } from './recorder';
-import { reportMode } from './report-mode';
-import { callerOf, openState, registerCopy, stateOf } from './request-state';
+import { letTryGate } from './report-only';
+import { addressOf, callerOf, openState, registerCopy } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, presentError, refusalSender, sendInternalError, sendRefusal } from './respond';
 import { scopesOfRoute } from './scope-guard';
 import { ignoringSocketErrors } from './socket-errors';
+import { trialLog } from './trial-log';
 import { enforceGuards, warnUnguarded } from './unguarded';
 
 /** The middleware that `authenticate()` makes. */
@@ -87,7 +88,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const verifier = openGate(options);
   const { settings } = verifier;
   registerCopy();
-  const { logger, unguarded, optional, refusals, resource, clock, enforce, onDecision } = settings;
+  const { logger, unguarded, optional, refusals, resource, clock, schedule, onDecision } = settings;
   const { realm, exposeReasons, problemTypes, challengeScopes, possession, possessionRequired } = settings;
   const [challenge] = settings.challenges;
   const presentation = {
@@ -104,23 +105,23 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const decide = decisionOf(verifier);
   const held = new HeldCallers(verifier, settings);
   const hold = held.hold.bind(held);
-  const reports = enforce === 'report' ? reportMode(settings) : undefined;
+  const trials = trialLog(settings);
   const requestGate: RequestState['gate'] = {
     logger,
     unguarded,
     problemTypes,
     resource,
     clock,
-    isEnforced: !reports,
-    refuse,
+    refuse: respond,
     hold,
+    trials,
   };
 
   function authenticate(req: GateRequest, res: ServerResponse, next: Next): void {
     const timing = startTiming();
     let decided: ReturnType<typeof decide>;
     try {
-      decided = decide(req, callerOf, timing, reports !== undefined);
+      decided = decide(req, callerOf, timing);
     } catch (error) {
       return refuse(req, res, error, next, timing);
     }
@@ -139,19 +140,16 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     next: Next,
     timing: Timing | undefined,
   ): void {
-    if (!reports) setNonce(res, nonce);
-    const before = stateOf(req);
+    setNonce(res, nonce);
     const state = remember(req, auth, timing);
-    reports?.watch(req, res);
-    enforceGuards(res, state, before);
+    enforceGuards(res, state);
     next();
     warnUnguarded(res, state);
   }
 
   function remember(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): RequestState {
     const state = openState(req, requestGate, auth, timing !== undefined);
-    // What another middleware has assigned stays, because this gate grants nothing.
-    if (!reports) req.auth = auth;
+    req.auth = auth;
     if (timing || onDecision) {
       recorder.decided(req, auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }, timing);
     }
@@ -171,15 +169,15 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   async function decideWithoutResponse(req: GateRequest): Promise<Auth | undefined> {
     const timing = startTiming();
     try {
-      const { auth } = await decide(req, addressOf, timing, reports !== undefined);
+      const { auth } = await decide(req, addressOf, timing);
       return remember(req, auth, timing).auth;
     } catch (error) {
+      openState(req, requestGate, undefined, false, error instanceof AuthError ? error : undefined);
       if (!(error instanceof AuthError)) {
         logUndecided(error);
         throw error;
       }
       report(req, error, undefined, timing);
-      if (reports) return openState(req, requestGate, undefined, timing !== undefined).auth;
       throw presentError(error, presentation, req);
     }
   }
@@ -188,22 +186,31 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     logger.error({ error: errorText(error), ...traceIds() }, 'a request could not be decided');
   }
 
-  /** The one place where a request is refused, by the gate or by a guard after it. */
-  function refuse(req: GateRequest, res: ServerResponse, error: unknown, next: Next, timing?: Timing): void {
+  function refuse(req: GateRequest, res: ServerResponse, error: unknown, next: Next, timing: Timing | undefined): void {
+    const refusal = error instanceof AuthError ? error : undefined;
+    // The app may go on: then what an earlier gate has accepted is not enough for a guard.
+    if (refusals === 'next') openState(req, requestGate, undefined, false, refusal);
     if (!(error instanceof AuthError)) {
       logUndecided(error);
       return refusals === 'next' ? next(error) : sendInternalError(req, res);
     }
-    const state = stateOf(req);
-    if (reports) {
-      // A guard after a gate that would have refused adds nothing.
-      const client = state?.auth || !state ? report(req, error, state?.auth, timing) : undefined;
-      if (!state) openState(req, requestGate, undefined, timing !== undefined);
-      reports.watch(req, res, error, client);
-      return next();
-    }
-    // A guard refuses a caller whose token was good: then the caller is known.
-    report(req, error, state?.auth, timing);
+    respond(req, res, error, next, undefined, timing);
+  }
+
+  /**
+   * The one place where a request is refused, by the gate or by a guard after it.
+   *
+   * @param auth - the caller that a guard refuses: its token was good
+   */
+  function respond(
+    req: GateRequest,
+    res: ServerResponse,
+    error: AuthError,
+    next: Next,
+    auth?: Auth,
+    timing?: Timing,
+  ): void {
+    report(req, error, auth, timing);
     const routeScopes = error.status === 401 && req.route && !challengeScopes ? scopesOfRoute(req) : undefined;
     const presented = routeScopes ? { ...presentation, challengeScopes: routeScopes } : presentation;
     if (refusals === 'next') return next(presentError(error, presented, req));
@@ -211,14 +218,17 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     else sendPrepared(req, res, error);
   }
 
-  /** Hands a refusal to all who observe. @returns whose token it was */
-  function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined) {
+  /** Hands a refusal to all who observe. */
+  function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined): void {
     const { reason, status } = error;
-    const { issuer, clientId } =
-      auth ?? signedClientOf(error, () => bearerToken(req, challenge !== undefined), settings);
+    const { issuer, clientId } = auth ?? clientOf(req, error);
     const verdict = { outcome: 'refused', reason, status, error, ...(auth && { auth }) } as const;
     recorder.decided(req, verdict, timing, { issuer, clientId });
-    return { issuer, clientId };
+  }
+
+  /** Whose token was refused. */
+  function clientOf(req: GateRequest, error: AuthError): RefusedClient {
+    return signedClientOf(error, () => bearerToken(req, challenge !== undefined), settings);
   }
 
   const gate: Gate = Object.assign(authenticate as Middleware, {
@@ -232,18 +242,14 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     status: () => verifier.status(),
     close() {
       recorder.close();
-      reports?.close();
+      trials.close();
       held.close();
       return verifier.close();
     },
   });
   rememberGate(gate, verifier);
+  letTryGate(gate, { gate: requestGate, schedule, decide, clientOf });
   return gate;
-}
-
-/** Not its connection: a session can outlive that of the request which opened it, as those of Socket.IO do. */
-function addressOf(req: GateRequest): Caller {
-  return { address: callerOf(req).address };
 }
 
 /** RFC 9449 section 8: the client uses it in its next proof. */

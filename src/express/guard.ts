@@ -7,6 +7,7 @@ import { describeWeakness, readStepUp } from '../core/step-up';
 import type { RequiredAuthentication, StepUp } from '../core/step-up';
 import type { Auth } from '../gate/options';
 import { guardDecided } from './recorder';
+import { letTryGuard } from './report-only';
 import { otherCopyOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
 import { handleRejection, sendInternalError } from './respond';
@@ -106,7 +107,8 @@ export function requireAuthentication(...args: readonly unknown[]): Middleware {
 }
 
 /**
- * Makes the middleware of a route that streams: ends its response when a request with the same token would be refused. An
+ * Makes the middleware of a route that streams: ends its response when a request with the same token would be refused, by
+ * any of the gates before it. An
  * event stream ends as usual, and its client is refused when it connects again; any other response is cut off, so that it
  * does not look complete. Without `authenticate()` before it, nothing is allowed.
  *
@@ -129,11 +131,11 @@ export function endWithToken(...args: readonly unknown[]): Middleware {
     if (!state) return refuseWithoutGate('endWithToken', req, res);
     // The client may have gone while the gate decided. A pipelined response that has not got its socket never closes.
     const isClosed = (): boolean => res.destroyed || req.socket?.destroyed;
-    if (state.auth && !isClosed())
-      res.once(
-        'close',
-        state.gate.hold(state.auth, () => endResponse(res), isClosed),
-      );
+    const end = (): void => endResponse(res);
+    for (const { gate, auth, refusal } of resultsOf(state)) {
+      if (refusal) return gate.refuse(req, res, refusal, next);
+      if (auth && !isClosed()) res.once('close', gate.hold(auth, end, isClosed));
+    }
     next();
   } as Middleware;
 }
@@ -175,37 +177,64 @@ export function isByRequest(requirement: GuardRequirement | undefined): requirem
   return requirement !== undefined && Object.hasOwn(requirement, 'scopesFor');
 }
 
+/** What one gate has made of a request, and why a guard does not allow that. */
+interface Failure {
+  readonly result: RequestState;
+  readonly refusal: AuthError;
+}
+
+type Check = (
+  auth: Auth,
+  req: GateRequest,
+  gate: RequestState['gate'],
+) => AuthError | undefined | Promise<AuthError | undefined>;
+
 /**
- * A request without a gate before its guard is never allowed: a mistake of the app, so 500 and a log entry.
+ * Makes a guard. It has to hold for the result of every gate before it; the first of them that it does not hold for
+ * refuses. A request without a gate before its guard is never allowed: a mistake of the app, so 500 and a log entry.
  *
  * @param check - returns the refusal, or `undefined` to allow the request
  */
-export function makeGuard(
-  name: string,
-  requirement: GuardRequirement,
-  check: (
-    auth: Auth,
-    req: GateRequest,
-    gate: RequestState['gate'],
-  ) => AuthError | undefined | Promise<AuthError | undefined>,
-): Middleware {
+export function makeGuard(name: string, requirement: GuardRequirement, check: Check): Middleware {
   const scopes = isScopeRequirement(requirement) ? scopesOf(requirement) : [];
+
   function guard(req: GateRequest, res: ServerResponse, next: Next): void {
     const state = stateOf(req);
     if (!state) return refuseWithoutGate(name, req, res);
-    const { auth, gate } = state;
-    const decide = (refusal: AuthError | undefined): void => {
-      if (state.isMeasured) guardDecided(req, name, refusal === undefined, scopes);
-      if (refusal) return gate.refuse(req, res, refusal, next);
-      state.allowed = true;
+    const conclude = (failure: Failure | undefined): void => {
+      if (state.isMeasured) guardDecided(req, name, failure === undefined, scopes);
+      if (failure) return failure.result.gate.refuse(req, res, failure.refusal, next, failure.result.auth);
+      for (const result of resultsOf(state)) result.allowed = true;
       next();
     };
-    const refusal = auth ? check(auth, req, gate) : new AuthError('missing_token');
-    if (refusal instanceof Promise) handleRejection(refusal.then(decide), { req, res, next, logger: gate.logger });
-    else decide(refusal);
+    const failure = state.earlier.length === 0 ? failureOf(state, req) : failureOfAny(resultsOf(state), req);
+    if (!(failure instanceof Promise)) return conclude(failure);
+    handleRejection(failure.then(conclude), { req, res, next, logger: state.gate.logger });
   }
+
+  function failureOf(result: RequestState, req: GateRequest): Failure | undefined | Promise<Failure | undefined> {
+    const failed = (refusal: AuthError | undefined): Failure | undefined => refusal && { result, refusal };
+    const { auth, gate, refusal = new AuthError('missing_token') } = result;
+    const checked = auth ? check(auth, req, gate) : refusal;
+    return checked instanceof Promise ? checked.then(failed) : failed(checked);
+  }
+
+  async function failureOfAny(results: readonly RequestState[], req: GateRequest): Promise<Failure | undefined> {
+    for (const result of results) {
+      const failure = await failureOf(result, req);
+      if (failure) return failure;
+    }
+    return undefined;
+  }
+
   Object.defineProperty(guard, 'name', { value: name });
+  letTryGuard(guard, { name, scopes, check });
   return Object.assign(guard as Middleware, { [GUARD]: Object.freeze(requirement) });
+}
+
+/** What all gates have made of a request, the first one first. */
+function resultsOf(state: RequestState): readonly RequestState[] {
+  return [...state.earlier, state];
 }
 
 function refuseWithoutGate(name: string, req: GateRequest, res: ServerResponse): void {

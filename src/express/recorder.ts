@@ -33,20 +33,19 @@ export type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' |
  * Takes every decision of a gate and of its guards: log, metrics, the span of the request and `onDecision` are made from
  * one record, so that they cannot disagree.
  */
-export function decisionRecorder({ onDecision, challenges, enforce, traceClientId, ...settings }: GateSettings): {
+export function decisionRecorder({ onDecision, challenges, traceClientId, ...settings }: GateSettings): {
   readonly decided: (req: GateRequest, verdict: Verdict, timing?: Timing, client?: RefusedClient) => void;
   readonly close: () => void;
 } {
   const { logger } = settings;
   const log = refusalLog(settings);
-  const isReport = enforce === 'report';
   let hasWarned = false;
 
   function decided(req: GateRequest, verdict: Verdict, timing?: Timing, client: RefusedClient = {}): void {
     const isMeasured = isObserved();
     if (isMeasured) observe(req, verdict, timing, client);
     const { reason, status, error } = verdict;
-    const isLogged = reason !== undefined && status !== undefined && !isReport;
+    const isLogged = reason !== undefined && status !== undefined;
     const isPublished = decisionChannel.hasSubscribers;
     if (!onDecision && !isLogged && !isPublished) return;
     const facts = factsOf(req);
@@ -66,7 +65,6 @@ export function decisionRecorder({ onDecision, challenges, enforce, traceClientI
         ...facts,
         ...(route !== undefined && { route }),
         ...(timing && { durationMs: performance.now() - timing.startedMs, cache: timing.cache }),
-        ...(isReport && ({ enforced: false } as const)),
       },
       req,
     );
@@ -83,12 +81,11 @@ export function decisionRecorder({ onDecision, challenges, enforce, traceClientI
   function observe(req: GateRequest, verdict: Verdict, timing: Timing | undefined, client: RefusedClient): void {
     const { reason, status, auth } = verdict;
     const outcome = status === 503 ? 'unavailable' : verdict.outcome;
-    const enforced = isReport ? 'false' : undefined;
     if (timing) {
       const seconds = (performance.now() - timing.startedMs) / 1000;
       record('tillgate.authentication.duration', seconds, outcome, timing.cache);
     }
-    count('tillgate.decisions', outcome, reason, status, declaredRoute(req), enforced);
+    count('tillgate.decisions', outcome, reason, status, declaredRoute(req));
     if (reason === 'unknown_key') count('tillgate.keys.unknown');
     const isProof = PROOF_REASONS.has(reason) || (reason === undefined && auth !== undefined);
     if (challenges.length > 0 && isProof && headerOf(req, 'dpop') !== undefined)
@@ -96,7 +93,6 @@ export function decisionRecorder({ onDecision, challenges, enforce, traceClientI
     annotate((add) => {
       add('tillgate.outcome', outcome);
       add('tillgate.reason', reason);
-      add('tillgate.enforced', enforced);
       add('tillgate.issuer', auth?.issuer ?? client.issuer);
       if (traceClientId) add('tillgate.client.id', auth?.clientId ?? client.clientId);
       add('tillgate.generation', auth?.generation);

@@ -1,11 +1,13 @@
 import { dirname } from 'node:path';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { AuthError } from '../core/errors';
 import { loggablePath } from '../core/logger';
 import type { Auth } from '../gate/options';
 import type { HeldCallers } from '../gate/held';
 import type { GateSettings } from '../gate/read-options';
 import type { Caller } from '../token/fair-queue';
+import type { TrialLog } from './trial-log';
 
 interface WithAuth {
   /** The caller; `undefined` before `authenticate()`, and after an optional one for a request without a token. */
@@ -57,17 +59,21 @@ export interface GateRequest extends IncomingMessage {
   auth?: Auth | undefined;
 }
 
-/** State of a request that a gate has accepted. Guards trust this, not `req.auth`, which any middleware can assign. */
+/** What a gate has made of a request. Guards trust this, not `req.auth`, which any middleware can assign. */
 export interface RequestState {
   /** What guards need to know about the gate before them. */
   readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'resource' | 'clock'> & {
-    /** Whether the gate refuses and grants; else it only reports. */
-    readonly isEnforced: boolean;
     /** Calls `end` when the token of the caller is no longer accepted. */
     readonly hold: HeldCallers['hold'];
     /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
-    readonly refuse: (req: GateRequest, res: ServerResponse, error: unknown, next: Next) => void;
+    readonly refuse: (req: GateRequest, res: ServerResponse, refusal: AuthError, next: Next, auth?: Auth) => void;
+    /** Where differences of guards on trial are logged. */
+    readonly trials: TrialLog;
   };
+  /** The results of earlier gates, the last one of each: a guard has to hold for all of them. */
+  readonly earlier: readonly RequestState[];
+  /** Why the gate refused the request, where the app went on nevertheless. */
+  readonly refusal: AuthError | undefined;
   /** `undefined` for a request without a token that an optional gate accepted. */
   readonly auth: Auth | undefined;
   /** Whether somebody collects what guards decide. */
@@ -81,14 +87,19 @@ export interface RequestState {
 /** A WeakMap, because no other middleware can forge or copy its entries. */
 const states = new WeakMap<object, RequestState>();
 
-/** Starts the state of a request that a gate accepted. A second gate starts anew: a guard of the first one does not count. */
+const NONE: readonly RequestState[] = Object.freeze([]);
+
+/** Starts the state of a request that a gate has decided about. A guard that ran before the gate does not count. */
 export function openState(
   req: GateRequest,
   gate: RequestState['gate'],
   auth: Auth | undefined,
   isMeasured: boolean,
+  refusal?: AuthError,
 ): RequestState {
-  const state = { gate, auth, isMeasured, allowed: false, unguarded: gate.unguarded };
+  const last = states.get(req);
+  const earlier = last ? [...last.earlier, last].filter((one) => one.gate !== gate) : NONE;
+  const state = { gate, earlier, auth, refusal, isMeasured, allowed: false, unguarded: gate.unguarded };
   states.set(req, state);
   return state;
 }
@@ -118,7 +129,7 @@ export function stateOf(req: object): RequestState | undefined {
 
 /**
  * The caller of a request that a gate has accepted: `req.auth`, typed for every framework, and not what another
- * middleware may have assigned to it. `undefined` for any other request, and for one without a token that an optional
+ * middleware may have assigned to it; after two gates that of the last one. `undefined` for any other request, and for one without a token that an optional
  * gate accepted.
  *
  * @param req - the request that the gate got: in Fastify `request.raw`
@@ -134,8 +145,7 @@ export function stateOf(req: object): RequestState | undefined {
  * ```
  */
 export function authOf(req: object): Auth | undefined {
-  const state = stateOf(req);
-  return state?.gate.isEnforced ? state.auth : undefined;
+  return stateOf(req)?.auth;
 }
 
 /** The path for logs: without tokens that a caller put into the URL by mistake. */
@@ -146,6 +156,11 @@ export function pathOf(req: GateRequest): string {
 /** The caller as far as it decides when its turn is. Behind a proxy that the app does not trust, all have the address of the proxy. */
 export function callerOf({ ip, socket }: GateRequest): Caller {
   return { address: typeof ip === 'string' ? ip : socket?.remoteAddress, socket };
+}
+
+/** Not its connection: a session can outlive that of the request which opened it, as those of Socket.IO do. */
+export function addressOf(req: GateRequest): Caller {
+  return { address: callerOf(req).address };
 }
 
 /** Longer than this, a mount path with parameters can hold a token. */

@@ -6,6 +6,7 @@ import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } fro
 import type { ScopeRequirement } from '../gate/scope-requirement';
 import { isByRequest, isScopeRequirement, makeGuard, requirementOf } from './guard';
 import type { ByRequest, GuardRequirement } from './guard';
+import { isTrial } from './report-only';
 import type { GateRequest, Middleware } from './request-state';
 
 /**
@@ -113,9 +114,10 @@ export function scopesOfRoute(req: GateRequest, guard?: Middleware): readonly st
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
   const stack = isList(route?.stack) ? (route.stack as readonly { method?: string; handle?: unknown }[]) : [];
   // A layer of `all()` has no method.
-  const handlers = stack.flatMap((layer) =>
-    layer.method === undefined || layer.method === verb ? [layer.handle] : [],
-  );
+  const handlers = stack.flatMap(({ method: own, handle }) => {
+    const isPassed = typeof handle === 'function' && isTrial(handle);
+    return !isPassed && (own === undefined || own === verb) ? [handle] : [];
+  });
   const requirements = handlers.map((handler) => (typeof handler === 'function' ? requirementOf(handler) : undefined));
   const at = guard ? handlers.indexOf(guard) : requirements.findIndex(Boolean);
   if (at < 0) return undefined;

@@ -24,14 +24,13 @@ const warned = new WeakMap<object, Set<string>>();
 
 /**
  * Watches for a 2xx response to a request that no guard allowed, because a route lacks its guard, and replaces it by a
- * 500 before any byte of it is sent.
- *
- * @param before - the state that an earlier gate opened: its methods stay in place and use this state; the stricter of
- * the two gates decides
+ * 500 before any byte of it is sent. Where an earlier gate watches already, its methods stay in place and use this state;
+ * the strictest of all gates decides.
  */
-export function enforceGuards(res: ServerResponse, state: RequestState, before: RequestState | undefined): void {
-  const isStricter = before && STRICTNESS.indexOf(before.unguarded) > STRICTNESS.indexOf(state.unguarded);
-  if (isStricter) state.unguarded = before.unguarded;
+export function enforceGuards(res: ServerResponse, state: RequestState): void {
+  for (const { unguarded } of state.earlier) {
+    if (STRICTNESS.indexOf(unguarded) > STRICTNESS.indexOf(state.unguarded)) state.unguarded = unguarded;
+  }
   if (state.unguarded !== 'refuse') return;
   const isWatched = watched.has(res);
   watched.set(res, state);

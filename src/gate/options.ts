@@ -78,11 +78,6 @@ export interface GateOptions extends Dependencies {
    * the `AuthError` with `status` and `headers` (`'next'`).
    */
   readonly refusals?: 'respond' | 'next' | undefined;
-  /**
-   * `'report'` protects nothing: for a trial next to another middleware, gate and guards pass every request on, and log where
-   * they would have decided otherwise. Default `'refuse'`.
-   */
-  readonly enforce?: 'refuse' | 'report' | undefined;
   /** `realm` of the challenge. Default `api`. */
   readonly realm?: string | undefined;
   /** Public URL of the API: every challenge then has the URL of its metadata (RFC 9728). */
@@ -152,8 +147,6 @@ export interface Decision {
   readonly error?: AuthError;
   /** Present when the token was good, also when a guard then refused. */
   readonly auth?: Auth;
-  /** `false` where the gate only reports. */
-  readonly enforced?: false;
   readonly method: string;
   /** Path without its query, and without anything that can be a token. */
   readonly path: string;

@@ -72,7 +72,6 @@ export const GATE_OPTIONS = {
   unguarded: option.oneOf(['allow', 'warn', 'refuse']),
   optional: option.boolean(false),
   refusals: option.oneOf(['respond', 'next'], 'respond'),
-  enforce: option.oneOf(['refuse', 'report'], 'refuse'),
   realm: option.string('api'),
   resource: option('a non-empty string', (given, at) => {
     if (typeof given !== 'string' || given === '') return undefined;
@@ -132,9 +131,6 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: Authenticate
   if (possessionRequired && possession.length === 0) {
     throw wrong('option "possessionRequired" needs "possession": the kinds of proof, one of which is required');
   }
-  if (values.enforce === 'report' && values.unguarded === 'refuse') {
-    throw wrong('option "enforce" is "report", which refuses nothing: remove "unguarded"');
-  }
   return {
     ...values,
     /** Schemes of their own with which tokens may come. */
@@ -144,7 +140,7 @@ function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: Authenticate
       checkUrl: urlCheck(FACTORY, allowHttp),
       keyStore: values.keyStore,
     }),
-    unguarded: values.unguarded ?? (optional || values.enforce === 'report' ? 'allow' : 'warn'),
+    unguarded: values.unguarded ?? (optional ? 'allow' : 'warn'),
     exposeReasons: exposeReasons ?? process.env['NODE_ENV'] !== 'production',
   };
 }

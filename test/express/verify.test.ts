@@ -290,22 +290,22 @@ describe('authInfo()', () => {
     expect(response.body).toEqual([['a'], ['a']]);
   });
 
-  it.each<[string, string | undefined, GateAppOptions]>([
-    ['a request without a token', undefined, { optional: true }],
-    ['a gate that only reports', token(), { enforce: 'report' }],
-  ])('is undefined for %s', async (_what, raw, options) => {
-    let info: unknown = 'not called';
-    const through = gateApp({
-      ...options,
-      routes: (app) =>
-        void app.get('/v1/mcp', (req, res) => {
-          info = authInfo(req);
-          res.end();
-        }),
-    });
-    await through.get(raw, '/v1/mcp');
-    expect(info).toBeUndefined();
-  });
+  it.each<[string, string | undefined, GateAppOptions]>([['a request without a token', undefined, { optional: true }]])(
+    'is undefined for %s',
+    async (_what, raw, options) => {
+      let info: unknown = 'not called';
+      const through = gateApp({
+        ...options,
+        routes: (app) =>
+          void app.get('/v1/mcp', (req, res) => {
+            info = authInfo(req);
+            res.end();
+          }),
+      });
+      await through.get(raw, '/v1/mcp');
+      expect(info).toBeUndefined();
+    },
+  );
 
   it('is undefined for a request that no gate has accepted, whatever its req.auth', async () => {
     const app = express().get('/', (req, res) => {

@@ -1,9 +1,11 @@
-import { authenticate } from '../../src';
+import { authenticate, reportOnly, requireScope } from '../../src';
 import { contractCases, createTestIssuer } from '../../src/testing';
 import { RESPONSE_BUGS, GUARD_BUGS, TOKEN_BUGS } from './contract-mutants';
 import type { Plant } from './contract-mutants';
+import { failuresOf } from './failures-of';
 import { homemadeGate, homemadeGuard } from './homemade-gate';
 import { assemble, SAMPLE_DOCUMENT, sampleParts, silent, tillgate } from './sample-app';
+import type { SampleParts } from './sample-app';
 
 const BUGS: Readonly<Record<string, Plant>> = { ...GUARD_BUGS, ...TOKEN_BUGS, ...RESPONSE_BUGS };
 
@@ -179,5 +181,18 @@ describe('contractCases()', () => {
 
   it('is tested with every planted bug', () => {
     expect(Object.keys(FOUND)).toEqual(Object.keys(BUGS));
+  });
+});
+
+describe('a trial', () => {
+  it('counts neither as a guard nor as a function before one', async () => {
+    const issuer = createTestIssuer();
+    const parts = sampleParts(tillgate(issuer));
+    const tried = reportOnly(requireScope('orders:cancel'));
+    const options = { openapi: SAMPLE_DOCUMENT, issuer, depth: 'quick', strict: true } as const;
+    const failures = (getOrder: SampleParts['getOrder']) =>
+      failuresOf(contractCases({ ...options, app: assemble({ ...parts, getOrder }) }));
+    expect(await failures([tried, ...parts.getOrder])).toEqual([]);
+    expect(await failures([tried, ...parts.getOrder.slice(-1)])).not.toEqual([]);
   });
 });

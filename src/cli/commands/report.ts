@@ -4,7 +4,7 @@ import { attempt, isObject } from '../../core/objects';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 
-/** A line that `enforce: 'report'` has logged. */
+/** A line that a trial has logged. */
 interface Line {
   readonly reason: string;
   /** What the gate would have sent. */
@@ -32,7 +32,7 @@ interface Cause {
 /** As many names in a line of text; JSON has all. */
 const NAMED = 5;
 
-/** `tillgate report`: sums up where a gate that enforces nothing decides otherwise than what responds. */
+/** `tillgate report`: sums up where gates and guards on trial decide otherwise than what responds. */
 export async function report(context: CommandContext, _options: CommandOptions, file = '-'): Promise<void> {
   const text = file === '-' ? await context.io.readStdin() : readLog(file);
   const objects = readObjects(text);
@@ -43,7 +43,7 @@ export async function report(context: CommandContext, _options: CommandOptions, 
   const requests = causes.reduce((sum, cause) => sum + cause.requests, 0);
   const title =
     requests === 0
-      ? "No line of enforce: 'report' is in this log: the two decide alike, or the log is of something else."
+      ? 'No line of reportOnly() is in this log: the two decide alike, or the log is of something else.'
       : `${requests} requests would be decided otherwise, for ${causes.length} reasons.`;
   // The last line of a client is the newest one.
   const unused = [...new Map(objects.flatMap(readUnused))].filter(([, scopes]) => scopes.length > 0);
@@ -73,10 +73,20 @@ function readObjects(text: string): readonly Readonly<Record<string, unknown>>[]
   });
 }
 
-function readLine(line: Readonly<Record<string, unknown>>): readonly Line[] {
-  if (typeof line['responded'] !== 'number' || typeof line['reason'] !== 'string') return [];
-  const { count } = line;
-  return [{ ...(line as unknown as Line), count: typeof count === 'number' ? count : 1 }];
+/** Anything can be in a log: only a line with all that a trial logs counts. */
+function readLine({
+  reason,
+  status,
+  responded,
+  count = 1,
+  clientId,
+  path,
+  advice,
+}: Readonly<Record<string, unknown>>): readonly Line[] {
+  const isLine = isText(reason) && isText(path) && isNumber(status) && isNumber(responded) && isNumber(count);
+  if (!isLine || !Number.isSafeInteger(count) || count < 0) return [];
+  const others = { ...(isText(clientId) && { clientId }), ...(isText(advice) && { advice }) };
+  return [{ reason, status, responded, count, path, ...others }];
 }
 
 /** Which scopes a client holds and has not used. */
@@ -84,7 +94,15 @@ function readUnused({
   clientId,
   unused,
 }: Readonly<Record<string, unknown>>): readonly (readonly [clientId: string, scopes: readonly string[]])[] {
-  return typeof clientId === 'string' && Array.isArray(unused) ? [[clientId, unused.map(String)]] : [];
+  return isText(clientId) && Array.isArray(unused) && unused.every(isText) ? [[clientId, unused]] : [];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
 }
 
 function sumUp(lines: readonly Line[]): Cause {

@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http';
 import { requirementOf } from '../../express/guard';
 import type { GuardRequirement } from '../../express/guard';
+import { isTrial } from '../../express/report-only';
 import { bothOf } from '../openapi/document';
 import type { Alternatives } from '../openapi/document';
 import { isCatchAll, probesOf, shapeOf, templatesOf } from '../openapi/path-template';
@@ -81,7 +82,7 @@ export function wayTo(app: object, method: string, path: string): Way | undefine
     const handler = way.findLast((one) => isHandler(one) && one.route === first?.route);
     if (!handler) continue;
     const passed = way.slice(0, way.indexOf(handler));
-    const before = passed.filter(({ classification: { kind } }) => kind !== 'guard');
+    const before = passed.filter(({ classification: { kind } }) => kind !== 'guard' && kind !== 'trial');
     return { handler: handler.layer.handle, before: before.map(({ layer }) => layer.handle) };
   }
   return undefined;
@@ -277,9 +278,10 @@ export function classify(
 ):
   | { readonly kind: 'gate'; readonly optional: boolean }
   | { readonly kind: 'guard'; readonly requires: Alternatives; readonly further: readonly string[] }
-  | { readonly kind: 'error handler' | 'handler' } {
+  | { readonly kind: 'error handler' | 'handler' | 'trial' } {
   const { optional, ready, length } = handle as { optional?: unknown; ready?: unknown; length?: unknown };
   const requirement = requirementOf(handle) ?? declaredGuards.get(handle);
+  if (isTrial(handle)) return { kind: 'trial' };
   if (typeof optional === 'boolean' && typeof ready === 'function') return { kind: 'gate', optional };
   if (requirement) return { kind: 'guard', requires: alternativesOf(requirement), further: furtherOf(requirement) };
   return { kind: length === 4 ? 'error handler' : 'handler' };

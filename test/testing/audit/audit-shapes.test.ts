@@ -1,6 +1,6 @@
 import express from 'express';
 import type { RequestHandler } from 'express';
-import { requireClaim, requireScope, authenticate, requireAuthenticated } from '../../../src';
+import { requireClaim, requireScope, authenticate, reportOnly, requireAuthenticated } from '../../../src';
 import { audit, documentOf, done, FLAVOURS, gate, pass } from './sample';
 import type { Operations } from './sample';
 import { contractCases, createTestIssuer } from '../../../src/testing';
@@ -52,6 +52,20 @@ describe.each(FLAVOURS)('auditRoutes() of %s', (_name, { createApp, createRouter
     app.post('/v1/orders', [write, done]);
     app.get('/v1/orders/:id', pass, read, done);
     expect(audit(app, documentOf(orders))).toEqual([]);
+  });
+
+  it('counts a gate or guard on trial as nothing: neither as one that decides nor as a handler', () => {
+    const app = createApp();
+    app.use('/v1', reportOnly(authenticate({ ...createTestIssuer().options, logger: silent })));
+    app.get('/v1/orders', reportOnly(read), done);
+    app.use('/v1', gate());
+    app.post('/v1/orders', reportOnly(read), write, reportOnly(read), done);
+    app.get('/v1/orders/:id', reportOnly(read), done);
+    expect(audit(app, documentOf(orders))).toEqual([
+      'unguarded-route GET /v1/orders',
+      'unguarded-route GET /v1/orders/{id}',
+      'unused-scope * *',
+    ]);
   });
 
   it('counts a guard on a path for what is below it and comes later', () => {

@@ -1,0 +1,221 @@
+import type { ServerResponse } from 'node:http';
+import { withTimeLimit } from '../core/clock';
+import type { Schedule } from '../core/clock';
+import { AuthError } from '../core/errors';
+import { consoleLogger, errorText } from '../core/logger';
+import { describe, refuseUncalled } from '../core/options';
+import type { RefusedClient } from '../gate/explain';
+import type { Auth } from '../gate/options';
+import type { Accepted, Decide } from './decision';
+import { addressOf, routeOf, stateOf } from './request-state';
+import type { GateRequest, Middleware, Next, RequestState } from './request-state';
+import { handleRejection } from './respond';
+
+/** What a gate lets its trial use. */
+interface TriableGate {
+  readonly gate: RequestState['gate'];
+  readonly schedule: Schedule;
+  readonly decide: Decide;
+  readonly clientOf: (req: GateRequest, refusal: AuthError) => RefusedClient;
+}
+
+/** What a guard lets its trial use. */
+interface TriableGuard {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly check: (
+    auth: Auth,
+    req: GateRequest,
+    gate: RequestState['gate'],
+  ) => AuthError | undefined | Promise<AuthError | undefined>;
+}
+
+const gates = new WeakMap<object, TriableGate>();
+const guards = new WeakMap<object, TriableGuard>();
+
+/** Lets `reportOnly()` try a gate out. */
+export function letTryGate(middleware: object, gate: TriableGate): void {
+  gates.set(middleware, gate);
+}
+
+/** Lets `reportOnly()` try a guard out. */
+export function letTryGuard(middleware: object, guard: TriableGuard): void {
+  guards.set(middleware, guard);
+}
+
+/** The member that marks a trial, also one of another copy of this package. */
+const TRIAL: unique symbol = Symbol.for('tillgate.trial');
+
+/** Whether a middleware is on trial: it decides nothing. */
+export function isTrial(middleware: object): boolean {
+  return Object.hasOwn(middleware, TRIAL);
+}
+
+/** What one gate on trial, or the guards on trial after a gate that decides, make of a request. */
+interface Trial {
+  readonly gate: RequestState['gate'];
+  /** What the last gate that decides had accepted when the trial began: a later one is nearer to the guards after it. */
+  readonly state: RequestState | undefined;
+  auth: Auth | undefined;
+  refusal: AuthError | undefined;
+  client: RefusedClient;
+  readonly scopes: string[];
+  /** Present while the gate has not decided yet. */
+  deciding: Promise<void> | undefined;
+  /** What has to end before the trial can be compared with the response. */
+  readonly work: Promise<void>[];
+  hasFailed: boolean;
+}
+
+/** The trials of a request in their order. What guards read is elsewhere: no trial changes it. */
+const trialsOf = new WeakMap<GateRequest, Trial[]>();
+
+/**
+ * Puts a gate or a guard on trial, beside what decides today: it calls `next()` for every request, changes neither
+ * request nor response, and protects nothing. Where it would have decided otherwise, the log says so when the response has
+ * ended; `tillgate report` sums that up. A guard on trial asks the nearest gate before it, on trial or not.
+ *
+ * @param middleware - what `authenticate()` returned, or a guard such as `requireScope('orders:read')`
+ * @returns a middleware; the `close()` of a gate on trial is that of the gate
+ * @throws TypeError for anything else
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { authenticate, reportOnly, requireScope } from 'tillgate';
+ * import { checkToken } from './old-middleware';
+ *
+ * const app = express();
+ * const gate = authenticate({ issuer: 'https://login.example.com', audience: 'https://api.example.com' });
+ * app.use(reportOnly(gate), checkToken);
+ * app.get('/orders', reportOnly(requireScope('orders:read')), (req, res) => res.json([]));
+ * ```
+ */
+export function reportOnly(gate: Middleware & { close(): Promise<void> }): Middleware & { close(): Promise<void> };
+export function reportOnly(guard: Middleware): Middleware;
+export function reportOnly(...args: readonly unknown[]): Middleware {
+  refuseUncalled('reportOnly(gate)', args);
+  const [given] = args;
+  const gate = gates.get(given as object);
+  const guard = guards.get(given as object);
+  if (!gate && !guard) {
+    const expected = 'what authenticate() returned, or a guard such as requireScope()';
+    throw new TypeError(`reportOnly(): expected ${expected}, got ${describe(given)}`);
+  }
+  const trial = gate ? gateOnTrial(gate) : guardOnTrial(guard as TriableGuard);
+  Object.defineProperty(trial, 'name', { value: 'reportOnly' });
+  const closing = gate && { close: (given as { readonly close: () => unknown }).close };
+  return Object.assign(trial as Middleware, { [TRIAL]: true, ...closing });
+}
+
+type TrialMiddleware = (req: GateRequest, res: ServerResponse, next: Next) => void;
+
+/** How long a request waits for a trial, which may have to ask the issuer: what is decided later is still compared. */
+const MAX_WAIT_MS = 100;
+
+function gateOnTrial({ gate, schedule, decide, clientOf }: TriableGate): TrialMiddleware {
+  gate.logger.warn({}, 'a gate is on trial by reportOnly(): there it refuses nothing and protects nothing');
+
+  return (req, res, next) => {
+    const trial = begin(req, res, gate);
+    const accept = ({ auth }: Accepted): void => void (trial.auth = auth);
+    const refuse = (error: unknown): void => {
+      if (!(error instanceof AuthError)) throw error;
+      trial.refusal = error;
+      trial.client = clientOf(req, error);
+    };
+    const deciding = run(trial, () => {
+      try {
+        const decided = decide(req, addressOf, undefined, true);
+        return decided instanceof Promise ? decided.then(accept, refuse) : accept(decided);
+      } catch (error) {
+        return refuse(error);
+      }
+    });
+    if (!deciding) return next();
+    trial.deciding = deciding.then(() => void (trial.deciding = undefined));
+    const waited = withTimeLimit(deciding, MAX_WAIT_MS, schedule, () => TOO_LATE).catch(() => undefined);
+    handleRejection(
+      waited.then(() => next()),
+      { req, res, next, logger: gate.logger },
+    );
+  };
+}
+
+const TOO_LATE = new Error('the trial has not decided in time');
+
+function guardOnTrial({ name, scopes, check }: TriableGuard): TrialMiddleware {
+  let hasWarned = false;
+
+  return (req, res, next) => {
+    const trial = nearestTrial(req, res);
+    if (!trial) {
+      const message = `reportOnly(${name}()) asks nobody: mount authenticate(), or reportOnly(authenticate()), before it`;
+      if (!hasWarned) consoleLogger.warn({ route: routeOf(req) }, message);
+      hasWarned = true;
+      return next();
+    }
+    const refuse = (refusal: AuthError | undefined): void => void (trial.refusal ??= refusal);
+    const ask = (): void | Promise<void> => {
+      // A guard adds nothing where the gate, or a guard before it, would have refused.
+      if (trial.refusal || trial.hasFailed) return;
+      trial.scopes.push(...scopes);
+      const refusal = trial.auth ? check(trial.auth, req, trial.gate) : new AuthError('missing_token');
+      return refusal instanceof Promise ? refusal.then(refuse) : refuse(refusal);
+    };
+    const { deciding } = trial;
+    void run(trial, deciding ? () => deciding.then(ask) : ask);
+    next();
+  };
+}
+
+/** What a guard on trial asks: the nearest gate before it. */
+function nearestTrial(req: GateRequest, res: ServerResponse): Trial | undefined {
+  const state = stateOf(req);
+  const last = trialsOf.get(req)?.at(-1);
+  if (last && last.state === state) return last;
+  return state && begin(req, res, state.gate, state);
+}
+
+function begin(
+  req: GateRequest,
+  res: ServerResponse,
+  gate: RequestState['gate'],
+  { auth, refusal }: Partial<Pick<RequestState, 'auth' | 'refusal'>> = {},
+): Trial {
+  const trial: Trial = {
+    ...{ gate, state: stateOf(req), auth, refusal, client: {}, scopes: [] },
+    ...{ deciding: undefined, work: [], hasFailed: false },
+  };
+  const trials = trialsOf.get(req);
+  if (trials) trials.push(trial);
+  else {
+    const first = [trial];
+    trialsOf.set(req, first);
+    res.once('finish', () => {
+      for (const one of first) void Promise.all(one.work).then(() => compare(one, req, res));
+    });
+  }
+  return trial;
+}
+
+/** Does what a trial does: no error of it reaches the request. @returns what is under way; it never rejects */
+function run(trial: Trial, work: () => void | Promise<void>): Promise<void> | undefined {
+  const fail = (error: unknown): void => {
+    trial.hasFailed = true;
+    trial.gate.logger.error({ error: errorText(error) }, 'a trial could not be decided');
+  };
+  try {
+    const result = work()?.catch(fail);
+    if (result) trial.work.push(result);
+    return result;
+  } catch (error) {
+    fail(error);
+    return undefined;
+  }
+}
+
+function compare(trial: Trial, req: GateRequest, res: ServerResponse): void {
+  if (trial.hasFailed) return;
+  trial.gate.trials.compare(trial, res.statusCode, req.method ?? '', routeOf(req));
+}
