@@ -51,7 +51,7 @@ const CLASSES: readonly AttackClass[] = [
       const [scopes = []] = context.operation.security;
       const isClosed = (await weakCredentials(context, api)).some(([who]) => who === WITHOUT_SCOPES);
       if (scopes.length === 0 || !isClosed) return [];
-      const forms = scopeForms(scopes);
+      const forms = scopeForms(scopes, context.declaredScopes);
       return eachOf(context.isFull ? forms : forms.slice(0, 4), ([form, token]) =>
         openWith(context, api, `${form} instead of a scope`, bearer(context.settings.issuer.token(token))),
       );

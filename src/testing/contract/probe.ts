@@ -178,6 +178,7 @@ async function isOpenBy(
   api: AttackedApi,
   { request, response, trace }: Exchange,
 ): Promise<boolean> {
+  if (request.method === 'OPTIONS' && isListOfMethods(response)) return false;
   if (response.status < 300 || response.status === 304) {
     const handler = api.handlerOf(context);
     if (trace.ran.size > 0)
@@ -186,6 +187,11 @@ async function isOpenBy(
     return isLikely && !(await isUsual(context, request, response));
   }
   return false;
+}
+
+/** Express responds to OPTIONS with the methods of a route. */
+function isListOfMethods({ text }: ApiResponse): boolean {
+  return /^\s*(?:[A-Z]+[\s,]*)*$/.test(text);
 }
 
 /** Whether a response has the form of one to a good token. */

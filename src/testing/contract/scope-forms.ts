@@ -1,14 +1,27 @@
 import type { TestToken } from '../issuer/test-token';
 
 /** Claims that hold the required scopes in a form that is not theirs; the token has no other scopes. */
-export function scopeForms(scopes: readonly string[]): readonly (readonly [name: string, token: TestToken])[] {
+export function scopeForms(
+  scopes: readonly string[],
+  declared: readonly string[],
+): readonly (readonly [name: string, token: TestToken])[] {
   const all = scopes.join(' ');
-  const parents = scopes.map((scope) => scope.split(/[:.]/)[0] ?? scope);
+  // A name without a separator has no parent: it would be the scope itself.
+  const parts = scopes.map((scope) => scope.split(/[:.]/)[0] ?? scope).filter((one) => !scopes.includes(one));
+  // Another scope may be the parent of this one only where the document declares it.
+  const parents = parts.filter((one) => declared.includes(one));
   const claim = (scope: unknown): TestToken => ({ claims: { scope } });
   return [
-    ['a parent', claim(parents.join(' '))],
+    ...(parents.length > 0 ? [['a parent', claim(parents.join(' '))] as const] : []),
     ['a wildcard', claim('*')],
-    ['a wildcard of its part', claim(parents.flatMap((one) => [`${one}:*`, `${one}.*`, `${one}:`]).join(' '))],
+    ...(parts.length > 0
+      ? [
+          [
+            'a wildcard of its part',
+            claim(parts.flatMap((one) => [`${one}:*`, `${one}.*`, `${one}:`]).join(' ')),
+          ] as const,
+        ]
+      : []),
     ['a regular expression', claim('.* .+ ^.*$ %')],
     ['a comma in between', claim(`a,${scopes.join(',')},b`)],
     ['other separators', claim(scopes.flatMap((scope) => [`a+${scope}`, `a;${scope}`, `a|${scope}`]).join(' '))],
