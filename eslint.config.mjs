@@ -35,7 +35,7 @@ export default tseslint.config(
   },
   {
     // A rejection that nothing handles ends the process: what nothing waits for goes through notify() of core/callbacks.
-    files: ['src/{core,token,generation,gate,express,dpop}/**/*.ts'],
+    files: ['src/{core,token,generation,gate,express,possession}/**/*.ts'],
     rules: { '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }] },
   },
   {
