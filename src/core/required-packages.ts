@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { attempt } from './objects';
 
 /** Peers that the scaffold loads. */
@@ -17,48 +17,93 @@ export const APP_PACKAGES = [
 /** Peers that the embedded token server loads. */
 export const AUTH_SERVER_PACKAGES = ['cors', 'express', 'express-rate-limit', 'helmet', 'jsonwebtoken'] as const;
 
+/**
+ * Major versions of the optional peers that work. Their range in package.json is `*`: npm installs no package beside another
+ * version of a peer than the range allows, also where that peer is never loaded.
+ */
+const MAJORS: Readonly<Record<string, readonly number[]>> = {
+  '@opentelemetry/api': [1],
+  ajv: [8],
+  'ajv-formats': [3],
+  cors: [2],
+  express: [5],
+  'express-rate-limit': [8],
+  helmet: [8],
+  ioredis: [5, 6],
+  'js-yaml': [5],
+  jsonwebtoken: [9],
+  pg: [8],
+  pino: [10],
+  'prom-client': [15],
+  'rate-limit-redis': [6],
+  redis: [5, 6],
+  'swagger-ui-express': [5],
+};
+
 /** What package.json says of this package. */
 interface Manifest {
   readonly name: string;
   readonly version: string;
-  readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
 /**
- * Checks that peers are installed, in the newest major version that package.json allows. Does nothing in a bundle,
- * which has no packages to look for.
+ * Checks that peers are installed, in a version that works. Does nothing in a bundle, which has no packages to look for.
  *
  * @param user - what needs them, for the message: `tillgate/app`
- * @throws Error that names the command that installs what is missing
+ * @throws Error that names the command that installs what is missing, and the versions that were found
  */
 export function requirePackages(user: string, names: readonly string[], versionOf = installedVersion): void {
-  const manifest = ownManifest();
-  if (!manifest) return;
-  const wrong = [...new Set(names)].flatMap((one) => {
-    const [major, version] = [newestMajor(manifest.peerDependencies[one] ?? '*'), versionOf(one)];
-    return version === 'unknown' || version?.startsWith(`${major}.`)
-      ? []
-      : [{ wanted: `${one}@${major}`, one, version }];
-  });
+  if (!ownManifest()) return;
+  const wrong = [...new Set(names)].filter((name) => !isSupported(name, versionOf(name)));
   if (wrong.length === 0) return;
-  const old = wrong.flatMap(({ one, version }) => (version === undefined ? [] : [`${one} ${version} is too old`]));
-  const hint = old.length === 0 ? '' : ` (${old.join(', ')}; a folder of its own may have a newer one)`;
-  const install = `npm install ${wrong.map(({ wanted }) => wanted).join(' ')}`;
+  const found = wrong.filter((name) => versionOf(name) !== undefined).map((name) => `${name} ${versionOf(name)}`);
+  const hint = found.length === 0 ? '' : ` (found ${found.join(', ')}; a folder of its own may have another version)`;
+  const install = `npm install ${wrong.map(newest).join(' ')}`;
   throw new Error(`${user} needs packages that are not installed: ${install}${hint}`);
 }
 
-/** Version of an installed package; `unknown` where its `exports` hide it, `undefined` where there is none. */
+/** An optional peer, or why it cannot be used. */
+export type Peer<Module> = { readonly module: Module } | { readonly module?: undefined; readonly problem: string };
+
+/** Loads an optional peer when it is used. An installed package that is broken throws its own error. */
+export function loadPeer<Module>(name: string, load: (name: string) => unknown): Peer<Module> {
+  const version = attempt(() => (load(`${name}/package.json`) as Manifest).version) ?? 'unknown';
+  if (!isSupported(name, version)) {
+    return { problem: `${name} ${version} is installed, ${MAJORS[name]?.join(' or ')} is needed` };
+  }
+  try {
+    return { module: load(name) as Module };
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND')) throw error;
+    return { problem: `${name} is not installed` };
+  }
+}
+
+/** Whether a version of a peer works; `unknown` is given the benefit of the doubt. */
+function isSupported(name: string, version: string | undefined): boolean {
+  if (version === undefined) return false;
+  const [major] = version.split('.');
+  return version === 'unknown' || !MAJORS[name] || MAJORS[name].includes(Number(major));
+}
+
+/** `redis@6`: without a caret, which some shells interpret. */
+function newest(name: string): string {
+  return `${name}@${MAJORS[name]?.at(-1) ?? 'latest'}`;
+}
+
+/** Version of an installed package; `unknown` where its files hide it, `undefined` where there is none. */
 export function installedVersion(name: string): string | undefined {
-  const manifest = attempt(() => load(`${name}/package.json`) as { readonly version: string });
-  return manifest?.version ?? attempt(() => load.resolve(name) && 'unknown');
+  const main = attempt(() => ownRequire.resolve(name));
+  if (main === undefined) return undefined;
+  // `exports` may hide package.json, which is above the main file.
+  for (let folder = dirname(main); folder !== dirname(folder); folder = dirname(folder)) {
+    const manifest = attempt(() => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest);
+    if (manifest?.name === name) return manifest.version;
+  }
+  return 'unknown';
 }
 
-const load = createRequire(__filename);
-
-/** `5` of `^4.20.0 || ^5.0.0`: without a caret, which some shells interpret. */
-function newestMajor(range: string): string {
-  return /(\d+)[^|]*$/.exec(range)?.[1] ?? 'latest';
-}
+const ownRequire = createRequire(__filename);
 
 /** package.json, two levels up from src/core and from dist/core alike; `undefined` in a bundle. */
 export function ownManifest(): Manifest | undefined {

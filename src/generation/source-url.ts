@@ -15,16 +15,6 @@ export interface SourceDependencies extends Pick<Dependencies, 'fetch' | 'clock'
 /** Node's `require`. */
 export const loadPackage: (name: string) => unknown = createRequire(__filename);
 
-/** Loads an optional peer dependency: `undefined` if it is not installed; an installed package that is broken throws. */
-export function loadIfInstalled(load: typeof loadPackage, name: string): unknown {
-  try {
-    return load(name);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') return undefined;
-    throw error;
-  }
-}
-
 /**
  * Removes Tillgate's parameters, which the store's client does not know, from the query of a store's URL: `mark`, which is
  * on by default, and the name of the key or table.

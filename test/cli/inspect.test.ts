@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { peerDependencies, version } from '../../package.json';
+import { devDependencies as ranges, version } from '../../package.json';
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/core/required-packages';
 import { rememberEnvironment } from '../support/environment';
 import { cliScene, json } from './harness';
@@ -255,12 +255,12 @@ describe('init', () => {
     const { jsonwebtoken } = devDependencies!;
     // The scaffold runs on Express 5 only.
     const peers = {
-      ...Object.fromEntries(APP_PACKAGES.map((peer) => [peer, peerDependencies[peer]])),
+      ...Object.fromEntries(APP_PACKAGES.map((peer) => [peer, ranges[peer]])),
       express: '^5.3.0',
     };
     expect({ ...dependencies, jsonwebtoken }).toEqual({
       ...peers,
-      jsonwebtoken: peerDependencies.jsonwebtoken,
+      jsonwebtoken: ranges.jsonwebtoken,
       tillgate: `^${version}`,
     });
     const installed = { ...dependencies, ...devDependencies };

@@ -24,7 +24,7 @@ import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../src/
 import certificates from '../support/certificates.json';
 import { recordingLogger } from '../support/log';
 import { blocksOf, PAGES_WITH_CODE, programOf, ROOT, filesInMemory } from './blocks';
-import { files, peerDependencies } from '../../package.json';
+import { files, devDependencies } from '../../package.json';
 import { PAGES, withSections } from '../../scripts/docs';
 import { REASONS } from '../../src/core/reasons';
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/core/required-packages';
@@ -313,9 +313,9 @@ describe('pages', () => {
 
   it('docs/scaffold.md installs all packages of the scaffold, in the major versions that it needs', () => {
     const [, command = ''] = /^npm install tillgate (.*)$/m.exec(read('docs/scaffold.md')) ?? [];
-    const needed = [...new Set<keyof typeof peerDependencies>([...APP_PACKAGES, ...AUTH_SERVER_PACKAGES])].map(
+    const needed = [...new Set<keyof typeof devDependencies>([...APP_PACKAGES, ...AUTH_SERVER_PACKAGES])].map(
       (name) => {
-        const majors = [...peerDependencies[name].matchAll(/\^(\d+)/g)].map(([, major]) => Number(major));
+        const majors = [...devDependencies[name].matchAll(/\^(\d+)/g)].map(([, major]) => Number(major));
         return `${name}@${Math.max(...majors)}`;
       },
     );

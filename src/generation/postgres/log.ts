@@ -3,10 +3,11 @@ import type { Schedule } from '../../core/clock';
 import type { Logger } from '../../core/logger';
 import { dependencies, option, readOptions, refuseOption } from '../../core/options';
 import type { Dependencies, OptionPlace, TableOf } from '../../core/options';
+import { loadPeer } from '../../core/required-packages';
 import { requireChange } from '../generation';
 import { SourceError, describeFailure, requireFormat } from '../log';
 import type { Batch, GenerationLog, LogReader, Mark } from '../log';
-import { loadIfInstalled, loadPackage, readStoreUrl } from '../source-url';
+import { loadPackage, readStoreUrl } from '../source-url';
 import type { SourceDependencies } from '../source-url';
 import { BATCH, postgresTable, prepareTable } from './schema';
 import { PostgresSessions } from './sessions';
@@ -115,16 +116,16 @@ function readPool(given: unknown, at: OptionPlace): PostgresPool | undefined {
  * Makes the source for a `postgres://` URL of libpq and pg. In its query, `sslmode` configures TLS, `table` names the
  * table, which is created if it does not exist, and `mark=off` is for a log without a publisher's mark.
  *
- * @throws TypeError when the URL is wrong or pg is not installed; the message does not repeat the URL.
+ * @throws TypeError when the URL is wrong or pg is not installed in a version that works; the message does not repeat the URL.
  */
 export function sourceFromUrl(url: string, dependencies: SourceDependencies): GenerationLog {
   const { clock, schedule, logger, load = loadPackage } = dependencies;
   const { url: connectionString, place: table, mark } = readStoreUrl(url, 'postgres', 'table');
-  const pg = loadIfInstalled(load, 'pg') as typeof Pg | undefined;
-  if (!pg) {
-    throw new TypeError('generations: a postgres: URL needs the package pg, and it is not installed: npm install pg@8');
+  const pg = loadPeer<typeof Pg>('pg', load);
+  if (!pg.module) {
+    throw new TypeError(`generations: a postgres: URL needs the package pg (${pg.problem}): npm install pg@8`);
   }
-  const pool = new pg.Pool({
+  const pool = new pg.module.Pool({
     connectionString,
     // One reads, one appends, two are spare.
     max: 4,

@@ -3,8 +3,9 @@ import type * as NodeRedis from 'redis';
 import { withTimeLimit } from '../../core/clock';
 import type { Schedule } from '../../core/clock';
 import { describe } from '../../core/options';
+import { loadPeer } from '../../core/required-packages';
 import { SourceError, describeFailure, noResponse } from '../log';
-import { loadIfInstalled, readStoreUrl } from '../source-url';
+import { readStoreUrl } from '../source-url';
 import type { loadPackage } from '../source-url';
 
 /** The part of a client of ioredis that is used; `Redis` and `Cluster` of ioredis 5 and 6 fit. */
@@ -116,7 +117,8 @@ const KEEP_ALIVE_MS = 10_000;
  * Connects to a `redis://` or `rediss://` URL by redis (node-redis) or ioredis, whichever is installed, and reconnects
  * when the connection is lost. If both are, by redis: it parses large replies faster than ioredis 6.
  *
- * @throws TypeError when neither is installed; the message does not repeat the URL, which may hold a password
+ * @throws TypeError when neither is installed in a version that works; the message does not repeat the URL, which may
+ *   hold a password
  */
 export function connectToRedis(
   url: string,
@@ -133,21 +135,22 @@ export function connectToRedis(
 ): RedisConnection {
   const { name, needs, load } = purpose;
   const store = readStoreUrl(url, 'redis', 'key');
-  const nodeRedis = loadIfInstalled(load, 'redis') as typeof NodeRedis | undefined;
-  if (nodeRedis) {
+  const nodeRedis = loadPeer<typeof NodeRedis>('redis', load);
+  if (nodeRedis.module) {
     const socket = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
-    const client = nodeRedis.createClient({ url: store.url, socket, name, ...purpose.nodeRedis });
+    const client = nodeRedis.module.createClient({ url: store.url, socket, name, ...purpose.nodeRedis });
     const connection = withErrorListener(client);
     client.connect().catch(() => undefined);
     return connection;
   }
-  const ioredis = loadIfInstalled(load, 'ioredis') as typeof Ioredis | undefined;
-  if (ioredis) {
+  const ioredis = loadPeer<typeof Ioredis>('ioredis', load);
+  if (ioredis.module) {
     const options = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: KEEP_ALIVE_MS, connectionName: name };
     // RESP2: ioredis 6 parses its flat lists of texts in half of the time of RESP3's pairs. ioredis 5 ignores it.
-    return withErrorListener(new ioredis.Redis(store.url, { ...options, ...purpose.ioredis, protocol: 2 }));
+    return withErrorListener(new ioredis.module.Redis(store.url, { ...options, ...purpose.ioredis, protocol: 2 }));
   }
-  throw new TypeError(`${needs} the package redis or ioredis, and neither is installed: npm install redis@6`);
+  const problems = `${nodeRedis.problem}; ${ioredis.problem}`;
+  throw new TypeError(`${needs} the package redis or ioredis (${problems}): npm install redis@6`);
 }
 
 /** Without a listener, a lost connection would end the process; commands report the failure. */

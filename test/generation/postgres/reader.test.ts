@@ -310,7 +310,7 @@ describe('a postgres: URL', () => {
       throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
     };
     expect(messageOf(() => sourceFromUrl(UNREACHABLE, { load }))).toBe(
-      'generations: a postgres: URL needs the package pg, and it is not installed: npm install pg@8',
+      'generations: a postgres: URL needs the package pg (pg is not installed): npm install pg@8',
     );
   });
 

@@ -155,10 +155,20 @@ describe('a redis: URL', () => {
     expect(() => connectToRedis(url, { name: 'n', needs: 'n', load: packages().load })).toThrow(new TypeError(message));
   });
 
+  it('does not use a client of an older version, and says which is installed and which is needed', () => {
+    const older = (name: string): unknown => (name.endsWith('/package.json') ? { version: '4.7.1' } : {});
+    expect(() => sourceFromUrl('redis://db.example', { load: older })).toThrow(
+      new TypeError(
+        'generations: a redis: URL needs the package redis or ioredis (redis 4.7.1 is installed, 5 or 6 is needed; ' +
+          'ioredis 4.7.1 is installed, 5 or 6 is needed): npm install redis@6',
+      ),
+    );
+  });
+
   it('says what to install when neither package is', () => {
     expect(() => sourceFromUrl('redis://pos:hunter2@db.example', { load: packages().load })).toThrow(
       new TypeError(
-        'generations: a redis: URL needs the package redis or ioredis, and neither is installed: npm install redis@6',
+        'generations: a redis: URL needs the package redis or ioredis (redis is not installed; ioredis is not installed): npm install redis@6',
       ),
     );
   });
