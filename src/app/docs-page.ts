@@ -22,7 +22,11 @@ export function docsPage(contract: ContractDocument, baseUrl: string, authUrl: s
     res.set('Content-Security-Policy', policy);
     next();
   });
-  router.use('/docs', ...serveFiles(document), setup(document, { customSiteTitle: titleOf(contract) }));
+  router.use(
+    '/docs',
+    ...serveFiles(document),
+    setup(document, { customSiteTitle: titleOf(contract), swaggerOptions: { tryItOutEnabled: true } }),
+  );
   return handler;
 }
 

@@ -34,7 +34,7 @@ type Refusal = Pick<LoggedRequest, 'reason' | 'detail' | 'type'>;
 const MAX_BODY = 16_384;
 const MAX_DETAIL = 400;
 /** The API reference page and its files, and what resource servers read again and again. */
-const NOISE = /\/docs(\/[^/]+)?$|\/favicon\.ico$|\/\.well-known\/|^\/generations/;
+const NOISE = /\/docs(\/[^/]*)?$|\/favicon\.ico$|\/\.well-known\/|^\/generations/;
 
 interface RequestLogOptions {
   readonly capacity: number;
