@@ -255,12 +255,8 @@ describe('code', () => {
 
 describe('pages', () => {
   const ROOT = resolve(__dirname, '../..');
-  /** Every page for users: all but the one of deploy/ are in the package. */
-  const DOCUMENTS = [
-    'README.md',
-    'deploy/README.md',
-    ...['deploy/observability', 'docs', 'examples'].flatMap(markdownIn),
-  ];
+  /** Every page for users. */
+  const DOCUMENTS = ['README.md', ...['deploy/observability', 'docs', 'examples'].flatMap(markdownIn)];
 
   function markdownIn(folder: string): readonly string[] {
     const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
