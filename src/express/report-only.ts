@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { notify } from '../core/callbacks';
 import { withTimeLimit } from '../core/clock';
 import type { Schedule } from '../core/clock';
 import { AuthError } from '../core/errors';
@@ -91,8 +92,10 @@ const trialsOf = new WeakMap<GateRequest, Trial[]>();
  * app.get('/orders', reportOnly(requireScope('orders:read')), (req, res) => res.json([]));
  * ```
  */
-export function reportOnly(gate: Middleware & { close(): Promise<void> }): Middleware & { close(): Promise<void> };
-export function reportOnly(guard: Middleware): Middleware;
+export function reportOnly(
+  middleware: Middleware & { close(): Promise<void> },
+): Middleware & { close(): Promise<void> };
+export function reportOnly(middleware: Middleware): Middleware;
 export function reportOnly(...args: readonly unknown[]): Middleware {
   refuseUncalled('reportOnly(gate)', args);
   const [given] = args;
@@ -124,7 +127,7 @@ function gateOnTrial({ gate, schedule, decide, clientOf }: TriableGate): TrialMi
       trial.refusal = error;
       trial.client = clientOf(req, error);
     };
-    const deciding = run(trial, () => {
+    run(trial, () => {
       try {
         const decided = decide(req, addressOf, undefined, true);
         return decided instanceof Promise ? decided.then(accept, refuse) : accept(decided);
@@ -132,6 +135,7 @@ function gateOnTrial({ gate, schedule, decide, clientOf }: TriableGate): TrialMi
         return refuse(error);
       }
     });
+    const [deciding] = trial.work;
     if (!deciding) return next();
     trial.deciding = deciding.then(() => void (trial.deciding = undefined));
     const waited = withTimeLimit(deciding, MAX_WAIT_MS, schedule, () => TOO_LATE).catch(() => undefined);
@@ -164,7 +168,7 @@ function guardOnTrial({ name, scopes, check }: TriableGuard): TrialMiddleware {
       return refusal instanceof Promise ? refusal.then(refuse) : refuse(refusal);
     };
     const { deciding } = trial;
-    void run(trial, deciding ? () => deciding.then(ask) : ask);
+    run(trial, deciding ? () => deciding.then(ask) : ask);
     next();
   };
 }
@@ -193,26 +197,31 @@ function begin(
     const first = [trial];
     trialsOf.set(req, first);
     res.once('finish', () => {
-      for (const one of first) void Promise.all(one.work).then(() => compare(one, req, res));
+      for (const one of first) {
+        const compared = (): unknown => Promise.all(one.work).then(() => compare(one, req, res));
+        notify(compared, (error) => logFailure(one, error));
+      }
     });
   }
   return trial;
 }
 
-/** Does what a trial does: no error of it reaches the request. @returns what is under way; it never rejects */
-function run(trial: Trial, work: () => void | Promise<void>): Promise<void> | undefined {
+/** Does what a trial does, and keeps what is under way in `work`: no error of it reaches the request. */
+function run(trial: Trial, work: () => void | Promise<void>): void {
   const fail = (error: unknown): void => {
     trial.hasFailed = true;
-    trial.gate.logger.error({ error: errorText(error) }, 'a trial could not be decided');
+    logFailure(trial, error);
   };
   try {
     const result = work()?.catch(fail);
     if (result) trial.work.push(result);
-    return result;
   } catch (error) {
     fail(error);
-    return undefined;
   }
+}
+
+function logFailure({ gate }: Trial, error: unknown): void {
+  gate.logger.error({ error: errorText(error) }, 'a trial could not be decided');
 }
 
 function compare(trial: Trial, req: GateRequest, res: ServerResponse): void {
