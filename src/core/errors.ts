@@ -90,7 +90,7 @@ export class AuthError extends Error {
  * @example
  * ```ts
  * import { ConfigurationError } from 'tillgate';
- * import { readSettings } from 'tillgate/app';
+ * import { readSettings } from 'tillgate/env';
  *
  * try {
  *   readSettings(process.env);

@@ -234,7 +234,7 @@ export interface SettingsOptions extends Pick<Settings, keyof typeof OF_GATE | '
  * @example
  * ```ts
  * import { authenticate } from 'tillgate';
- * import { authenticateOptions, readSettings } from 'tillgate/app';
+ * import { authenticateOptions, readSettings } from 'tillgate/env';
  *
  * const gate = authenticate({ ...authenticateOptions(readSettings()), realm: 'shop' });
  * ```

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { attempt } from '../core/objects';
 import { parseUrl } from '../core/urls';
 
@@ -130,6 +131,25 @@ export function origins(example: string): VariableType<readonly string[]> {
       return isGood ? Object.freeze(list) : undefined;
     },
   };
+}
+
+/** Express's `trust proxy`: how many proxies, or which. */
+export function trustedProxies(example: string): VariableType<number | readonly string[]> {
+  return {
+    expected: 'a number of proxies from 1 to 100, or IP addresses and subnets between commas or blanks',
+    example,
+    parse(given) {
+      if (/^(100|[1-9]\d?)$/.test(given)) return Number(given);
+      const list = given.split(/[\s,]+/).filter(Boolean);
+      return list.length > 0 && list.every(isSubnet) ? Object.freeze(list) : undefined;
+    },
+  };
+}
+
+function isSubnet(given: string): boolean {
+  const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(given) ?? [];
+  const family = isIP(address);
+  return family !== 0 && (prefix === undefined || Number(prefix) <= (family === 4 ? 32 : 128));
 }
 
 /** What `read` returns, which throws for text of another type. */

@@ -12,6 +12,7 @@ import {
   rateLimit,
   secret,
   text,
+  trustedProxies,
   url,
   wholeNumber,
 } from './variable-types';
@@ -219,6 +220,12 @@ export const TABLE = {
     'requests per client id and IP address on the token endpoint',
     '60/m',
     rateLimit('60/m'),
+  ),
+  trustProxy: given(
+    'TILLGATE_TRUST_PROXY',
+    "whose X-Forwarded-* headers are believed, as Express's `trust proxy`: the number of proxies, or their IP addresses and subnets",
+    'off',
+    orOff(trustedProxies('10.0.0.0/8')),
   ),
   logLevel: given(
     'TILLGATE_LOG_LEVEL',

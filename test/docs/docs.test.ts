@@ -29,6 +29,7 @@ import { PAGES, withSections } from '../../scripts/docs';
 import { REASONS } from '../../src/core/reasons';
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/core/required-packages';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../../src/gate/read-options';
+import * as env from '../../src/settings';
 import { VARIABLES } from '../../src/settings/variables';
 
 describe('code', () => {
@@ -148,6 +149,7 @@ describe('code', () => {
       supertest: { default: request },
       tillgate: { ...tillgate, authenticate },
       'tillgate/app': { ...app, createApp },
+      'tillgate/env': env,
       'tillgate/generations': { ...generations, httpGenerations },
       'tillgate/possession': possession,
       'tillgate/testing': { ...testing, contractCases, createTestIssuer },

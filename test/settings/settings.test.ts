@@ -1,5 +1,6 @@
-import { readSettings, authenticateOptions, MISSING_ISSUER } from '../../src/settings/settings';
-import type { Environment, Settings } from '../../src/settings/settings';
+import { authenticateOptions, readSettings } from '../../src/settings';
+import type { Environment, Settings } from '../../src/settings';
+import { MISSING_ISSUER } from '../../src/settings/settings';
 import { problemsOf } from './problems-of';
 import { TABLE } from '../../src/settings/variables';
 
@@ -34,6 +35,7 @@ describe('settings', () => {
         tokenRateLimit: { limit: 60, windowMs: 60_000 },
         allowHttp: false,
         traceClientId: false,
+        trustProxy: false,
         logLevel: 'info',
         production: false,
       });
@@ -89,6 +91,9 @@ describe('settings', () => {
       [{ TILLGATE_ADMIN_PORT: '0' }, { adminPort: 0 }],
       [{ TILLGATE_ADMIN_PORT: 'off' }, { adminPort: undefined }],
       [{ TILLGATE_KEYS_STALE_MS: '0' }, { keysStaleMs: 0 }],
+      [{ TILLGATE_TRUST_PROXY: '1' }, { trustProxy: 1 }],
+      [{ TILLGATE_TRUST_PROXY: '127.0.0.1,fd00::/8' }, { trustProxy: ['127.0.0.1', 'fd00::/8'] }],
+      [{ TILLGATE_TRUST_PROXY: 'off' }, { trustProxy: false }],
       [
         { TILLGATE_ALLOW_HTTP: '1', TILLGATE_ISSUER: 'http://login' },
         { allowHttp: true, issuer: 'http://login' },
@@ -147,6 +152,10 @@ describe('settings', () => {
         { TILLGATE_RATE_LIMIT: '0/m' },
         'TILLGATE_RATE_LIMIT: got "0/m", expected a number of requests per s, m or h, or off; for example TILLGATE_RATE_LIMIT=6000/m',
       ],
+      ...['0', '101', '1.5', 'on', '10.0.0.0/33', '::/129', '10.0.0.1/8/8', ','].map((given): [Environment, string] => [
+        { TILLGATE_TRUST_PROXY: given },
+        `TILLGATE_TRUST_PROXY: got "${given}", expected a number of proxies from 1 to 100, or IP addresses and subnets between commas or blanks, or off; for example TILLGATE_TRUST_PROXY=10.0.0.0/8`,
+      ]),
       ...['yes', 'constructor'].map((given): [Environment, string] => [
         { TILLGATE_ALLOW_HTTP: given },
         `TILLGATE_ALLOW_HTTP: got "${given}", expected on or off; for example TILLGATE_ALLOW_HTTP=on`,
@@ -290,6 +299,7 @@ describe('authenticate()', () => {
     tokenRateLimit: ['8/h', { limit: 8, windowMs: 3_600_000 }],
     allowHttp: ['on', true],
     traceClientId: ['on', true],
+    trustProxy: ['10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']],
     logLevel: ['debug', 'debug'],
   };
 

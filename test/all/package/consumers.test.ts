@@ -39,6 +39,7 @@ const HEAVY = [
 const ENTRIES = [
   ['tillgate', HEAVY],
   ['tillgate/app', ['commander', 'jose', 'jwks-rsa', 'jsonwebtoken', 'redis', 'ioredis', 'pg']],
+  ['tillgate/env', HEAVY],
   ['tillgate/generations', HEAVY],
   ['tillgate/auth-server', ['pino', 'ajv', 'commander', 'jose', 'jwks-rsa', 'redis', 'ioredis', 'pg']],
   ['tillgate/testing', HEAVY],
