@@ -48,7 +48,7 @@ const TIMERS: readonly string[] = [
   // Keeps the process alive while `ready()` waits.
   'gate/verifier.ts',
   'express/unguarded.ts',
-  'generation/verifier.ts',
+  'generation/follower.ts',
   'token/signature.ts',
 ];
 

@@ -1,7 +1,7 @@
 /** A resource server that starts: reads the source at argv[2] with its argv[3] floors. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { generationsFromUrl } from '../../src/generation/from-url';
-import { GenerationVerifier } from '../../src/generation/verifier';
+import { Follower } from '../../src/generation/follower';
 import { systemClock, systemSchedule } from '../../src/core/clock';
 import { consoleLogger } from '../../src/core/logger';
 import type { ColdStartFigures } from './messages';
@@ -16,14 +16,14 @@ async function main(): Promise<void> {
   delay.enable();
   const startedMs = performance.now();
   const cpu = process.cpuUsage();
-  const verifier = startVerifier();
-  await verifier.ready();
+  const follower = startFollower();
+  await follower.ready();
   // A read that took longer than `maxStalenessMs` is followed by another one, of what has moved.
-  while (verifier.status().source !== 'fresh') await new Promise((resolve) => setTimeout(resolve, 10));
+  while (follower.status().source !== 'fresh') await new Promise((resolve) => setTimeout(resolve, 10));
   const readSeconds = (performance.now() - startedMs) / 1000;
   delay.disable();
   const { user, system } = process.cpuUsage(cpu);
-  const { floors } = verifier.status();
+  const { floors } = follower.status();
   if (floors < FLOORS) throw new Error(`only ${floors} floors arrived`);
   const figures: ColdStartFigures = {
     readSeconds,
@@ -42,8 +42,8 @@ async function loadClient(): Promise<void> {
   await source.close?.();
 }
 
-function startVerifier(): GenerationVerifier {
-  return new GenerationVerifier({
+function startFollower(): Follower {
+  return new Follower({
     issuer: 'https://login.test',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,

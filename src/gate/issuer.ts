@@ -3,7 +3,7 @@ import { measure, record } from '../core/telemetry';
 import { openReader } from '../generation/log';
 import type { GenerationSource } from '../generation/log';
 import { generationsFromUrl } from '../generation/from-url';
-import { GenerationVerifier } from '../generation/verifier';
+import { Follower } from '../generation/follower';
 import { keyFetcher } from '../token/keys/fetch-keys';
 import type { KeySource } from '../token/keys/key-set';
 import { keptKeys } from '../token/keys/key-store';
@@ -36,7 +36,7 @@ export interface IssuerContext {
   /** For opaque tokens; absent where they are refused. */
   readonly introspection: (ReturnType<typeof introspector> & ClaimsPolicy) | undefined;
   /** Absent where the generation check is switched off. */
-  readonly generations: GenerationVerifier | undefined;
+  readonly generations: Follower | undefined;
 }
 
 const FETCH_TIMEOUT_MS = 5_000;
@@ -94,7 +94,7 @@ function openIntrospection(settings: IssuerSettings, dependencies: GateDependenc
   };
 }
 
-function openGenerations(settings: IssuerSettings, dependencies: GateDependencies): GenerationVerifier | undefined {
+function openGenerations(settings: IssuerSettings, dependencies: GateDependencies): Follower | undefined {
   const { issuer, generationClaim: claim, generationSource, preset, clockToleranceMs } = settings;
   if (claim === undefined) return undefined;
   if (claim === 'iat' && generationSource === undefined) {
@@ -107,7 +107,7 @@ function openGenerations(settings: IssuerSettings, dependencies: GateDependencie
   const source = ownsSource
     ? generationsFromUrl(generationSource, { ...dependencies, allowHttp: true })
     : generationSource;
-  return new GenerationVerifier({
+  return new Follower({
     ...dependencies,
     ...settings,
     rule: { claim, decimalString: preset.generationAsString, toleranceMs: clockToleranceMs },

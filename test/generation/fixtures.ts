@@ -1,6 +1,6 @@
 import type { Logger } from '../../src/core/logger';
-import { GenerationVerifier } from '../../src/generation/verifier';
-import type { GenerationVerifierOptions } from '../../src/generation/verifier';
+import { Follower } from '../../src/generation/follower';
+import type { FollowerOptions } from '../../src/generation/follower';
 import { AuthError } from '../../src/core/errors';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
@@ -24,19 +24,16 @@ export function keptLog(): KeptLog {
   return { lines, fields, info: keep('info'), warn: keep('warn'), error: keep('error') };
 }
 
-export interface StartedVerifier {
+export interface StartedFollower {
   readonly time: FakeTime;
   readonly log: KeptLog;
-  readonly verifier: GenerationVerifier;
+  readonly follower: Follower;
 }
 
-/** A verifier on fake time: a minute of staleness, a poll every 5 s, no jitter. */
-export function startVerifier(
-  options: Partial<GenerationVerifierOptions> = {},
-  time = fakeTime(START),
-): StartedVerifier {
+/** A follower on fake time: a minute of staleness, a poll every 5 s, no jitter. */
+export function startFollower(options: Partial<FollowerOptions> = {}, time = fakeTime(START)): StartedFollower {
   const log = keptLog();
-  const verifier = new GenerationVerifier({
+  const follower = new Follower({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
@@ -55,7 +52,7 @@ export function startVerifier(
     random: () => 0,
     ...options,
   });
-  return { time, log, verifier };
+  return { time, log, follower };
 }
 
 /** The reason for which `work` refuses, or `undefined` when it passes. */

@@ -1,6 +1,6 @@
 import type { Batch, GenerationSource } from '../../src/generation/log';
 import { fakeTime } from '../support/fake-time';
-import { HOUR, START, reasonOf, startVerifier } from './fixtures';
+import { HOUR, START, reasonOf, startFollower } from './fixtures';
 import { Engine, Scene, memoryOn, running, verdict } from './scene';
 
 describe('a process that runs', () => {
@@ -18,11 +18,11 @@ describe('a process that runs', () => {
     expect(api.log.lines).toEqual([]);
     await scene.time.advance(8_000);
     expect(api.log.lines).toEqual(['warn: the publisher of generations is not heard from']);
-    expect(api.verifier.status().silentMs).toBeGreaterThan(60_000);
+    expect(api.follower.status().silentMs).toBeGreaterThan(60_000);
     await scene.time.advance(900_000 - 68_000);
     expect(verdict(api, generation)).toBe('accepted');
     await scene.time.advance(3_000);
-    expect([verdict(api, generation), api.verifier.status().source]).toEqual(['generations_unavailable', 'silent']);
+    expect([verdict(api, generation), api.follower.status().source]).toEqual(['generations_unavailable', 'silent']);
     scene.link.cut = false;
     await scene.time.advance(2_000);
     expect(verdict(api, generation)).toBe('accepted');
@@ -65,7 +65,7 @@ describe('a process that runs', () => {
     const generation = scene.record.get('pos')!;
     api.link.cut = true;
     await scene.time.advance(60_000);
-    expect(api.verifier.status().source).toBe('stale');
+    expect(api.follower.status().source).toBe('stale');
     expect(verdict(api, generation)).toBe('generations_unavailable');
     api.link.cut = false;
     await scene.time.advance(17_000);
@@ -92,7 +92,7 @@ describe('a process that runs', () => {
         close() {},
       }),
     };
-    const api = startVerifier({ source, readTimeoutMs: 120_000 }, time);
+    const api = startFollower({ source, readTimeoutMs: 120_000 }, time);
     await time.advance(10_000);
     expect(verdict(api, START)).toBe('accepted');
     hangs = true;
@@ -118,7 +118,7 @@ describe('a process that runs', () => {
       await scene.time.advance(100);
       expect(verdict(api, START - 1)).toBe('superseded');
     }
-    expect(reasonOf(() => api.verifier.verify('kiosk', { generation: START }))).toBe('superseded');
+    expect(reasonOf(() => api.follower.verify('kiosk', { generation: START }))).toBe('superseded');
   });
 
   it('refuses after maxSilenceMs what it reads from a demoted primary', async () => {
@@ -133,8 +133,8 @@ describe('a process that runs', () => {
     await scene.time.advance(6_000);
     expect([verdict(api, generation), verdict(left, generation)]).toEqual(['superseded', 'accepted']);
     await scene.time.advance(900_000);
-    expect([verdict(left, generation), left.verifier.status().source]).toEqual(['generations_unavailable', 'silent']);
-    expect(api.verifier.status().source).toBe('fresh');
+    expect([verdict(left, generation), left.follower.status().source]).toEqual(['generations_unavailable', 'silent']);
+    expect(api.follower.status().source).toBe('fresh');
   });
 
   it('counts the age of a mark that moves but lags', async () => {
@@ -151,11 +151,11 @@ describe('a process that runs', () => {
         close() {},
       }),
     };
-    const api = startVerifier({ source }, time);
+    const api = startFollower({ source }, time);
     await time.advance(10_000);
     expect(verdict(api, START)).toBe('accepted');
     for (lagMs = 0; lagMs < 950_000; lagMs += 4_000) await time.advance(5_000);
-    expect([verdict(api, START), api.verifier.status().source]).toEqual(['generations_unavailable', 'silent']);
+    expect([verdict(api, START), api.follower.status().source]).toEqual(['generations_unavailable', 'silent']);
   });
 
   it('refuses a floor in the future until its time has come, and locks nobody out', async () => {
@@ -191,14 +191,14 @@ describe('a process that runs', () => {
     ]);
     await scene.time.advance(100);
     expect(verdict(api, START - 1)).toBe('superseded');
-    expect(api.verifier.verify('kiosk', { generation: START - 1 })).toBe(START - 1);
+    expect(api.follower.verify('kiosk', { generation: START - 1 })).toBe(START - 1);
     expect(api.log.lines).toEqual(Array(3).fill('error: an entry of the log is not a change, it is skipped'));
   });
 
   it('lets no token of a client called * raise the floors of others', () => {
-    const { verifier } = startVerifier();
-    verifier.verify('*', { generation: START });
-    expect(verifier.verify('pos', { generation: START - HOUR })).toBe(START - HOUR);
+    const { follower } = startFollower();
+    follower.verify('*', { generation: START });
+    expect(follower.verify('pos', { generation: START - HOUR })).toBe(START - HOUR);
   });
 
   it('is stale after its clock has stepped back, until the next read', async () => {
@@ -225,7 +225,7 @@ describe('a process that runs', () => {
     const api = scene.process();
     await scene.time.advance(10_000);
     expect(verdict(api, START)).toBe('generations_unavailable');
-    expect(api.verifier.status()).toMatchObject({
+    expect(api.follower.status()).toMatchObject({
       source: 'starting',
       lastError:
         'the log keeps changes for 120 min, this process needs those of 1441 min: raise maxTokenAgeSeconds of the publisher',
@@ -241,10 +241,10 @@ describe('a process that runs', () => {
       reader: () => (readers++ === 0 ? { next: () => new Promise(() => {}), close() {} } : source.reader()),
     };
     await source.append([['pos', START]]);
-    const api = startVerifier({ source: hanging }, scene.time);
+    const api = startFollower({ source: hanging }, scene.time);
     await scene.time.advance(5_500);
     expect(verdict(api, START - 1)).toBe('superseded');
-    expect(api.verifier.status()).toMatchObject({ source: 'fresh', failures: 1, reads: 1 });
+    expect(api.follower.status()).toMatchObject({ source: 'fresh', failures: 1, reads: 1 });
   });
 });
 
@@ -252,9 +252,9 @@ describe('a log without a mark', () => {
   it('is fresh as long as it can be read', async () => {
     const scene = new Scene();
     const source = memoryOn(scene.time);
-    const api = startVerifier({ source }, scene.time);
+    const api = startFollower({ source }, scene.time);
     await scene.time.advance(0);
-    expect(api.verifier.status()).toEqual({ source: 'fresh', ageMs: 0, floors: 0, reads: 1, failures: 0 });
+    expect(api.follower.status()).toEqual({ source: 'fresh', ageMs: 0, floors: 0, reads: 1, failures: 0 });
     await scene.time.advance(2 * HOUR);
     expect(verdict(api, START)).toBe('accepted');
     await source.append([['pos', START + 1]]);
@@ -264,12 +264,12 @@ describe('a log without a mark', () => {
 });
 
 describe('close()', () => {
-  it('ends the reads, and closes a source that belongs to the verifier', async () => {
+  it('ends the reads, and closes a source that belongs to the follower', async () => {
     const scene = new Scene();
     const source = memoryOn(scene.time);
-    const api = startVerifier({ source, ownsSource: true }, scene.time);
+    const api = startFollower({ source, ownsSource: true }, scene.time);
     await scene.time.advance(0);
-    await api.verifier.close();
+    await api.follower.close();
     await scene.time.advance(HOUR);
     expect(scene.time.pending).toBe(0);
     expect(source.closed).toBe(true);
@@ -278,8 +278,8 @@ describe('close()', () => {
   it('leaves a source of the caller open', async () => {
     const scene = new Scene();
     const source = memoryOn(scene.time);
-    const { verifier } = startVerifier({ source }, scene.time);
-    await verifier.close();
+    const { follower } = startFollower({ source }, scene.time);
+    await follower.close();
     expect(source.closed).toBe(false);
   });
 });
@@ -287,13 +287,13 @@ describe('close()', () => {
 describe('a clock that was set, or a process that was suspended', () => {
   it.each([3_600_000, -3_600_000])('by %i ms: the log is read again as soon as the wait ends', async (stepMs) => {
     const time = fakeTime(START);
-    const { verifier } = startVerifier({ source: memoryOn(time) }, time);
+    const { follower } = startFollower({ source: memoryOn(time) }, time);
     await time.advance(0);
-    expect(verifier.status().source).toBe('fresh');
+    expect(follower.status().source).toBe('fresh');
     time.step(stepMs);
-    expect(verifier.status().source).toBe('stale');
+    expect(follower.status().source).toBe('stale');
     await time.advance(5_000);
-    expect(verifier.status().source).toBe('fresh');
-    await verifier.close();
+    expect(follower.status().source).toBe('fresh');
+    await follower.close();
   });
 });

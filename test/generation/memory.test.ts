@@ -90,7 +90,7 @@ class World {
   }
 
   startProcess(index: number): void {
-    void this.processes[index]?.verifier.close();
+    void this.processes[index]?.follower.close();
     this.processes[index] = this.scene.process({
       learn: false,
       pollMs: 1_000,
@@ -125,8 +125,8 @@ class World {
   }
 
   verdict(index: number, clientId: string, generation: number): string {
-    const { verifier } = this.processes[index]!;
-    return reasonOf(() => verifier.verify(clientId, { generation })) ?? 'accepted';
+    const { follower } = this.processes[index]!;
+    return reasonOf(() => follower.verify(clientId, { generation })) ?? 'accepted';
   }
 
   /** What must hold at any moment. */
@@ -221,7 +221,7 @@ describe('histories of changes and faults', () => {
         }
         await world.heal();
         world.scene.publisher?.close();
-        await Promise.all(world.processes.map(({ verifier }) => verifier.close()));
+        await Promise.all(world.processes.map(({ follower }) => follower.close()));
       }),
       { numRuns: amount(20, 3_000) },
     );

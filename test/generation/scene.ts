@@ -5,9 +5,9 @@ import type { Batch, Change, GenerationSource, Mark, Unit } from '../../src/gene
 import { SourceError } from '../../src/generation/log';
 import { fakeTime } from '../support/fake-time';
 import type { FakeTime } from '../support/fake-time';
-import { START, keptLog, reasonOf, startVerifier } from './fixtures';
-import type { KeptLog, StartedVerifier } from './fixtures';
-import type { GenerationVerifierOptions } from '../../src/generation/verifier';
+import { START, keptLog, reasonOf, startFollower } from './fixtures';
+import type { KeptLog, StartedFollower } from './fixtures';
+import type { FollowerOptions } from '../../src/generation/follower';
 
 /** What an engine keeps. */
 export interface LogState {
@@ -136,11 +136,11 @@ export class Scene {
 
   /** A process with a link of its own. */
   process(
-    options: Partial<GenerationVerifierOptions> = {},
+    options: Partial<FollowerOptions> = {},
     engine = () => this.engine,
-  ): StartedVerifier & { readonly link: Link } {
+  ): StartedFollower & { readonly link: Link } {
     const link = new Link(engine, this.time);
-    return { ...startVerifier({ source: link.source, ...options }, this.time), link };
+    return { ...startFollower({ source: link.source, ...options }, this.time), link };
   }
 }
 
@@ -150,8 +150,8 @@ export function memoryOn(time: FakeTime): ReturnType<typeof memoryGenerations> {
 }
 
 /** What a process says about a token of `pos`. */
-export function verdict({ verifier }: StartedVerifier, generation: number): string {
-  return reasonOf(() => verifier.verify('pos', { generation })) ?? 'accepted';
+export function verdict({ follower }: StartedFollower, generation: number): string {
+  return reasonOf(() => follower.verify('pos', { generation })) ?? 'accepted';
 }
 
 /** A scene whose publisher has published one change of `pos`, and a process that knows it. */
@@ -161,6 +161,6 @@ export async function running(): Promise<{ scene: Scene; api: ReturnType<Scene['
   await scene.change('pos');
   const api = scene.process();
   await scene.time.advance(1_500);
-  expect(api.verifier.status()).toMatchObject({ source: 'fresh', floors: 1 });
+  expect(api.follower.status()).toMatchObject({ source: 'fresh', floors: 1 });
   return { scene, api };
 }

@@ -3,8 +3,8 @@ import { systemClock, systemSchedule } from '../../../src/core/clock';
 import type { GenerationSource } from '../../../src/generation/log';
 import { startPublisher } from '../../../src/generation/publisher';
 import type { Publisher, PublisherOptions } from '../../../src/generation/publisher';
-import { GenerationVerifier } from '../../../src/generation/verifier';
-import type { GenerationVerifierOptions } from '../../../src/generation/verifier';
+import { Follower } from '../../../src/generation/follower';
+import type { FollowerOptions } from '../../../src/generation/follower';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 
@@ -51,11 +51,8 @@ export function startAuthorizationServer(
 }
 
 /** The generations of a process with short limits, on real time. */
-export function startProcess(
-  source: GenerationSource,
-  options: Partial<GenerationVerifierOptions> = {},
-): GenerationVerifier {
-  return new GenerationVerifier({
+export function startProcess(source: GenerationSource, options: Partial<FollowerOptions> = {}): Follower {
+  return new Follower({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 60_000 },
     learn: true,
@@ -77,7 +74,7 @@ export function startProcess(
 }
 
 /** What a process says about a token of this generation: its reason to refuse, or `accepted`. */
-export function verdict(process: GenerationVerifier, clientId: string, generation: number): string {
+export function verdict(process: Follower, clientId: string, generation: number): string {
   try {
     process.recheck(clientId, generation);
     return 'accepted';
@@ -88,7 +85,7 @@ export function verdict(process: GenerationVerifier, clientId: string, generatio
 }
 
 /** Clients of which a process would accept a token from before their last change. */
-export function unknownTo(process: GenerationVerifier, record: ReadonlyMap<string, number>): string[] {
+export function unknownTo(process: Follower, record: ReadonlyMap<string, number>): string[] {
   return [...record]
     .filter(([id, generation]) => verdict(process, id, generation - 1) === 'accepted')
     .map(([id]) => id);
@@ -96,7 +93,7 @@ export function unknownTo(process: GenerationVerifier, record: ReadonlyMap<strin
 
 /** Waits until a process refuses every discarded token and accepts the current ones. */
 export async function untilCurrent(
-  process: GenerationVerifier,
+  process: Follower,
   record: ReadonlyMap<string, number>,
   patienceMs?: number,
 ): Promise<void> {
@@ -114,7 +111,7 @@ export interface Turn {
 
 /** Presents a token to a process every few ms from now on, until `stop()` returns how the verdicts went. */
 export function presentToken(
-  process: GenerationVerifier,
+  process: Follower,
   clientId: string,
   generation: number,
 ): { readonly turns: readonly Turn[]; stop(): readonly string[] } {

@@ -7,7 +7,7 @@ import { logHandler } from '../../../src/generation/http/handler';
 import { httpGenerations } from '../../../src/generation/http/log';
 import type { Change } from '../../../src/generation/log';
 import { memoryGenerations } from '../../../src/generation/memory';
-import { GenerationVerifier } from '../../../src/generation/verifier';
+import { Follower } from '../../../src/generation/follower';
 import { reasonOf } from '../../generation/fixtures';
 import { recordingLogger } from '../../support/log';
 
@@ -26,7 +26,7 @@ it('200,000 changes reach a resource server over HTTP, each of them', async () =
   const source = httpGenerations({ url });
   const started = performance.now();
   delay.enable();
-  const verifier = new GenerationVerifier({
+  const follower = new Follower({
     issuer: 'https://login.example',
     rule: { claim: 'generation', decimalString: false, toleranceMs: 10_000 },
     learn: true,
@@ -44,18 +44,18 @@ it('200,000 changes reach a resource server over HTTP, each of them', async () =
     schedule: systemSchedule,
     logger,
   });
-  await verifier.ready();
+  await follower.ready();
   delay.disable();
   const tookMs = Math.round(performance.now() - started);
   // Both ends are in this process, so the longest pause of either counts, and whatever else the machine is busy with.
   console.log(`200,000 changes over HTTP: ${tookMs} ms, longest pause ${(delay.max / 1e6).toFixed(1)} ms`);
 
-  expect(verifier.status()).toMatchObject({ source: 'fresh', floors: COUNT });
+  expect(follower.status()).toMatchObject({ source: 'fresh', floors: COUNT });
   for (let n = 0; n < COUNT; n += 997) {
-    expect(reasonOf(() => verifier.recheck(`client-${n}`, FIRST + n - 1))).toBe('superseded');
-    expect(reasonOf(() => verifier.recheck(`client-${n}`, FIRST + n))).toBeUndefined();
+    expect(reasonOf(() => follower.recheck(`client-${n}`, FIRST + n - 1))).toBe('superseded');
+    expect(reasonOf(() => follower.recheck(`client-${n}`, FIRST + n))).toBeUndefined();
   }
-  await verifier.close();
+  await follower.close();
   await source.close?.();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));

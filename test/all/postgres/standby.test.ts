@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { GenerationVerifier } from '../../../src/generation/verifier';
+import type { Follower } from '../../../src/generation/follower';
 import { ends, startAuthorizationServer, startProcess, untilCurrent, verdict } from '../faults/generation-scene';
 import type { AuthorizationServer } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
@@ -18,7 +18,7 @@ let wire: TcpProxy;
 let authorization: AuthorizationServer;
 /** On the standby. */
 let replica: OpenSource;
-let process: GenerationVerifier;
+let process: Follower;
 
 beforeAll(async () => {
   const primary = await startPostgres();

@@ -36,9 +36,9 @@ describe.each([
   }
 
   async function processOn(url: string, options = {}) {
-    const verifier = startProcess(await open(connect, url), { readTimeoutMs: 1_000, ...options });
-    opened.add(() => verifier.close());
-    return verifier;
+    const follower = startProcess(await open(connect, url), { readTimeoutMs: 1_000, ...options });
+    opened.add(() => follower.close());
+    return follower;
   }
 
   it('publisher cut off from Redis: it says so, and after maxSilenceMs no process accepts the discarded token', async () => {

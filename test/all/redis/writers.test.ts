@@ -38,10 +38,10 @@ async function open(options = {}, connect = byIoredis()) {
 
 /** A process whose log has no mark. */
 async function process() {
-  const verifier = startProcess((await open({ mark: false })).source);
-  opened.add(() => verifier.close());
-  await verifier.ready();
-  return verifier;
+  const follower = startProcess((await open({ mark: false })).source);
+  opened.add(() => follower.close());
+  await follower.ready();
+  return follower;
 }
 
 describe('the record that any program can write', () => {

@@ -15,7 +15,7 @@ import { describeFailure, noResponse, openReader } from './log';
 import type { Batch, Change, GenerationSource, Mark } from './log';
 
 /** How the generations of one issuer's tokens are verified, and its floors kept up to date with a log. */
-export interface GenerationVerifierOptions {
+export interface FollowerOptions {
   /** In every log line, to tell the sources apart. */
   readonly issuer: string;
   readonly rule: GenerationRule;
@@ -23,7 +23,7 @@ export interface GenerationVerifierOptions {
   readonly learn: boolean;
   /** Where floors come from; without one they are learned from tokens only. */
   readonly source: GenerationSource | undefined;
-  /** Whether `close()` closes the source too: for a source that was made for this verifier. */
+  /** Whether `close()` closes the source too: for a source that was made for this follower. */
   readonly ownsSource: boolean;
   /** Longest `exp - iat` that verification accepts, in ms: older floors are dropped. */
   readonly maxTokenAgeMs: number;
@@ -46,14 +46,14 @@ export interface GenerationVerifierOptions {
 }
 
 /** The floors of one issuer, kept up to date with the source, and whether they can be relied on. */
-export class GenerationVerifier {
-  readonly #options: GenerationVerifierOptions;
+export class Follower {
+  readonly #options: FollowerOptions;
   readonly #floors: Floors;
   readonly #follower: ReturnType<typeof followLog> | undefined;
   #settled: Promise<void> | undefined;
   #warned = false;
 
-  constructor(options: GenerationVerifierOptions) {
+  constructor(options: FollowerOptions) {
     const { source } = options;
     this.#options = options;
     this.#floors = new Floors(options);
@@ -155,7 +155,7 @@ const REPORTED_SILENCE_MS = 60_000;
 const MAX_HELD_BACK = 10_000;
 
 /** Keeps the floors of one issuer up to date with one log until `close()`, and knows how old they are. */
-function followLog(options: GenerationVerifierOptions, source: GenerationSource, floors: Floors) {
+function followLog(options: FollowerOptions, source: GenerationSource, floors: Floors) {
   const { issuer, maxStalenessMs, maxSilenceMs, pollMs, readTimeoutMs, skewMs, clock, schedule, random, logger } =
     options;
   const pauses = { firstMs: FIRST_RETRY_MS, longestMs: Math.min(LONGEST_RETRY_MS, maxStalenessMs / 4) };

@@ -1,20 +1,20 @@
-import { START, HOUR, reasonOf, startVerifier } from './fixtures';
+import { START, HOUR, reasonOf, startFollower } from './fixtures';
 import { Scene, running, verdict, memoryOn } from './scene';
 import { generationsFromUrl } from '../../src/generation/from-url';
 import { httpGenerations } from '../../src/generation/http/log';
 import type { GenerationSource } from '../../src/generation/log';
 
-describe('GenerationVerifier without a source', () => {
+describe('Follower without a source', () => {
   it('is ready immediately, always fresh, and has nothing to settle', async () => {
-    const { verifier } = startVerifier();
-    await verifier.ready();
-    expect(verifier.settled()).toBeUndefined();
-    expect(verifier.status()).toEqual({ source: 'none', floors: 0, reads: 0, failures: 0 });
-    await verifier.close();
+    const { follower } = startFollower();
+    await follower.ready();
+    expect(follower.settled()).toBeUndefined();
+    expect(follower.status()).toEqual({ source: 'none', floors: 0, reads: 0, failures: 0 });
+    await follower.close();
   });
 
   it('admits any generation of a client that has no floor, and returns it', () => {
-    expect(startVerifier().verifier.verify('pos', { generation: START - HOUR })).toBe(START - HOUR);
+    expect(startFollower().follower.verify('pos', { generation: START - HOUR })).toBe(START - HOUR);
   });
 
   it.each([
@@ -22,56 +22,56 @@ describe('GenerationVerifier without a source', () => {
     ['above', START + 1, undefined],
     ['below', START - 1, 'superseded'],
   ])('decides about a generation that is %s the floor', (_, generation, expected) => {
-    const { verifier } = startVerifier();
-    verifier.verify('pos', { generation: START });
-    expect(reasonOf(() => verifier.recheck('pos', generation))).toBe(expected);
-    expect(reasonOf(() => verifier.verify('pos', { generation }))).toBe(expected);
+    const { follower } = startFollower();
+    follower.verify('pos', { generation: START });
+    expect(reasonOf(() => follower.recheck('pos', generation))).toBe(expected);
+    expect(reasonOf(() => follower.verify('pos', { generation }))).toBe(expected);
   });
 
   it('learns from an admitted token, so that the one before it dies', () => {
-    const { verifier } = startVerifier();
-    verifier.verify('pos', { generation: START - 2 });
-    verifier.verify('pos', { generation: START - 1 });
-    expect(reasonOf(() => verifier.verify('pos', { generation: START - 2 }))).toBe('superseded');
-    expect(verifier.status().floors).toBe(1);
+    const { follower } = startFollower();
+    follower.verify('pos', { generation: START - 2 });
+    follower.verify('pos', { generation: START - 1 });
+    expect(reasonOf(() => follower.verify('pos', { generation: START - 2 }))).toBe('superseded');
+    expect(follower.status().floors).toBe(1);
   });
 
   it('keeps the floors of different clients apart', () => {
-    const { verifier } = startVerifier();
-    verifier.verify('pos', { generation: START });
-    expect(verifier.verify('kiosk', { generation: 3 })).toBe(3);
+    const { follower } = startFollower();
+    follower.verify('pos', { generation: START });
+    expect(follower.verify('kiosk', { generation: 3 })).toBe(3);
   });
 
   it('learns nothing from a token that it refuses', () => {
-    const { verifier } = startVerifier();
-    expect(reasonOf(() => verifier.verify('pos', { generation: START + HOUR }))).toBe('generation_invalid');
-    expect(reasonOf(() => verifier.verify('pos', {}))).toBe('generation_missing');
-    expect(verifier.status().floors).toBe(0);
+    const { follower } = startFollower();
+    expect(reasonOf(() => follower.verify('pos', { generation: START + HOUR }))).toBe('generation_invalid');
+    expect(reasonOf(() => follower.verify('pos', {}))).toBe('generation_missing');
+    expect(follower.status().floors).toBe(0);
   });
 
   it('learns nothing from issue times', () => {
     const rule = { claim: 'iat', decimalString: false, toleranceMs: 10_000 };
-    const { verifier } = startVerifier({ rule, learn: false });
-    expect(verifier.verify('pos', { iat: START / 1000 })).toBe(START);
-    expect(verifier.verify('pos', { iat: START / 1000 - 60 })).toBe(START - 60_000);
-    expect(verifier.status().floors).toBe(0);
+    const { follower } = startFollower({ rule, learn: false });
+    expect(follower.verify('pos', { iat: START / 1000 })).toBe(START);
+    expect(follower.verify('pos', { iat: START / 1000 - 60 })).toBe(START - 60_000);
+    expect(follower.status().floors).toBe(0);
   });
 
   it('forgets learned floors once their tokens have expired, so that memory grows with recent changes only', async () => {
-    const { verifier, time } = startVerifier();
-    for (let n = 0; n < 100; n++) verifier.verify(`client-${n}`, { generation: START });
+    const { follower, time } = startFollower();
+    for (let n = 0; n < 100; n++) follower.verify(`client-${n}`, { generation: START });
     // Two tables take turns: after one lifetime they are in the older one, after two they are gone.
     for (const hours of [25, 50]) {
       await time.advance(25 * HOUR);
-      verifier.verify('pos', { generation: START + hours * HOUR });
+      follower.verify('pos', { generation: START + hours * HOUR });
     }
-    expect(verifier.status().floors).toBe(1);
+    expect(follower.status().floors).toBe(1);
   });
 
   it('says only in the private detail which generation is below which floor', () => {
-    const { verifier } = startVerifier();
-    verifier.verify('pos', { generation: START });
-    expect(() => verifier.recheck('pos', 4)).toThrow(
+    const { follower } = startFollower();
+    follower.verify('pos', { generation: START });
+    expect(() => follower.recheck('pos', 4)).toThrow(
       expect.objectContaining({ privateDetail: `generation 4 is below the floor ${START}`, status: 401 }),
     );
   });
@@ -84,16 +84,16 @@ describe('a process that starts', () => {
     await scene.change('pos');
     const api = scene.process();
     let settled = false;
-    void api.verifier.settled()?.then(() => (settled = true));
+    void api.follower.settled()?.then(() => (settled = true));
     await scene.time.advance(900);
-    expect([verdict(api, START), settled, api.verifier.status().source]).toEqual([
+    expect([verdict(api, START), settled, api.follower.status().source]).toEqual([
       'generations_unavailable',
       false,
       'starting',
     ]);
     await scene.time.advance(200);
-    expect([verdict(api, START), settled, api.verifier.status().source]).toEqual(['accepted', true, 'fresh']);
-    expect(api.verifier.settled()).toBeUndefined();
+    expect([verdict(api, START), settled, api.follower.status().source]).toEqual(['accepted', true, 'fresh']);
+    expect(api.follower.settled()).toBeUndefined();
     expect(verdict(api, START - 1)).toBe('superseded');
   });
 
@@ -110,7 +110,7 @@ describe('a process that starts', () => {
     expect(verdict(api, START)).toBe('accepted');
     expect(verdict(api, START - 1)).toBe('superseded');
     await scene.time.advance(310_000);
-    expect([verdict(api, START), api.verifier.status().source]).toEqual(['generations_unavailable', 'silent']);
+    expect([verdict(api, START), api.follower.status().source]).toEqual(['generations_unavailable', 'silent']);
   });
 
   it('refuses when the log was restored and its publisher is away', async () => {
@@ -127,7 +127,7 @@ describe('a process that starts', () => {
       await scene.time.advance(1_000);
       expect(verdict(api, START)).toBe('generations_unavailable');
     }
-    expect(api.verifier.status()).toMatchObject({ source: 'silent', silentMs: 2_000_000 + 20_000 - 10_000 - 1 });
+    expect(api.follower.status()).toMatchObject({ source: 'silent', silentMs: 2_000_000 + 20_000 - 10_000 - 1 });
     await scene.publish();
     await scene.time.advance(1_500);
     expect(verdict(api, START)).toBe('superseded');
@@ -140,13 +140,13 @@ describe('a process that starts', () => {
     const api = scene.process();
     await scene.time.advance(10_000);
     expect(verdict(api, START)).toBe('generations_unavailable');
-    expect(api.verifier.status()).toMatchObject({
+    expect(api.follower.status()).toMatchObject({
       source: 'starting',
       lastError: expect.stringContaining('has no mark'),
     });
     scene.engine.state = { entries: [], mark: { epoch: 'x', unit: 1, completeMs: 0, keptMs: 90_000_000 } };
     await scene.time.advance(10_000);
-    expect(api.verifier.status()).toMatchObject({
+    expect(api.follower.status()).toMatchObject({
       source: 'starting',
       lastError: 'the publisher is writing the log anew',
     });
@@ -184,7 +184,7 @@ describe('a process that waits for a mark that moves', () => {
     await scene.time.advance(1_000);
     scene.engine.state = before;
     await scene.time.advance(1_000);
-    expect([verdict(api, START), api.verifier.status().source]).toEqual(['generations_unavailable', 'starting']);
+    expect([verdict(api, START), api.follower.status().source]).toEqual(['generations_unavailable', 'starting']);
   });
 });
 
@@ -214,11 +214,11 @@ describe('with a polluted Object.prototype', () => {
     const scene = new Scene();
     const mark = { epoch: 'x', unit: 1, completeMs: START, keptMs: 1e12 };
     await polluted({ mark, completeMs: START, keptMs: 1e12 }, async () => {
-      const { verifier } = scene.process();
+      const { follower } = scene.process();
       for (let n = 0; n < 10; n++) {
         await scene.time.advance(1_000);
         mark.completeMs += 1_000;
-        expect(reasonOf(() => verifier.recheck('pos', START))).toBe('generations_unavailable');
+        expect(reasonOf(() => follower.recheck('pos', START))).toBe('generations_unavailable');
       }
     });
   });
@@ -227,10 +227,10 @@ describe('with a polluted Object.prototype', () => {
     const { time } = new Scene();
     const source = memoryOn(time);
     await polluted({ pollMs: 9e15, readTimeoutMs: 0, ownsSource: true, random: () => -9e9 }, async () => {
-      const { verifier } = startVerifier({ source }, time);
+      const { follower } = startFollower({ source }, time);
       await time.advance(20_000);
-      expect(verifier.status()).toMatchObject({ source: 'fresh', reads: 5, failures: 0 });
-      await verifier.close();
+      expect(follower.status()).toMatchObject({ source: 'fresh', reads: 5, failures: 0 });
+      await follower.close();
     });
     expect(source.closed).toBe(false);
   });
