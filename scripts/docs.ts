@@ -2,11 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../src/cli/command-table';
 import type { CommandEntry } from '../src/cli/command';
-import { REASON_ADVICE } from '../src/core/reason-advice';
-import type { Advice } from '../src/core/reason-advice';
 import type { Option as OptionRow } from '../src/core/options';
 import { METRIC_ROWS } from '../src/core/metrics';
 import { REASONS } from '../src/core/reasons';
+import { OPAQUE_INVALID_TOKEN } from '../src/core/reasons';
 import type { ReasonRow } from '../src/core/reasons';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/read-options';
 import { VARIABLES } from '../src/settings/variables';
@@ -37,7 +36,7 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
         meaning,
       ]),
     ),
-  'reason advice': () => adviceList(REASON_ADVICE),
+  'reason advice': () => adviceList(ALL_REASONS),
   presets: () =>
     table(
       ['`preset`', '`typ`', 'client id', 'scopes', 'generation'],
@@ -138,24 +137,23 @@ function withoutDefault(comment: string): { fallback: string; about: string } {
   return { fallback: choice || 'none', about: comment.replace(', the default', '') };
 }
 
-/** What callers see of a reason; `invalid_token` stands for every 401 about a token in production. */
-const SEEN: Readonly<Record<string, Pick<ReasonRow, 'status' | 'error'>>> = {
-  ...REASONS,
-  invalid_token: { status: 401, error: 'invalid_token' },
-};
+/** Every reason in the order of the documentation; `invalid_token` stands for every 401 about a token in production. */
+const ALL_REASONS: Readonly<Record<string, ReasonRow>> = Object.fromEntries(
+  Object.entries<ReasonRow>(REASONS).flatMap((entry) =>
+    entry[0] === 'malformed_token' ? [['invalid_token', OPAQUE_INVALID_TOKEN], entry] : [entry],
+  ),
+);
 
 /** Advice that several reasons share is above the list. */
 function isSaidAbove(advice: string): boolean {
-  const shared = Object.values<Advice>(REASON_ADVICE).filter(({ caller }) => caller === advice);
+  const shared = Object.values(ALL_REASONS).filter(({ caller }) => caller === advice);
   return shared.length > 3 || advice.startsWith('Nothing');
 }
 
-function adviceList(advice: Readonly<Record<string, Advice>>): string {
-  return Object.entries(advice)
-    .map(([name, { cause, caller, operator }]) => {
-      const { status, error } = SEEN[name] ?? {};
-      const seen =
-        status === undefined ? '' : `**${[status, ...(error === undefined ? [] : [code(error)])].join(' ')}.** `;
+function adviceList(rows: typeof ALL_REASONS): string {
+  return Object.entries(rows)
+    .map(([name, { status, error, cause, caller, operator }]) => {
+      const seen = `**${[status, ...(error === undefined ? [] : [code(error)])].join(' ')}.** `;
       const [forOperator = '', forCaller = ''] = [operator, caller].map((one) => (isSaidAbove(one) ? '' : text(one)));
       const lines = [`${seen}${text(cause)} ${forOperator}`.trim(), ...(forCaller ? [`Caller: ${forCaller}`] : [])];
       return `### ${name}\n\n${lines.join('\n\n')}`;

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { Router } from 'express';
 import type { RequestHandler, Response } from 'express';
-import { REASON_ADVICE } from '../core/reason-advice';
-import type { Advice } from '../core/reason-advice';
+import { OPAQUE_INVALID_TOKEN } from '../core/reasons';
+import type { ReasonRow } from '../core/reasons';
 import { withoutSlash } from '../core/urls';
-import { sendProblem } from '../index';
+import { REASONS, sendProblem } from '../index';
 import type { ContractDocument } from '../testing/openapi/document';
 
 const STYLE = `:root { color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif }
@@ -140,6 +140,9 @@ export function titleOf(contract: ContractDocument): string {
   return typeof title === 'string' ? title : 'API';
 }
 
+/** What to know about one kind of problem, in full sentences. */
+type Advice = Pick<ReasonRow, 'cause' | 'caller' | 'operator'>;
+
 const RETRY_LATER: Pick<Advice, 'caller'> = { caller: 'Repeat the request after Retry-After.' };
 const CORRECT_REQUEST: Pick<Advice, 'operator'> = { operator: 'Nothing: the caller corrects the request.' };
 
@@ -208,7 +211,7 @@ export const OTHER_ADVICE = {
   },
 } as const satisfies Record<string, Advice>;
 
-const ADVICE = new Map<string, Advice>(Object.entries({ ...REASON_ADVICE, ...OTHER_ADVICE }));
+const ADVICE = new Map<string, Advice>(Object.entries({ ...REASONS, invalid_token: OPAQUE_INVALID_TOKEN, ...OTHER_ADVICE }));
 
 /** Base URL of the problem pages: `type` of a problem is this and its code. */
 export function problemTypesOf(baseUrl: string): string {
@@ -223,7 +226,7 @@ export function problemPages(): RequestHandler {
     const advice = ADVICE.get(code);
     if (!advice) return next();
     res.vary('Accept').set('Cache-Control', 'public, max-age=3600');
-    if (req.accepts(['html', 'json']) === 'json') return void res.json({ code, ...advice });
+    if (req.accepts(['html', 'json']) === 'json') return void res.json({ code, cause: advice.cause, caller: advice.caller, operator: advice.operator });
     sendPage(res, `Problem: ${code}`, sectionsOf(advice));
   });
   return serving(router, '/problems/{code}');

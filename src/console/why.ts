@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { attempt } from '../core/objects';
-import { REASON_ADVICE } from '../core/reason-advice';
+import { REASONS } from '../core/reasons';
 import type { Reason } from '../core/reasons';
 import { checksUntil, PASSED } from '../gate/explain';
 import type { Decision, Explanation } from '../index';
@@ -98,7 +98,7 @@ function fixOf(
   if (reason === 'superseded' && client) {
     return `Request a new token for ${client.client_id}. Its credential has changed since this one was issued, as intended.`;
   }
-  return (raw === '' ? undefined : facts.advise(reason, raw)) ?? REASON_ADVICE[reason].caller;
+  return (raw === '' ? undefined : facts.advise(reason, raw)) ?? REASONS[reason].caller;
 }
 
 /** What was compared, where the reason alone does not say it. */

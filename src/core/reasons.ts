@@ -16,7 +16,19 @@ export interface ReasonRow {
   readonly title: string;
   /** Public text: constant, printable ASCII, safe in a header (RFC 6750 section 3). */
   readonly detail: string;
+  /** Why a request is refused with this reason. This and the next two are for pages and logs, in full sentences. */
+  readonly cause: string;
+  /** What the developer of the caller does. */
+  readonly caller: string;
+  /** What the operator of the API does. */
+  readonly operator: string;
 }
+
+const INVALID_TOKEN = { status: 401, error: 'invalid_token', title: 'Invalid access token' } as const;
+const REQUEST_NEW_TOKEN = 'Repeat the request with a new access token.';
+const RETRY_LATER = 'Keep the token and repeat the request after Retry-After.';
+const GIVE_REQUEST_ID = 'Give the operator the request_id.';
+const RIGHT_SERVER = 'Check that the token comes from the right authorization server.';
 
 /** One row per reason. */
 export const REASONS = {
@@ -24,107 +36,276 @@ export const REASONS = {
     status: 401,
     title: 'Access token required',
     detail: 'Send an access token in the Authorization header: Authorization: Bearer <ACCESS_TOKEN>.',
+    cause: 'The request has no access token.',
+    caller: 'Send `Authorization: Bearer <ACCESS_TOKEN>` with every request.',
+    operator: 'Check that no proxy removes the Authorization header.',
   },
   malformed_authorization: {
     status: 400,
     error: 'invalid_request',
     title: 'Malformed Authorization header',
     detail: 'Send exactly one Authorization header of the form: Bearer <ACCESS_TOKEN>.',
+    cause: 'The Authorization header is not `Bearer`, one space and one token, or there are several.',
+    caller: 'Send one header: `Authorization: Bearer <ACCESS_TOKEN>`.',
+    operator: 'Check that no proxy adds a second Authorization header.',
   },
   token_in_query: {
     status: 400,
     error: 'invalid_request',
     title: 'Access token in the query',
     detail: 'Access tokens are accepted in the Authorization header only, not in the query string.',
+    cause: 'The access token is in the query of the URL, which logs keep.',
+    caller: 'Request a new token, and send it in the Authorization header.',
+    operator: 'Remove the URL from the logs of proxies.',
   },
   token_in_body: {
     status: 400,
     error: 'invalid_request',
     title: 'Access token in the body',
     detail: 'Access tokens are accepted in the Authorization header only, not in a form body.',
+    cause: 'The access token is in the form body of the request.',
+    caller: 'Send the token in the Authorization header.',
+    operator: 'Nothing, unless many callers are affected.',
   },
-  malformed_token: invalidToken('The access token is not a well-formed JSON Web Token.'),
-  algorithm_not_allowed: invalidToken('The access token is signed with an algorithm that is not accepted here.'),
-  unsupported_critical_header: invalidToken('The access token carries a header extension that is not supported.'),
-  wrong_type: invalidToken('The token is of another type: an access token is expected.'),
-  unknown_key: invalidToken('The access token is signed with a key that its issuer does not publish.'),
-  unusable_key: invalidToken('The access token is signed with a key that must not be used for access tokens.'),
-  bad_signature: invalidToken('The signature of the access token is not valid.'),
-  invalid_claims: invalidToken('A required claim of the access token is missing or of the wrong type.'),
-  wrong_issuer: invalidToken('The access token was issued by another authorization server.'),
-  wrong_audience: invalidToken('The access token was issued for another audience.'),
-  expired: invalidToken('The access token has expired.'),
-  not_yet_valid: invalidToken('The access token is not valid yet.'),
-  lifetime_too_long: invalidToken('The lifetime of the access token is longer than accepted here.'),
-  sender_constrained: invalidToken(
-    'The access token is bound to a key of its client: it is not accepted as a plain bearer token.',
-  ),
-  binding_required: invalidToken('The access token is not bound to a key of its client: a bound one is expected.'),
-  wrong_binding: invalidToken('The access token is bound to another key than the one that the request proves.'),
+  malformed_token: {
+    ...INVALID_TOKEN,
+    detail: 'The access token is not a well-formed JSON Web Token.',
+    cause: 'The access token is not a JSON Web Token.',
+    caller: 'Send the access_token of the token response unchanged.',
+    operator:
+      'Check that the authorization server issues JWTs for this API; for opaque tokens use the option `opaque`.',
+  },
+  algorithm_not_allowed: {
+    ...INVALID_TOKEN,
+    detail: 'The access token is signed with an algorithm that is not accepted here.',
+    cause: 'The access token is signed with an algorithm that this API does not accept.',
+    caller: RIGHT_SERVER,
+    operator: 'Let the authorization server sign with RS256 or another algorithm of the option `algorithms`.',
+  },
+  unsupported_critical_header: {
+    ...INVALID_TOKEN,
+    detail: 'The access token carries a header extension that is not supported.',
+    cause: 'The header of the access token names a critical extension (`crit`, RFC 7515).',
+    caller: RIGHT_SERVER,
+    operator: 'Switch the extension off at the authorization server.',
+  },
+  wrong_type: {
+    ...INVALID_TOKEN,
+    detail: 'The token is of another type: an access token is expected.',
+    cause: 'The token is not an access token: its `typ` says something else, or it is an ID token.',
+    caller: 'Send the access_token of the token response, not the id_token.',
+    operator: 'Check that TILLGATE_PRESET names the product that issues the tokens.',
+  },
+  unknown_key: {
+    ...INVALID_TOKEN,
+    detail: 'The access token is signed with a key that its issuer does not publish.',
+    cause: 'The issuer does not publish the key that the access token names.',
+    caller: REQUEST_NEW_TOKEN,
+    operator: 'If new tokens are refused too, TILLGATE_JWKS_URI belongs to another server, realm or stage.',
+  },
+  unusable_key: {
+    ...INVALID_TOKEN,
+    detail: 'The access token is signed with a key that must not be used for access tokens.',
+    cause:
+      'The issuer publishes the key that the access token names, but it must not be used: it is too short, broken, private, or meant for something else.',
+    caller: GIVE_REQUEST_ID,
+    operator: 'The log says which key and why.',
+  },
+  bad_signature: {
+    ...INVALID_TOKEN,
+    detail: 'The signature of the access token is not valid.',
+    cause: 'The signature does not match: the token was changed, or signed with another key.',
+    caller: 'Send the token unchanged, or request a new one.',
+    operator: 'Check that the key set belongs to the issuer. Many such requests can be an attack.',
+  },
+  invalid_claims: {
+    ...INVALID_TOKEN,
+    detail: 'A required claim of the access token is missing or of the wrong type.',
+    cause: 'A required claim of the access token is missing or has the wrong type.',
+    caller: GIVE_REQUEST_ID,
+    operator: 'The log names the claim. Check TILLGATE_PRESET and the claims that the authorization server issues.',
+  },
+  wrong_issuer: {
+    ...INVALID_TOKEN,
+    detail: 'The access token was issued by another authorization server.',
+    cause: 'The access token was issued by another authorization server.',
+    caller: 'Request the token from the authorization server of this API.',
+    operator: 'TILLGATE_ISSUER must equal the `iss` of the tokens to the byte, a slash at the end included.',
+  },
+  wrong_audience: {
+    ...INVALID_TOKEN,
+    detail: 'The access token was issued for another audience.',
+    cause: 'The access token was issued for another API.',
+    caller: 'Request a token for this API.',
+    operator: 'TILLGATE_AUDIENCE must equal the `aud` of the tokens.',
+  },
+  expired: {
+    ...INVALID_TOKEN,
+    detail: 'The access token has expired.',
+    cause: 'The lifetime of the access token has ended.',
+    caller: 'Request a new access token shortly before `expires_in` has passed.',
+    operator: 'If new tokens are refused, compare the clocks of the API and of the authorization server.',
+  },
+  not_yet_valid: {
+    ...INVALID_TOKEN,
+    detail: 'The access token is not valid yet.',
+    cause: 'The access token is not valid yet: its `nbf` or `iat` lies in the future.',
+    caller: 'Try again in some seconds.',
+    operator: 'Compare the clocks of the API and of the authorization server.',
+  },
+  lifetime_too_long: {
+    ...INVALID_TOKEN,
+    detail: 'The lifetime of the access token is longer than accepted here.',
+    cause: 'The access token lives longer, from `iat` to `exp`, than this API accepts.',
+    caller: GIVE_REQUEST_ID,
+    operator: 'Shorten the lifetime at the authorization server, or raise TILLGATE_MAX_TOKEN_AGE_SECONDS.',
+  },
+  sender_constrained: {
+    ...INVALID_TOKEN,
+    detail: 'The access token is bound to a key of its client: it is not accepted as a plain bearer token.',
+    cause: 'The access token is bound to a key (`cnf`: DPoP or mutual TLS), and came without a proof of it.',
+    caller: 'Send it with a DPoP proof (RFC 9449) or over mutual TLS (RFC 8705), or request a plain bearer token.',
+    operator:
+      'List `dpop()` or `mtls()` in the option `possession`, or switch bound tokens off at the authorization server.',
+  },
+  binding_required: {
+    ...INVALID_TOKEN,
+    detail: 'The access token is not bound to a key of its client: a bound one is expected.',
+    cause: 'The access token is not bound to a key, and this API requires that.',
+    caller: 'Request the token with a DPoP proof (RFC 9449), or over mutual TLS (RFC 8705).',
+    operator: 'Check that the authorization server binds the tokens of this client.',
+  },
+  wrong_binding: {
+    ...INVALID_TOKEN,
+    detail: 'The access token is bound to another key than the one that the request proves.',
+    cause: 'The request proves another key, or has another client certificate, than the access token is bound to.',
+    caller: 'Use the key or certificate with which the token was requested.',
+    operator: 'Check that the proxy forwards the client certificate. Many such requests can be stolen tokens.',
+  },
   invalid_dpop_proof: {
     status: 401,
     error: 'invalid_dpop_proof',
     title: 'Invalid DPoP proof',
     detail: 'The DPoP header is missing, or its proof is not valid for this request.',
+    cause: 'The DPoP proof is missing, is for another request, or was used before (RFC 9449).',
+    caller: 'Make a new proof for each request, with `htm`, `htu`, `ath`, `iat` and a new `jti`.',
+    operator: 'The log says what is wrong: for `htu` check `baseUrl` of `dpop()`, for `iat` the clock of the client.',
   },
   dpop_nonce_required: {
     status: 401,
     error: 'use_dpop_nonce',
     title: 'DPoP nonce required',
     detail: 'Make a new proof that contains the nonce in the DPoP-Nonce header of this response.',
+    cause: 'The DPoP proof has no nonce of this server, or an expired one (RFC 9449).',
+    caller: 'Repeat the request with a new proof that has the DPoP-Nonce of the response.',
+    operator: 'Nothing: the client repeats the request. Nonces are those of one process.',
   },
-  generation_missing: invalidToken('The access token carries no generation of its client credential.'),
-  generation_invalid: invalidToken('The generation in the access token is not valid.'),
-  superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),
-  inactive: invalidToken('The access token is not active: it has expired, was revoked, or was never issued.'),
+  generation_missing: {
+    ...INVALID_TOKEN,
+    detail: 'The access token carries no generation of its client credential.',
+    cause: 'The access token does not carry the generation of its client credential.',
+    caller: GIVE_REQUEST_ID,
+    operator: 'Let the authorization server add the claim, or set TILLGATE_GENERATION_CLAIM to `iat` or `off`.',
+  },
+  generation_invalid: {
+    ...INVALID_TOKEN,
+    detail: 'The generation in the access token is not valid.',
+    cause: 'The generation in the access token is not an integer, or lies in the future.',
+    caller: REQUEST_NEW_TOKEN,
+    operator: 'Check TILLGATE_GENERATION_CLAIM and the clock of the authorization server.',
+  },
+  superseded: {
+    ...INVALID_TOKEN,
+    detail: 'The client credential has changed since the access token was issued: request a new one.',
+    cause: 'The client credential has changed since the token was issued: its Description, its scopes or its secret.',
+    caller: REQUEST_NEW_TOKEN,
+    operator: 'Nothing: tokens that were issued before such a change are meant to be refused.',
+  },
+  inactive: {
+    ...INVALID_TOKEN,
+    detail: 'The access token is not active: it has expired, was revoked, or was never issued.',
+    cause: 'The authorization server says that the access token is not active.',
+    caller: REQUEST_NEW_TOKEN,
+    operator: 'If new tokens are refused, check the option `opaque` (`TILLGATE_INTROSPECTION_URL`).',
+  },
   step_up_required: {
     status: 401,
     error: 'insufficient_user_authentication',
     title: 'Step-up required',
     detail: 'The user has to authenticate again, or more strongly, for this resource.',
+    cause: 'The user has not authenticated recently or strongly enough for this operation.',
+    caller: 'Let the user authenticate again, with the acr_values and max_age of the challenge.',
+    operator: 'Check that access tokens have `acr` and `auth_time`; those of machines have neither.',
   },
   insufficient_scope: {
     status: 403,
     error: 'insufficient_scope',
     title: 'Insufficient scope',
     detail: 'The access token lacks a scope that this resource requires.',
+    cause: 'The access token lacks a scope that this operation requires.',
+    caller: 'Request a token with the scopes in required_scopes. Write scopes do not include read scopes.',
+    operator: 'Grant the client the scope at the authorization server, if it should have it.',
   },
   claim_refused: {
     status: 403,
     error: 'access_denied',
     title: 'Access denied',
     detail: 'The claims of the access token do not permit this request.',
+    cause: 'A claim of the access token does not permit this request.',
+    caller: 'Ask the operator for access; a new token with the same rights does not help.',
+    operator: 'The log names the claim and the route.',
   },
   too_many_unknown_keys: {
     status: 429,
     title: 'Too many unknown keys or tokens',
     detail:
       'The access token or its key is not known yet, and too many others that are not known wait: try again later.',
+    cause:
+      'The access token names an unknown key, and the issuer has been asked about such keys as often as is allowed; or too many new tokens of this client or network wait for introspection or the verification of their signatures (ES384, ES512).',
+    caller: RETRY_LATER,
+    operator:
+      'A few are normal after a change of keys. Many can be an attack with made-up tokens: limit its addresses, and set "trust proxy", so that the gate sees them.',
   },
   too_many_proofs: {
     status: 429,
     title: 'Too many DPoP proofs',
     detail: 'The client has sent more DPoP proofs than are checked and remembered for it: try again later.',
+    cause: 'This client has sent as many DPoP proofs in the last minutes as are checked and remembered for it.',
+    caller: 'Send fewer requests, and repeat this one with a new proof after Retry-After.',
+    operator: 'If the client may send so many, give it more room: `maxProofsPerClient` of `redisReplayStore()`.',
   },
   keys_unavailable: {
     status: 503,
     title: 'Keys unavailable',
     detail: 'The access token cannot be verified at the moment: the key set of its issuer is not available.',
+    cause: 'The key set of the issuer is not available.',
+    caller: RETRY_LATER,
+    operator: 'Check that the API reaches the authorization server: `tillgate check`.',
   },
   generations_unavailable: {
     status: 503,
     title: 'Generations unavailable',
     detail: 'The access token cannot be verified at the moment: its generation cannot be checked.',
+    cause: 'The source of generations is not available.',
+    caller: RETRY_LATER,
+    operator: 'Check the source in TILLGATE_GENERATIONS: `tillgate check`.',
   },
   introspection_unavailable: {
     status: 503,
     title: 'Introspection unavailable',
     detail: 'The access token cannot be verified at the moment: its issuer cannot be asked about it.',
+    cause: 'The introspection endpoint is not available.',
+    caller: RETRY_LATER,
+    operator:
+      'The log says why: it does not respond, or it refuses the client id and secret. `tillgate check` tries them.',
   },
   replay_store_unavailable: {
     status: 503,
     title: 'Replay store unavailable',
     detail: 'The DPoP proof cannot be verified at the moment: whether it was used before is not known.',
+    cause: 'The store of used DPoP proofs is full or does not respond.',
+    caller: 'Repeat the request with a new proof after Retry-After.',
+    operator: 'Check the Redis of `redisReplayStore()`.',
   },
 } as const satisfies Record<string, ReasonRow>;
 
@@ -132,8 +313,10 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS;
 
 /** What a 401 says in production instead of the reason: an attacker learns nothing from it. */
-export const OPAQUE_INVALID_TOKEN: ReasonRow = invalidToken('The access token is not valid.');
-
-function invalidToken(detail: string) {
-  return { status: 401, error: 'invalid_token', title: 'Invalid access token', detail } as const;
-}
+export const OPAQUE_INVALID_TOKEN: ReasonRow = {
+  ...INVALID_TOKEN,
+  detail: 'The access token is not valid.',
+  cause: 'The access token is not accepted. In production callers do not learn why.',
+  caller: `${REQUEST_NEW_TOKEN} If the new token is refused too, give the operator the request_id.`,
+  operator: 'Look up the reason in the log by request_id, or run `tillgate explain <token>`.',
+};

@@ -1,7 +1,7 @@
 import type { Schedule, Timer } from '../core/clock';
 import type { AuthError } from '../core/errors';
 import type { Logger } from '../core/logger';
-import { REASON_ADVICE } from '../core/reason-advice';
+import { REASONS } from '../core/reasons';
 import type { RefusedClient } from '../gate/explain';
 import type { Auth } from '../gate/options';
 import { refusalLog } from './refusal-log';
@@ -45,7 +45,7 @@ export function trialLog(dependencies: { readonly logger: Logger; readonly sched
         method,
         path: route,
         detail: refusal?.privateDetail,
-        advice: refusal ? REASON_ADVICE[refusal.reason].operator : 'The gate would accept what is refused today.',
+        advice: refusal ? REASONS[refusal.reason].operator : 'The gate would accept what is refused today.',
       });
     },
     close() {

@@ -11,7 +11,9 @@ const opaque = { realm: 'api', exposeReasons: false };
 
 describe('REASONS', () => {
   it.each(reasons)('%s has the status, error, title and detail of the contract', (reason) => {
-    expect(REASONS[reason]).toEqual(WIRE[reason]);
+    const { cause, caller, operator, ...wire } = REASONS[reason];
+    expect(wire).toEqual(WIRE[reason]);
+    for (const text of [cause, caller, operator]) expect(text).toMatch(/[.`)]$/);
   });
 
   it('is the whole contract', () => {

@@ -1,6 +1,6 @@
 import { escapeUnsafe } from '../../core/logger';
 import { attempt } from '../../core/objects';
-import { REASON_ADVICE } from '../../core/reason-advice';
+import { REASONS } from '../../core/reasons';
 import { authenticate, explain } from '../../index';
 import type { Explanation, Gate, Logger, Reason } from '../../index';
 import { authenticateOptions, readSettings } from '../../settings/settings';
@@ -94,7 +94,7 @@ export function adviceFor({ checks, auth }: Explanation, token: string, settings
 
 /** What to do about a token that is refused for a reason. */
 export function adviceOn(reason: Reason, token: string, settings: Settings): string {
-  return configurationAdvice(reason, token, adviceContext(token, settings)) ?? REASON_ADVICE[reason].operator;
+  return configurationAdvice(reason, token, adviceContext(token, settings)) ?? REASONS[reason].operator;
 }
 
 /** What advice about a token needs to know. */
