@@ -211,7 +211,9 @@ export const OTHER_ADVICE = {
   },
 } as const satisfies Record<string, Advice>;
 
-const ADVICE = new Map<string, Advice>(Object.entries({ ...REASONS, invalid_token: OPAQUE_INVALID_TOKEN, ...OTHER_ADVICE }));
+const ADVICE = new Map<string, Advice>(
+  Object.entries({ ...REASONS, invalid_token: OPAQUE_INVALID_TOKEN, ...OTHER_ADVICE }),
+);
 
 /** Base URL of the problem pages: `type` of a problem is this and its code. */
 export function problemTypesOf(baseUrl: string): string {
@@ -226,7 +228,8 @@ export function problemPages(): RequestHandler {
     const advice = ADVICE.get(code);
     if (!advice) return next();
     res.vary('Accept').set('Cache-Control', 'public, max-age=3600');
-    if (req.accepts(['html', 'json']) === 'json') return void res.json({ code, cause: advice.cause, caller: advice.caller, operator: advice.operator });
+    if (req.accepts(['html', 'json']) === 'json')
+      return void res.json({ code, cause: advice.cause, caller: advice.caller, operator: advice.operator });
     sendPage(res, `Problem: ${code}`, sectionsOf(advice));
   });
   return serving(router, '/problems/{code}');
