@@ -20,9 +20,7 @@ import type { Preset } from '../src/token/presets';
 const ROOT = join(__dirname, '..');
 
 /** Pages with sections from the code. */
-export const PAGES = ['cli', 'issuers', 'options', 'reasons', 'telemetry', 'variables'].map(
-  (name) => `docs/${name}.md`,
-);
+export const PAGES = ['configuration', 'issuers', 'operations', 'reasons', 'scaffold'].map((name) => `docs/${name}.md`);
 
 const SECTIONS: Readonly<Record<string, () => string>> = {
   'issuer options': () => optionTable(ISSUER_OPTIONS),
@@ -106,9 +104,9 @@ function declaredOptions(): ReadonlyMap<string, Option> {
 const SECTION_OF: Readonly<Record<string, string>> = {
   preset: 'issuers.md',
   scopes: '#scopes',
-  introspection: '#opaque-tokens',
-  possession: '#sender-constrained-tokens',
-  possessionRequired: '#sender-constrained-tokens',
+  opaque: '#opaque-tokens',
+  possession: 'possession.md',
+  possessionRequired: 'possession.md',
 };
 
 /** The names and defaults come from the table, meanings from the public interface. */

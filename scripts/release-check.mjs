@@ -8,9 +8,9 @@ import { parseArgs } from 'node:util';
 /** What CHANGELOG.md calls public, and how its parts are found in the files that list them. */
 const SURFACE = [
   [/^api\/.*\.api\.md$/, /^(?! *\/\/|#|>|```|import ).*\S.*$/gm],
-  [/^docs\/variables\.md$/, /`TILLGATE_\w+`/g],
+  [/^docs\/configuration\.md$/, /`TILLGATE_\w+`/g],
   [/^docs\/reasons\.md$/, /^#+ .*$/gm],
-  [/^docs\/cli\.md$/, /^(?:### `.*`|- `-.*?`)/gm],
+  [/^docs\/scaffold\.md$/, /^\| `[a-z][^|]*`|`--[a-z-]+`/gm],
 ];
 
 const { values } = parseArgs({ options: { since: { type: 'string' } } });

@@ -89,7 +89,7 @@ function shareSettings({ settings }: AppOptions): void {
   const variables = {
     TILLGATE_PORT: String(port),
     TILLGATE_AUTH_URL: authUrl ?? issuer,
-    // Without the admin token the log cannot be read: such an app has to use the option `gate` (docs/cli.md).
+    // Without the admin token the log cannot be read: such an app has to use the option `gate` (docs/scaffold.md).
     TILLGATE_GENERATIONS: adminToken === undefined ? generationSource : undefined,
   };
   for (const [name, value] of Object.entries(variables)) {

@@ -1,6 +1,6 @@
 import { REASONS } from './reasons';
 
-/** What is known of one metric: instruments of OpenTelemetry, `/metrics` and docs/telemetry.md are made from this row. */
+/** What is known of one metric: instruments of OpenTelemetry, `/metrics` and docs/operations.md are made from this row. */
 export interface MetricRow {
   readonly kind: 'counter' | 'histogram' | 'gauge';
   /** Unit as UCUM has it: `s`, or what is counted in braces. */

@@ -14,7 +14,7 @@ export interface MtlsOptions {
   /**
    * Returns the certificate of the client of a request: an `X509Certificate`, one certificate in PEM, or base64 of its DER.
    * Behind a proxy it reads the header in which the proxy forwards the certificate, and which the proxy must remove from the
-   * requests of clients: docs/mutual-tls.md has the line for each. Default: the certificate of the TLS connection, which the
+   * requests of clients: docs/possession.md has the line for each. Default: the certificate of the TLS connection, which the
    * server requests with `requestCert: true`.
    */
   readonly certificate?: ((request: IncomingMessage) => string | X509Certificate | undefined) | undefined;

@@ -68,12 +68,12 @@ describe('presets', () => {
       expect(PEOPLE_TOKENS.map(({ preset }) => preset)).toEqual(PRESET_NAMES);
     });
 
-    it.each(PEOPLE_TOKENS)('$preset reads $name as docs/people.md says', async (person) => {
+    it.each(PEOPLE_TOKENS)('$preset reads $name as docs/recipes.md says', async (person) => {
       const response = await gateFor(person, person.options).get(tokenOf(person)).expect(200);
       const { preset, clientId, scopes, subject, scopesFrom, alsoIn } = person;
       expect(response.body.auth).toMatchObject({ clientId, scopes, subject, claims: person.claims });
       const cells = [preset, scopesFrom, ...alsoIn].map((name) => `\`${name}\``);
-      const page = readFileSync(join(__dirname, '../../docs/people.md'), 'utf8');
+      const page = readFileSync(join(__dirname, '../../docs/recipes.md'), 'utf8');
       const row = page.split('\n').find((line) => line.startsWith(`| ${cells[0]} `)) ?? '';
       expect(row.split('|').map((cell) => cell.trim())).toEqual([
         '',

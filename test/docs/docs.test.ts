@@ -293,7 +293,7 @@ describe('pages', () => {
         'text' in fallback ? `\`${fallback.text}\`` : fallback.words,
         meaning,
       ]);
-      expect(rowsOf('docs/variables.md').filter(([name = '']) => name.startsWith('`TILLGATE_'))).toEqual(expected);
+      expect(rowsOf('docs/configuration.md').filter(([name = '']) => name.startsWith('`TILLGATE_'))).toEqual(expected);
     });
 
     it.each(Object.entries(REASONS))('says what the response to %s is, and what to do', (reason, row) => {
@@ -302,7 +302,7 @@ describe('pages', () => {
     });
 
     it.each(Object.keys({ ...GATE_OPTIONS, ...ISSUER_OPTIONS }))('has a row for the option %s', (option) => {
-      const rows = rowsOf('docs/options.md').filter(
+      const rows = rowsOf('docs/configuration.md').filter(
         ([name = '']) => name.replace(/^\[(.*)\]\(.*\)$/, '$1') === `\`${option}\``,
       );
       expect(rows).toEqual([[expect.any(String), expect.stringMatching(/./), expect.stringMatching(/./)]]);

@@ -6,9 +6,9 @@ import type { MtlsOptions } from '../../src/possession';
 
 type Certificate = NonNullable<MtlsOptions['certificate']>;
 
-/** The recipe of docs/mutual-tls.md for a proxy, as it is there. */
+/** The recipe of docs/possession.md for a proxy, as it is there. */
 export function certificateBehind(proxy: string): Certificate {
-  const page = readFileSync(join(__dirname, '../../docs/mutual-tls.md'), 'utf8');
+  const page = readFileSync(join(__dirname, '../../docs/possession.md'), 'utf8');
   const [source = ''] = /^const header = [^]*?^};$/m.exec(page) ?? [];
   const { outputText } = ts.transpileModule(source, { compilerOptions: { target: ts.ScriptTarget.ES2022 } });
   const recipes = runInNewContext(`${outputText}; certificateBehind`, { decodeURIComponent }) as Record<
@@ -16,6 +16,6 @@ export function certificateBehind(proxy: string): Certificate {
     Certificate
   >;
   const recipe = recipes[proxy];
-  if (!recipe) throw new Error(`docs/mutual-tls.md has no recipe for ${proxy}`);
+  if (!recipe) throw new Error(`docs/possession.md has no recipe for ${proxy}`);
   return recipe;
 }

@@ -199,7 +199,7 @@ async function metadataFinding(io: CliIo, settings: Settings): Promise<{ finding
   } catch (error) {
     const { message } = error as Error;
     const fix = /NODE_\w+/.test(message)
-      ? 'set that variable where the API starts: docs/deployment.md, "Connections to the authorization server"'
+      ? 'set that variable where the API starts: docs/operations.md, "Connections to the authorization server"'
       : message.includes('names another issuer')
         ? 'set TILLGATE_ISSUER to the issuer that it names: its tokens carry that one, byte for byte'
         : `check TILLGATE_ISSUER and TILLGATE_AUTH_URL, and that the server runs (${io.programName} dev starts an embedded one)`;

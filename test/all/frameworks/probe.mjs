@@ -1,4 +1,4 @@
-// Runs a server of docs/frameworks.md on a free port, and prints what it responds with to three callers.
+// Runs a server of docs/recipes.md on a free port, and prints what it responds with to three callers.
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { createServer } from 'node:net';

@@ -18,8 +18,8 @@ const [OWN, OTHER] = [certificates['till-1'], certificates['till-2']];
 const THUMBPRINT = createHash('sha256').update(new X509Certificate(OWN.certificate).raw).digest('base64url');
 const BOUND = token({ claims: { cnf: { 'x5t#S256': THUMBPRINT } } });
 
-/** The block of docs/mutual-tls.md, as it is there. */
-const page = readFileSync(join(__dirname, '../../../docs/mutual-tls.md'), 'utf8');
+/** The block of docs/possession.md, as it is there. */
+const page = readFileSync(join(__dirname, '../../../docs/possession.md'), 'utf8');
 const [, DOCUMENTED = ''] = /^```nginx\n([^]*?)^```$/m.exec(page) ?? [];
 const through = gateApp({ possession: [mtls({ certificate: certificateBehind('nginx') })] });
 const api = createServer(through.app);
@@ -66,7 +66,7 @@ function get(
   });
 }
 
-describe('nginx as docs/mutual-tls.md configures it, before the gate of the same page', () => {
+describe('nginx as docs/possession.md configures it, before the gate of the same page', () => {
   it('is the gate of the page', () => {});
 
   it('forwards the certificate of the client, to which its token is bound', async () => {

@@ -19,7 +19,7 @@ function commit(version: string, members: readonly string[], variables: readonly
     'package.json': JSON.stringify({ version }),
     'CHANGELOG.md': `# Changelog\n\n## ${version}\n`,
     'api/tillgate.api.md': `## Report\n\n\`\`\`ts\n// @public\nexport interface Gate {\n${members.join('\n')}\n}\n\`\`\`\n`,
-    'docs/variables.md': variables.map((name) => `| \`${name}\` |\n`).join(''),
+    'docs/configuration.md': variables.map((name) => `| \`${name}\` |\n`).join(''),
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   git('add', '-A');
@@ -56,7 +56,10 @@ it('says whether a version is high enough for what changed since the last tag', 
   expect(check()).toMatchObject({ status: 1, stderr: expect.stringContaining('needs at least 2.0.0') });
 
   commit('1.9.0', ['    ready(): void;', '    status(): object;'], ['TILLGATE_LISTEN']);
-  expect(check()).toMatchObject({ status: 1, stdout: expect.stringContaining('docs/variables.md: `TILLGATE_PORT`') });
+  expect(check()).toMatchObject({
+    status: 1,
+    stdout: expect.stringContaining('docs/configuration.md: `TILLGATE_PORT`'),
+  });
 
   commit('2.0.0', ['    ready(): void;', '    status(): object;'], ['TILLGATE_LISTEN']);
   expect(check().status).toBe(0);
