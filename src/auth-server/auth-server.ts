@@ -54,7 +54,7 @@ export interface AuthServer {
  * @example
  * ```ts
  * import { createServer } from 'node:http';
- * import { createAuthServer } from 'tillgate/auth-server';
+ * import { createAuthServer } from 'tillgate/cli';
  *
  * async function start() {
  *   const issuer = 'http://127.0.0.1:4000';

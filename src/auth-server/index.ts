@@ -1,7 +1,7 @@
 import { AUTH_SERVER_PACKAGES, requirePackages } from '../core/required-packages';
 
 // Runs before the modules below are loaded: the compiler keeps the order in CommonJS.
-requirePackages('tillgate/auth-server', AUTH_SERVER_PACKAGES);
+requirePackages('tillgate/cli', AUTH_SERVER_PACKAGES);
 
 export { createAuthServer } from './auth-server';
 export type { AuthServer, ClientRegistration } from './auth-server';

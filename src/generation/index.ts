@@ -1,6 +1,3 @@
-export { startBridge } from './bridge/bridge';
-export type { Bridge, BridgeOptions, BridgeState, ChangeReports, CredentialChange } from './bridge/bridge';
-export { keycloakChanges, type KeycloakChangesOptions, type KeycloakCursor } from './bridge/keycloak';
 export { memoryGenerations, type MemoryGenerationsOptions, type MemoryLog, type ServedLog } from './memory';
 export { httpGenerations, type HttpGenerationsOptions } from './http/log';
 export { postgresGenerations, type PostgresGenerationsOptions } from './postgres/log';

@@ -58,7 +58,7 @@ describe('a process that loads', () => {
 describe('the peers of an entry', () => {
   it.each([
     ['app', APP_PACKAGES],
-    ['auth-server', AUTH_SERVER_PACKAGES],
+    ['cli', AUTH_SERVER_PACKAGES],
   ])('%s are those that loading it loads, and those it loads later', (entry, listed) => {
     const peers = Object.keys(peerDependencies);
     const loaded = loadedPackages(`require('./src/${entry}/index')`).filter((name) => peers.includes(name));

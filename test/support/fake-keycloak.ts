@@ -1,4 +1,4 @@
-import type { KeycloakChangesOptions } from '../../src/generation/bridge/keycloak';
+import type { KeycloakChangesOptions } from '../../src/cli/bridge/keycloak';
 
 /** Time of the clock. */
 export const NOW_MS = 1_800_000_000_000;

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { prepareDataDirectory, writeDurably } from '../../auth-server/data-directory';
-import { keycloakChanges, startBridge } from '../../generation/index';
-import type { BridgeState, KeycloakCursor } from '../../generation/index';
+import { startBridge } from '../bridge/bridge';
+import type { BridgeState } from '../bridge/bridge';
+import { keycloakChanges } from '../bridge/keycloak';
+import type { KeycloakCursor } from '../bridge/keycloak';
 import { readSettings } from '../../settings/settings';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';

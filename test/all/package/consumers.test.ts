@@ -41,7 +41,7 @@ const ENTRIES = [
   ['tillgate/app', ['commander', 'jose', 'jwks-rsa', 'jsonwebtoken', 'redis', 'ioredis', 'pg']],
   ['tillgate/env', HEAVY],
   ['tillgate/generations', HEAVY],
-  ['tillgate/auth-server', ['pino', 'ajv', 'commander', 'jose', 'jwks-rsa', 'redis', 'ioredis', 'pg']],
+  ['tillgate/cli', ['pino', 'ajv', 'commander', 'jose', 'jwks-rsa', 'redis', 'ioredis', 'pg']],
   ['tillgate/testing', HEAVY],
   ['tillgate/testing/vitest', HEAVY],
 ] as const;

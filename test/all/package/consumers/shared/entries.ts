@@ -1,5 +1,5 @@
 // The declarations of the package that need no optional peer are compiled from here, as a project that uses them would.
-export type * as AuthServer from 'tillgate/auth-server';
+export type * as Cli from 'tillgate/cli';
 export type * as Gate from 'tillgate';
 export type * as Env from 'tillgate/env';
 export type * as Generations from 'tillgate/generations';

@@ -5,9 +5,9 @@ import { clientAuthorization, isSecureUrl } from '../../core/urls';
 import { fetchJson } from '../../token/http';
 import type { Exchange, FetchError } from '../../token/http';
 import { parseJson } from '../../token/strict-json';
-import { TOKEN_AGE_OPTION } from '../floors';
-import { WILDCARD } from '../generation';
-import { SourceError } from '../log';
+import { TOKEN_AGE_OPTION } from '../../generation/floors';
+import { WILDCARD } from '../../generation/generation';
+import { SourceError } from '../../generation/log';
 import type { ChangeReports, CredentialChange } from './bridge';
 
 /** Options of `keycloakChanges()`. */

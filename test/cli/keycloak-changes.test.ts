@@ -1,5 +1,5 @@
-import { keycloakChanges } from '../../src/generation/bridge/keycloak';
-import type { KeycloakChangesOptions } from '../../src/generation/bridge/keycloak';
+import { keycloakChanges } from '../../src/cli/bridge/keycloak';
+import type { KeycloakChangesOptions } from '../../src/cli/bridge/keycloak';
 import { event, fakeKeycloak, NOW_MS, REALM } from '../support/fake-keycloak';
 
 it.each([

@@ -4,12 +4,12 @@ import { errorText } from '../../core/logger';
 import { dependencies, option, readOptions } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
 import { Outage } from '../../core/outage';
-import { keptMsOf, TOKEN_AGE_OPTION } from '../floors';
-import { requireChange } from '../generation';
-import { describeFailure } from '../log';
-import type { Change, GenerationSource } from '../log';
-import { APPENDABLE_SOURCE, startPublisher } from '../publisher';
-import type { Publisher } from '../publisher';
+import { keptMsOf, TOKEN_AGE_OPTION } from '../../generation/floors';
+import { requireChange } from '../../generation/generation';
+import { describeFailure } from '../../generation/log';
+import type { Change, GenerationSource } from '../../generation/log';
+import { APPENDABLE_SOURCE, startPublisher } from '../../generation/publisher';
+import type { Publisher } from '../../generation/publisher';
 
 /** A change of a client credential that discards the tokens issued before. */
 export interface CredentialChange {
