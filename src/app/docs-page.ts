@@ -22,11 +22,9 @@ export function docsPage(contract: ContractDocument, baseUrl: string, authUrl: s
     res.set('Content-Security-Policy', policy);
     next();
   });
-  router.use(
-    '/docs',
-    ...serveFiles(document),
-    setup(document, { customSiteTitle: titleOf(contract), swaggerOptions: { tryItOutEnabled: true } }),
-  );
+  // The page is made by setup(), the script that starts Swagger UI in it by serveFiles().
+  const options = { customSiteTitle: titleOf(contract), swaggerOptions: { tryItOutEnabled: true } };
+  router.use('/docs', ...serveFiles(document, options), setup(document, options));
   return handler;
 }
 

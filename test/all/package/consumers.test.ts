@@ -147,7 +147,7 @@ describe('the command of the package', () => {
     );
     expect(exitCode).toBe(1);
     expect(errors).toContain(
-      'tillgate: tillgate dev needs packages that are not installed: npm install express@5 express-rate-limit@8 helmet@8 pino@10 jsonwebtoken@9 (express 4.',
+      'tillgate: tillgate dev needs packages that are not installed: npm install express@5 express-rate-limit@8 helmet@8 pino@10 swagger-ui-express@5 cors@2 jsonwebtoken@9 (found express 4.',
     );
   });
 
