@@ -2,7 +2,6 @@ import { ownMembers } from './objects';
 import { DEFAULT_PRESENTATION, refusalHeaders } from './problem';
 import { REASONS } from './reasons';
 import type { Reason } from './reasons';
-import type { StepUp } from './step-up';
 
 /**
  * A request that is refused. One class for all of them: `reason` says which, and `status` comes from the row of that
@@ -30,8 +29,6 @@ export class AuthError extends Error {
   declare readonly retryAfterSeconds: number;
   /** For `dpop_nonce_required`: the nonce for the next proof (RFC 9449 section 8). */
   declare readonly nonce: string | undefined;
-  /** For `step_up_required`: how the user has to authenticate. */
-  declare readonly stepUp: StepUp | undefined;
   declare private readonly presentedHeaders: Readonly<Record<string, string>> | undefined;
 
   constructor(
@@ -45,8 +42,6 @@ export class AuthError extends Error {
       readonly requiredScopes?: readonly string[] | undefined;
       /** Seconds after which a retry makes sense, for 429 and 503. Default 5. */
       readonly retryAfterSeconds?: number | undefined;
-      /** How the user has to authenticate (RFC 9470 section 3). */
-      readonly stepUp?: StepUp | undefined;
       /** For the header `DPoP-Nonce` of the response (RFC 9449 section 8). */
       readonly nonce?: string | undefined;
       /** What the caller may read. Default: the text of the reason. */
@@ -72,7 +67,6 @@ export class AuthError extends Error {
     this.privateDetail = given.privateDetail;
     this.requiredScopes = given.requiredScopes;
     this.retryAfterSeconds = given.retryAfterSeconds ?? 5;
-    this.stepUp = given.stepUp;
     this.nonce = given.nonce;
     this.presentedHeaders = given.headers;
   }

@@ -2,7 +2,6 @@ import { STATUS_CODES } from 'node:http';
 import { option } from './options';
 import { OPAQUE_INVALID_TOKEN, REASONS } from './reasons';
 import type { Reason, ReasonRow } from './reasons';
-import type { StepUp } from './step-up';
 import { isHttpUrl } from './urls';
 
 /** Base URL of the pages about problems. */
@@ -16,7 +15,6 @@ interface Refusal {
   readonly requiredScopes: readonly string[] | undefined;
   readonly retryAfterSeconds: number;
   readonly nonce?: string | undefined;
-  readonly stepUp?: StepUp | undefined;
 }
 
 /** How a gate presents its refusals. */
@@ -90,8 +88,6 @@ export function refusalHeaders(refusal: Refusal, presentation: Presentation): Re
     ['realm', presentation.realm],
     ['error', error],
     ['error_description', error && detail],
-    ['acr_values', refusal.stepUp?.acrValues?.join(' ')],
-    ['max_age', refusal.stepUp?.maxAgeSeconds?.toString()],
     ['scope', (refusal.requiredScopes ?? (needsToken ? presentation.challengeScopes : undefined))?.join(' ')],
     ['resource_metadata', presentation.resourceMetadata],
   ];

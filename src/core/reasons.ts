@@ -3,13 +3,12 @@ export interface ReasonRow {
   readonly status: 400 | 401 | 403 | 429 | 503;
   /**
    * `error` of the challenge (RFC 6750 section 3.1; `access_denied` from RFC 6749 section 4.1.2.1; those of DPoP from RFC 9449
-   * section 12.2; `insufficient_user_authentication` from RFC 9470 section 3). Absent where RFC 6750 section 3.1 forbids one (no token), and where the token is not judged.
+   * section 12.2). Absent where RFC 6750 section 3.1 forbids one (no token), and where the token is not judged.
    */
   readonly error?:
     | 'invalid_request'
     | 'invalid_token'
     | 'insufficient_scope'
-    | 'insufficient_user_authentication'
     | 'access_denied'
     | 'invalid_dpop_proof'
     | 'use_dpop_nonce';
@@ -227,15 +226,6 @@ export const REASONS = {
     cause: 'The authorization server says that the access token is not active.',
     caller: REQUEST_NEW_TOKEN,
     operator: 'If new tokens are refused, check the option `opaque` (`TILLGATE_INTROSPECTION_URL`).',
-  },
-  step_up_required: {
-    status: 401,
-    error: 'insufficient_user_authentication',
-    title: 'Step-up required',
-    detail: 'The user has to authenticate again, or more strongly, for this resource.',
-    cause: 'The user has not authenticated recently or strongly enough for this operation.',
-    caller: 'Let the user authenticate again, with the acr_values and max_age of the challenge.',
-    operator: 'Check that access tokens have `acr` and `auth_time`; those of machines have neither.',
   },
   insufficient_scope: {
     status: 403,

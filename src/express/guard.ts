@@ -3,8 +3,6 @@ import { isThenable, valueOf } from '../core/callbacks';
 import { AuthError } from '../core/errors';
 import { consoleLogger } from '../core/logger';
 import { describe, refuseUncalled } from '../core/options';
-import { describeWeakness, readStepUp } from '../core/step-up';
-import type { RequiredAuthentication, StepUp } from '../core/step-up';
 import type { Auth } from '../gate/options';
 import { guardDecided } from './recorder';
 import { letTryGuard } from './report-only';
@@ -78,35 +76,6 @@ export function requireAuthenticated(...args: readonly unknown[]): Middleware {
 }
 
 /**
- * Makes a guard that requires how, or how recently, the user of a token has authenticated; else 401
- * `insufficient_user_authentication` with what is needed (RFC 9470 section 3). A token without `acr` or `auth_time` does
- * not pass.
- *
- * @param required - `acr`: accepted authentication context classes, one of which is enough; `maxAgeSeconds`: longest time
- *   since `auth_time`. One of both at least
- * @throws TypeError when an option is wrong
- *
- * @example
- * ```ts
- * import { Router } from 'express';
- * import { requireAuthentication, requireScope } from 'tillgate';
- *
- * const refunds = Router();
- * const recent = requireAuthentication({ acr: 'urn:example:mfa', maxAgeSeconds: 300 });
- * refunds.post('/', requireScope('payments:refund'), recent, (req, res) => res.sendStatus(204));
- * ```
- */
-export function requireAuthentication(required: RequiredAuthentication): Middleware;
-export function requireAuthentication(...args: readonly unknown[]): Middleware {
-  refuseUncalled('requireAuthentication({ maxAgeSeconds: 300 })', args);
-  const stepUp = readStepUp('requireAuthentication', args[0]);
-  return makeGuard('requireAuthentication', { stepUp }, ({ claims }, _req, { clock }) => {
-    const privateDetail = describeWeakness(claims, stepUp, clock());
-    return privateDetail === undefined ? undefined : new AuthError('step_up_required', { privateDetail, stepUp });
-  });
-}
-
-/**
  * Makes the middleware of a route that streams: ends its response when a request with the same token would be refused, by
  * any of the gates before it. An
  * event stream ends as usual, and its client is refused when it connects again; any other response is cut off, so that it
@@ -161,7 +130,6 @@ export type GuardRequirement =
   | ScopeRequirement
   | ByRequest
   | { readonly claim: string }
-  | { readonly stepUp: StepUp }
   | Readonly<Record<string, never>>;
 
 /** What a guard requires, for route audits; `undefined` for any other middleware. */

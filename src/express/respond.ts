@@ -98,9 +98,9 @@ const presentations = new WeakMap<AuthError, Presentation>();
 /** The error as an app's error handler gets it: with the headers and the public detail of the gate that refused. */
 export function presentError(error: AuthError, ofGate: Presentation, req: GateRequest): AuthError {
   const presentation = usesDpop(req) ? whereDpopWasUsed(ofGate) : ofGate;
-  const { reason, privateDetail, cause, requiredScopes, retryAfterSeconds, nonce, stepUp } = error;
+  const { reason, privateDetail, cause, requiredScopes, retryAfterSeconds, nonce } = error;
   const presented = new AuthError(reason, {
-    ...{ privateDetail, cause, requiredScopes, retryAfterSeconds, nonce, stepUp },
+    ...{ privateDetail, cause, requiredScopes, retryAfterSeconds, nonce },
     headers: refusalHeaders(error, presentation),
     publicDetail: publicDetail(reason, presentation),
   });
@@ -148,8 +148,8 @@ function preparedSender(presentation: Presentation): SendRefusal {
   /** Guards pass frozen arrays, so the array itself can be the key. */
   function preparedFor(error: AuthError): ReturnType<typeof prepare> {
     const { reason, status, requiredScopes } = error;
-    // `Retry-After` and nonces differ from one refusal to the next, and what a step-up needs from route to route.
-    if (isTemporary(status) || error.nonce !== undefined || error.stepUp) return prepare(error);
+    // `Retry-After` and nonces differ from one refusal to the next.
+    if (isTemporary(status) || error.nonce !== undefined) return prepare(error);
     const known = requiredScopes ? byScopes.get(requiredScopes) : byReason.get(reason);
     if (known?.reason === reason) return known;
     const prepared = prepare(error);

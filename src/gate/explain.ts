@@ -2,8 +2,6 @@ import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
 import type { Reason } from '../core/reasons';
 import { describe, option, readOptions } from '../core/options';
-import { describeWeakness, readStepUp } from '../core/step-up';
-import type { RequiredAuthentication } from '../core/step-up';
 import type { Auth } from './options';
 import { gateOf, openGate } from './verifier';
 import { isJwsShaped, parseToken } from '../token/jws';
@@ -97,7 +95,6 @@ const FAILED_CHECK = {
   superseded: 'generation',
   inactive: 'introspection',
   introspection_unavailable: 'introspection',
-  step_up_required: 'scope',
   insufficient_scope: 'scope',
   claim_refused: 'scope',
 } as const satisfies Record<Reason, Check>;
@@ -105,7 +102,6 @@ const FAILED_CHECK = {
 const EXPLAIN_OPTIONS = {
   gate: option('what authenticate() returned', (given) => gateOf(given as object)),
   scopes: option('scopes', (given, { factory }) => readRequirement([given], factory)),
-  authentication: option('an object', (given, { factory, name }) => readStepUp(factory, given, name)),
 };
 
 /**
@@ -130,15 +126,13 @@ export async function explain(
     readonly gate?: { status(): GateStatus } | undefined;
     /** All of them, or any one with `{ anyOf: [...] }`. Default: none. */
     readonly scopes?: readonly string[] | { readonly anyOf: readonly string[] } | undefined;
-    /** How the user must have authenticated, as for `requireAuthentication()`. Default: anyhow. */
-    readonly authentication?: RequiredAuthentication | undefined;
   } = {},
 ): Promise<Explanation> {
   const given = readOptions('explain', need, EXPLAIN_OPTIONS);
   if (typeof token !== 'string' || token === '') {
     throw new TypeError(`explain(): expected a token, got ${describe(token)}`);
   }
-  const { scopes: requirement, authentication: stepUp, gate = openGate() } = given;
+  const { scopes: requirement, gate = openGate() } = given;
   const isOpaque = gate.isIntrospected(token);
   const all = checksOf({ isOpaque, hasPossession: gate.possession !== undefined });
   let auth: Auth | undefined;
@@ -148,8 +142,6 @@ export async function explain(
     if (requirement && !satisfies(auth.scopes, requirement)) {
       throw new AuthError('insufficient_scope', { privateDetail: describeLack(auth.scopes, requirement) });
     }
-    const weakness = stepUp && describeWeakness(auth.claims, stepUp, gate.settings.clock());
-    if (weakness !== undefined) throw new AuthError('step_up_required', { privateDetail: weakness, stepUp });
     return { accepted: true, checks: passed(all, auth), auth };
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;

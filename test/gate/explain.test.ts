@@ -110,19 +110,6 @@ describe('explain()', () => {
     expect((await explain(token({ claims: { scope: '' } }), { gate })).accepted).toBe(true);
   });
 
-  it.each([
-    [{ acr: 'urn:example:mfa' }, 'acr is undefined'],
-    [{ maxAgeSeconds: 300 }, 'auth_time is 1799999000'],
-  ])('explains that the user has to authenticate otherwise: %j', async (authentication, detail) => {
-    const { gate } = gateApp();
-    const raw = token({ claims: { auth_time: 1_799_999_000 } });
-    const { accepted, status, checks } = await explain(raw, { gate, scopes: ['orders:read'], authentication });
-    expect({ accepted, status }).toEqual({ accepted: false, status: 401 });
-    expect(checks.at(-1)).toEqual({ check: 'scope', outcome: 'failed', reason: 'step_up_required', detail });
-    const good = token({ claims: { acr: 'urn:example:mfa', auth_time: NOW } });
-    expect((await explain(good, { gate, authentication })).accepted).toBe(true);
-  });
-
   it('explains a token that a later one has superseded', async () => {
     const { gate } = gateApp();
     await explain(token({ claims: { generation: GENERATION + 1 } }), { gate });

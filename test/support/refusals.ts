@@ -75,12 +75,6 @@ export const WIRE: Readonly<Record<Reason, Wire>> = {
   generation_invalid: invalidToken('The generation in the access token is not valid.'),
   superseded: invalidToken('The client credential has changed since the access token was issued: request a new one.'),
   inactive: invalidToken('The access token is not active: it has expired, was revoked, or was never issued.'),
-  step_up_required: {
-    status: 401,
-    error: 'insufficient_user_authentication',
-    title: 'Step-up required',
-    detail: 'The user has to authenticate again, or more strongly, for this resource.',
-  },
   insufficient_scope: {
     status: 403,
     error: 'insufficient_scope',
