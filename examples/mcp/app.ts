@@ -2,30 +2,36 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import cors from 'cors';
 import express from 'express';
-import type { Express, Request } from 'express';
-import { authenticate, authInfo, defineScopes, problemHandler, protectedResourceMetadata, sendProblem } from 'tillgate';
+import type { Express, Request, RequestHandler } from 'express';
+import {
+  AuthError,
+  authenticate,
+  authInfo,
+  authOf,
+  problemHandler,
+  protectedResourceMetadata,
+  requireAuthenticated,
+  sendProblem,
+} from 'tillgate';
 import type { AuthenticateOptions } from 'tillgate';
 import { z } from 'zod';
 
-const { scopes, requireScope } = defineScopes(['orders:read', 'orders:write', 'payments:refund']);
-type Scope = (typeof scopes)[number];
-
-/** A call of any other tool is refused. */
-const TOOLS = new Map<unknown, Scope[]>([
+/** The scopes of each tool: a call of any other one is refused. */
+const TOOLS = new Map<unknown, string[]>([
   ['list_orders', ['orders:read']],
   ['refund_order', ['orders:write', 'payments:refund']],
 ]);
 
-/** The SDK also takes an array of messages: every call in it counts. */
-function scopesOfCalls({ body }: Request): Scope[] {
-  const messages: { method?: unknown; params?: { name?: unknown } }[] = [body].flat();
-  return messages.flatMap(({ method, params }) => {
-    if (method !== 'tools/call') return [];
-    const scopes = TOOLS.get(params?.name);
-    if (!scopes) throw new TypeError('a tool without an entry in TOOLS');
-    return scopes;
-  });
-}
+/** The SDK also takes an array of messages: one challenge names the scopes of all calls in it. */
+const allowCalls: RequestHandler = (req, _res, next) => {
+  const messages: { method?: unknown; params?: { name?: unknown } }[] = [req.body].flat();
+  const calls = messages.filter(({ method }) => method === 'tools/call').map(({ params }) => TOOLS.get(params?.name));
+  if (calls.includes(undefined)) return next(new AuthError('claim_refused'));
+  const requiredScopes = [...new Set(calls.flatMap((scopes) => scopes ?? []))];
+  const granted = authOf(req)?.scopes ?? [];
+  const allowed = requiredScopes.every((scope) => granted.includes(scope));
+  next(allowed ? undefined : new AuthError('insufficient_scope', { requiredScopes }));
+};
 
 function createServer(): McpServer {
   const server = new McpServer({ name: 'orders', version: '1.0.0' });
@@ -43,11 +49,11 @@ function createServer(): McpServer {
 export function createApp(options: AuthenticateOptions): Express {
   const gate = authenticate({ challengeScopes: ['orders:read'], ...options });
   const app = express();
-  app.use(protectedResourceMetadata({ gate, scopes, resourceName: 'Orders' }));
+  app.use(protectedResourceMetadata({ gate, scopes: [...TOOLS.values()].flat(), resourceName: 'Orders' }));
   // Before the gate, which refuses preflights: agents in a browser of any origin, with a token in a header and no cookie.
   app.use('/mcp', cors({ exposedHeaders: ['WWW-Authenticate'] }));
   app.use('/mcp', gate);
-  app.post('/mcp', express.json(), requireScope(scopesOfCalls), async (req, res) => {
+  app.post('/mcp', requireAuthenticated(), express.json(), allowCalls, async (req, res) => {
     const server = createServer();
     const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
     res.once('close', () => void server.close());

@@ -120,17 +120,8 @@ function endResponse(res: ServerResponse): void {
 /** The member under which a guard carries its requirement, also in another copy of this package. */
 const GUARD: unique symbol = Symbol.for('tillgate.guard');
 
-/** Scopes that depend on the request. Throws where the app's function gives none. */
-export interface ByRequest {
-  readonly scopesFor: (req: object) => readonly string[];
-}
-
 /** What a guard requires. Empty: any accepted token. */
-export type GuardRequirement =
-  | ScopeRequirement
-  | ByRequest
-  | { readonly claim: string }
-  | Readonly<Record<string, never>>;
+export type GuardRequirement = ScopeRequirement | { readonly claim: string } | Readonly<Record<string, never>>;
 
 /** What a guard requires, for route audits; `undefined` for any other middleware. */
 export function requirementOf(middleware: object): GuardRequirement | undefined {
@@ -139,10 +130,6 @@ export function requirementOf(middleware: object): GuardRequirement | undefined 
 
 export function isScopeRequirement(requirement: GuardRequirement | undefined): requirement is ScopeRequirement {
   return requirement !== undefined && (Object.hasOwn(requirement, 'allOf') || Object.hasOwn(requirement, 'anyOf'));
-}
-
-export function isByRequest(requirement: GuardRequirement | undefined): requirement is ByRequest {
-  return requirement !== undefined && Object.hasOwn(requirement, 'scopesFor');
 }
 
 /** What one gate has made of a request, and why a guard does not allow that. */

@@ -1,11 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import { AuthError } from '../core/errors';
 import { didYouMean, isList, refuseUncalled } from '../core/options';
-import type { Auth } from '../gate/options';
 import { describeLack, readRequirement, readScopeList, satisfies, scopesOf } from '../gate/scope-requirement';
-import type { ScopeRequirement } from '../gate/scope-requirement';
-import { isByRequest, isScopeRequirement, makeGuard, requirementOf } from './guard';
-import type { ByRequest, GuardRequirement } from './guard';
+import { isScopeRequirement, makeGuard, requirementOf } from './guard';
 import { isTrial } from './report-only';
 import type { GateRequest, Middleware } from './request-state';
 
@@ -28,28 +24,6 @@ import type { GateRequest, Middleware } from './request-state';
  */
 export function requireScope(...scopes: readonly [string, ...string[]]): Middleware;
 export function requireScope(scopes: readonly string[] | { readonly anyOf: readonly string[] }): Middleware;
-/**
- * Makes a guard whose scopes depend on the request, such as on the tool that a JSON-RPC body names: the token needs all
- * of those that the function returns, and none for an empty array. A function that throws, or returns anything but scopes,
- * refuses: 403 `access_denied`.
- *
- * @param scopesFor - gets the request: that of the framework where its parameter is declared as such, `(req: Request) => ...`
- * @throws TypeError when something is given besides the function
- *
- * @example
- * ```ts
- * import { Router, json } from 'express';
- * import type { Request } from 'express';
- * import { requireScope } from 'tillgate';
- *
- * const batches = Router();
- * const each = requireScope((req: Request) => (req.body as { kind: string }[]).map(({ kind }) => `${kind}:write`));
- * batches.post('/', json(), each, (req, res) => res.sendStatus(204));
- * ```
- */
-export function requireScope<Req extends object = IncomingMessage & { readonly auth?: Auth | undefined }>(
-  scopesFor: (req: Req) => readonly string[],
-): Middleware;
 export function requireScope(...args: readonly unknown[]): Middleware {
   return scopeGuard(args);
 }
@@ -57,43 +31,15 @@ export function requireScope(...args: readonly unknown[]): Middleware {
 /** @param known - the only scopes that a route may require; `undefined`: any */
 function scopeGuard(args: readonly unknown[], known?: readonly string[]): Middleware {
   refuseUncalled("requireScope('orders:read')", args);
-  const requirement = readScopeGuard(args, known);
-  const byRequest = isByRequest(requirement) ? requirement : undefined;
-  const own = isByRequest(requirement) ? undefined : scopesOf(requirement);
+  const requirement = readRequirement(args);
+  const own = scopesOf(requirement);
+  requireKnown(own, known);
   const guard = makeGuard('requireScope', requirement, ({ scopes }, req) => {
-    let required = requirement as ScopeRequirement;
-    try {
-      if (byRequest) required = { allOf: byRequest.scopesFor(req) };
-    } catch (cause) {
-      const privateDetail = 'the function of requireScope() returned no scopes';
-      return new AuthError('claim_refused', { privateDetail, cause });
-    }
-    if (satisfies(scopes, required)) return undefined;
-    const privateDetail = describeLack(scopes, required);
-    const requiredScopes = scopesOfRoute(req, guard) ?? own ?? scopesOf(required);
-    return new AuthError('insufficient_scope', { privateDetail, requiredScopes });
+    if (satisfies(scopes, requirement)) return undefined;
+    const privateDetail = describeLack(scopes, requirement);
+    return new AuthError('insufficient_scope', { privateDetail, requiredScopes: scopesOfRoute(req, guard) ?? own });
   });
   return guard;
-}
-
-function readScopeGuard(args: readonly unknown[], known: readonly string[] | undefined): ScopeRequirement | ByRequest {
-  const [given, ...others] = args;
-  if (typeof given !== 'function' || others.length > 0) {
-    const requirement = readRequirement(args);
-    requireKnown(scopesOf(requirement), known);
-    return requirement;
-  }
-  return {
-    scopesFor(req) {
-      const scopes: unknown = (given as (req: object) => unknown)(req);
-      // Of an async function, which is refused: a rejection that nothing handles would end the process.
-      if (scopes instanceof Promise) scopes.catch(() => undefined);
-      if (Array.isArray(scopes) && scopes.length === 0) return [];
-      const read = readScopeList(scopes, 'requireScope');
-      requireKnown(read, known);
-      return read;
-    },
-  };
 }
 
 /** @throws TypeError when a scope of a route is not one of the defined ones */
@@ -127,21 +73,10 @@ export function scopesOfRoute(req: GateRequest, guard?: Middleware): readonly st
   const row = requirements.slice(first, end < 0 ? undefined : end);
   // A guard that stands alone knows its own.
   if (guard && row.length === 1) return undefined;
-  const lists = row.map((one) => scopesNamedBy(one, req));
+  const lists = row.map((one) => (isScopeRequirement(one) ? scopesOf(one) : []));
   const [only = [], ...others] = lists.filter((scopes) => scopes.length > 0);
   const all = others.length > 0 ? [...new Set([...only, ...others.flat()])] : only;
   return all.length > 0 ? all : undefined;
-}
-
-function scopesNamedBy(requirement: GuardRequirement | undefined, req: GateRequest): readonly string[] {
-  if (isScopeRequirement(requirement)) return scopesOf(requirement);
-  if (!isByRequest(requirement)) return [];
-  try {
-    return requirement.scopesFor(req);
-  } catch {
-    // What it needs may not be there yet, such as the body before the gate.
-    return [];
-  }
 }
 
 /** The scopes of an API, declared once. */
@@ -155,9 +90,6 @@ export interface DefinedScopes<Scope extends string> {
   readonly requireScope: {
     (...scopes: readonly [Scope, ...Scope[]]): Middleware;
     (scopes: readonly Scope[] | { readonly anyOf: readonly Scope[] }): Middleware;
-    <Req extends object = IncomingMessage & { readonly auth?: Auth | undefined }>(
-      scopesFor: (req: Req) => readonly Scope[],
-    ): Middleware;
   };
 }
 

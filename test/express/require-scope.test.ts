@@ -64,6 +64,7 @@ describe('guards', () => {
       ['anyOf next to something else', [{ anyOf: ['a'], allOf: ['b'] }], 'requireScope(): expected { anyOf: [...] }'],
       ['undefined', [undefined], `${grammar} undefined`],
       ['null', [null], `${grammar} null`],
+      ['a function', [() => ['a']], `${grammar} a function`],
       ['a number', [17], `${grammar} 17`],
       ['an empty string', [''], `${grammar} ""`],
       ['two scopes in one string', ['a b'], `${grammar} "a b"; write each scope as a string of its own`],

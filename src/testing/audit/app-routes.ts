@@ -320,9 +320,7 @@ function alternativesOf(requirement: GuardRequirement): Alternatives {
 }
 
 function furtherOf(requirement: GuardRequirement): readonly string[] {
-  if ('claim' in requirement) return [`claim ${requirement.claim}`];
-  if ('scopesFor' in requirement) return ['scopes that depend on the request'];
-  return [];
+  return 'claim' in requirement ? [`claim ${requirement.claim}`] : [];
 }
 
 /** The layers of an Express app or router; `undefined` for anything else. */
