@@ -4,8 +4,6 @@ export type { GateStatus } from './core/gate-status';
 export type { Logger } from './core/logger';
 export { REASONS } from './core/reasons';
 export type { Reason } from './core/reasons';
-export { authInfo } from './express/auth-info';
-export type { AuthInfo } from './express/auth-info';
 export { authenticate } from './express/authenticate';
 export type { Gate } from './express/authenticate';
 export type { HoldEnd } from './gate/held';

@@ -1,12 +1,12 @@
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js';
 import cors from 'cors';
 import express from 'express';
 import type { Express, Request, RequestHandler } from 'express';
 import {
   AuthError,
   authenticate,
-  authInfo,
   authOf,
   problemHandler,
   protectedResourceMetadata,
@@ -32,6 +32,15 @@ const allowCalls: RequestHandler = (req, _res, next) => {
   const allowed = requiredScopes.every((scope) => granted.includes(scope));
   next(allowed ? undefined : new AuthError('insufficient_scope', { requiredScopes }));
 };
+
+/** The caller as the SDK wants it in `req.auth`. */
+function authInfo(req: Request): AuthInfo | undefined {
+  const auth = authOf(req);
+  if (!auth) return undefined;
+  const { clientId, scopes, expiresAtMs } = auth;
+  const token = req.headers.authorization?.split(' ')[1] ?? '';
+  return { token, clientId, scopes: [...scopes], expiresAt: Math.floor(expiresAtMs / 1000), extra: { ...auth } };
+}
 
 function createServer(): McpServer {
   const server = new McpServer({ name: 'orders', version: '1.0.0' });

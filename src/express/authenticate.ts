@@ -110,7 +110,6 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     logger,
     unguarded,
     problemTypes,
-    resource,
     clock,
     refuse: respond,
     hold,

@@ -62,7 +62,7 @@ export interface GateRequest extends IncomingMessage {
 /** What a gate has made of a request. Guards trust this, not `req.auth`, which any middleware can assign. */
 export interface RequestState {
   /** What guards need to know about the gate before them. */
-  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'resource' | 'clock'> & {
+  readonly gate: Pick<GateSettings, 'logger' | 'unguarded' | 'problemTypes' | 'clock'> & {
     /** Calls `end` when the token of the caller is no longer accepted. */
     readonly hold: HeldCallers['hold'];
     /** Refuses as the gate does: its presentation, its log, its `onDecision`. */
