@@ -136,7 +136,7 @@ function withoutDefault(comment: string): { fallback: string; about: string } {
 }
 
 /** Every reason in the order of the documentation; `invalid_token` stands for every 401 about a token in production. */
-const ALL_REASONS: Readonly<Record<string, ReasonRow>> = Object.fromEntries(
+const ALL_REASONS: Readonly<Record<string, Omit<ReasonRow, 'check'>>> = Object.fromEntries(
   Object.entries<ReasonRow>(REASONS).flatMap((entry) =>
     entry[0] === 'malformed_token' ? [['invalid_token', OPAQUE_INVALID_TOKEN], entry] : [entry],
   ),

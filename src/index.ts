@@ -3,7 +3,7 @@ export type { Dependencies } from './core/options';
 export type { GateStatus } from './core/gate-status';
 export type { Logger } from './core/logger';
 export { REASONS } from './core/reasons';
-export type { Reason } from './core/reasons';
+export type { Reason, ReasonRow } from './core/reasons';
 export { authenticate } from './express/authenticate';
 export type { Gate } from './express/authenticate';
 export type { HoldEnd } from './gate/held';

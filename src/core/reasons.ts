@@ -1,4 +1,4 @@
-/** What the caller sees for one reason: status, challenge, body, log and metric all come from this row. */
+/** Everything that is ever said about one reason: status, challenge, body, log, metric, docs and advice come from this row. */
 export interface ReasonRow {
   readonly status: 400 | 401 | 403 | 429 | 503;
   /**
@@ -15,7 +15,14 @@ export interface ReasonRow {
   readonly title: string;
   /** Public text: constant, printable ASCII, safe in a header (RFC 6750 section 3). */
   readonly detail: string;
-  /** Why a request is refused with this reason. This and the next two are for pages and logs, in full sentences. */
+  /** The check of a token that fails. Of `possession`, `explain()` knows only whether the token is bound as required. */
+  readonly check:
+    'structure' | 'header' | 'key' | 'signature' | 'introspection' | 'claims' | 'generation' | 'possession' | 'scope';
+  /** What is wrong: the form of the request or what it asks for, its token, its proof of possession, or nothing of it. */
+  readonly about: 'request' | 'token' | 'proof' | 'outage';
+  /** `true` where all tokens are refused for it while the API is configured for other ones. */
+  readonly configuration?: true;
+  /** Why the request was refused, in a full sentence. */
   readonly cause: string;
   /** What the developer of the caller does. */
   readonly caller: string;
@@ -23,18 +30,20 @@ export interface ReasonRow {
   readonly operator: string;
 }
 
-const INVALID_TOKEN = { status: 401, error: 'invalid_token', title: 'Invalid access token' } as const;
 const REQUEST_NEW_TOKEN = 'Repeat the request with a new access token.';
 const RETRY_LATER = 'Keep the token and repeat the request after Retry-After.';
 const GIVE_REQUEST_ID = 'Give the operator the request_id.';
 const RIGHT_SERVER = 'Check that the token comes from the right authorization server.';
 
-/** One row per reason. */
-export const REASONS = {
+const INVALID_TOKEN = { status: 401, error: 'invalid_token', title: 'Invalid access token', about: 'token' } as const;
+
+const ROWS = {
   missing_token: {
     status: 401,
     title: 'Access token required',
     detail: 'Send an access token in the Authorization header: Authorization: Bearer <ACCESS_TOKEN>.',
+    check: 'structure',
+    about: 'request',
     cause: 'The request has no access token.',
     caller: 'Send `Authorization: Bearer <ACCESS_TOKEN>` with every request.',
     operator: 'Check that no proxy removes the Authorization header.',
@@ -44,6 +53,8 @@ export const REASONS = {
     error: 'invalid_request',
     title: 'Malformed Authorization header',
     detail: 'Send exactly one Authorization header of the form: Bearer <ACCESS_TOKEN>.',
+    check: 'structure',
+    about: 'request',
     cause: 'The Authorization header is not `Bearer`, one space and one token, or there are several.',
     caller: 'Send one header: `Authorization: Bearer <ACCESS_TOKEN>`.',
     operator: 'Check that no proxy adds a second Authorization header.',
@@ -53,6 +64,8 @@ export const REASONS = {
     error: 'invalid_request',
     title: 'Access token in the query',
     detail: 'Access tokens are accepted in the Authorization header only, not in the query string.',
+    check: 'structure',
+    about: 'request',
     cause: 'The access token is in the query of the URL, which logs keep.',
     caller: 'Request a new token, and send it in the Authorization header.',
     operator: 'Remove the URL from the logs of proxies.',
@@ -62,6 +75,8 @@ export const REASONS = {
     error: 'invalid_request',
     title: 'Access token in the body',
     detail: 'Access tokens are accepted in the Authorization header only, not in a form body.',
+    check: 'structure',
+    about: 'request',
     cause: 'The access token is in the form body of the request.',
     caller: 'Send the token in the Authorization header.',
     operator: 'Nothing, unless many callers are affected.',
@@ -69,6 +84,7 @@ export const REASONS = {
   malformed_token: {
     ...INVALID_TOKEN,
     detail: 'The access token is not a well-formed JSON Web Token.',
+    check: 'structure',
     cause: 'The access token is not a JSON Web Token.',
     caller: 'Send the access_token of the token response unchanged.',
     operator:
@@ -77,6 +93,7 @@ export const REASONS = {
   algorithm_not_allowed: {
     ...INVALID_TOKEN,
     detail: 'The access token is signed with an algorithm that is not accepted here.',
+    check: 'header',
     cause: 'The access token is signed with an algorithm that this API does not accept.',
     caller: RIGHT_SERVER,
     operator: 'Let the authorization server sign with RS256 or another algorithm of the option `algorithms`.',
@@ -84,6 +101,7 @@ export const REASONS = {
   unsupported_critical_header: {
     ...INVALID_TOKEN,
     detail: 'The access token carries a header extension that is not supported.',
+    check: 'header',
     cause: 'The header of the access token names a critical extension (`crit`, RFC 7515).',
     caller: RIGHT_SERVER,
     operator: 'Switch the extension off at the authorization server.',
@@ -91,6 +109,8 @@ export const REASONS = {
   wrong_type: {
     ...INVALID_TOKEN,
     detail: 'The token is of another type: an access token is expected.',
+    check: 'header',
+    configuration: true,
     cause: 'The token is not an access token: its `typ` says something else, or it is an ID token.',
     caller: 'Send the access_token of the token response, not the id_token.',
     operator: 'Check that TILLGATE_PRESET names the product that issues the tokens.',
@@ -98,6 +118,7 @@ export const REASONS = {
   unknown_key: {
     ...INVALID_TOKEN,
     detail: 'The access token is signed with a key that its issuer does not publish.',
+    check: 'key',
     cause: 'The issuer does not publish the key that the access token names.',
     caller: REQUEST_NEW_TOKEN,
     operator: 'If new tokens are refused too, TILLGATE_JWKS_URI belongs to another server, realm or stage.',
@@ -105,6 +126,7 @@ export const REASONS = {
   unusable_key: {
     ...INVALID_TOKEN,
     detail: 'The access token is signed with a key that must not be used for access tokens.',
+    check: 'key',
     cause:
       'The issuer publishes the key that the access token names, but it must not be used: it is too short, broken, private, or meant for something else.',
     caller: GIVE_REQUEST_ID,
@@ -113,6 +135,7 @@ export const REASONS = {
   bad_signature: {
     ...INVALID_TOKEN,
     detail: 'The signature of the access token is not valid.',
+    check: 'signature',
     cause: 'The signature does not match: the token was changed, or signed with another key.',
     caller: 'Send the token unchanged, or request a new one.',
     operator: 'Check that the key set belongs to the issuer. Many such requests can be an attack.',
@@ -120,6 +143,8 @@ export const REASONS = {
   invalid_claims: {
     ...INVALID_TOKEN,
     detail: 'A required claim of the access token is missing or of the wrong type.',
+    check: 'claims',
+    configuration: true,
     cause: 'A required claim of the access token is missing or has the wrong type.',
     caller: GIVE_REQUEST_ID,
     operator: 'The log names the claim. Check TILLGATE_PRESET and the claims that the authorization server issues.',
@@ -127,6 +152,8 @@ export const REASONS = {
   wrong_issuer: {
     ...INVALID_TOKEN,
     detail: 'The access token was issued by another authorization server.',
+    check: 'claims',
+    configuration: true,
     cause: 'The access token was issued by another authorization server.',
     caller: 'Request the token from the authorization server of this API.',
     operator: 'TILLGATE_ISSUER must equal the `iss` of the tokens to the byte, a slash at the end included.',
@@ -134,6 +161,8 @@ export const REASONS = {
   wrong_audience: {
     ...INVALID_TOKEN,
     detail: 'The access token was issued for another audience.',
+    check: 'claims',
+    configuration: true,
     cause: 'The access token was issued for another API.',
     caller: 'Request a token for this API.',
     operator: 'TILLGATE_AUDIENCE must equal the `aud` of the tokens.',
@@ -141,6 +170,7 @@ export const REASONS = {
   expired: {
     ...INVALID_TOKEN,
     detail: 'The access token has expired.',
+    check: 'claims',
     cause: 'The lifetime of the access token has ended.',
     caller: 'Request a new access token shortly before `expires_in` has passed.',
     operator: 'If new tokens are refused, compare the clocks of the API and of the authorization server.',
@@ -148,6 +178,8 @@ export const REASONS = {
   not_yet_valid: {
     ...INVALID_TOKEN,
     detail: 'The access token is not valid yet.',
+    check: 'claims',
+    configuration: true,
     cause: 'The access token is not valid yet: its `nbf` or `iat` lies in the future.',
     caller: 'Try again in some seconds.',
     operator: 'Compare the clocks of the API and of the authorization server.',
@@ -155,6 +187,8 @@ export const REASONS = {
   lifetime_too_long: {
     ...INVALID_TOKEN,
     detail: 'The lifetime of the access token is longer than accepted here.',
+    check: 'claims',
+    configuration: true,
     cause: 'The access token lives longer, from `iat` to `exp`, than this API accepts.',
     caller: GIVE_REQUEST_ID,
     operator: 'Shorten the lifetime at the authorization server, or raise TILLGATE_MAX_TOKEN_AGE_SECONDS.',
@@ -162,6 +196,7 @@ export const REASONS = {
   sender_constrained: {
     ...INVALID_TOKEN,
     detail: 'The access token is bound to a key of its client: it is not accepted as a plain bearer token.',
+    check: 'claims',
     cause: 'The access token is bound to a key (`cnf`: DPoP or mutual TLS), and came without a proof of it.',
     caller: 'Send it with a DPoP proof (RFC 9449) or over mutual TLS (RFC 8705), or request a plain bearer token.',
     operator:
@@ -170,6 +205,7 @@ export const REASONS = {
   binding_required: {
     ...INVALID_TOKEN,
     detail: 'The access token is not bound to a key of its client: a bound one is expected.',
+    check: 'possession',
     cause: 'The access token is not bound to a key, and this API requires that.',
     caller: 'Request the token with a DPoP proof (RFC 9449), or over mutual TLS (RFC 8705).',
     operator: 'Check that the authorization server binds the tokens of this client.',
@@ -177,6 +213,8 @@ export const REASONS = {
   wrong_binding: {
     ...INVALID_TOKEN,
     detail: 'The access token is bound to another key than the one that the request proves.',
+    check: 'possession',
+    about: 'proof',
     cause: 'The request proves another key, or has another client certificate, than the access token is bound to.',
     caller: 'Use the key or certificate with which the token was requested.',
     operator: 'Check that the proxy forwards the client certificate. Many such requests can be stolen tokens.',
@@ -186,6 +224,8 @@ export const REASONS = {
     error: 'invalid_dpop_proof',
     title: 'Invalid DPoP proof',
     detail: 'The DPoP header is missing, or its proof is not valid for this request.',
+    check: 'possession',
+    about: 'proof',
     cause: 'The DPoP proof is missing, is for another request, or was used before (RFC 9449).',
     caller: 'Make a new proof for each request, with `htm`, `htu`, `ath`, `iat` and a new `jti`.',
     operator: 'The log says what is wrong: for `htu` check `baseUrl` of `dpop()`, for `iat` the clock of the client.',
@@ -195,6 +235,8 @@ export const REASONS = {
     error: 'use_dpop_nonce',
     title: 'DPoP nonce required',
     detail: 'Make a new proof that contains the nonce in the DPoP-Nonce header of this response.',
+    check: 'possession',
+    about: 'proof',
     cause: 'The DPoP proof has no nonce of this server, or an expired one (RFC 9449).',
     caller: 'Repeat the request with a new proof that has the DPoP-Nonce of the response.',
     operator: 'Nothing: the client repeats the request. Nonces are those of one process.',
@@ -202,6 +244,8 @@ export const REASONS = {
   generation_missing: {
     ...INVALID_TOKEN,
     detail: 'The access token carries no generation of its client credential.',
+    check: 'generation',
+    configuration: true,
     cause: 'The access token does not carry the generation of its client credential.',
     caller: GIVE_REQUEST_ID,
     operator: 'Let the authorization server add the claim, or set TILLGATE_GENERATION_CLAIM to `iat` or `off`.',
@@ -209,6 +253,7 @@ export const REASONS = {
   generation_invalid: {
     ...INVALID_TOKEN,
     detail: 'The generation in the access token is not valid.',
+    check: 'generation',
     cause: 'The generation in the access token is not an integer, or lies in the future.',
     caller: REQUEST_NEW_TOKEN,
     operator: 'Check TILLGATE_GENERATION_CLAIM and the clock of the authorization server.',
@@ -216,6 +261,7 @@ export const REASONS = {
   superseded: {
     ...INVALID_TOKEN,
     detail: 'The client credential has changed since the access token was issued: request a new one.',
+    check: 'generation',
     cause: 'The client credential has changed since the token was issued: its Description, its scopes or its secret.',
     caller: REQUEST_NEW_TOKEN,
     operator: 'Nothing: tokens that were issued before such a change are meant to be refused.',
@@ -223,6 +269,7 @@ export const REASONS = {
   inactive: {
     ...INVALID_TOKEN,
     detail: 'The access token is not active: it has expired, was revoked, or was never issued.',
+    check: 'introspection',
     cause: 'The authorization server says that the access token is not active.',
     caller: REQUEST_NEW_TOKEN,
     operator: 'If new tokens are refused, check the option `opaque` (`TILLGATE_INTROSPECTION_URL`).',
@@ -232,6 +279,8 @@ export const REASONS = {
     error: 'insufficient_scope',
     title: 'Insufficient scope',
     detail: 'The access token lacks a scope that this resource requires.',
+    check: 'scope',
+    about: 'request',
     cause: 'The access token lacks a scope that this operation requires.',
     caller: 'Request a token with the scopes in required_scopes. Write scopes do not include read scopes.',
     operator: 'Grant the client the scope at the authorization server, if it should have it.',
@@ -241,6 +290,8 @@ export const REASONS = {
     error: 'access_denied',
     title: 'Access denied',
     detail: 'The claims of the access token do not permit this request.',
+    check: 'scope',
+    about: 'request',
     cause: 'A claim of the access token does not permit this request.',
     caller: 'Ask the operator for access; a new token with the same rights does not help.',
     operator: 'The log names the claim and the route.',
@@ -250,6 +301,8 @@ export const REASONS = {
     title: 'Too many unknown keys or tokens',
     detail:
       'The access token or its key is not known yet, and too many others that are not known wait: try again later.',
+    check: 'key',
+    about: 'outage',
     cause:
       'The access token names an unknown key, and the issuer has been asked about such keys as often as is allowed; or too many new tokens of this client or network wait for introspection or the verification of their signatures (ES384, ES512).',
     caller: RETRY_LATER,
@@ -260,6 +313,8 @@ export const REASONS = {
     status: 429,
     title: 'Too many DPoP proofs',
     detail: 'The client has sent more DPoP proofs than are checked and remembered for it: try again later.',
+    check: 'possession',
+    about: 'proof',
     cause: 'This client has sent as many DPoP proofs in the last minutes as are checked and remembered for it.',
     caller: 'Send fewer requests, and repeat this one with a new proof after Retry-After.',
     operator: 'If the client may send so many, give it more room: `maxProofsPerClient` of `redisReplayStore()`.',
@@ -268,6 +323,8 @@ export const REASONS = {
     status: 503,
     title: 'Keys unavailable',
     detail: 'The access token cannot be verified at the moment: the key set of its issuer is not available.',
+    check: 'key',
+    about: 'outage',
     cause: 'The key set of the issuer is not available.',
     caller: RETRY_LATER,
     operator: 'Check that the API reaches the authorization server: `tillgate check`.',
@@ -276,6 +333,8 @@ export const REASONS = {
     status: 503,
     title: 'Generations unavailable',
     detail: 'The access token cannot be verified at the moment: its generation cannot be checked.',
+    check: 'generation',
+    about: 'outage',
     cause: 'The source of generations is not available.',
     caller: RETRY_LATER,
     operator: 'Check the source in TILLGATE_GENERATIONS: `tillgate check`.',
@@ -284,6 +343,8 @@ export const REASONS = {
     status: 503,
     title: 'Introspection unavailable',
     detail: 'The access token cannot be verified at the moment: its issuer cannot be asked about it.',
+    check: 'introspection',
+    about: 'outage',
     cause: 'The introspection endpoint is not available.',
     caller: RETRY_LATER,
     operator:
@@ -293,17 +354,22 @@ export const REASONS = {
     status: 503,
     title: 'Replay store unavailable',
     detail: 'The DPoP proof cannot be verified at the moment: whether it was used before is not known.',
+    check: 'possession',
+    about: 'proof',
     cause: 'The store of used DPoP proofs is full or does not respond.',
     caller: 'Repeat the request with a new proof after Retry-After.',
     operator: 'Check the Redis of `redisReplayStore()`.',
   },
-} as const satisfies Record<string, ReasonRow>;
+} satisfies Record<string, ReasonRow>;
 
 /** Every way in which a request can be refused. The union is closed: `switch (error.reason)` narrows. */
-export type Reason = keyof typeof REASONS;
+export type Reason = keyof typeof ROWS;
+
+/** One row per reason. */
+export const REASONS: Readonly<Record<Reason, ReasonRow>> = ROWS;
 
 /** What a 401 says in production instead of the reason: an attacker learns nothing from it. */
-export const OPAQUE_INVALID_TOKEN: ReasonRow = {
+export const OPAQUE_INVALID_TOKEN: Omit<ReasonRow, 'check'> = {
   ...INVALID_TOKEN,
   detail: 'The access token is not valid.',
   cause: 'The access token is not accepted. In production callers do not learn why.',

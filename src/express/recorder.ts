@@ -1,5 +1,6 @@
 import { notify } from '../core/callbacks';
 import { decisionChannel } from '../core/channels';
+import { REASONS } from '../core/reasons';
 import { isObserved, annotate, count, record, traceIds } from '../core/telemetry';
 import type { RefusedClient } from '../gate/explain';
 import type { Decision } from '../gate/options';
@@ -20,11 +21,6 @@ export function startTiming(): Timing | undefined {
   const isAwaited = isObserved() || decisionChannel.hasSubscribers;
   return isAwaited ? { startedMs: performance.now(), cache: 'none' } : undefined;
 }
-
-const PROOF_REASONS: ReadonlySet<string | undefined> = new Set([
-  ...['invalid_dpop_proof', 'dpop_nonce_required', 'wrong_binding'],
-  ...['too_many_proofs', 'replay_store_unavailable'],
-]);
 
 /** What was decided, without the facts of the request, which cost as much as the rest where nobody needs them. */
 export type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' | 'auth'>;
@@ -87,7 +83,7 @@ export function decisionRecorder({ onDecision, challenges, traceClientId, ...set
     }
     count('tillgate.decisions', outcome, reason, status, declaredRoute(req));
     if (reason === 'unknown_key') count('tillgate.keys.unknown');
-    const isProof = PROOF_REASONS.has(reason) || (reason === undefined && auth !== undefined);
+    const isProof = reason === undefined ? auth !== undefined : REASONS[reason].about === 'proof';
     if (challenges.length > 0 && isProof && headerOf(req, 'dpop') !== undefined)
       count('tillgate.dpop.proofs', reason ?? 'accepted');
     annotate((add) => {

@@ -1,6 +1,7 @@
 import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
-import type { Reason } from '../core/reasons';
+import { REASONS } from '../core/reasons';
+import type { Reason, ReasonRow } from '../core/reasons';
 import { describe, option, readOptions } from '../core/options';
 import type { Auth } from './options';
 import { gateOf, openGate } from './verifier';
@@ -20,17 +21,8 @@ export interface Explanation {
    * checked before its issuer is asked for the key: where they fail, `key` and `signature` are not reached.
    */
   readonly checks: readonly {
-    readonly check:
-      | 'structure'
-      | 'header'
-      | 'key'
-      | 'signature'
-      | 'introspection'
-      | 'claims'
-      | 'generation'
-      /** Where `possession` is on: whether the token is bound as required. Its proof comes with each request. */
-      | 'possession'
-      | 'scope';
+    /** `possession` where the gate has it: whether the token is bound as required. Its proof comes with each request. */
+    readonly check: ReasonRow['check'];
     readonly outcome: 'passed' | 'failed' | 'not reached';
     /** Present when failed. */
     readonly reason?: Reason;
@@ -44,7 +36,7 @@ export interface Explanation {
   readonly auth?: Auth;
 }
 
-type Check = Explanation['checks'][number]['check'];
+type Check = ReasonRow['check'];
 
 /** The checks of a signed or opaque token, at a gate that knows sender-constrained tokens or does not. */
 function checksOf({ isOpaque = false, hasPossession = false }): readonly Check[] {
@@ -60,44 +52,6 @@ function checksOf({ isOpaque = false, hasPossession = false }): readonly Check[]
 
 /** The checks of an accepted token. */
 export const PASSED = passed(checksOf({}));
-
-/** The check that fails with each reason. */
-const FAILED_CHECK = {
-  missing_token: 'structure',
-  malformed_authorization: 'structure',
-  token_in_query: 'structure',
-  token_in_body: 'structure',
-  malformed_token: 'structure',
-  algorithm_not_allowed: 'header',
-  unsupported_critical_header: 'header',
-  wrong_type: 'header',
-  unknown_key: 'key',
-  unusable_key: 'key',
-  too_many_unknown_keys: 'key',
-  keys_unavailable: 'key',
-  bad_signature: 'signature',
-  invalid_claims: 'claims',
-  wrong_issuer: 'claims',
-  wrong_audience: 'claims',
-  expired: 'claims',
-  not_yet_valid: 'claims',
-  lifetime_too_long: 'claims',
-  sender_constrained: 'claims',
-  binding_required: 'possession',
-  wrong_binding: 'possession',
-  invalid_dpop_proof: 'possession',
-  dpop_nonce_required: 'possession',
-  replay_store_unavailable: 'possession',
-  too_many_proofs: 'possession',
-  generation_missing: 'generation',
-  generation_invalid: 'generation',
-  generations_unavailable: 'generation',
-  superseded: 'generation',
-  inactive: 'introspection',
-  introspection_unavailable: 'introspection',
-  insufficient_scope: 'scope',
-  claim_refused: 'scope',
-} as const satisfies Record<Reason, Check>;
 
 const EXPLAIN_OPTIONS = {
   gate: option('what authenticate() returned', (given) => gateOf(given as object)),
@@ -170,7 +124,7 @@ function proofsOf({ cnf }: Auth['claims']): string {
 export function checksUntil(
   error: AuthError,
   issuers: number,
-  all = checksOf({ hasPossession: FAILED_CHECK[error.reason] === 'possession' }),
+  all = checksOf({ hasPossession: REASONS[error.reason].check === 'possession' }),
 ): Explanation['checks'] {
   const { reason, privateDetail, message } = error;
   const failed = all.indexOf(failedCheck(reason, all, issuers));
@@ -183,9 +137,9 @@ export function checksUntil(
 
 function failedCheck(reason: Reason, all: readonly Check[], issuers: number): Check {
   // An opaque token has no header and no key: its type is among the claims, and it waits for introspection.
-  if (!all.includes('header')) return OF_OPAQUE[reason] ?? FAILED_CHECK[reason];
+  if (!all.includes('header')) return OF_OPAQUE[reason] ?? REASONS[reason].check;
   // With several issuers `iss` selects the keys, before anything else is checked.
-  return reason === 'wrong_issuer' && issuers > 1 ? 'structure' : FAILED_CHECK[reason];
+  return reason === 'wrong_issuer' && issuers > 1 ? 'structure' : REASONS[reason].check;
 }
 
 const OF_OPAQUE: Partial<Record<Reason, Check>> = { wrong_type: 'claims', too_many_unknown_keys: 'introspection' };
@@ -202,7 +156,7 @@ export function signedClientOf(
   readToken: () => string,
   { issuers }: Pick<GateSettings, 'issuers'>,
 ): RefusedClient {
-  const check = FAILED_CHECK[error.reason];
+  const { check } = REASONS[error.reason];
   const isSigned = (check === 'claims' || check === 'generation') && error.status === 401 && !isUnverified(error);
   const token = isSigned ? readToken() : '';
   if (!isJwsShaped(token)) return {};

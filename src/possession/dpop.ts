@@ -6,7 +6,7 @@ import { escapeUnsafe, loggablePath } from '../core/logger';
 import { isObject, NO_OPTIONS } from '../core/objects';
 import { option, readOptions, refuseOption } from '../core/options';
 import type { TableOf } from '../core/options';
-import type { Reason } from '../core/reasons';
+import { REASONS } from '../core/reasons';
 import { hasUserInfo, parseUrl, withoutSlash } from '../core/urls';
 import { headerOf, usesDpop } from '../token/bearer';
 import type { TokenRequest } from '../token/bearer';
@@ -206,8 +206,6 @@ interface DpopProof {
 }
 
 const PROOF_TYPES: ReadonlySet<string> = new Set(['dpop+jwt']);
-/** Refusals that are passed on as they are; all others become `invalid_dpop_proof`. */
-const OWN_REASONS: readonly Reason[] = ['invalid_dpop_proof', 'wrong_binding'];
 const MAX_ID_LENGTH = 512;
 /** Anyone whose issuer binds tokens to its key chooses that key, which must cost less than those of issuers. */
 const MAX_MODULUS_BITS = 4_096;
@@ -224,7 +222,7 @@ const keys = new LRUCache<string, VerificationKey>({ max: 5_000 });
 
 /** The reasons of the signature's verification are those of tokens, but a proof was refused. */
 function asProofRefusal(error: unknown): unknown {
-  if (!(error instanceof AuthError) || OWN_REASONS.includes(error.reason)) return error;
+  if (!(error instanceof AuthError) || REASONS[error.reason].about === 'proof') return error;
   // The client has too many proofs in the queue.
   if (error.status === 429) return new AuthError('too_many_proofs', error);
   const { privateDetail = error.reason, cause } = error;

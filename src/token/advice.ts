@@ -2,6 +2,7 @@ import { AuthError } from '../core/errors';
 import type { Logger } from '../core/logger';
 import { attempt, isObject } from '../core/objects';
 import { describe } from '../core/options';
+import { REASONS } from '../core/reasons';
 import type { Reason } from '../core/reasons';
 import type { Caller } from './fair-queue';
 import { isJwsShaped, parseToken } from './jws';
@@ -252,17 +253,6 @@ export function recognizeIssuer(issuer: string, jwksUri = ''): Recognition | und
   return keySet && { preset: keySet[0], signs: ['the key set has a path of that vendor'] };
 }
 
-/** Reasons that every token of an API has in common while the API is configured for other tokens. */
-const OF_CONFIGURATION: ReadonlySet<Reason> = new Set<Reason>([
-  'wrong_type',
-  'wrong_issuer',
-  'wrong_audience',
-  'invalid_claims',
-  'lifetime_too_long',
-  'not_yet_valid',
-  'generation_missing',
-]);
-
 /**
  * The same verification, which logs once what to change if the first tokens are refused for reasons that a wrong
  * configuration has. With several issuers a token does not show which of them is meant.
@@ -286,7 +276,7 @@ export function withAdvice<Result>(
   async function advise(error: unknown, token: string): Promise<void> {
     if (!watching || !issuer || !(error instanceof AuthError)) return;
     const { reason } = error;
-    if (!OF_CONFIGURATION.has(reason)) return;
+    if (!REASONS[reason].configuration) return;
     const advice = configurationAdvice(reason, token, {
       ...issuer,
       set: (option, value) => `set ${option}: ${typeof value === 'string' ? `'${value}'` : value}`,

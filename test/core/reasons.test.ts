@@ -11,8 +11,8 @@ const opaque = { realm: 'api', exposeReasons: false };
 
 describe('REASONS', () => {
   it.each(reasons)('%s has the status, error, title and detail of the contract', (reason) => {
-    const { cause, caller, operator, ...wire } = REASONS[reason];
-    expect(wire).toEqual(WIRE[reason]);
+    const { status, error, title, detail, cause, caller, operator } = REASONS[reason];
+    expect({ status, ...(error && { error }), title, detail }).toEqual(WIRE[reason]);
     for (const text of [cause, caller, operator]) expect(text).toMatch(/[.`)]$/);
   });
 
