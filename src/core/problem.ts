@@ -121,13 +121,13 @@ export function refusalProblem(refusal: Refusal, presentation: Presentation, req
   };
 }
 
-function publicRow(reason: Reason, { exposeReasons }: Presentation): ReasonRow {
-  const row: ReasonRow = REASONS[reason];
+function publicRow(reason: Reason, { exposeReasons }: Presentation): typeof OPAQUE_INVALID_TOKEN {
+  const row = REASONS[reason];
   return errorOf(row) === 'invalid_token' && !exposeReasons ? OPAQUE_INVALID_TOKEN : row;
 }
 
 /** Not an inherited member: a polluted prototype must not put an `error` into the plain challenge. */
-function errorOf(row: ReasonRow): ReasonRow['error'] {
+function errorOf(row: Pick<ReasonRow, 'error'>): ReasonRow['error'] {
   return Object.hasOwn(row, 'error') ? row.error : undefined;
 }
 
