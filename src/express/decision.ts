@@ -50,7 +50,7 @@ export function decisionOf(verifier: GateVerifier): Decide {
       throw error;
     }
     if (timing) timing.cache = 'hit';
-    const known = verifier.verifyCached(token);
+    const known = verifier.known(token);
     if (known && !possession) return { auth: known };
     if (timing && !known) timing.cache = 'miss';
     return decideLater(req, token, known, callerOf(req), isTrial);

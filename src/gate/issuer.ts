@@ -10,17 +10,13 @@ import { keptKeys } from '../token/keys/key-store';
 import { remoteKeys } from '../token/keys/remote-keys';
 import { staticKeys } from '../token/keys/key-set';
 import { scopeReader } from '../token/scopes';
-import { introspectedClaimsVerifier, introspectionEndpoint } from '../token/introspection/endpoint';
-import { introspector } from '../token/introspection/introspector';
-import { clientUnit } from '../token/fair-queue';
 import type { SignatureVerifier } from '../token/signature';
-import type { JsonObject } from '../token/strict-json';
 import { claimsVerifier, TokenVerifier } from '../token/verify';
 import type { ClaimsVerifier } from '../token/verify';
 import type { GateDependencies, IssuerSettings } from './read-options';
 
 /** How the claims of one kind of token are checked and read. */
-interface ClaimsPolicy {
+export interface ClaimsPolicy {
   readonly verifyClaims: ClaimsVerifier;
   /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
   readonly readScopes: ReturnType<typeof scopeReader>;
@@ -33,16 +29,12 @@ export interface IssuerContext {
   readonly verifier: TokenVerifier;
   /** For signed tokens. */
   readonly policy: ClaimsPolicy;
-  /** For opaque tokens; absent where they are refused. */
-  readonly introspection: (ReturnType<typeof introspector> & ClaimsPolicy) | undefined;
   /** Absent where the generation check is switched off. */
   readonly generations: Follower | undefined;
 }
 
 const FETCH_TIMEOUT_MS = 5_000;
 const MAX_DOCUMENT_BYTES = 1_048_576;
-/** Responses are kept: 5,000 of them at most. Metadata is within this too. */
-const MAX_INTROSPECTION_BYTES = 65_536;
 
 /** Opens the keys and generations of one issuer. Never waits, and never fails because of an outage. */
 export function openIssuer(
@@ -59,8 +51,7 @@ export function openIssuer(
     verifyClaims: claimsVerifier(settings, clock),
     readScopes: scopeReader(preset.scopeClaims, scopes),
   };
-  const introspection = openIntrospection(settings, dependencies);
-  return { issuer, keys, verifier, policy, introspection, generations };
+  return { issuer, keys, verifier, policy, generations };
 }
 
 /** Opens the keys of an issuer: those that are given, which may be none where all its tokens can be opaque, or those it publishes. */
@@ -72,26 +63,6 @@ function openKeys(settings: IssuerSettings, dependencies: GateDependencies): Key
   const fetchKeys = (signal: AbortSignal) =>
     measure('tillgate.keys.fetch.duration', settings.issuer, () => fetcher.fetch(signal));
   return remoteKeys({ ...dependencies, ...settings, fetchKeys, kept, timeoutMs: FETCH_TIMEOUT_MS });
-}
-
-function openIntrospection(settings: IssuerSettings, dependencies: GateDependencies): IssuerContext['introspection'] {
-  const { issuer, authUrl, opaque, checkUrl, preset, scopes, generationClaim, clientIds } = settings;
-  if (!opaque) return undefined;
-  // Neither a floor nor the option needs the name of a client.
-  const canLackClient = generationClaim === undefined && clientIds === undefined;
-  const { cacheMs } = opaque;
-  const document = { issuer, authUrl, checkUrl, maxBytes: MAX_INTROSPECTION_BYTES };
-  const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });
-  const askAbout: typeof ask = (token, signal) =>
-    measure('tillgate.introspection.duration', issuer, () => ask(token, signal));
-  const clientOf = ({ client_id: id }: JsonObject): string | undefined =>
-    typeof id === 'string' ? clientUnit(issuer, id) : undefined;
-  return {
-    ...introspector({ ...dependencies, issuer, askAbout, clientOf, cacheMs }),
-    verifyClaims: introspectedClaimsVerifier(settings, canLackClient, dependencies.clock),
-    // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
-    readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
-  };
 }
 
 function openGenerations(settings: IssuerSettings, dependencies: GateDependencies): Follower | undefined {

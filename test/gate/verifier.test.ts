@@ -1,16 +1,14 @@
-import { randomBytes } from 'node:crypto';
 import express from 'express';
 import request from 'supertest';
 import { AuthError, authenticate, requireScope } from '../../src';
 import type { AuthenticateOptions } from '../../src';
-import { GateVerifier, TokenCache } from '../../src/gate/verifier';
+import { GateVerifier } from '../../src/gate/verifier';
 import { readGateOptions } from '../../src/gate/read-options';
 import { fakeTime } from '../support/fake-time';
 import { sourceOf } from '../support/generation-source';
 import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../support/issuer';
 import { jwks, newKey, testKey } from '../support/keys';
 import { recordingLogger } from '../support/log';
-import type { UnverifiedToken } from '../../src/token/jws';
 import { memoryGenerations } from '../../src/generation/memory';
 import { createTestIssuer, expectProblem } from '../../src/testing';
 
@@ -112,21 +110,21 @@ describe('verify()', () => {
   });
 });
 
-describe('verifyCached()', () => {
+describe('known()', () => {
   it('returns the Auth of a token that was verified twice, the same object', async () => {
     const verifier = verifierWith();
     const raw = token();
-    expect(verifier.verifyCached(raw)).toBeUndefined();
+    expect(verifier.known(raw)).toBeUndefined();
     const auth = await seen(verifier, raw);
-    expect(verifier.verifyCached(raw)).toBe(auth);
-    expect(verifier.verifyCached(token({ claims: { jti: 'other' } }))).toBeUndefined();
+    expect(verifier.known(raw)).toBe(auth);
+    expect(verifier.known(token({ claims: { jti: 'other' } }))).toBeUndefined();
   });
 
   it('returns nothing where no token is to be cached', async () => {
     const verifier = verifierWith({ verifiedTokens: 0 });
     const raw = token();
     expect(await seen(verifier, raw)).toMatchObject({ clientId: 'pos-17' });
-    expect(verifier.verifyCached(raw)).toBeUndefined();
+    expect(verifier.known(raw)).toBeUndefined();
   });
 
   it('removes a token whose key is gone, also when the key comes back', async () => {
@@ -135,9 +133,9 @@ describe('verifyCached()', () => {
     const raw = token();
     await seen(verifier, raw);
     keys.keys = jwks(testKey('ES256', 'other')).keys;
-    expect(verifier.verifyCached(raw)).toBeUndefined();
+    expect(verifier.known(raw)).toBeUndefined();
     keys.keys = jwks(testKey()).keys;
-    expect(verifier.verifyCached(raw)).toBeUndefined();
+    expect(verifier.known(raw)).toBeUndefined();
   });
 
   it('checks again what changes: times and floors', async () => {
@@ -146,17 +144,17 @@ describe('verifyCached()', () => {
     const [old, fresh] = [token(), token({ claims: { generation: GENERATION + 1 } })];
     await seen(verifier, old);
     await verifier.verify(fresh);
-    expect(() => verifier.verifyCached(old)).toThrow(new AuthError('superseded'));
+    expect(() => verifier.known(old)).toThrow(new AuthError('superseded'));
     await seen(verifier, fresh);
     nowMs = NOW_MS + 3_540_000 + 10_000;
-    expect(() => verifier.verifyCached(fresh)).toThrow(new AuthError('expired'));
+    expect(() => verifier.known(fresh)).toThrow(new AuthError('expired'));
   });
 
   it('checks no generation where the check is off', async () => {
     const verifier = verifierWith({ generationClaim: false });
     const raw = token();
     const auth = await seen(verifier, raw);
-    expect(verifier.verifyCached(raw)).toBe(auth);
+    expect(verifier.known(raw)).toBe(auth);
   });
 
   it.each([
@@ -167,11 +165,11 @@ describe('verifyCached()', () => {
     const verifier = verifierWith({ clock: () => nowMs, ...options });
     const raw = token({ claims: { nbf: NOW + 60 } });
     expect(await seen(verifier, raw)).toBe('not_yet_valid');
-    expect(() => verifier.verifyCached(raw)).toThrow(new AuthError('not_yet_valid'));
+    expect(() => verifier.known(raw)).toThrow(new AuthError('not_yet_valid'));
     nowMs += 60_000;
-    const auth = verifier.verifyCached(raw);
+    const auth = verifier.known(raw);
     expect(auth).toMatchObject({ clientId: 'pos-17' });
-    expect(verifier.verifyCached(raw)).toBe(auth);
+    expect(verifier.known(raw)).toBe(auth);
   });
 });
 
@@ -238,66 +236,6 @@ describe('status(), ready() and close()', () => {
     expect(state()).toEqual([false, 'unavailable']);
     await verifier.close();
     expect(time.pending).toBe(0);
-  });
-});
-
-function tokenOf(raw: string, signature = randomBytes(64)): UnverifiedToken {
-  return { raw, header: {}, claims: {}, signingInput: '', signature };
-}
-
-describe('TokenCache', () => {
-  it('keeps a value from the second use on', () => {
-    const cache = new TokenCache<object>(10);
-    const [token, first, second] = [tokenOf('a'), {}, {}];
-    cache.set(token, first);
-    expect(cache.get('a')).toBeUndefined();
-    cache.set(token, second);
-    expect(cache.get('a')).toBe(second);
-  });
-
-  it('keeps what comes again while 10,000 others come once', () => {
-    const cache = new TokenCache<object>(2);
-    const [token, value] = [tokenOf('a'), {}];
-    cache.set(token, value);
-    cache.set(token, value);
-    for (let index = 0; index < 10_000; index++) cache.set(tokenOf(`once-${index}`), {});
-    expect(cache.get('a')).toBe(value);
-  });
-
-  it('holds no more than it may: the one that was not asked for the longest time goes', () => {
-    const cache = new TokenCache<object>(2);
-    const tokens = ['a', 'b', 'c'].map((raw) => tokenOf(raw));
-    for (const token of [...tokens, ...tokens]) cache.set(token, {});
-    expect(tokens.map(({ raw }) => cache.get(raw) !== undefined)).toEqual([false, true, true]);
-  });
-
-  it('tells two tokens apart whose signatures begin alike', () => {
-    const cache = new TokenCache<object>(10);
-    const signature = randomBytes(64);
-    const value = {};
-    cache.set(tokenOf('a', signature), {});
-    cache.set(tokenOf('b', signature), value);
-    expect([cache.get('a'), cache.get('b')]).toEqual([undefined, value]);
-  });
-
-  it('knows a token by all of its text: one that ends alike is another', () => {
-    const cache = new TokenCache<object>(10);
-    const ending = randomBytes(256).toString('base64url');
-    const [token, value] = [tokenOf(`header.claims.${ending}`), {}];
-    for (let times = 0; times < 2; times++) cache.set(token, value);
-    expect(cache.get(`header.claimz.${ending}`)).toBeUndefined();
-    expect(cache.get(ending)).toBeUndefined();
-    expect(cache.get(`header.claims.${ending}`)).toBe(value);
-  });
-
-  it('forgets what it is told to', () => {
-    const cache = new TokenCache<object>(10);
-    const raw = `header.claims.${randomBytes(64).toString('base64url')}`;
-    const token = tokenOf(raw);
-    for (let times = 0; times < 2; times++) cache.set(token, {});
-    expect(cache.get(raw)).toBeDefined();
-    cache.delete(raw);
-    expect(cache.get(raw)).toBeUndefined();
   });
 });
 

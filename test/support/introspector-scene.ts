@@ -6,7 +6,7 @@ import { recordingLogger } from './log';
 import type { RecordingLogger } from './log';
 
 /** An introspector without HTTP. */
-export interface IntrospectorScene extends ReturnType<typeof introspector> {
+export interface IntrospectorScene extends ReturnType<typeof introspector<object>> {
   /** Tokens of callers that the endpoint was asked about. */
   readonly asked: string[];
   /** Tokens of the introspector's own. */
@@ -44,8 +44,8 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
   }
   const { clock, schedule } = time;
   const clientOf = ({ client_id: id }: { readonly client_id?: unknown }) => (typeof id === 'string' ? id : undefined);
-  const made = introspector({
-    ...{ issuer: 'https://login.test', askAbout, clientOf, cacheMs, clock, schedule, logger: log, random: () => 0 },
+  const made = introspector<object>({
+    ...{ issuer: 'https://login.test', askAbout, clientOf, trust: (claims: object) => claims, cacheMs, clock, schedule, logger: log, random: () => 0 },
   });
   return {
     ...made,

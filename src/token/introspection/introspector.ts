@@ -13,20 +13,27 @@ import type { JsonObject } from '../strict-json';
 import type { introspectionEndpoint } from './endpoint';
 
 /** Knows which opaque tokens are active, by asking their issuer. */
-interface Introspector {
-  /** The claims of a token that was active at most `cacheMs` ago, the same object each time; `undefined`: ask. */
-  readonly get: (token: string) => JsonObject | undefined;
+interface Introspector<Known> {
+  /** What is known about a token that was active at most `cacheMs` ago, the same object each time; `undefined`: ask. */
+  readonly get: (token: string) => Known | undefined;
   /**
    * Asks about a token. Rejects with an AuthError `malformed_token`, `inactive`, `introspection_unavailable`, or
    * `too_many_unknown_keys` where too many tokens of the same client or site wait.
    *
    * @param caller - counts until the token was active once, then its client does
    */
-  readonly introspect: (token: string, caller?: Caller) => Promise<JsonObject>;
+  readonly introspect: (token: string, caller?: Caller) => Promise<Known>;
   /** Tokens whose response is pending. */
   readonly waiting: () => number;
   /** Ends the calls under way; later ones reject. */
   readonly close: () => void;
+}
+
+/** The last response about an active token. */
+interface Response<Known> {
+  readonly known: Known;
+  readonly client: string | undefined;
+  readonly askedMs: number;
 }
 
 /** For one token: its turn and the call. */
@@ -47,9 +54,10 @@ const WARNING_EVERY_MS = 60_000;
  * Makes an introspector. Tokens are remembered by their SHA-256. However many tokens callers make up, the issuer gets a
  * bounded number of calls at a time, one per token, shared fairly by clients and sites.
  */
-export function introspector({
+export function introspector<Known extends object>({
   issuer,
   askAbout,
+  trust,
   clientOf,
   cacheMs,
   logger,
@@ -59,6 +67,8 @@ export function introspector({
 }: {
   readonly issuer: string;
   readonly askAbout: ReturnType<typeof introspectionEndpoint>;
+  /** Makes what is cached from the response about an active token. */
+  readonly trust: (claims: JsonObject) => Known;
   /** Names the client of a response, `undefined` where it names none. */
   readonly clientOf: (claims: JsonObject) => string | undefined;
   readonly cacheMs: number;
@@ -66,10 +76,10 @@ export function introspector({
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly random: () => number;
-}): Introspector {
-  const active = new LRUCache<string, { readonly claims: JsonObject; readonly askedMs: number }>({ max: MAX_ACTIVE });
+}): Introspector<Known> {
+  const active = new LRUCache<string, Response<Known>>({ max: MAX_ACTIVE });
   const inactive = new LRUCache<string, number>({ max: MAX_INACTIVE });
-  const inFlight = new Map<string, Promise<JsonObject>>();
+  const inFlight = new Map<string, Promise<Known>>();
   const calls = new FairQueue(LIMITS, 'opaque tokens');
   const exchanges = new Exchanges(schedule);
   const outage = new Outage(BACK_OFF, clock, random);
@@ -84,15 +94,14 @@ export function introspector({
     return ageMs >= 0 && ageMs < limitMs;
   }
 
-  function cached(id: string): JsonObject | undefined {
+  function cached(id: string): Known | undefined {
     const entry = active.get(id, NO_OPTIONS);
-    return entry && isRecent(entry.askedMs, cacheMs) ? entry.claims : undefined;
+    return entry && isRecent(entry.askedMs, cacheMs) ? entry.known : undefined;
   }
 
-  async function ask(token: string, id: string, caller: Caller): Promise<JsonObject> {
+  async function ask(token: string, id: string, caller: Caller): Promise<Known> {
     requireAvailable();
-    const { claims } = active.get(id, NO_OPTIONS) ?? {};
-    const client = claims && clientOf(claims);
+    const client = active.get(id, NO_OPTIONS)?.client;
     return exchanges.run(TIMEOUT_MS, (signal) => {
       return calls.run({ ...caller, client }, 1, () => callFor(token, id, signal), signal);
     });
@@ -103,7 +112,7 @@ export function introspector({
     if (closed || waitMs > 0) throw unavailable('the introspection endpoint is not asked for now', waitMs);
   }
 
-  async function callFor(token: string, id: string, signal: AbortSignal): Promise<JsonObject> {
+  async function callFor(token: string, id: string, signal: AbortSignal): Promise<Known> {
     // The endpoint can have failed while this call waited.
     requireAvailable();
     const askedMs = clock();
@@ -120,8 +129,9 @@ export function introspector({
       throw new AuthError('inactive');
     }
     inactive.delete(id);
-    active.set(id, { claims, askedMs }, NO_OPTIONS);
-    return claims;
+    const known = trust(claims);
+    active.set(id, { known, client: clientOf(claims), askedMs }, NO_OPTIONS);
+    return known;
   }
 
   function recovered(): void {
@@ -184,11 +194,11 @@ export function introspector({
         return Promise.reject(new AuthError('malformed_token', { privateDetail }));
       }
       const id = idOf(token);
-      const claims = cached(id);
-      if (claims) return Promise.resolve(claims);
+      const known = cached(id);
+      if (known) return Promise.resolve(known);
       if (isRecent(inactive.get(id, NO_OPTIONS), INACTIVE_MS)) return Promise.reject(new AuthError('inactive'));
-      const known = inFlight.get(id);
-      if (known) return known;
+      const underWay = inFlight.get(id);
+      if (underWay) return underWay;
       const asking = ask(token, id, caller).finally(() => inFlight.delete(id));
       inFlight.set(id, asking);
       return asking;

@@ -1,0 +1,73 @@
+import type { Clock } from '../core/clock';
+import { measure } from '../core/telemetry';
+import { clientUnit } from '../token/fair-queue';
+import type { Caller } from '../token/fair-queue';
+import { introspectedClaimsVerifier, introspectionEndpoint } from '../token/introspection/endpoint';
+import { introspector } from '../token/introspection/introspector';
+import { scopeReader } from '../token/scopes';
+import type { IssuerContext } from './issuer';
+import type { Auth } from './options';
+import type { GateDependencies, IssuerSettings } from './read-options';
+import { originOf, TrustedToken } from './trusted-token';
+import type { Verifier } from './trusted-token';
+
+type OpaqueSettings = NonNullable<IssuerSettings['opaque']>;
+
+/** Responses are kept: 5,000 of them at most. Metadata is within this too. */
+const MAX_RESPONSE_BYTES = 65_536;
+
+/** Verifies opaque tokens by asking their issuer (RFC 7662). */
+export class OpaqueVerifier implements Verifier {
+  readonly #clock: Clock;
+  readonly #context: IssuerContext;
+  readonly #introspector: ReturnType<typeof introspector<TrustedToken>>;
+
+  constructor(context: IssuerContext, settings: IssuerSettings, opaque: OpaqueSettings, dependencies: GateDependencies) {
+    const { issuer, authUrl, checkUrl, preset, scopes, generationClaim, clientIds } = settings;
+    // Neither a floor nor the option needs the name of a client.
+    const canLackClient = generationClaim === undefined && clientIds === undefined;
+    const policy = {
+      verifyClaims: introspectedClaimsVerifier(settings, canLackClient, dependencies.clock),
+      // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
+      readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
+    };
+    const document = { issuer, authUrl, checkUrl, maxBytes: MAX_RESPONSE_BYTES };
+    const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });
+    this.#clock = dependencies.clock;
+    this.#context = context;
+    this.#introspector = introspector({
+      ...dependencies,
+      issuer,
+      cacheMs: opaque.cacheMs,
+      askAbout: (token, signal) => measure('tillgate.introspection.duration', issuer, () => ask(token, signal)),
+      trust: (claims) => new TrustedToken(context, policy, claims),
+      clientOf: ({ client_id: id }) => (typeof id === 'string' ? clientUnit(issuer, id) : undefined),
+    });
+  }
+
+  known(token: string): Auth | undefined {
+    return this.#introspector.get(token)?.known(this.#clock());
+  }
+
+  async verify(token: string, caller?: Caller): Promise<Auth> {
+    return (await this.#introspector.introspect(token, caller)).accept();
+  }
+
+  /** An opaque token is not asked about again. */
+  recheck(auth: Auth): boolean {
+    const token = originOf(auth);
+    if (!token || token.key || token.context !== this.#context) return false;
+    token.recheck(auth, this.#clock());
+    return true;
+  }
+
+  /** Tokens whose response is pending. */
+  waiting(): number {
+    return this.#introspector.waiting();
+  }
+
+  /** Ends the calls under way. */
+  close(): void {
+    this.#introspector.close();
+  }
+}
