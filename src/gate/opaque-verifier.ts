@@ -22,7 +22,12 @@ export class OpaqueVerifier implements Verifier {
   readonly #context: IssuerContext;
   readonly #introspector: ReturnType<typeof introspector<TrustedToken>>;
 
-  constructor(context: IssuerContext, settings: IssuerSettings, opaque: OpaqueSettings, dependencies: GateDependencies) {
+  constructor(
+    context: IssuerContext,
+    settings: IssuerSettings,
+    opaque: OpaqueSettings,
+    dependencies: GateDependencies,
+  ) {
     const { issuer, authUrl, checkUrl, preset, scopes, generationClaim, clientIds } = settings;
     // Neither a floor nor the option needs the name of a client.
     const canLackClient = generationClaim === undefined && clientIds === undefined;

@@ -100,7 +100,8 @@ export class TrustedToken {
   /** A set that is stale, after a pause of the process, does not say that the key was removed: the next fetch will. */
   #refuseKey(): void {
     const { state } = this.context.keys.status();
-    if (state === 'fresh') throw new AuthError('unknown_key', { privateDetail: 'the key was removed from the key set' });
+    if (state === 'fresh')
+      throw new AuthError('unknown_key', { privateDetail: 'the key was removed from the key set' });
     if (state === 'unavailable') throw new AuthError('keys_unavailable');
   }
 }

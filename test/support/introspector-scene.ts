@@ -45,7 +45,17 @@ export function introspectorScene(cacheMs = 30_000): IntrospectorScene {
   const { clock, schedule } = time;
   const clientOf = ({ client_id: id }: { readonly client_id?: unknown }) => (typeof id === 'string' ? id : undefined);
   const made = introspector<object>({
-    ...{ issuer: 'https://login.test', askAbout, clientOf, trust: (claims: object) => claims, cacheMs, clock, schedule, logger: log, random: () => 0 },
+    ...{
+      issuer: 'https://login.test',
+      askAbout,
+      clientOf,
+      trust: (claims: object) => claims,
+      cacheMs,
+      clock,
+      schedule,
+      logger: log,
+      random: () => 0,
+    },
   });
   return {
     ...made,
