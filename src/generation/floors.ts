@@ -11,6 +11,23 @@ export function keptMsOf(maxTokenAgeSeconds: number): number {
   return maxTokenAgeSeconds * 1000 + 3_600_000;
 }
 
+/** Longest step of `steadyTime()`, in ms: longer than any pause between two calls while there is work to do. */
+const LONGEST_STEP_MS = 3_600_000;
+
+/**
+ * Turns the time of a clock into one that never goes back, and advances by an hour at most between two calls: a clock that
+ * leaps ahead by days makes nothing old.
+ */
+export function steadyTime(): (nowMs: number) => number {
+  let lastMs: number | undefined;
+  let steadyMs = 0;
+  return (nowMs) => {
+    steadyMs += Math.min(LONGEST_STEP_MS, Math.max(0, nowMs - (lastMs ?? nowMs)));
+    lastMs = nowMs;
+    return steadyMs;
+  };
+}
+
 /**
  * The lowest generation still accepted per client id, for one issuer. Floors merge by max, so order, repetition and
  * duplicates never matter. A floor is kept for between one and two lifetimes: by then the last token that it discards
@@ -24,7 +41,8 @@ export class Floors {
   /** By client id. Two maps take turns, so that nothing has to be searched for what has expired. */
   #current = new Map<string, number>();
   #previous: ReadonlyMap<string, number> | undefined;
-  #turnedMs: number | undefined;
+  readonly #steady = steadyTime();
+  #turnedMs = 0;
   /** Called with the client whose floor has risen. */
   onRaise: ((clientId: string) => void) | undefined;
 
@@ -55,15 +73,11 @@ export class Floors {
     this.onRaise?.(clientId);
   }
 
-  /**
-   * Forgets floors that are older than a lifetime; to be called now and then. One call drops one map at most, so a clock
-   * that leaps ahead drops nothing that was raised since the last turn.
-   */
+  /** Forgets floors that are older than a lifetime; to be called now and then. */
   turn(nowMs: number): void {
-    // A clock that steps back keeps floors longer.
-    this.#turnedMs = Math.min(this.#turnedMs ?? nowMs, nowMs);
-    if (nowMs - this.#turnedMs < this.lifetimeMs) return;
-    this.#turnedMs = nowMs;
+    const steadyMs = this.#steady(nowMs);
+    if (steadyMs - this.#turnedMs < this.lifetimeMs) return;
+    this.#turnedMs = steadyMs;
     this.#previous = this.#current;
     this.#current = new Map();
   }

@@ -131,7 +131,7 @@ export class Follower {
     }
     const { issuer, onStale, pollMs, logger } = this.#options;
     const { lastError = 'no recent complete read', ageMs, silentMs } = this.#follower?.status() ?? {};
-    const detail = state === 'silent' ? SILENT : lastError;
+    const detail = state === 'silent' && lastError !== SLOW ? SILENT : lastError;
     if (onStale === 'reject') {
       const refusal = { privateDetail: detail, retryAfterSeconds: retryAfterSeconds(pollMs) };
       throw new AuthError('generations_unavailable', refusal);
@@ -149,10 +149,10 @@ const LONGEST_RETRY_MS = 30_000;
 /** After a start or an outage, how long a mark that moves is waited for: a publisher writes one every second. */
 const MARK_WAIT_MS = 5_000;
 const MARK_POLL_MS = 250;
+/** A request that waits for the first read is answered this long after the limit of one read. */
+const SETTLE_MARGIN_MS = 1_000;
 /** Silence of this length is reported. */
 const REPORTED_SILENCE_MS = 60_000;
-/** Changes that are held back because their time has not come. */
-const MAX_HELD_BACK = 10_000;
 
 /** Keeps the floors of one issuer up to date with one log until `close()`, and knows how old they are. */
 function followLog(options: FollowerOptions, source: GenerationSource, floors: Floors) {
@@ -173,8 +173,11 @@ function followLog(options: FollowerOptions, source: GenerationSource, floors: F
   let waitUntilMs: number | undefined;
   let wasFresh = false;
   let silenceReported = false;
-  /** Changes whose time has not come. */
-  const early = new Map<string, number>();
+  /** The earliest generation in the log whose time has not come: from there on the log counts as unread. */
+  let earliest: number | undefined;
+  let earlyReported = false;
+  /** When the log was last read again from its start. */
+  let restartedMs = -Infinity;
   let reads = 0;
   let failures = 0;
   /** What is wrong with the log that was read last. */
@@ -183,6 +186,8 @@ function followLog(options: FollowerOptions, source: GenerationSource, floors: F
   let resolveSettled = (): void => undefined;
   const ready = new Promise<void>((resolve) => (resolveReady = resolve));
   const settled = new Promise<void>((resolve) => (resolveSettled = resolve));
+  const settleTimer = schedule(resolveSettled, readTimeoutMs + SETTLE_MARGIN_MS);
+  void settled.then(() => settleTimer.cancel());
 
   /** Age of the last complete read, in ms; negative when the clock has stepped back since. */
   function age(): number | undefined {
@@ -259,10 +264,11 @@ function followLog(options: FollowerOptions, source: GenerationSource, floors: F
     // A clock that stepped back must not lengthen the silence that is tolerated.
     if (heardMs !== undefined) heardMs = Math.min(heardMs, nowMs);
     for (const change of changes) apply(change, nowMs);
-    applyHeldBack(nowMs);
-    if (mark) note(mark, nowMs);
+    // Before the end there may be changes that the mark covers.
+    if (mark && end) note(mark, nowMs);
     if (end) reachedEnd(startedMs, nowMs);
     floors.turn(nowMs);
+    if (isEarliestDue(nowMs)) readAgain(nowMs);
     reportSilence();
     if (state() !== 'fresh') return;
     wasFresh = true;
@@ -276,20 +282,23 @@ function followLog(options: FollowerOptions, source: GenerationSource, floors: F
       return logger.error({ issuer }, 'an entry of the log is not a change, it is skipped');
     }
     if (!isInFuture(generation, nowMs, skewMs)) return floors.raise(clientId, generation);
-    // A wrong number must not lock the client out; one that our own clock makes early counts when its time has come.
+    // A wrong number must not lock the client out; where a clock was wrong, it counts when its time has come.
+    earliest = Math.min(generation, earliest ?? generation);
+    if (earlyReported) return;
+    earlyReported = true;
     const given = { issuer, clientId, generation, aheadMs: generation - nowMs };
-    logger.error(given, 'a generation in the future is refused');
-    const heldBack = early.get(clientId);
-    if (heldBack === undefined && early.size >= MAX_HELD_BACK) return;
-    early.set(clientId, Math.min(generation, heldBack ?? generation));
+    logger.error(given, 'the log has a generation of the future: it is read again when that time has come');
   }
 
-  function applyHeldBack(nowMs: number): void {
-    for (const [clientId, generation] of early) {
-      if (isInFuture(generation, nowMs, skewMs)) continue;
-      early.delete(clientId);
-      floors.raise(clientId, generation);
-    }
+  function isEarliestDue(nowMs: number): boolean {
+    if (earliest === undefined || isInFuture(earliest, nowMs, skewMs)) return false;
+    return Math.abs(nowMs - restartedMs) >= pollMs;
+  }
+
+  function readAgain(nowMs: number): void {
+    [earliest, restartedMs] = [undefined, nowMs];
+    reader.close();
+    reader = openReader(source);
   }
 
   /** A mark moves when its time is later than that of the mark before it; one that went back has to move from there. */
@@ -297,10 +306,13 @@ function followLog(options: FollowerOptions, source: GenerationSource, floors: F
     const before = lastMark;
     lastMark = mark;
     if (mark.completeMs === 0) return;
-    const hasMoved = before !== undefined && mark.completeMs > before.completeMs;
-    // The time in the mark counts too: a replica that lags by an hour has a mark that moves.
-    const saidMs = Math.min(nowMs, mark.completeMs + skewMs);
-    if (hasMoved || heardMs === undefined) heardMs = saidMs;
+    const isAhead = mark.completeMs > nowMs + skewMs;
+    const isComparable = before?.epoch === mark.epoch || (before?.completeMs !== 0 && !isAhead);
+    const hasMoved = before !== undefined && isComparable && mark.completeMs > before.completeMs;
+    // The time in the mark counts too: a replica that lags by an hour has a mark that moves. One of the future says nothing.
+    const saidMs = isAhead ? nowMs : Math.min(nowMs, mark.completeMs + skewMs);
+    const unreadMs = Math.max(0, mark.completeMs - (earliest ?? Infinity));
+    if (hasMoved || (heardMs === undefined && !isAhead)) heardMs = saidMs - unreadMs;
     if (hasMoved) waitUntilMs = undefined;
   }
 
@@ -310,6 +322,7 @@ function followLog(options: FollowerOptions, source: GenerationSource, floors: F
     readMs = startedMs;
     reads++;
     outage.end((fields) => logger.info({ issuer, ...fields }, 'generations can be read again'));
+    if (earliest === undefined) earlyReported = false;
     problem = source.mark ? findProblem() : undefined;
     // What changed meanwhile may be pending at the publisher: it appends that before its next mark.
     if (source.mark && isOutageOver) waitUntilMs = nowMs + MARK_WAIT_MS;
@@ -319,7 +332,8 @@ function followLog(options: FollowerOptions, source: GenerationSource, floors: F
   /** What is wrong with a log that could be read. */
   function findProblem(): string | undefined {
     if (!lastMark) return MISSING;
-    if (heardMs === undefined) return 'the publisher is writing the log anew';
+    if (heardMs === undefined) return lastMark.completeMs === 0 ? WRITING : AHEAD;
+    if (lastMark.completeMs > (earliest ?? Infinity)) return SLOW;
     if (isKeptLongEnough()) return undefined;
     // Changes that are trimmed earlier than this process needs them would let discarded tokens pass.
     const [kept, needed] = [lastMark.keptMs, floors.lifetimeMs].map((ms) => `${Math.round(ms / 60_000)} min`);
@@ -370,3 +384,10 @@ function followLog(options: FollowerOptions, source: GenerationSource, floors: F
 const MISSING =
   'the log has no mark: it is new or was wiped, and its publisher has not written it yet; ' +
   'where no publisher keeps a mark, set the option "mark" to false (?mark=off in a URL)';
+
+const WRITING = 'the publisher is writing the log anew';
+
+const AHEAD =
+  'the mark of the log is ahead of this clock and does not move: the publisher is away, and its clock or this one was wrong';
+
+const SLOW = 'the log has changes of the future: this clock is slow, or that of the publisher is ahead';

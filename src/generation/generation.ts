@@ -40,7 +40,7 @@ export function requireChange([clientId, generation]: Change | readonly [unknown
     throw new TypeError(`generations: generation must be an integer from 0 to 2^53 - 1, got ${describe(generation)}`);
   }
   if (isInFuture(generation, nowMs, CHANGE_TOLERANCE_MS)) {
-    const unit = generation > 1e15 ? '; is it in microseconds?' : '';
+    const unit = generation >= FIRST_WRONG_MS ? '; is it in microseconds?' : '';
     throw new TypeError(
       `generations: generation must not lie in the future, got ${generation}, expected at most ${nowMs} (now in ms)${unit}`,
     );
@@ -50,6 +50,15 @@ export function requireChange([clientId, generation]: Change | readonly [unknown
 /** Whether a generation is a time in ms that has not come yet. */
 export function isInFuture(generation: number, nowMs: number, toleranceMs: number): boolean {
   return generation >= FIRST_TIME_MS && generation > nowMs + toleranceMs;
+}
+
+/** From here on (the year 33658) a number is not a time in ms, but one in microseconds, for example. */
+const FIRST_WRONG_MS = 1e15;
+
+/** Whether a change is right but for its time, which has not come: the clock was set back, or is slow. */
+export function isEarly([clientId, generation]: Change, nowMs: number): boolean {
+  const isTime = typeof generation === 'number' && generation < FIRST_WRONG_MS;
+  return typeof clientId === 'string' && isTime && isInFuture(generation, nowMs, CHANGE_TOLERANCE_MS);
 }
 
 /** Which claim carries the generation, and its type. */

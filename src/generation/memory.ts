@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { notify } from '../core/callbacks';
 import { dependencies, readOptions } from '../core/options';
 import type { Dependencies, TableOf } from '../core/options';
-import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
+import { keptMsOf, steadyTime, TOKEN_AGE_OPTION } from './floors';
 import { requireChange } from './generation';
 import { SourceError, isSameMark } from './log';
 import type { Batch, Change, GenerationLog, Mark } from './log';
@@ -52,8 +52,9 @@ const BATCH = 2_000;
 export function memoryGenerations(options: MemoryGenerationsOptions = {}): MemoryLog {
   const { maxTokenAgeSeconds, clock, schedule } = readOptions('memoryGenerations', options, MEMORY_OPTIONS);
   const keptMs = keptMsOf(maxTokenAgeSeconds);
-  /** Positions of another process, and those before the publisher began an epoch, are none of this log. */
-  let epoch = randomUUID();
+  /** Positions of another process are none of this log. */
+  const history = randomUUID();
+  const steady = steadyTime();
   const listeners = new Set<() => void>();
   const entries: { readonly change: Change; readonly atMs: number }[] = [];
   /** Number of the first entry. */
@@ -63,16 +64,17 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
 
   function read(after: string | undefined, limit = BATCH): Batch & { readonly position: string } {
     const [, owner, number] = /^(.+)-(\d{1,15})$/.exec(after ?? '') ?? [];
-    const index = owner === epoch ? Number(number) - first : 0;
+    const index = owner === history ? Number(number) - first : 0;
     const from = index > entries.length ? 0 : Math.max(0, index);
     const found = entries.slice(from, from + limit);
     const end = from + found.length === entries.length;
-    const position = `${epoch}-${first + from + found.length}`;
-    return { changes: found.map(({ change }) => change), mark, end, position };
+    const position = `${history}-${first + from + found.length}`;
+    // What follows may have been appended before the mark.
+    return { changes: found.map(({ change }) => change), mark: end ? mark : undefined, end, position };
   }
 
-  function trim(): void {
-    const oldestMs = clock() - keptMs;
+  function trim(atMs: number): void {
+    const oldestMs = atMs - keptMs;
     // One copy per thousand, not one per change.
     if ((entries[999]?.atMs ?? Infinity) >= oldestMs) return;
     const kept = entries.findIndex(({ atMs }) => atMs >= oldestMs);
@@ -132,11 +134,10 @@ export function memoryGenerations(options: MemoryGenerationsOptions = {}): Memor
       if (closed) throw new SourceError('the log is closed');
       for (const change of changes) requireChange(change, clock());
       if (unit && !isSameMark(unit.expected, mark)) return mark;
-      const atMs = clock();
+      const atMs = steady(clock());
       for (const change of changes) entries.push({ change, atMs });
-      if (unit && mark && unit.mark.epoch !== mark.epoch) epoch = randomUUID();
       if (unit) ({ mark } = unit);
-      trim();
+      trim(atMs);
       for (const listener of [...listeners]) listener();
       return mark;
     },

@@ -3,13 +3,12 @@ import { ask, notify } from '../core/callbacks';
 import { withTimeLimit } from '../core/clock';
 import type { Timer } from '../core/clock';
 import { errorText } from '../core/logger';
-import { ownMembers } from '../core/objects';
 import { dependencies, option, readOptions } from '../core/options';
 import type { Dependencies, TableOf } from '../core/options';
 import { Outage } from '../core/outage';
 import { keptMsOf, TOKEN_AGE_OPTION } from './floors';
-import { requireChange } from './generation';
-import { SourceError, describeFailure, isSameMark, noResponse, openReader } from './log';
+import { isEarly, requireChange } from './generation';
+import { SourceError, describeFailure, isSameMark, noResponse } from './log';
 import type { Change, GenerationSource, Mark, Unit } from './log';
 
 /** Options of `startPublisher()`. */
@@ -74,6 +73,10 @@ const MARK_EVERY_MS = 1_000;
 const PAUSES = { firstMs: 250, longestMs: 1_000 };
 /** Changes per unit: some 10 ms of work for an engine. */
 const UNIT_SIZE = 500;
+/** A clock that advances by more than this between two units has leapt, or the process was suspended. */
+const LEAP_MS = 60_000;
+/** How far clocks may be apart: a change that lies further ahead does not keep the mark from calling the log complete. */
+const AWAITED_MS = 3_600_000;
 
 /**
  * Starts the publisher of a log: an authorization server's own, for example. Every change is appended at least once; the
@@ -102,6 +105,8 @@ export function startPublisher(options: PublisherOptions): Publisher {
   const { source, changes: readChanges, maxTokenAgeSeconds, timeoutMs, clock, schedule, random, logger } = given;
   const keptMs = keptMsOf(maxTokenAgeSeconds);
   const pending = new Map<string, number>();
+  /** Changes that the log cannot take yet, because their time has not come. */
+  let early = new Map<string, Change>();
   /** The mark that the log has, as far as is known; `undefined` until an epoch has begun. */
   let last: Mark | undefined;
   let running: Promise<void> | undefined;
@@ -109,6 +114,9 @@ export function startPublisher(options: PublisherOptions): Publisher {
   const outage = new Outage(PAUSES, clock, random);
   /** Of the last mark that called the log complete. */
   let completeMs = 0;
+  let steppedMs: number | undefined;
+  /** By how much the clock has leapt ahead: if it was wrong, nothing may be trimmed by it. */
+  let leaptMs = 0;
   let writtenMs: number | undefined;
   let isComplete = false;
   let closed = false;
@@ -121,18 +129,54 @@ export function startPublisher(options: PublisherOptions): Publisher {
 
   /** Appends what is pending and writes a mark. */
   async function step(): Promise<void> {
+    const nowMs = clock();
+    leaptMs += Math.max(0, nowMs - (steppedMs ?? nowMs) - LEAP_MS);
+    steppedMs = nowMs;
     if (!last) await beginEpoch();
+    sortByTime();
     do {
-      const changes = [...pending].slice(0, UNIT_SIZE);
-      const isAll = changes.length === pending.size;
+      const next = pending.entries();
+      const changes = Array.from({ length: Math.min(UNIT_SIZE, pending.size) }, () => next.next().value as Change);
+      const isAll = changes.length === pending.size && !isAwaited();
       await commit(changes, isAll ? Math.max(completeMs + 1, clock()) : (last?.completeMs ?? 0));
     } while (pending.size > 0 && !closed);
+  }
+
+  /** Keeps apart what the log can take now: its time comes, and the clock can be set back. */
+  function sortByTime(): void {
+    const nowMs = clock();
+    for (const change of pending) {
+      if (!isEarly(change, nowMs)) continue;
+      pending.delete(change[0]);
+      early.set(keyOf(change), change);
+    }
+    for (const [key, change] of early) {
+      if (isEarly(change, nowMs)) continue;
+      early.delete(key);
+      raise(change);
+    }
+  }
+
+  /** A lower generation that comes late must not replace a pending one. */
+  function raise([clientId, generation]: Change): void {
+    if (generation > (pending.get(clientId) ?? -1)) pending.set(clientId, generation);
+  }
+
+  /** Whether the log lacks a change that the next hour brings. */
+  function isAwaited(): boolean {
+    const latest = clock() + AWAITED_MS;
+    return [...early.values()].some(([, generation]) => generation <= latest);
   }
 
   /** One unit. Throws when the log has another mark than the one written last. */
   async function commit(changes: readonly Change[], nextCompleteMs: number): Promise<void> {
     const expected = last as Mark;
-    const mark = { epoch: expected.epoch, unit: expected.unit + 1, completeMs: nextCompleteMs, keptMs };
+    const mark = {
+      epoch: expected.epoch,
+      unit: expected.unit + 1,
+      completeMs: nextCompleteMs,
+      keptMs: keptMs + leaptMs,
+    };
     // Without a response it may have taken place, or may still: another unit in its place could lie before a position
     // that was read. So the epoch ends with it.
     last = undefined;
@@ -157,68 +201,39 @@ export function startPublisher(options: PublisherOptions): Publisher {
   }
 
   /**
-   * Makes sure that the log holds every change that can still matter, under a new epoch. Its first mark is written before
-   * the log is read: if the log goes back while it is read, the unit after that finds another mark.
+   * Begins an epoch, in which every change that can still matter is appended again: comparing with what the log holds could
+   * mistake a wrong entry for a later change. The record comes first: while it cannot be read, the log stays as it is.
    */
   async function beginEpoch(): Promise<void> {
-    const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs };
+    const record = await readRecord();
+    const first = { epoch: randomUUID(), unit: 1, completeMs: 0, keptMs: keptMs + leaptMs };
     const before = await appendUnit([], { expected: undefined, mark: first });
     if (!isSameMark(before, first)) {
       const found = await appendUnit([], { expected: before, mark: first });
       if (!isSameMark(found, first)) throw new SourceError('the log has changed meanwhile');
-      // Marks must move, also if the clock of the publisher before this one was ahead.
-      completeMs = Math.max(completeMs, before?.completeMs ?? 0);
     }
-    [last, isComplete] = [first, false];
-    try {
-      await appendMissing(await readUpTo(first));
-    } catch (error) {
-      // An epoch that was not written to its end must never be called complete.
-      last = undefined;
-      throw error;
-    }
+    [last, isComplete, completeMs] = [first, false, 0];
+    record.due.forEach(raise);
+    early = record.later;
+    if (early.size > 0)
+      logger.warn({ count: early.size }, 'changes of the future are pending until their time has come');
   }
 
-  async function appendMissing(floors: ReadonlyMap<string, number>): Promise<void> {
-    let chunk: Change[] = [];
+  async function readRecord(): Promise<{ readonly due: readonly Change[]; readonly later: Map<string, Change> }> {
+    const due: Change[] = [];
+    const later = new Map<string, Change>();
     for await (const change of await ask(readChanges)) {
-      if (!isPublishable(change) || change[1] <= (floors.get(change[0]) ?? -1)) continue;
-      if (chunk.push(change) < UNIT_SIZE) continue;
-      await commit(chunk, 0);
-      chunk = [];
-    }
-    if (chunk.length > 0) await commit(chunk, 0);
-  }
-
-  /** The highest generation of each client in a log that has this mark. */
-  async function readUpTo(first: Mark): Promise<ReadonlyMap<string, number>> {
-    const reader = openReader(source);
-    const floors = new Map<string, number>();
-    let mark: Mark | undefined;
-    try {
-      for (let end = false; !end;) {
-        const batch = ownMembers(await limited(reader.next(0)));
-        for (const [clientId, generation] of batch.changes) {
-          floors.set(clientId, Math.max(generation, floors.get(clientId) ?? 0));
-        }
-        [mark, end] = [batch.mark ?? mark, batch.end];
+      try {
+        const isLater = isEarly(change, clock());
+        if (!isLater) requireChange(change, clock());
+        if (isLater) later.set(keyOf(change), change);
+        else due.push(change);
+      } catch (error) {
+        // A wrong change must not keep the others from being published.
+        logger.error({ detail: (error as Error).message }, 'a change cannot be published, it is left out');
       }
-    } finally {
-      reader.close();
     }
-    if (!isSameMark(mark, first)) throw new SourceError('the log that is read is another one, or lags');
-    return floors;
-  }
-
-  /** A wrong change must not keep the others from being published. */
-  function isPublishable(change: Change): boolean {
-    try {
-      requireChange(change, clock());
-      return true;
-    } catch (error) {
-      logger.error({ detail: (error as Error).message }, 'a change cannot be published, it is left out');
-      return false;
-    }
+    return { due, later };
   }
 
   async function run(): Promise<void> {
@@ -231,7 +246,10 @@ export function startPublisher(options: PublisherOptions): Publisher {
     } catch (error) {
       if (closed) return;
       pauseMs = outage.fail(describeFailure(error), (failure) => {
-        logger.warn({ pending: pending.size, ...failure }, 'generations could not be published, it is retried');
+        logger.warn(
+          { pending: pending.size + early.size, ...failure },
+          'generations could not be published, it is retried',
+        );
       });
     }
     if (closed) return;
@@ -246,10 +264,10 @@ export function startPublisher(options: PublisherOptions): Publisher {
 
   async function publish(clientId: string, generation: number): Promise<boolean> {
     requireChange([clientId, generation], clock());
-    // A late, lower generation must not replace a pending one.
-    const isRaised = generation > (pending.get(clientId) ?? -1);
-    if (isRaised) pending.set(clientId, generation);
-    const isPending = (): boolean => (pending.get(clientId) ?? -1) >= generation;
+    raise([clientId, generation]);
+    const isPending = (): boolean =>
+      [...early.values()].some(([id, later]) => id === clientId && later >= generation) ||
+      (pending.get(clientId) ?? -1) >= generation;
     // The step that is running may have begun without this change.
     const stepped = (running ?? Promise.resolve()).then(() => (closed || !isPending() ? undefined : start()));
     await withTimeLimit(stepped, timeoutMs, schedule, noResponse).catch(() => undefined);
@@ -262,7 +280,7 @@ export function startPublisher(options: PublisherOptions): Publisher {
     ready: () => ready,
     status: () => ({
       state: outage.failures > 0 ? 'failing' : isComplete ? 'current' : 'starting',
-      pending: pending.size,
+      pending: pending.size + early.size,
       ...(writtenMs !== undefined && { silentMs: Math.max(0, clock() - writtenMs) }),
       ...(outage.lastError !== undefined && { lastError: outage.lastError }),
     }),
@@ -271,4 +289,9 @@ export function startPublisher(options: PublisherOptions): Publisher {
       timer?.cancel();
     },
   };
+}
+
+/** One key for the same change, however often it is read. */
+function keyOf([clientId, generation]: Change): string {
+  return `${generation} ${clientId}`;
 }
