@@ -6,11 +6,12 @@ const BROWSER = ['document', 'fetch', 'matchMedia', 'SwaggerUIBundle', 'URL', 'E
 export default tseslint.config(
   {
     ignores: [
-      'dist/',
+      '**/dist/',
       'coverage/',
       'docs-api/',
       '.api-report/',
-      'node_modules/',
+      '**/node_modules/',
+      '.packages/',
       '.tillgate/',
       '.test-build/',
       'test/all/package/consumers/',
@@ -35,7 +36,7 @@ export default tseslint.config(
   },
   {
     // A rejection that nothing handles ends the process: what nothing waits for goes through notify() of core/callbacks.
-    files: ['src/{core,token,generation,gate,express,possession}/**/*.ts'],
+    files: ['src/gate/**/*.ts'],
     rules: { '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }] },
   },
   {

@@ -3,7 +3,12 @@ import type { Config } from 'jest';
 import { availableParallelism } from 'node:os';
 
 /** Suites of `npm test` that run again at full size: see test/support/amount.ts. */
-const FULL_SIZE = ['behaviours/key-rotation', 'contract/goods', 'contract/sales', 'generation/memory'];
+const FULL_SIZE = [
+  'gate/behaviours/key-rotation',
+  'app/contract/goods',
+  'app/contract/sales',
+  'gate/generation/memory',
+];
 
 /** `npm run test:all`: suites that need child processes, real servers, a browser, a package registry, or globals of their own. */
 const config: Config = {
@@ -14,6 +19,8 @@ const config: Config = {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/all/package/consumers/'],
   testMatch: ['<rootDir>/test/all/**/*.test.ts', ...FULL_SIZE.map((suite) => `<rootDir>/test/${suite}.test.ts`)],
   transform: { '^.+\\.[tj]s$': '<rootDir>/test/transform.cjs' },
+  // One room imports another by its name: it gets the sources.
+  testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons'] },
   globals: { isFullRun: true },
   // Most suites wait for servers and child processes half of their time. Jest knows no percentage above 100.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),

@@ -2,9 +2,9 @@
 import type { Config } from 'jest';
 
 /** Suites about what a process has once: its metrics. */
-const ALONE = ['test/express/telemetry.test.ts', 'test/app/serve.test.ts'];
+const ALONE = ['test/gate/express/telemetry.test.ts', 'test/app/serve.test.ts'];
 
-/** `npm test`, and `npx jest test/express/guard.test.ts`: what needs no network, no child process and no waiting. */
+/** `npm test`, and `npx jest test/gate/express/guard.test.ts`: what needs no network, no child process and no waiting. */
 const config: Config = {
   roots: ['<rootDir>/test'],
   // Suites with child processes, real servers, browsers or many thousand inputs: `npm run test:all`.

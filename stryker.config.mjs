@@ -11,7 +11,7 @@ export default {
       testTimeout: 20_000,
     },
   },
-  mutate: ['src/{token,gate,express,generation,auth-server,possession}/**/*.ts'],
+  mutate: ['src/gate/{token,gate,express,generation,possession}/**/*.ts', 'src/cli/auth-server/**/*.ts'],
   coverageAnalysis: 'perTest',
   // A mutant of code that runs while a module loads needs all tests again.
   ignoreStatic: true,

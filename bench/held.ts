@@ -4,8 +4,8 @@
  */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { memoryGenerations } from '../src/generation';
-import { authenticate } from '../src';
+import { memoryGenerations } from '../src/gate/generation';
+import { authenticate } from '../src/gate';
 import { createTestIssuer } from '../src/testing';
 
 const COUNT = 100_000;

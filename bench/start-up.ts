@@ -51,7 +51,7 @@ async function loading(rounds: number): Promise<string> {
     express: () => loadingMs(express),
     'tillgate alone': () => loadingMs(tillgate),
     'express, then tillgate': () => loadingMs(express, tillgate),
-    'tillgate/testing alone': () => loadingMs(testing),
+    '@tillgate/testing alone': () => loadingMs(testing),
   });
   return table(['loaded in a fresh process', 'CPU ms'], rows.map(rounded));
 }

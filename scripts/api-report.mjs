@@ -1,9 +1,8 @@
-// What each entry of the package declares, as api/*.api.md: `node scripts/api-report.mjs` fails where the declarations
+// What each entry of the packages declares, as api/*.api.md; of `internal`, which is promised to nobody, nothing: `node scripts/api-report.mjs` fails where the declarations
 // and the committed reports differ, `--update` writes the reports anew. Fails too where an entry mentions a type that no
-// entry exports: nobody could name it. `--built` takes the declarations of dist/ instead of making its own.
+// entry exports: nobody could name it. `--built` takes the declarations of the last build instead of building.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor';
@@ -11,29 +10,29 @@ import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const REPORTS = join(ROOT, 'api');
-// Inside the project, so that the types of packages are found from the declarations; not dist/, which may be old.
 const WORK = join(ROOT, '.api-report');
 const BUILT = process.argv.includes('--built');
-const DECLARATIONS = BUILT ? join(ROOT, 'dist') : WORK;
-const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 
 const DERIVED = 'derived-types.md';
 /** A declaration that takes its members from a table or from other types: those need no name. */
 const DERIVATION = /^export (?:type .*typeof|interface \w+ extends) .*$/gm;
 
 const update = process.argv.includes('--update');
-const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-const entries = Object.entries(exports)
-  .filter(([, { types }]) => types)
-  .map(([name, { types }]) => ({
-    report: `${(name.slice(2) || 'tillgate').replace('/', '-')}.api.md`,
-    declarations: types.slice('./dist/'.length),
-  }));
+const entries = ['gate', 'testing', 'cli'].flatMap((room) => {
+  const { exports } = JSON.parse(readFileSync(join(ROOT, 'src', room, 'package.json'), 'utf8'));
+  return Object.entries(exports)
+    .filter(([name, { types }]) => types && name !== './internal')
+    .map(([name, { types }]) => ({
+      report: `${[room === 'gate' ? '' : room, name.slice(2)].filter(Boolean).join('-') || 'tillgate'}.api.md`,
+      manifest: join('src', room, 'package.json'),
+      declarations: join('src', room, types),
+    }));
+});
 
 process.once('exit', () => rmSync(WORK, { recursive: true, force: true }));
 mkdirSync(REPORTS, { recursive: true });
-const build = ['-p', join(ROOT, 'tsconfig.build.json'), '--outDir', WORK, '--emitDeclarationOnly'];
-if (!BUILT && spawnSync(process.execPath, [TSC, ...build], { stdio: 'inherit' }).status !== 0) process.exit(1);
+const build = [join(ROOT, 'scripts/build.mjs')];
+if (!BUILT && spawnSync(process.execPath, build, { stdio: 'inherit' }).status !== 0) process.exit(1);
 
 const forgotten = new Map();
 const changed = entries.filter((entry) => !report(entry)).map(({ report }) => report);
@@ -65,17 +64,17 @@ function exportedNames(report) {
 }
 
 /** Writes or compares the report of one entry; `false` when it differs. */
-function report({ report, declarations }) {
+function report({ report, manifest, declarations }) {
   const config = ExtractorConfig.prepare({
     configObject: {
       projectFolder: ROOT,
-      mainEntryPointFilePath: join(DECLARATIONS, declarations),
+      mainEntryPointFilePath: join(ROOT, declarations),
       newlineKind: 'lf',
       compiler: {
         overrideTsconfig: {
           extends: join(ROOT, 'tsconfig.json'),
-          compilerOptions: { types: ['node'] },
-          files: [join(DECLARATIONS, declarations)],
+          compilerOptions: { types: ['node'], customConditions: [] },
+          files: [join(ROOT, declarations)],
           include: [],
         },
       },
@@ -97,7 +96,7 @@ function report({ report, declarations }) {
       },
     },
     configObjectFullPath: undefined,
-    packageJsonFullPath: join(ROOT, 'package.json'),
+    packageJsonFullPath: join(ROOT, manifest),
   });
   const { apiReportChanged } = Extractor.invoke(config, {
     localBuild: update,
@@ -113,7 +112,7 @@ function report({ report, declarations }) {
 
 /** Writes or compares the members of the types that are derived from what no entry exports; `false` when they differ. */
 function reportDerived() {
-  const files = entries.map(({ declarations }) => join(DECLARATIONS, declarations));
+  const files = entries.map(({ declarations }) => join(ROOT, declarations));
   const program = ts.createProgram(files, { types: ['node'], target: ts.ScriptTarget.ES2022, strict: true });
   const checker = program.getTypeChecker();
   const modules = files.map((file) => checker.getSymbolAtLocation(program.getSourceFile(file)));

@@ -14,12 +14,17 @@ const RUN_BY_INSTALL = ['preinstall', 'install', 'postinstall'];
 
 const read = (path) => JSON.parse(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8'));
 const lock = read('package-lock.json').packages;
-const manifests = [...comingWith('')]
+/** What users install; the app and the root are for this repository. */
+const ROOMS = ['src/gate', 'src/testing', 'src/cli'];
+const manifests = [...new Set(ROOMS.flatMap((room) => [...comingWith(room)]))]
   // Packages of other platforms are in the lock file, but not installed.
   .filter((path) => existsSync(new URL(`../${path}/package.json`, import.meta.url)))
   .map((path) => ({ ...read(`${path}/package.json`), hasInstallScript: lock[path].hasInstallScript }));
 
-const problems = [...manifests.flatMap(problemsOf), ...scriptsOf(read('package.json'), [...RUN_BY_INSTALL, 'prepare'])];
+const problems = [
+  ...manifests.flatMap(problemsOf),
+  ...ROOMS.flatMap((room) => scriptsOf(read(`${room}/package.json`), [...RUN_BY_INSTALL, 'prepare'])),
+];
 for (const problem of problems) console.error(problem);
 console.log(`${manifests.length} dependencies checked, ${problems.length} problems`);
 process.exitCode = problems.length > 0 || manifests.length === 0 ? 1 : 0;
@@ -30,7 +35,7 @@ function comingWith(path, seen = new Set()) {
   for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
     const found = resolvedFrom(path, name);
     // An optional peer need not be installed.
-    if (found === undefined || seen.has(found)) continue;
+    if (found === undefined || seen.has(found) || lock[found].link) continue;
     comingWith(found, seen.add(found));
   }
   return seen;
@@ -40,7 +45,9 @@ function comingWith(path, seen = new Set()) {
 function resolvedFrom(path, name) {
   const candidate = `${path}${path === '' ? '' : '/'}node_modules/${name}`;
   if (candidate in lock) return candidate;
-  return path === '' ? undefined : resolvedFrom(path.slice(0, Math.max(0, path.lastIndexOf('/node_modules/'))), name);
+  if (path === '') return undefined;
+  // The folder of a room is in no node_modules: what is above it is the root.
+  return resolvedFrom(path.slice(0, Math.max(0, path.lastIndexOf('/node_modules/'))), name);
 }
 
 function problemsOf(manifest) {

@@ -2,18 +2,18 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../src/cli/command-table';
 import type { CommandEntry } from '../src/cli/command';
-import type { Option as OptionRow } from '../src/core/options';
-import { METRIC_ROWS } from '../src/core/metrics';
-import { REASONS } from '../src/core/reasons';
-import { OPAQUE_INVALID_TOKEN } from '../src/core/reasons';
-import type { ReasonRow } from '../src/core/reasons';
-import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/read-options';
-import { VARIABLES } from '../src/settings/variables';
-import { PRESETS } from '../src/token/presets';
-import type { Preset } from '../src/token/presets';
+import type { Option as OptionRow } from '../src/gate/core/options';
+import { METRIC_ROWS } from '../src/gate/core/metrics';
+import { REASONS } from '../src/gate/core/reasons';
+import { OPAQUE_INVALID_TOKEN } from '../src/gate/core/reasons';
+import type { ReasonRow } from '../src/gate/core/reasons';
+import { GATE_OPTIONS, ISSUER_OPTIONS } from '../src/gate/gate/read-options';
+import { VARIABLES } from '../src/gate/env/variables';
+import { PRESETS } from '../src/gate/token/presets';
+import type { Preset } from '../src/gate/token/presets';
 
 /*
- * `npm run docs` writes the sections of docs/ that repeat the code, each between two comments. test/docs fails when a page
+ * `npm run docs` writes the sections of docs/ that repeat the code, each between two comments. test/repository/docs fails when a page
  * is out of date.
  */
 
@@ -84,7 +84,7 @@ interface Option {
 
 /** Every member with a comment of the files that declare the options. */
 function declaredOptions(): ReadonlyMap<string, Option> {
-  const source = ['src/core/options.ts', 'src/gate/options.ts']
+  const source = ['src/gate/core/options.ts', 'src/gate/gate/options.ts']
     .filter((path) => existsSync(join(ROOT, path)))
     .map((path) => readFileSync(join(ROOT, path), 'utf8'))
     .join('\n');

@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { Gate } from '../../src/index';
+import type { Gate } from '../../src/gate/index';
 
 /** Sends one request through a gate, without a network in between, and returns the status: 200 where it passes. */
 export function ask(gate: Gate, token: string): Promise<number> {

@@ -1,9 +1,9 @@
 /** A resource server that starts: reads the source at argv[2] with its argv[3] floors. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { generationsFromUrl } from '../../src/generation/from-url';
-import { Follower } from '../../src/generation/follower';
-import { systemClock, systemSchedule } from '../../src/core/clock';
-import { consoleLogger } from '../../src/core/logger';
+import { generationsFromUrl } from '../../src/gate/generation/from-url';
+import { Follower } from '../../src/gate/generation/follower';
+import { systemClock, systemSchedule } from '../../src/gate/core/clock';
+import { consoleLogger } from '../../src/gate/core/logger';
 import type { ColdStartFigures } from './messages';
 
 const [url = '', count = ''] = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
-import { generationsFromUrl } from '../../src/generation/from-url';
+import { generationsFromUrl } from '../../src/gate/generation/from-url';
 import { startPostgres } from '../../test/all/support/postgres-server';
 import { startRedis } from '../../test/all/support/redis-server';
 import { fill } from './fill';
@@ -105,7 +105,7 @@ interface TokenServer extends Pick<Engine, 'url' | 'send' | 'stop'> {
 }
 
 async function startTokenServer(): Promise<TokenServer> {
-  const child = fork(join(__dirname, 'token-server.ts'), { execArgv: ['--import', 'tsx'] });
+  const child = fork(join(__dirname, 'token-server.ts'), { execArgv: ['--conditions=source', '--import', 'tsx'] });
   const kill = (): void => void child.kill();
   process.setMaxListeners(0).once('exit', kill);
   const base = await new Promise<string>((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import type { AuthenticateOptions } from '../../src/index';
+import type { AuthenticateOptions } from '../../src/gate/index';
 import type { FromServer, ToServer } from './messages';
 
 /** How the resource servers follow the source. */
@@ -26,7 +26,7 @@ export interface Fleet {
 export async function startFleet({ servers, url, gate }: FleetOptions): Promise<Fleet> {
   const args = [url, JSON.stringify(gate)];
   const children = Array.from({ length: servers }, () =>
-    fork(join(__dirname, 'resource-server.ts'), args, { execArgv: ['--import', 'tsx'] }),
+    fork(join(__dirname, 'resource-server.ts'), args, { execArgv: ['--conditions=source', '--import', 'tsx'] }),
   );
   const stop = (): void => children.forEach((child) => child.kill());
   process.once('exit', stop);

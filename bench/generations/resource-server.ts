@@ -3,10 +3,10 @@
  * accepted is refused: it asks its own gate after each read, and every 10 ms. A busy API would ask more often, but 8 of
  * them on 2 cores would measure each other.
  */
-import { authenticate } from '../../src/index';
-import type { AuthenticateOptions } from '../../src/index';
-import type { GenerationSource } from '../../src/generation';
-import { generationsFromUrl } from '../../src/generation/from-url';
+import { authenticate } from '../../src/gate/index';
+import type { AuthenticateOptions } from '../../src/gate/index';
+import type { GenerationSource } from '../../src/gate/generation';
+import { generationsFromUrl } from '../../src/gate/generation/from-url';
 import { ask } from './ask';
 import { subscribeBare } from './bare';
 import { preciseNow } from './messages';

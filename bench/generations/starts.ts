@@ -40,7 +40,7 @@ async function measure(name: string): Promise<string[]> {
   const starts: ColdStartFigures[] = [];
   while (starts.length < Number(values.starts)) {
     const child = fork(join(__dirname, 'cold-start.ts'), [engine.url, values.changes], {
-      execArgv: ['--expose-gc', '--import', 'tsx'],
+      execArgv: ['--expose-gc', '--conditions=source', '--import', 'tsx'],
     });
     const ended = once(child, 'exit');
     const failed = ended.then(([code]) => {

@@ -5,8 +5,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAuthServer } from '../../src/auth-server/index';
-import type { AuthServer } from '../../src/auth-server/index';
+import { createAuthServer } from '../../src/cli/auth-server/index';
+import type { AuthServer } from '../../src/cli/auth-server/index';
 
 const subscribers = new Set<ServerResponse>();
 

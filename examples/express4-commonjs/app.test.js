@@ -2,7 +2,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const request = require('supertest');
-const { createTestIssuer, expectProblem } = require('tillgate/testing');
+const { createTestIssuer, expectProblem } = require('@tillgate/testing');
 const { createApp } = require('./app.js');
 
 const issuer = createTestIssuer();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import request from 'supertest';
-import { createTestIssuer, expectProblem } from 'tillgate/testing';
+import { createTestIssuer, expectProblem } from '@tillgate/testing';
 import { createApp } from './app.js';
 
 const issuer = createTestIssuer();

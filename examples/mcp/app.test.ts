@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { createAuthServer } from 'tillgate/cli';
-import type { AuthServer } from 'tillgate/cli';
+import { createAuthServer } from '@tillgate/cli';
+import type { AuthServer } from '@tillgate/cli';
 import { connect } from './agent.js';
 import { createApp } from './app.js';
 

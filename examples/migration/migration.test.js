@@ -4,7 +4,7 @@ const { once } = require('node:events');
 const { createServer } = require('node:http');
 const { after, before, describe, it } = require('node:test');
 const request = require('supertest');
-const { createTestIssuer } = require('tillgate/testing');
+const { createTestIssuer } = require('@tillgate/testing');
 
 /** An authorization server of any vendor: its key set is at each of their paths. */
 const issuer = createTestIssuer({ algorithm: 'RS256' });

@@ -7,7 +7,7 @@ const { join } = require('node:path');
 const { after, before, test } = require('node:test');
 const { connect } = require('@nats-io/transport-node');
 const { jetstreamManager } = require('@nats-io/jetstream');
-const { generationSourceCases } = require('tillgate/testing');
+const { generationSourceCases } = require('@tillgate/testing');
 const { natsGenerations } = require('./nats-generations');
 
 let folder, server, servers;

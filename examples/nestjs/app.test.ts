@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { INestApplication } from '@nestjs/common';
 import request from 'supertest';
-import { createTestIssuer, expectProblem } from 'tillgate/testing';
+import { createTestIssuer, expectProblem } from '@tillgate/testing';
 import { createApp } from './app.js';
 
 const issuer = createTestIssuer();

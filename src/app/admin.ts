@@ -1,10 +1,9 @@
 import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 import type * as Prometheus from 'prom-client';
-import { BUCKETS, METRIC_ROWS, labelOf } from '../core/metrics';
-import { addRecorder, flushDurations, readings } from '../core/telemetry';
-import type { Reading } from '../core/telemetry';
-import { problemHandler, sendProblem } from '../index';
+import { addRecorder, BUCKETS, flushDurations, labelOf, METRIC_ROWS, readings } from 'tillgate/internal';
+import type { Reading } from 'tillgate/internal';
+import { problemHandler, sendProblem } from 'tillgate';
 import type { RequestEvent } from './log';
 import { notFound, serving } from './pages';
 

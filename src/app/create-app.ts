@@ -3,18 +3,22 @@ import type cors from 'cors';
 import express from 'express';
 import type { Express, RequestHandler, Router } from 'express';
 import helmet from 'helmet';
-import { isObject } from '../core/objects';
-import { didYouMean, option, readOptions, refuseOption } from '../core/options';
-import type { OptionPlace, TableOf } from '../core/options';
-import { requirePackages } from '../core/required-packages';
-import { authenticate, problemHandler, protectedResourceMetadata } from '../index';
-import { authenticateOptions } from '../settings/settings';
-import type { AuthenticateOptions, Gate, GateStatus, Logger } from '../index';
-import type { Settings } from '../settings/settings';
-import { assertAgreement } from '../testing/audit/audit';
-import { layersOf } from '../testing/audit/app-routes';
-import { allOperations, CONTRACT_FILE, loadContract, operationsOf, scopesOf } from '../testing/openapi/document';
-import type { ContractDocument } from '../testing/openapi/document';
+import {
+  allOperations,
+  assertAgreement,
+  CONTRACT_FILE,
+  layersOf,
+  loadContract,
+  operationsOf,
+  scopesOf,
+} from '@tillgate/testing/internal';
+import type { ContractDocument } from '@tillgate/testing/internal';
+import { authenticateOptions } from 'tillgate/env';
+import type { Settings } from 'tillgate/env';
+import { didYouMean, isObject, option, readOptions, refuseOption, requirePackages } from 'tillgate/internal';
+import type { OptionPlace, TableOf } from 'tillgate/internal';
+import { authenticate, problemHandler, protectedResourceMetadata } from 'tillgate';
+import type { AuthenticateOptions, Gate, GateStatus, Logger } from 'tillgate';
 import { healthRoutes } from './admin';
 import type { Readiness } from './admin';
 import { commerceRouter } from './commerce/router';

@@ -1,8 +1,8 @@
 import { Router } from 'express';
 import type { RequestHandler } from 'express';
 import { serveFiles, setup } from 'swagger-ui-express';
-import { withoutSlash } from '../core/urls';
-import type { ContractDocument } from '../testing/openapi/document';
+import type { ContractDocument } from '@tillgate/testing/internal';
+import { withoutSlash } from 'tillgate/internal';
 import { serving, titleOf } from './pages';
 
 const TOKEN_PATH = '/connect/token';

@@ -1,7 +1,7 @@
-import { APP_PACKAGES, requirePackages } from '../core/required-packages';
+import { APP_PACKAGES, requirePackages } from 'tillgate/internal';
 
 // Runs before the modules below are loaded: the compiler keeps the order in CommonJS.
-requirePackages('tillgate/app', APP_PACKAGES);
+requirePackages('@tillgate/app', APP_PACKAGES);
 
 export type { ResourceName } from './commerce/resources';
 export { createApp } from './create-app';
@@ -11,7 +11,7 @@ export { createLog } from './log';
 export type { LogOptions, RequestEvent } from './log';
 export { startApi } from './start-api';
 export type { RunningApi } from './start-api';
-export { loggablePath } from '../core/logger';
-export { authenticateOptions, readSettings } from '../settings/settings';
-export type { Environment, Settings, SettingsOptions } from '../settings/settings';
-export type { RateLimit } from '../settings/variable-types';
+export { loggablePath } from 'tillgate/internal';
+export { authenticateOptions, readSettings } from 'tillgate/env';
+export type { Environment, Settings, SettingsOptions } from 'tillgate/env';
+export type { RateLimit } from 'tillgate/env';

@@ -3,9 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
 import type * as pinoPackage from 'pino';
 import type { DestinationStream } from 'pino';
-import { escapeNonAscii, loggablePath } from '../core/logger';
-import { traceIds } from '../core/telemetry';
-import type { Decision, Logger } from '../index';
+import { escapeNonAscii, loggablePath, traceIds } from 'tillgate/internal';
+import type { Decision, Logger } from 'tillgate';
 import type { UnreadableRequest } from './serve';
 
 /** Options of {@link createLog}. */

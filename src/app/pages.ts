@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { Router } from 'express';
 import type { RequestHandler, Response } from 'express';
-import { OPAQUE_INVALID_TOKEN } from '../core/reasons';
-import type { ReasonRow } from '../core/reasons';
-import { withoutSlash } from '../core/urls';
-import { REASONS, sendProblem } from '../index';
-import type { ContractDocument } from '../testing/openapi/document';
+import type { ContractDocument } from '@tillgate/testing/internal';
+import { OPAQUE_INVALID_TOKEN, withoutSlash } from 'tillgate/internal';
+import { REASONS, sendProblem } from 'tillgate';
+import type { ReasonRow } from 'tillgate';
 
 const STYLE = `:root { color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif }
 body { max-width: 44rem; margin: 3rem auto; padding: 0 1.25rem }

@@ -4,11 +4,10 @@ import type { Request, RequestHandler } from 'express';
 import { MemoryStore, rateLimit } from 'express-rate-limit';
 import type { RedisStore } from 'rate-limit-redis';
 import type * as redisPackage from 'redis';
-import { errorLabel } from '../core/logger';
-import { requirePackages } from '../core/required-packages';
-import { sendProblem } from '../index';
-import type { Logger } from '../index';
-import type { Settings } from '../settings/settings';
+import type { Settings } from 'tillgate/env';
+import { errorLabel, requirePackages } from 'tillgate/internal';
+import { sendProblem } from 'tillgate';
+import type { Logger } from 'tillgate';
 
 /** How long a request waits for Redis at most. */
 const TIMEOUT_MS = 500;

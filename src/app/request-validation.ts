@@ -3,10 +3,10 @@ import addFormats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020';
 import { json } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
-import { attempt } from '../core/objects';
-import { ConfigurationError, sendProblem } from '../index';
-import { loadContract, nameOf, operationsOf, toFragment } from '../testing/openapi/document';
-import type { ContractDocument, LocatedOperation } from '../testing/openapi/document';
+import { loadContract, nameOf, operationsOf, toFragment } from '@tillgate/testing/internal';
+import type { ContractDocument, LocatedOperation } from '@tillgate/testing/internal';
+import { attempt } from 'tillgate/internal';
+import { ConfigurationError, sendProblem } from 'tillgate';
 
 const BODY_LIMIT = '100kb';
 const MAX_NAME = 80;

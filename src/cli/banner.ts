@@ -1,6 +1,5 @@
-import type { ClientWithSecret } from '../auth-server/index';
-import { escapeUnsafe } from '../core/logger';
-import { withoutSlash } from '../core/urls';
+import type { ClientWithSecret } from './auth-server/index';
+import { escapeUnsafe, withoutSlash } from 'tillgate/internal';
 import { table } from './command';
 
 type NewClient = Pick<ClientWithSecret, 'client_id' | 'client_secret' | 'scope'>;

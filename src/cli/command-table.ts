@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- each command loads its module when it runs: help stays fast */
-import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../core/required-packages';
+import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from 'tillgate/internal';
 import type { CommandEntry } from './command';
 import type * as bridgeCommand from './commands/bridge';
 import type * as checkCommand from './commands/check';

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
-import { escapeUnsafe } from '../core/logger';
-import type { Environment } from '../settings/settings';
+import type { Environment } from 'tillgate/env';
+import { escapeUnsafe } from 'tillgate/internal';
 
 /** A stream as the command line uses it. */
 interface Sink {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { prepareDataDirectory, writeDurably } from '../auth-server/data-directory';
-import type { Settings } from '../settings/settings';
+import { prepareDataDirectory, writeDurably } from './auth-server/data-directory';
+import type { Settings } from 'tillgate/env';
 import { CliError, EXIT } from './command';
 import type { CliIo, CommandOptions } from './command';
 import { usesEmbedded } from './settings';

@@ -1,10 +1,7 @@
-import type { ClientResource, ClientWithSecret } from '../auth-server/index';
-import { attempt } from '../core/objects';
-import { hasUserInfo, isSecureUrl, parseUrl } from '../core/urls';
-import type { Settings } from '../settings/settings';
-import { readBody } from '../token/http';
-import { discoverEndpoint } from '../token/keys/fetch-keys';
-import type { DiscoveryOptions } from '../token/keys/fetch-keys';
+import type { ClientResource, ClientWithSecret } from './auth-server/index';
+import type { Settings } from 'tillgate/env';
+import { attempt, discoverEndpoint, hasUserInfo, isSecureUrl, parseUrl, readBody } from 'tillgate/internal';
+import type { DiscoveryOptions } from 'tillgate/internal';
 import { CliError } from './command';
 import type { CliIo } from './command';
 import { embeddedAddress, usesEmbedded } from './settings';

@@ -1,4 +1,4 @@
-export { createAuthServer } from '../auth-server/index';
+export { createAuthServer } from './auth-server/index';
 export type {
   AuthServer,
   AuthServerOptions,
@@ -8,7 +8,7 @@ export type {
   ClientWithSecret,
   RateLimit,
   SigningAlgorithm,
-} from '../auth-server/index';
+} from './auth-server/index';
 export { startBridge } from './bridge/bridge';
 export type { Bridge, BridgeOptions, BridgeState, ChangeReports, CredentialChange } from './bridge/bridge';
 export { keycloakChanges } from './bridge/keycloak';

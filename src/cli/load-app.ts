@@ -9,16 +9,16 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type * as scaffold from '../app/index';
-import type { App, AppOptions, RunningApi } from '../app/index';
-import type * as appLog from '../app/log';
-import type { RequestObserver } from '../app/log';
-import { ConfigurationError } from '../core/errors';
-import { attempt } from '../core/objects';
-import type { AuthenticateOptions } from '../index';
-import { layersOf } from '../testing/audit/app-routes';
-import { readSettings } from '../settings/settings';
-import type * as testing from '../testing/index';
+import type * as scaffold from '@tillgate/app';
+import type { RequestObserver } from '@tillgate/app/internal';
+import type { App, AppOptions, RunningApi } from '@tillgate/app';
+import { layersOf } from '@tillgate/testing/internal';
+import { readSettings } from 'tillgate/env';
+import { attempt } from 'tillgate/internal';
+import { ConfigurationError } from 'tillgate';
+import type { AuthenticateOptions } from 'tillgate';
+import type * as appLog from '@tillgate/app/internal';
+import type * as testing from '@tillgate/testing';
 import { CliError, EXIT } from './command';
 
 /** What the server needs of an app: `createApp()` makes one; so does an Express app that is wrapped. */
@@ -29,7 +29,7 @@ type HostedApp = Pick<App, 'handler' | 'readiness' | 'drain' | 'close'> & {
 /**
  * Listens with the scaffold, or with the app of a user's module.
  *
- * @param module - path of a module that exports what `createApp()` of tillgate/app returns, an Express app, or, as
+ * @param module - path of a module that exports what `createApp()` of @tillgate/app returns, an Express app, or, as
  *   default or `createApp`, a function of the options of `createApp()` that returns one of them
  * @param observe - gets the Express app and returns what listens in its place
  * @throws CliError when it exports nothing of the kind, or listens by itself
@@ -41,8 +41,8 @@ export async function startHosted(
 ): Promise<RunningApi> {
   const observed = <Hosted extends HostedApp>(app: Hosted): App =>
     ({ ...app, handler: observe(app.handler) }) as unknown as App;
-  const { createApp, startApi } = require('../app/index') as typeof scaffold;
-  const { logRequest, requestObserver, warningsOf } = require('../app/log') as typeof appLog;
+  const { createApp, startApi } = require('@tillgate/app') as typeof scaffold;
+  const { logRequest, requestObserver, warningsOf } = require('@tillgate/app/internal') as typeof appLog;
   if (module === undefined) return startApi(options, (given) => observed(createApp(given)));
   shareSettings(options);
   const before = listeners();
@@ -77,7 +77,7 @@ export async function startHosted(
 
 function wrong(module: string, what: string): CliError {
   return new CliError(
-    `${module}: expected a module that exports what createApp() of tillgate/app returns, an Express app, or a function ` +
+    `${module}: expected a module that exports what createApp() of @tillgate/app returns, an Express app, or a function ` +
       `of createApp's options that returns one of them (default export, or createApp): ${what}`,
     EXIT.usage,
   );
@@ -167,8 +167,8 @@ async function silentIssuer(): Promise<string> {
 
 /** Options for a function whose app is looked at and never called: no variable has to be set. */
 function optionsToLookAt(): AppOptions {
-  const { createTestIssuer } = require('../testing/index') as typeof testing;
-  const { createLog } = require('../app/index') as typeof scaffold;
+  const { createTestIssuer } = require('@tillgate/testing') as typeof testing;
+  const { createLog } = require('@tillgate/app') as typeof scaffold;
   const { issuer, options } = createTestIssuer();
   const settings = readSettings({ TILLGATE_AUTH_URL: issuer });
   return { settings, gate: options, logger: createLog({ level: 'silent' }) };

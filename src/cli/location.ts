@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { prepareDataDirectory, writeDurably } from '../auth-server/data-directory';
-import { attempt, isObject } from '../core/objects';
-import type { Environment, Settings } from '../settings/settings';
+import { prepareDataDirectory, writeDurably } from './auth-server/data-directory';
+import type { Environment, Settings } from 'tillgate/env';
+import { attempt, isObject } from 'tillgate/internal';
 import type { CliIo, CommandOptions } from './command';
 
 /** Variables by which the other commands find the servers of `dev`, kept in the data directory while these run. */

@@ -1,9 +1,8 @@
 import type { DestinationStream } from 'pino';
-import { createLog } from '../app/log';
-import { escapeNonAscii, escapeUnsafe } from '../core/logger';
-import { installedVersion } from '../core/required-packages';
-import type { Logger } from '../index';
-import type { Settings } from '../settings/settings';
+import { createLog } from '@tillgate/app';
+import type { Settings } from 'tillgate/env';
+import { escapeNonAscii, escapeUnsafe, installedVersion } from 'tillgate/internal';
+import type { Logger } from 'tillgate';
 import { CliError, EXIT, hasColor } from './command';
 import type { CliIo, CommandOptions } from './command';
 

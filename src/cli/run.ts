@@ -2,12 +2,10 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError } from 'commander';
-import { systemSchedule } from '../core/clock';
-import type { Timer } from '../core/clock';
-import { ConfigurationError } from '../core/errors';
-import { ownManifest, requirePackages } from '../core/required-packages';
-import { loggableUrl } from '../core/urls';
-import type { Environment } from '../settings/settings';
+import type { Environment } from 'tillgate/env';
+import { loggableUrl, ownManifest, requirePackages, systemSchedule } from 'tillgate/internal';
+import type { Timer } from 'tillgate/internal';
+import { ConfigurationError } from 'tillgate';
 import { CliError, EXIT, paint, write } from './command';
 import type { CliIo, CommandEntry, CommandOptions } from './command';
 import { COMMANDS } from './command-table';
@@ -252,7 +250,7 @@ export function processIo(): CliIo {
 
 /** In a clone there is no installed command: `npm run` starts it from the sources. npx sets the same variables. */
 export function programName(env: Environment): string {
-  const isClone = env['npm_package_name'] === 'tillgate' && (env['npm_lifecycle_event'] ?? 'npx') !== 'npx';
+  const isClone = env['npm_package_name'] === 'tillgate-repository' && (env['npm_lifecycle_event'] ?? 'npx') !== 'npx';
   return isClone ? 'npm run -s tillgate --' : 'npx tillgate';
 }
 

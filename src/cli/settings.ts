@@ -1,5 +1,5 @@
-import { isLoopbackHost } from '../core/urls';
-import type { Settings } from '../settings/settings';
+import type { Settings } from 'tillgate/env';
+import { isLoopbackHost } from 'tillgate/internal';
 
 /** Settings as the API runs with them: without an authorization server of one's own it is the embedded one. */
 export function apiSettings(settings: Settings): Settings {

@@ -1,15 +1,14 @@
-import { logUnreadable } from '../app/log';
-import { startServer } from '../app/serve';
-import { createAuthServer } from '../auth-server/index';
-import type { AuthServer } from '../auth-server/index';
-import { createConsole } from '../console/console';
-import type { Console } from '../console/console';
-import { generationsFromUrl } from '../generation/from-url';
-import type { GenerationSource } from '../generation/index';
-import { ConfigurationError } from '../index';
-import type { Logger } from '../index';
-import { authenticateOptions } from '../settings/settings';
-import type { Settings } from '../settings/settings';
+import { logUnreadable, startServer } from '@tillgate/app/internal';
+import { authenticateOptions } from 'tillgate/env';
+import type { Settings } from 'tillgate/env';
+import type { GenerationSource } from 'tillgate/generations';
+import { generationsFromUrl } from 'tillgate/internal';
+import { ConfigurationError } from 'tillgate';
+import type { Logger } from 'tillgate';
+import { createAuthServer } from './auth-server/index';
+import type { AuthServer } from './auth-server/index';
+import { createConsole } from './console/console';
+import type { Console } from './console/console';
 import { adviceOn } from './commands/explain';
 import { apiSettings, embeddedAddress } from './settings';
 

@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert';
 import { inspect, isDeepStrictEqual } from 'node:util';
-import { describe } from '../core/options';
+import { describe } from 'tillgate/internal';
 
 /** The compared part of a response; responses of supertest and `fetch` fit. */
 export interface ResponseLike {
@@ -39,7 +39,7 @@ const CHALLENGE_PART = /([\w!#$%&'*+.^`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s
  * @throws AssertionError (node:assert), which every test framework reports with its difference
  * @example
  * ```ts
- * import { expectChallenge } from 'tillgate/testing';
+ * import { expectChallenge } from '@tillgate/testing';
  *
  * export async function requiresAScope(token: string) {
  *   const response = await fetch('http://127.0.0.1:3000/v1/orders', { headers: { authorization: `Bearer ${token}` } });
@@ -59,7 +59,7 @@ export function expectChallenge(response: ResponseLike, expected: Readonly<Recor
  * @throws TypeError when the body has not been read
  * @example
  * ```ts
- * import { expectProblem } from 'tillgate/testing';
+ * import { expectProblem } from '@tillgate/testing';
  *
  * export async function isRefused(token: string) {
  *   const response = await fetch('http://127.0.0.1:3000/v1/orders', { headers: { authorization: `Bearer ${token}` } });
@@ -132,7 +132,7 @@ export interface MatcherContext {
  *
  * @example
  * ```ts
- * import { matchers } from 'tillgate/testing';
+ * import { matchers } from '@tillgate/testing';
  *
  * export function addTo(expect: { extend(more: typeof matchers): void }) {
  *   expect.extend(matchers);

@@ -1,11 +1,14 @@
 import { rmSync } from 'node:fs';
-import { dependencies, peerDependencies } from '../../package.json';
-import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/core/required-packages';
+import * as app from '../../src/app/package.json';
+import * as cli from '../../src/cli/package.json';
+import * as gate from '../../src/gate/package.json';
+import * as kit from '../../src/testing/package.json';
+import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../src/gate/core/required-packages';
 import { newDataDir } from '../cli/data-dir';
 import { loadedPackages } from './support/loaded-packages';
 
-/** Dependencies of passport, which every request needs. */
-const BROUGHT_ALONG = ['passport-strategy', 'pause', 'utils-merge'];
+/** What every request needs, with the dependencies of passport. */
+const OF_GATE = ['lru-cache', 'passport', 'passport-http-bearer', 'passport-strategy', 'pause', 'utils-merge'];
 
 /** Runs the scaffold until it is ready. */
 const scaffold = (dataDir: string): string => `
@@ -20,33 +23,33 @@ const scaffold = (dataDir: string): string => `
 
 describe('a process that loads', () => {
   it('tillgate loads passport, and neither express nor what only some requests need', () => {
-    const own = ['lru-cache', 'passport', 'passport-http-bearer'];
-    expect(loadedPackages(`require('./src/index')`)).toEqual([...own, ...BROUGHT_ALONG].sort());
+    expect(loadedPackages(`require('./src/gate/index')`)).toEqual(OF_GATE);
   });
 
   it('tillgate/generations loads almost nothing: no client of a store', () => {
-    expect(loadedPackages(`require('./src/generation/index')`)).toEqual([]);
+    expect(loadedPackages(`require('./src/gate/generation/index')`)).toEqual([]);
   });
 
   it('tillgate/possession loads its caches alone: no client of Redis', () => {
-    expect(loadedPackages(`require('./src/possession/index')`)).toEqual(['lru-cache']);
+    expect(loadedPackages(`require('./src/gate/possession/index')`)).toEqual(['lru-cache']);
   });
 
-  it('tillgate/testing loads almost nothing: no test framework, no YAML parser', () => {
-    expect(loadedPackages(`require('./src/testing/index')`)).toEqual([]);
+  it('@tillgate/testing loads what the gate loads: no test framework, no YAML parser', () => {
+    expect(loadedPackages(`require('./src/testing/index')`)).toEqual(OF_GATE);
   });
 
-  it('the command line loads only commander to show its help', () => {
+  it('the command line loads commander, and what the gate loads, to show its help', () => {
     const help = `require('./src/cli/run').run(['--help'], { env: {}, stdout: { write() {} }, stderr: process.stderr })`;
-    expect(loadedPackages(`await ${help}`)).toEqual(['commander']);
+    expect(loadedPackages(`await ${help}`)).toEqual(['commander', ...OF_GATE]);
   });
 
   it('the scaffold loads what it declares, once it is ready, and no client of a store', () => {
     const dataDir = newDataDir();
     const loaded = loadedPackages(scaffold(dataDir));
     rmSync(dataDir, { recursive: true, force: true });
-    const known = Object.keys({ ...dependencies, ...peerDependencies });
-    const needed = new Set([...Object.keys(dependencies), ...APP_PACKAGES, ...AUTH_SERVER_PACKAGES]);
+    const listed = { ...app.dependencies, ...cli.dependencies, ...kit.dependencies, ...gate.dependencies };
+    const known = Object.keys({ ...listed, ...gate.peerDependencies });
+    const needed = new Set([...Object.keys(gate.dependencies), ...APP_PACKAGES, ...AUTH_SERVER_PACKAGES, 'commander']);
     // An optional peer that a gate looks for.
     needed.add('@opentelemetry/api');
     // Loaded with the first misspelt name.
@@ -58,9 +61,9 @@ describe('a process that loads', () => {
 describe('the peers of an entry', () => {
   it.each([
     ['app', APP_PACKAGES],
-    ['cli', AUTH_SERVER_PACKAGES],
+    ['cli/auth-server', AUTH_SERVER_PACKAGES],
   ])('%s are those that loading it loads, and those it loads later', (entry, listed) => {
-    const peers = Object.keys(peerDependencies);
+    const peers = Object.keys({ ...app.dependencies, ...cli.dependencies, ...kit.dependencies });
     const loaded = loadedPackages(`require('./src/${entry}/index')`).filter((name) => peers.includes(name));
     expect(listed).toEqual(expect.arrayContaining(loaded));
     expect(peers).toEqual(expect.arrayContaining([...listed]));
@@ -69,7 +72,7 @@ describe('the peers of an entry', () => {
 
 /** A user's test without a test framework. */
 const TEST = `
-  const { authenticate, explain } = require('./src/index');
+  const { authenticate, explain } = require('./src/gate/index');
   const { createTestIssuer, expectChallenge, startTestIssuer } = require('./src/testing/index');
   const issuer = createTestIssuer();
   const gate = authenticate(issuer.options);

@@ -1,8 +1,8 @@
 import request from 'supertest';
 import { createApp, createLog } from '../../src/app';
-import { dpop, mtls } from '../../src/possession';
+import { dpop, mtls } from '../../src/gate/possession';
 import type { App, AppOptions, RequestEvent } from '../../src/app';
-import { readSettings } from '../../src/settings/settings';
+import { readSettings } from '../../src/gate/env/settings';
 import { createTestIssuer, expectProblem } from '../../src/testing';
 
 const issuer = createTestIssuer();

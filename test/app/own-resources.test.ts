@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Router } from 'express';
 import request from 'supertest';
-import { ConfigurationError, requireScope } from '../../src';
+import { ConfigurationError, requireScope } from '../../src/gate';
 import { createApp, createLog } from '../../src/app';
 import type { App, AppOptions } from '../../src/app';
 import { loadContract } from '../../src/testing/openapi/document';
 import type { ContractDocument } from '../../src/testing/openapi/document';
-import { readSettings } from '../../src/settings/settings';
+import { readSettings } from '../../src/gate/env/settings';
 import { contractCases, createTestIssuer, expectProblem } from '../../src/testing';
 import { newDataDir } from '../cli/data-dir';
 

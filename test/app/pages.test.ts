@@ -6,13 +6,13 @@ import express from 'express';
 import request from 'supertest';
 import { createApp } from '../../src/app';
 import { docsPage } from '../../src/app/docs-page';
-import { readSettings } from '../../src/settings/settings';
+import { readSettings } from '../../src/gate/env/settings';
 import { createTestIssuer } from '../../src/testing';
 import { recordingLogger } from '../support/log';
 import { CONTRACT_FILE } from '../../src/testing/openapi/document';
 import { contract } from './commerce/commerce-app';
 import { frontPage, notFound, problemPages, problemTypesOf } from '../../src/app/pages';
-import { REASONS } from '../../src';
+import { REASONS } from '../../src/gate';
 
 describe('the API reference page', () => {
   const issuer = createTestIssuer();
@@ -132,7 +132,7 @@ const app = express().use(problemPages(), notFound('https://api.test/problems/')
 
 /** Every code that appears in the scaffold and in what the gate responds with. */
 function codesInSource(): readonly string[] {
-  const files = ['app', 'app/commerce', 'express'].flatMap((folder) => {
+  const files = ['app', 'app/commerce', 'gate/express'].flatMap((folder) => {
     const path = join(__dirname, '../../src', folder);
     return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
       entry.isFile() ? [join(path, entry.name)] : [],

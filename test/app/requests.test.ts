@@ -9,11 +9,11 @@ import type { RequestEvent } from '../../src/app/log';
 import { createLog, createApp } from '../../src/app';
 import { startServer } from '../../src/app/serve';
 import type { RunningServer, UnreadableRequest } from '../../src/app/serve';
-import { exchange } from '../hostile/support/wire';
-import { readSettings } from '../../src/settings/settings';
+import { exchange } from '../gate/hostile/support/wire';
+import { readSettings } from '../../src/gate/env/settings';
 import { createTestIssuer } from '../../src/testing';
 import { recordingLogger } from '../support/log';
-import { problemsOf } from '../settings/problems-of';
+import { problemsOf } from '../gate/env/problems-of';
 
 describe('requestId', () => {
   const app = express();

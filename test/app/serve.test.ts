@@ -4,13 +4,13 @@ import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { once } from 'node:events';
 import request from 'supertest';
-import { addGauges } from '../../src/core/telemetry';
+import { addGauges } from '../../src/gate/core/telemetry';
 import { startServer } from '../../src/app/serve';
 import type { RunningServer } from '../../src/app/serve';
 import { startApi } from '../../src/app';
 import type { Readiness } from '../../src/app';
 import { createAdminApp, createMetrics } from '../../src/app/admin';
-import { readSettings } from '../../src/settings/settings';
+import { readSettings } from '../../src/gate/env/settings';
 import { createTestIssuer, expectProblem } from '../../src/testing';
 
 const HOST = '127.0.0.1';

@@ -1,7 +1,7 @@
 import { startBridge } from '../../src/cli/bridge/bridge';
 import type { Bridge, BridgeOptions, BridgeState, CredentialChange } from '../../src/cli/bridge/bridge';
-import { START } from '../generation/fixtures';
-import { Scene } from '../generation/scene';
+import { START } from '../gate/generation/fixtures';
+import { Scene } from '../gate/generation/scene';
 
 /** An authorization server that knows its changes by position, and a bridge to a log. */
 class BridgeScene extends Scene {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
-import type { Gate } from '../../src';
+import type { Gate } from '../../src/gate';
 import { rememberEnvironment } from '../support/environment';
 import { cliScene } from './harness';
 import type { CliScene, Outcome } from './harness';
@@ -10,7 +10,7 @@ import { whileDevRuns } from './while-dev-runs';
 const scene = cliScene();
 
 const EXPRESS = JSON.stringify(require.resolve('express'));
-const GATE = JSON.stringify(resolve(__dirname, '../../src/index.ts'));
+const GATE = JSON.stringify(resolve(__dirname, '../../src/gate/index.ts'));
 /** What `authenticate()` and `requireScope()` return, as an audit sees it. */
 const KIT = `
   const pass = (req, res, next) => next();
@@ -256,7 +256,7 @@ describe('routes', () => {
 
 describe('an app of a module, listening', () => {
   const EXPRESS = JSON.stringify(require.resolve('express'));
-  const [GATE, APP] = ['../../src/index.ts', '../../src/app/index.ts'].map((path) =>
+  const [GATE, APP] = ['../../src/gate/index.ts', '../../src/app/index.ts'].map((path) =>
     JSON.stringify(resolve(__dirname, path)),
   );
 
@@ -377,7 +377,7 @@ describe('an app of a module, listening', () => {
       shared.listening?.close();
       delete shared.listening;
       expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-      expect(stderr).toContain(`${path}: expected a module that exports what createApp() of tillgate/app returns`);
+      expect(stderr).toContain(`${path}: expected a module that exports what createApp() of @tillgate/app returns`);
       expect(stderr).toContain(message);
     });
   });

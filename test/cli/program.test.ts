@@ -179,8 +179,12 @@ describe('the command line', () => {
   });
 
   it.each([
-    ['by npm run in a clone', { npm_package_name: 'tillgate', npm_lifecycle_event: 'dev' }, 'npm run -s tillgate --'],
-    ['by npx in a clone', { npm_package_name: 'tillgate', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
+    [
+      'by npm run in a clone',
+      { npm_package_name: 'tillgate-repository', npm_lifecycle_event: 'dev' },
+      'npm run -s tillgate --',
+    ],
+    ['by npx in a clone', { npm_package_name: 'tillgate-repository', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
     ['by npm run in a project of the user', { npm_package_name: 'shop', npm_lifecycle_event: 'dev' }, 'npx tillgate'],
     ['by npx in a project of the user', { npm_package_name: 'shop', npm_lifecycle_event: 'npx' }, 'npx tillgate'],
     ['by itself', {}, 'npx tillgate'],

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import express from 'express';
 import request from 'supertest';
-import { authenticate, reportOnly, requireScope } from '../../src';
+import { authenticate, reportOnly, requireScope } from '../../src/gate';
 import { createTestIssuer } from '../../src/testing';
 import { cliScene } from './harness';
 

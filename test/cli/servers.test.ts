@@ -9,9 +9,9 @@ import type { SentRequest } from './harness';
 import { whileDevRuns } from './while-dev-runs';
 import { createTestIssuer } from '../../src/testing';
 import { startTokenServer } from '../../src/cli/token-server';
-import { readSettings } from '../../src/settings/settings';
-import type { Settings } from '../../src/settings/settings';
-import { memoryGenerations } from '../../src/generation';
+import { readSettings } from '../../src/gate/env/settings';
+import type { Settings } from '../../src/gate/env/settings';
+import { memoryGenerations } from '../../src/gate/generation';
 import { settle } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
 

@@ -40,7 +40,7 @@ export default class PlainNodeRunner {
 }
 
 function startWorker(configuration) {
-  const child = fork(WORKER, { execArgv: ['--import', import.meta.resolve('tsx')] });
+  const child = fork(WORKER, { execArgv: ['--conditions=source', '--import', import.meta.resolve('tsx')] });
   child.send(configuration);
   const exited = once(child, 'exit');
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;

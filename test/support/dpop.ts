@@ -1,8 +1,8 @@
 import { createHash, createPublicKey, randomUUID } from 'node:crypto';
 import request from 'supertest';
 import type { Test } from 'supertest';
-import { dpop } from '../../src/possession';
-import type { DpopOptions } from '../../src/possession';
+import { dpop } from '../../src/gate/possession';
+import type { DpopOptions } from '../../src/gate/possession';
 import { gateApp } from './gate-app';
 import type { GateApp, GateAppOptions } from './gate-app';
 import { base64url, NOW, signer, token } from './issuer';

@@ -1,4 +1,4 @@
-import type { Clock, Schedule } from '../../src/core/clock';
+import type { Clock, Schedule } from '../../src/gate/core/clock';
 
 /** Time that moves only when a test says so. */
 export interface FakeTime {

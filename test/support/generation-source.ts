@@ -1,5 +1,5 @@
-import { memoryGenerations } from '../../src/generation';
-import type { Change, GenerationSource } from '../../src/generation';
+import { memoryGenerations } from '../../src/gate/generation';
+import type { Change, GenerationSource } from '../../src/gate/generation';
 import type { FakeTime } from './fake-time';
 import { NOW_MS } from './issuer';
 

@@ -1,5 +1,5 @@
-import { introspector } from '../../src/token/introspection/introspector';
-import { FetchError } from '../../src/token/http';
+import { introspector } from '../../src/gate/token/introspection/introspector';
+import { FetchError } from '../../src/gate/token/http';
 import { fakeTime } from './fake-time';
 import type { FakeTime } from './fake-time';
 import { recordingLogger } from './log';

@@ -1,4 +1,4 @@
-import type { Logger } from '../../src';
+import type { Logger } from '../../src/gate';
 
 export interface LogEntry {
   readonly level: 'info' | 'warn' | 'error';

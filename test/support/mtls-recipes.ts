@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import ts from 'typescript';
-import type { MtlsOptions } from '../../src/possession';
+import type { MtlsOptions } from '../../src/gate/possession';
 
 type Certificate = NonNullable<MtlsOptions['certificate']>;
 

@@ -1,5 +1,5 @@
 import type { Response } from 'supertest';
-import type { Reason } from '../../src';
+import type { Reason } from '../../src/gate';
 import type { GateApp } from './gate-app';
 
 /** What a reason looks like on the wire, written independently of src: a change of the contract has to be deliberate. */

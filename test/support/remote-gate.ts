@@ -1,4 +1,4 @@
-import type { Schedule } from '../../src/core/clock';
+import type { Schedule } from '../../src/gate/core/clock';
 import { fakeTime } from './fake-time';
 import type { FakeTime } from './fake-time';
 import { gateApp } from './gate-app';

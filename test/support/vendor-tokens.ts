@@ -1,4 +1,4 @@
-import type { PresetName } from '../../src';
+import type { PresetName } from '../../src/gate';
 import { AUDIENCE, GENERATION, ISSUER, NOW } from './issuer';
 
 /** A client-credentials token as one family of authorization servers makes it without configuration (values illustrative). */

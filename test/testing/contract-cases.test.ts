@@ -1,4 +1,4 @@
-import { authenticate, reportOnly, requireScope } from '../../src';
+import { authenticate, reportOnly, requireScope } from '../../src/gate';
 import { contractCases, createTestIssuer } from '../../src/testing';
 import { RESPONSE_BUGS, GUARD_BUGS, TOKEN_BUGS } from './contract-mutants';
 import type { Plant } from './contract-mutants';

@@ -1,5 +1,5 @@
 import type { RequestHandler, Response } from 'express';
-import { AuthError, requireScope, sendProblem } from '../../src';
+import { AuthError, requireScope, sendProblem } from '../../src/gate';
 import type { TestIssuer } from '../../src/testing';
 import { homemadeGate, homemadeGuard } from './homemade-gate';
 import type { Check } from './homemade-gate';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
-import { authenticate, requireScope, sendProblem, AuthError } from '../../src';
+import { authenticate, requireScope, sendProblem, AuthError } from '../../src/gate';
 import { layersOf } from '../../src/testing/audit/app-routes';
 import type { Layer } from '../../src/testing/audit/app-routes';
 import { contractCases, createTestIssuer, startTestIssuer } from '../../src/testing';

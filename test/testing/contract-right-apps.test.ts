@@ -1,5 +1,5 @@
 import express from 'express';
-import { authenticate, requireScope } from '../../src';
+import { authenticate, requireScope } from '../../src/gate';
 import { contractCases, createTestIssuer } from '../../src/testing';
 import { failuresOf } from './failures-of';
 

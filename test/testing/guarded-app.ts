@@ -1,7 +1,7 @@
 import express from 'express';
 import request from 'supertest';
-import { authenticate, requireScope } from '../../src/index';
-import type { AuthenticateOptions, Gate } from '../../src/index';
+import { authenticate, requireScope } from '../../src/gate/index';
+import type { AuthenticateOptions, Gate } from '../../src/gate/index';
 
 /** An app with one guarded route. */
 export interface GuardedApp {

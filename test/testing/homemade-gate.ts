@@ -1,10 +1,10 @@
 import { createHmac, createPublicKey, verify } from 'node:crypto';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import type { RequestHandler } from 'express';
-import { AuthError } from '../../src';
-import type { Auth, Reason } from '../../src';
-import type { ScopeRequirement } from '../../src/gate/scope-requirement';
-import type { MemoryLog } from '../../src/generation';
+import { AuthError } from '../../src/gate';
+import type { Auth, Reason } from '../../src/gate';
+import type { ScopeRequirement } from '../../src/gate/gate/scope-requirement';
+import type { MemoryLog } from '../../src/gate/generation';
 import type { TestIssuer } from '../../src/testing';
 
 /** A check that a gate can forget. */

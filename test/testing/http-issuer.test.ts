@@ -3,8 +3,8 @@ import type { HttpTestIssuer, HttpTestIssuerOptions } from '../../src/testing/in
 import { eventually } from '../support/key-server';
 import { guardedApp } from './guarded-app';
 import type { GuardedApp } from './guarded-app';
-import { authenticate } from '../../src/index';
-import type { Gate } from '../../src/index';
+import { authenticate } from '../../src/gate/index';
+import type { Gate } from '../../src/gate/index';
 
 let issuer: HttpTestIssuer;
 

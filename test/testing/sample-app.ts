@@ -1,9 +1,9 @@
 import express from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler, Router } from 'express';
 import { join } from 'node:path';
-import { authenticate, problemHandler, requireScope } from '../../src';
-import type { Logger } from '../../src';
-import type { ScopeRequirement } from '../../src/gate/scope-requirement';
+import { authenticate, problemHandler, requireScope } from '../../src/gate';
+import type { Logger } from '../../src/gate';
+import type { ScopeRequirement } from '../../src/gate/gate/scope-requirement';
 import type { TestIssuer } from '../../src/testing';
 
 /** The document of the sample app. */

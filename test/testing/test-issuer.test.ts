@@ -1,6 +1,6 @@
 import { createHmac, createPublicKey } from 'node:crypto';
 import type { JsonWebKey } from 'node:crypto';
-import { ALGORITHMS } from '../../src/token/signature';
+import { ALGORITHMS } from '../../src/gate/token/signature';
 import { createTestIssuer } from '../../src/testing/index';
 import type { TestIssuerOptions, TestToken } from '../../src/testing/index';
 import { guardedApp } from './guarded-app';

@@ -1,4 +1,4 @@
-import { createApp as createScaffold } from 'tillgate/app';
+import { createApp as createScaffold } from '@tillgate/app';
 import { ordersRouter } from './orders.js';
 
 /**

@@ -1,5 +1,5 @@
-import { createApp as createScaffold } from 'tillgate/app';
-import type { App, AppOptions } from 'tillgate/app';
+import { createApp as createScaffold } from '@tillgate/app';
+import type { App, AppOptions } from '@tillgate/app';
 import { ordersRouter } from './orders.js';
 
 /**

@@ -1,6 +1,6 @@
 import { Router } from 'express';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { requireScope, sendProblem } from '../../index';
+import { requireScope, sendProblem } from 'tillgate';
 import type { Collection } from './collection';
 import { RESTAURANT } from './placeholders/restaurant';
 import { RETAIL } from './placeholders/retail';

@@ -1,15 +1,21 @@
-import { ask, notify } from '../../core/callbacks';
-import type { Timer } from '../../core/clock';
-import { errorText } from '../../core/logger';
-import { dependencies, option, readOptions } from '../../core/options';
-import type { Dependencies, TableOf } from '../../core/options';
-import { Outage } from '../../core/outage';
-import { keptMsOf, TOKEN_AGE_OPTION } from '../../generation/floors';
-import { requireChange } from '../../generation/generation';
-import { describeFailure } from '../../generation/log';
-import type { Change, GenerationSource } from '../../generation/log';
-import { APPENDABLE_SOURCE, startPublisher } from '../../generation/publisher';
-import type { Publisher } from '../../generation/publisher';
+import { startPublisher } from 'tillgate/generations';
+import type { Change, GenerationSource, Publisher } from 'tillgate/generations';
+import {
+  APPENDABLE_SOURCE,
+  ask,
+  dependencies,
+  describeFailure,
+  errorText,
+  keptMsOf,
+  notify,
+  option,
+  Outage,
+  readOptions,
+  requireChange,
+  TOKEN_AGE_OPTION,
+} from 'tillgate/internal';
+import type { TableOf, Timer } from 'tillgate/internal';
+import type { Dependencies } from 'tillgate';
 
 /** A change of a client credential that discards the tokens issued before. */
 export interface CredentialChange {

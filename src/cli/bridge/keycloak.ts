@@ -1,13 +1,22 @@
-import { attempt, isObject, ownMembers, ownValue } from '../../core/objects';
-import { dependencies, option, readOptions, refuseOption } from '../../core/options';
-import type { Dependencies, TableOf } from '../../core/options';
-import { clientAuthorization, isSecureUrl } from '../../core/urls';
-import { fetchJson } from '../../token/http';
-import type { Exchange, FetchError } from '../../token/http';
-import { parseJson } from '../../token/strict-json';
-import { TOKEN_AGE_OPTION } from '../../generation/floors';
-import { WILDCARD } from '../../generation/generation';
-import { SourceError } from '../../generation/log';
+import {
+  attempt,
+  clientAuthorization,
+  dependencies,
+  fetchJson,
+  isObject,
+  isSecureUrl,
+  option,
+  ownMembers,
+  ownValue,
+  parseJson,
+  readOptions,
+  refuseOption,
+  SourceError,
+  TOKEN_AGE_OPTION,
+  WILDCARD,
+} from 'tillgate/internal';
+import type { Exchange, FetchError, TableOf } from 'tillgate/internal';
+import type { Dependencies } from 'tillgate';
 import type { ChangeReports, CredentialChange } from './bridge';
 
 /** Options of `keycloakChanges()`. */

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { prepareDataDirectory, writeDurably } from '../../auth-server/data-directory';
+import { prepareDataDirectory, writeDurably } from '../auth-server/data-directory';
 import { startBridge } from '../bridge/bridge';
 import type { BridgeState } from '../bridge/bridge';
 import { keycloakChanges } from '../bridge/keycloak';
 import type { KeycloakCursor } from '../bridge/keycloak';
-import { readSettings } from '../../settings/settings';
+import { readSettings } from 'tillgate/env';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { givenSecret } from '../credentials';

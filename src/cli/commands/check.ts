@@ -1,27 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock, systemSchedule } from '../../core/clock';
-import { ConfigurationError } from '../../core/errors';
-import { escapeUnsafe } from '../../core/logger';
-import { attempt } from '../../core/objects';
-import { loggableUrl } from '../../core/urls';
-import { explain } from '../../index';
-import type { Auth, Gate, GateStatus, OpaqueOptions } from '../../index';
-import { describeFinding } from '../../testing/audit/audit';
-import { readSettings } from '../../settings/settings';
-import type { Settings } from '../../settings/settings';
-import { introspectionEndpoint } from '../../token/introspection/endpoint';
-import { scopeAdvice, scopeClaims } from '../../token/advice';
-import type { AdviceContext } from '../../token/advice';
-import { parseJsonObject } from '../../token/strict-json';
-import { discoverEndpoint } from '../../token/keys/fetch-keys';
-import type { DiscoveryOptions } from '../../token/keys/fetch-keys';
-import type { FetchError } from '../../token/http';
-import { PRESETS } from '../../token/presets';
-import { recognizeIssuer } from '../../token/advice';
-import { auditRoutes } from '../../testing/audit/audit-routes';
-import { namesOfClaim } from '../../token/scopes';
+import { describeFinding } from '@tillgate/testing/internal';
+import { auditRoutes } from '@tillgate/testing';
+import { readSettings } from 'tillgate/env';
+import type { Settings } from 'tillgate/env';
+import {
+  attempt,
+  discoverEndpoint,
+  escapeUnsafe,
+  introspectionEndpoint,
+  loggableUrl,
+  namesOfClaim,
+  parseJsonObject,
+  PRESETS,
+  recognizeIssuer,
+  scopeAdvice,
+  scopeClaims,
+  systemClock,
+  systemSchedule,
+} from 'tillgate/internal';
+import type { AdviceContext, DiscoveryOptions, FetchError } from 'tillgate/internal';
+import { ConfigurationError, explain } from 'tillgate';
+import type { Auth, Gate, GateStatus, OpaqueOptions } from 'tillgate';
 import { CliError, EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';

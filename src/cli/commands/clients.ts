@@ -1,5 +1,5 @@
-import { escapeUnsafe } from '../../core/logger';
-import { readSettings } from '../../settings/settings';
+import { readSettings } from 'tillgate/env';
+import { escapeUnsafe } from 'tillgate/internal';
 import { CliError, EXIT, print, table } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { keepCredential } from '../credentials';

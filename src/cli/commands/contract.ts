@@ -1,19 +1,11 @@
 import { AssertionError } from 'node:assert';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { escapeUnsafe } from '../../core/logger';
-import { attempt, isObject } from '../../core/objects';
-import { didYouMean } from '../../core/options';
-import { parseUrl } from '../../core/urls';
-import { contractCases } from '../../testing/contract/contract-cases';
-import type { ContractReport } from '../../testing/contract/contract-cases';
-import { CASE_CLASSES } from '../../testing/contract/options';
-import type { CaseClass } from '../../testing/contract/options';
-import { describeMismatch } from '../../testing/contract/responses';
-import type { Mismatch } from '../../testing/contract/responses';
-import type { Exchange } from '../../testing/contract/target';
-import { startTestIssuer } from '../../testing/issuer/http-issuer';
-import type { HttpTestIssuer } from '../../testing/issuer/http-issuer';
+import { CASE_CLASSES, describeMismatch } from '@tillgate/testing/internal';
+import type { Exchange, Mismatch } from '@tillgate/testing/internal';
+import { contractCases, startTestIssuer } from '@tillgate/testing';
+import type { CaseClass, ContractReport, HttpTestIssuer } from '@tillgate/testing';
+import { attempt, didYouMean, escapeUnsafe, isObject, parseUrl } from 'tillgate/internal';
 import { CliError, EXIT, print, write } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 

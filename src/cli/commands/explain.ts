@@ -1,16 +1,18 @@
-import { escapeUnsafe } from '../../core/logger';
-import { attempt } from '../../core/objects';
-import { REASONS } from '../../core/reasons';
-import { authenticate, explain } from '../../index';
-import type { Explanation, Gate, Logger, Reason } from '../../index';
-import { authenticateOptions, readSettings } from '../../settings/settings';
-import type { Settings } from '../../settings/settings';
-import { configurationAdvice, scopeAdvice } from '../../token/advice';
-import type { AdviceContext } from '../../token/advice';
-import { isJwsShaped, parseToken } from '../../token/jws';
-import { PRESETS } from '../../token/presets';
-import type { Preset } from '../../token/presets';
-import { SCOPES_OPTION } from '../../token/scopes';
+import { authenticateOptions, readSettings } from 'tillgate/env';
+import type { Settings } from 'tillgate/env';
+import {
+  attempt,
+  configurationAdvice,
+  escapeUnsafe,
+  isJwsShaped,
+  parseToken,
+  PRESETS,
+  scopeAdvice,
+  SCOPES_OPTION,
+} from 'tillgate/internal';
+import type { AdviceContext, Preset } from 'tillgate/internal';
+import { authenticate, explain, REASONS } from 'tillgate';
+import type { Explanation, Gate, Logger, Reason } from 'tillgate';
 import { EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';

@@ -1,10 +1,8 @@
-import { isSecureUrl } from '../../core/urls';
-import { generationsFromUrl } from '../../generation/from-url';
-import { FIRST_TIME_MS, isGeneration } from '../../generation/generation';
-import { httpGenerations } from '../../generation/index';
-import type { GenerationSource, HttpGenerationsOptions } from '../../generation/index';
-import { readSettings } from '../../settings/settings';
-import type { Settings } from '../../settings/settings';
+import { readSettings } from 'tillgate/env';
+import type { Settings } from 'tillgate/env';
+import { httpGenerations } from 'tillgate/generations';
+import type { GenerationSource, HttpGenerationsOptions } from 'tillgate/generations';
+import { FIRST_TIME_MS, generationsFromUrl, isGeneration, isSecureUrl } from 'tillgate/internal';
 import { CliError, EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';

@@ -1,11 +1,15 @@
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { ownManifest } from '../../core/required-packages';
+import { ownManifest } from 'tillgate/internal';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 
-/** The project that is written: three levels up from src/cli/commands and from dist/cli/commands alike. */
-const PROJECT = join(__dirname, '../../../examples/shop');
+/** The project that is written: in the package above dist, in a clone above src. */
+const PROJECT = [join(__dirname, '../../examples/shop'), join(__dirname, '../../../examples/shop')].reduce(
+  (packed, inClone) => (existsSync(packed) ? packed : inClone),
+);
+const OURS = /^(@tillgate\/.*|tillgate)$/;
 /** Folders of the project, one of which is written. */
 const LANGUAGES = ['javascript', 'typescript'];
 /** `.tillgate` holds client secrets and a private key. npm leaves files of this name out of a package. */
@@ -55,10 +59,15 @@ async function requireEmpty(root: string, shown: string): Promise<void> {
   }
 }
 
-/** The package.json with the name of the directory, and this version of the package. */
+/** The package.json with the name of the directory, and this version of the packages. */
 function named(manifest: string, directory: string): string {
   const name = directory.toLowerCase().replace(/[^a-z0-9._-]+/g, '-');
-  const members = JSON.parse(manifest) as { readonly dependencies: Readonly<Record<string, string>> };
-  const dependencies = { ...members.dependencies, tillgate: `^${ownManifest()?.version ?? '0.1.0'}` };
-  return `${JSON.stringify({ ...members, name: name.replace(/^[._-]+/, '') || 'shop', dependencies }, undefined, 2)}\n`;
+  const members = JSON.parse(manifest) as Readonly<Record<string, Readonly<Record<string, string>>>>;
+  const current = `^${ownManifest()?.version ?? '0.1.0'}`;
+  const ranged = ([one, range]: [string, string]): [string, string] => [one, OURS.test(one) ? current : range];
+  const withRanges = (names = {}): object => Object.fromEntries(Object.entries<string>(names).map(ranged));
+  const dependencies = withRanges(members['dependencies']);
+  const devDependencies = withRanges(members['devDependencies']);
+  const own = { name: name.replace(/^[._-]+/, '') || 'shop', dependencies, devDependencies };
+  return `${JSON.stringify({ ...members, ...own }, undefined, 2)}\n`;
 }

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { escapeUnsafe } from '../../core/logger';
-import { attempt, isObject } from '../../core/objects';
+import { attempt, escapeUnsafe, isObject } from 'tillgate/internal';
 import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 

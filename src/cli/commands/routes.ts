@@ -1,12 +1,17 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- the scaffold needs packages that an app to look at need not have */
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import type * as resources from '../../app/commerce/resources';
-import type * as commerce from '../../app/commerce/router';
-import { describeRoutes } from '../../testing/audit/app-routes';
-import { describeFinding, findDisagreements } from '../../testing/audit/audit';
-import { describeAlternatives, loadContract, operationsOf } from '../../testing/openapi/document';
-import { auditRoutes } from '../../testing/audit/audit-routes';
+import type * as resources from '@tillgate/app/internal';
+import type * as commerce from '@tillgate/app/internal';
+import {
+  describeAlternatives,
+  describeFinding,
+  describeRoutes,
+  findDisagreements,
+  loadContract,
+  operationsOf,
+} from '@tillgate/testing/internal';
+import { auditRoutes } from '@tillgate/testing';
 import { CliError, EXIT, print, table } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { loadApp } from '../load-app';
@@ -15,8 +20,8 @@ import { loadApp } from '../load-app';
 export const DOCUMENT = 'openapi.yaml';
 
 const scaffold = {
-  routes: () => (require('../../app/commerce/resources') as typeof resources).routes(),
-  router: () => (require('../../app/commerce/router') as typeof commerce).commerceRouter(),
+  routes: () => (require('@tillgate/app/internal') as typeof resources).routes(),
+  router: () => (require('@tillgate/app/internal') as typeof commerce).commerceRouter(),
 };
 
 /** `tillgate routes`: the routes of the scaffold or of an app; with `--check` compared with openapi.yaml. */

@@ -1,7 +1,6 @@
 import { METHODS } from 'node:http';
-import { requirementOf } from '../../express/guard';
-import type { GuardRequirement } from '../../express/guard';
-import { isTrial } from '../../express/report-only';
+import { isTrial, requirementOf } from 'tillgate/internal';
+import type { GuardRequirement } from 'tillgate/internal';
 import { bothOf } from '../openapi/document';
 import type { Alternatives } from '../openapi/document';
 import { isCatchAll, probesOf, shapeOf, templatesOf } from '../openapi/path-template';

@@ -1,8 +1,6 @@
 import { basename } from 'node:path';
-import { isObject } from '../../core/objects';
-import { isList, option, readOptions } from '../../core/options';
-import type { TableOf } from '../../core/options';
-import { withoutSlash } from '../../core/urls';
+import { isList, isObject, option, readOptions, withoutSlash } from 'tillgate/internal';
+import type { TableOf } from 'tillgate/internal';
 import { declareGuards } from './app-routes';
 import type { DeclaredGuard } from './app-routes';
 import { auditApp } from './audit';
@@ -47,7 +45,7 @@ export interface AuditRoutesOptions {
  *
  * @example
  * ```ts
- * import { auditRoutes } from 'tillgate/testing';
+ * import { auditRoutes } from '@tillgate/testing';
  * import { app } from '../../app';
  *
  * it('has a guard on every route, as openapi.yaml says', () => {

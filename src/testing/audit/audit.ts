@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors';
+import { ConfigurationError } from 'tillgate';
 import { describeRoutes } from './app-routes';
 import type { DescribedRoute } from './app-routes';
 import { bothOf, declaredScopes, describeAlternatives, nameOf } from '../openapi/document';

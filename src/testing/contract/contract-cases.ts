@@ -1,8 +1,7 @@
 import { fail } from 'node:assert';
 import { basename } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { attempt } from '../../core/objects';
-import { didYouMean } from '../../core/options';
+import { attempt, didYouMean } from 'tillgate/internal';
 import { describeRoutes, layersOf, wayTo } from '../audit/app-routes';
 import { describeFinding } from '../audit/audit';
 import type { RouteFindingKind } from '../audit/audit';
@@ -74,7 +73,7 @@ const LATE_MS = 100;
  * @throws ConfigurationError when the document cannot be read
  * @example
  * ```ts
- * import { contractCases, createTestIssuer } from 'tillgate/testing';
+ * import { contractCases, createTestIssuer } from '@tillgate/testing';
  * import { makeApp } from '../app';
  *
  * const issuer = createTestIssuer();

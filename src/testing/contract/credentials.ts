@@ -1,4 +1,4 @@
-import type { Reason } from '../../core/reasons';
+import type { Reason } from 'tillgate';
 import type { Alternatives } from '../openapi/document';
 import type { TestToken } from '../issuer/test-token';
 import type { ApiRequest, ExpectedRefusal } from './responses';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isObject } from '../../core/objects';
+import { isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 import { send } from './operation';
 import type { CaseContext } from './operation';

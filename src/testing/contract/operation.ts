@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { isObject } from '../../core/objects';
+import { isObject } from 'tillgate/internal';
 import type { LocatedOperation } from '../openapi/document';
 import type { TestToken } from '../issuer/test-token';
 import { ATTACKS, bearer, claimsOf, insufficientSets, sufficientSets } from './credentials';

@@ -1,8 +1,6 @@
 import type { RequestListener } from 'node:http';
-import { isList, option, readOptions } from '../../core/options';
-import type { TableOf, ValuesOf } from '../../core/options';
-import { requirePackages } from '../../core/required-packages';
-import { parseUrl } from '../../core/urls';
+import { isList, option, parseUrl, readOptions, requirePackages } from 'tillgate/internal';
+import type { TableOf, ValuesOf } from 'tillgate/internal';
 import { nameOf } from '../openapi/document';
 import type { LocatedOperation } from '../openapi/document';
 import { PATHS } from '../audit/audit-routes';

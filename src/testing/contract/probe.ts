@@ -1,4 +1,4 @@
-import { isObject } from '../../core/objects';
+import { isObject } from 'tillgate/internal';
 import type { TokenTransport } from './credentials';
 import { send, tokenWith } from './operation';
 import type { CaseContext } from './operation';

@@ -1,4 +1,4 @@
-import { isObject } from '../../core/objects';
+import { isObject } from 'tillgate/internal';
 import { dereference } from '../openapi/document';
 import type { LocatedOperation } from '../openapi/document';
 import type { ApiRequest } from './responses';

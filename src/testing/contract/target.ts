@@ -3,7 +3,7 @@ import { Agent, createServer, request as requestHttp } from 'node:http';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { attempt } from '../../core/objects';
+import { attempt } from 'tillgate/internal';
 import type { ContractSettings } from './options';
 import { isJson, mediaTypeOf } from './responses';
 import type { ApiRequest, ApiResponse } from './responses';

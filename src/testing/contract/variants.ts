@@ -1,4 +1,4 @@
-import { attempt, isObject } from '../../core/objects';
+import { attempt, isObject } from 'tillgate/internal';
 import type { LocatedOperation } from '../openapi/document';
 import { dereference } from '../openapi/document';
 import type { ApiRequest } from './responses';

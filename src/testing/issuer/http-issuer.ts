@@ -2,12 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { systemSchedule } from '../../core/clock';
-import { describe, option, readOptions } from '../../core/options';
-import type { TableOf } from '../../core/options';
-import { readBody } from '../../token/http';
-import { logHandler } from '../../generation/http/handler';
-import { wellKnownUrls } from '../../token/keys/fetch-keys';
+import { describe, logHandler, option, readBody, readOptions, systemSchedule, wellKnownUrls } from 'tillgate/internal';
+import type { TableOf } from 'tillgate/internal';
 import { publishingIssuer, TEST_ISSUER_OPTIONS } from './test-issuer';
 import type { TestIssuer, TestIssuerOptions } from './test-issuer';
 
@@ -51,7 +47,7 @@ const FAULTS = {
  * @example
  * ```ts
  * import { authenticate } from 'tillgate';
- * import { startTestIssuer } from 'tillgate/testing';
+ * import { startTestIssuer } from '@tillgate/testing';
  *
  * export async function tryAnOutage() {
  *   const issuer = await startTestIssuer();

@@ -1,14 +1,18 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { systemSchedule } from '../../core/clock';
-import type { Clock, Schedule } from '../../core/clock';
-import { dependencies, describe, didYouMean, option, readOptions } from '../../core/options';
-import type { TableOf, ValuesOf } from '../../core/options';
-import { FIRST_TIME_MS } from '../../generation/generation';
-import { memoryGenerations } from '../../generation/memory';
-import type { MemoryLog } from '../../generation/memory';
-import type { GateOptions, IssuerOptions } from '../../index';
-import { ALGORITHMS } from '../../token/signature';
-import type { Algorithm } from '../../token/signature';
+import { memoryGenerations } from 'tillgate/generations';
+import type { MemoryLog } from 'tillgate/generations';
+import {
+  ALGORITHMS,
+  dependencies,
+  describe,
+  didYouMean,
+  FIRST_TIME_MS,
+  option,
+  readOptions,
+  systemSchedule,
+} from 'tillgate/internal';
+import type { Algorithm, Clock, Schedule, TableOf, ValuesOf } from 'tillgate/internal';
+import type { GateOptions, IssuerOptions } from 'tillgate';
 import { DEFAULT_CLIENT, signTestToken, testKey } from './test-token';
 import type { TestKey, TestToken } from './test-token';
 
@@ -86,7 +90,7 @@ export const TEST_ISSUER_OPTIONS = {
  * @example
  * ```ts
  * import { authenticate } from 'tillgate';
- * import { createTestIssuer } from 'tillgate/testing';
+ * import { createTestIssuer } from '@tillgate/testing';
  *
  * const issuer = createTestIssuer();
  * const gate = authenticate(issuer.options);

@@ -1,8 +1,7 @@
 import { constants, createHmac, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import type { KeyObject, SigningOptions } from 'node:crypto';
-import { option, readOptions } from '../../core/options';
-import type { Option, TableOf } from '../../core/options';
-import type { Algorithm } from '../../token/signature';
+import { option, readOptions } from 'tillgate/internal';
+import type { Algorithm, Option, TableOf } from 'tillgate/internal';
 
 /** The claims and the signature of one token; every default passes. */
 export interface TestToken {

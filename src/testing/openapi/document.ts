@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as jsYaml from 'js-yaml';
-import { ConfigurationError } from '../../core/errors';
-import { isObject, ownValue } from '../../core/objects';
-import { requirePackages } from '../../core/required-packages';
+import { isObject, ownValue, requirePackages } from 'tillgate/internal';
+import { ConfigurationError } from 'tillgate';
 
 /** The part of an OpenAPI 3 document that Tillgate reads. */
 export interface ContractDocument {
@@ -240,8 +239,10 @@ export function bothOf(a: Alternatives, b: Alternatives): Alternatives {
   return a.flatMap((one) => b.map((other) => [...one, ...other]));
 }
 
-/** The contract of the scaffold, in the root of the package: three levels up from src/testing/openapi and from dist alike. */
-export const CONTRACT_FILE = join(__dirname, '..', '..', '..', 'openapi.yaml');
+/** The contract of the scaffold: in the package above dist, in a clone above src. */
+export const CONTRACT_FILE = [join(__dirname, '../../openapi.yaml'), join(__dirname, '../../../openapi.yaml')].reduce(
+  (packed, inClone) => (existsSync(packed) ? packed : inClone),
+);
 /** The same, parsed by the build: reading YAML takes longer. A clone has none. */
 const PARSED_CONTRACT = join(__dirname, 'contract.json');
 let ownContract: ContractDocument | undefined;

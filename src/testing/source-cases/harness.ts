@@ -1,7 +1,6 @@
 import { AssertionError, deepStrictEqual, ok } from 'node:assert';
-import { withTimeLimit } from '../../core/clock';
-import { isGeneration } from '../../generation/generation';
-import type { Batch, Change, GenerationSource, LogReader, Mark } from '../../generation/log';
+import type { Batch, Change, GenerationSource, LogReader, Mark } from 'tillgate/generations';
+import { isGeneration, withTimeLimit } from 'tillgate/internal';
 
 /** One source under test, on an empty log of its own. */
 export interface GenerationSourceFixture {

@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal, ok, rejects } from 'node:assert';
-import { option, readOptions } from '../../core/options';
-import type { TableOf } from '../../core/options';
-import type { Change, LogReader, Mark, Unit } from '../../generation/log';
+import type { Change, LogReader, Mark, Unit } from 'tillgate/generations';
+import { option, readOptions } from 'tillgate/internal';
+import type { TableOf } from 'tillgate/internal';
 import type { ContractCase } from '../contract/operation';
 import {
   inTime,
@@ -37,7 +37,7 @@ export interface GenerationSourceCasesOptions {
  * ```ts
  * import { test } from 'node:test';
  * import { memoryGenerations } from 'tillgate/generations';
- * import { generationSourceCases } from 'tillgate/testing';
+ * import { generationSourceCases } from '@tillgate/testing';
  *
  * async function create() {
  *   const source = memoryGenerations();

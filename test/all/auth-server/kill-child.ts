@@ -1,4 +1,4 @@
-import { createAuthServer } from '../../../src/auth-server';
+import { createAuthServer } from '../../../src/cli/auth-server';
 
 /** Registers clients, eight at a time, and prints each on its own line once the response has arrived, until it is killed. */
 async function main(dataDir: string): Promise<void> {

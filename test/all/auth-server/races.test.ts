@@ -1,11 +1,11 @@
 import express from 'express';
 import request from 'supertest';
-import { authenticate, requireScope } from '../../../src';
-import type { ClientWithSecret } from '../../../src/auth-server';
-import { memoryGenerations } from '../../../src/generation';
+import { authenticate, requireScope } from '../../../src/gate';
+import type { ClientWithSecret } from '../../../src/cli/auth-server';
+import { memoryGenerations } from '../../../src/gate/generation';
 import { fakeTime } from '../../support/fake-time';
-import { AUDIENCE, ISSUER, closeAll, decode, registerClient, startServer } from '../../auth-server/fixtures';
-import type { TestServer } from '../../auth-server/fixtures';
+import { AUDIENCE, ISSUER, closeAll, decode, registerClient, startServer } from '../../cli/auth-server/fixtures';
+import type { TestServer } from '../../cli/auth-server/fixtures';
 
 afterEach(closeAll);
 

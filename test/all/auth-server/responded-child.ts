@@ -2,7 +2,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { RequestHandler } from 'express';
-import { createAuthServer } from '../../../src/auth-server';
+import { createAuthServer } from '../../../src/cli/auth-server';
 
 const ENDPOINTS = [
   ['POST', '/connect/token'],

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { COMPILED } from '../support/compiled';
-import { closeAll, newDirectory } from '../../auth-server/fixtures';
+import { closeAll, newDirectory } from '../../cli/auth-server/fixtures';
 
 afterEach(closeAll);
 

@@ -25,7 +25,7 @@ describe('a process with a gate in it', () => {
   it('exits: no timer and no socket of a gate keeps it alive', async () => {
     const server = await keyServer(testKey());
     const script = `
-      const { authenticate } = require('./src/index');
+      const { authenticate } = require('./src/gate/index');
       const gate = authenticate(${options({ issuer: server.origin, generationSource: `${server.origin}/generations` })});
       const started = Date.now();
       const wait = setInterval(() => {
@@ -42,7 +42,7 @@ describe('a process with a gate in it', () => {
 
   it('does not load jwks-rsa and jose when keys are given', async () => {
     const script = `
-      const { authenticate } = require('./src/index');
+      const { authenticate } = require('./src/gate/index');
       authenticate(${options({ keys: jwks(testKey()) })});
       console.log(Object.keys(require.cache).filter((path) => /node_modules.(jwks-rsa|jose)/.test(path)).length);
     `;

@@ -1,8 +1,8 @@
 /** A resource server of the chaos run: a gate with one source, whose clock the parent process can set. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { authenticate } from '../../../src';
-import type { AuthenticateOptions } from '../../../src';
+import { authenticate } from '../../../src/gate';
+import type { AuthenticateOptions } from '../../../src/gate';
 
 const SAMPLE_EVERY_MS = 500;
 let shiftMs = 0;

@@ -1,7 +1,7 @@
 /** The token server of the chaos run: `<data folder> <port> [URL of the log]`, on the same port after each restart. */
 import { createServer } from 'node:http';
-import { createAuthServer } from '../../../src/auth-server';
-import { generationsFromUrl } from '../../../src/generation/from-url';
+import { createAuthServer } from '../../../src/cli/auth-server';
+import { generationsFromUrl } from '../../../src/gate/generation/from-url';
 
 const [dataDir = '', port = '', url] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { startTillgate } from '../setup/tillgate';
 import type { DevReport, RunningTillgate } from '../setup/tillgate';
-import { basic } from '../../auth-server/fixtures';
+import { basic } from '../../cli/auth-server/fixtures';
 import { newDataDir } from '../../cli/data-dir';
 
 const ADMIN_TOKEN = 'admin-token-of-this-test-5e1f0c';

@@ -22,7 +22,7 @@ describe('tillgate routes --app', () => {
   ])('finds the app of an ES module that exports it as %s', async (_what, name, text) => {
     const file = join(folder, name);
     writeFileSync(file, `import express from ${EXPRESS}; ${text}`);
-    const argv = ['--import', 'tsx', MAIN, 'routes', '--json', '--app', file];
+    const argv = ['--conditions=source', '--import', 'tsx', MAIN, 'routes', '--json', '--app', file];
     const { stdout } = await promisify(execFile)(process.execPath, argv);
     expect(JSON.parse(stdout)).toEqual([{ method: 'GET', path: '/livez', requires: [], gate: 'none' }]);
   });

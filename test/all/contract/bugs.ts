@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import type { Auth } from '../../../src';
+import type { Auth } from '../../../src/gate';
 import { BUGS_OF_PATHS } from './bugs-of-paths';
 import { BUGS_OF_REQUESTS } from './bugs-of-requests';
 import { open, sendOrders, unless } from './orders-app';

@@ -4,7 +4,7 @@ import express from 'express';
 import type { Express, NextFunction, Request, RequestHandler, Response } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import cors from 'cors';
-import { authenticate, requireAuthenticated, requireScope } from '../../../src';
+import { authenticate, requireAuthenticated, requireScope } from '../../../src/gate';
 import { contractCases, createTestIssuer } from '../../../src/testing';
 import type { ContractCases, TestIssuer } from '../../../src/testing';
 

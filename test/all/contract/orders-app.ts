@@ -1,7 +1,7 @@
 import express from 'express';
 import type { Express, RequestHandler } from 'express';
-import { authenticate, requireScope } from '../../../src';
-import type { Auth } from '../../../src';
+import { authenticate, requireScope } from '../../../src/gate';
+import type { Auth } from '../../../src/gate';
 import type { TestIssuer } from '../../../src/testing';
 
 /** Bugs of real APIs, one at a time, in an app that is correct otherwise. */

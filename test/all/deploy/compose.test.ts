@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { DRAIN_DEADLINE_MS } from '../../../src/app/serve';
-import { authenticateOptions, readSettings } from '../../../src/settings/settings';
+import { authenticateOptions, readSettings } from '../../../src/gate/env/settings';
 
 const FOLDER = join(__dirname, '../../../deploy');
 const read = (name: string): string => readFileSync(join(FOLDER, name), 'utf8');

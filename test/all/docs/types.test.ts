@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { blocksOf, PAGES_WITH_CODE, programOf, ROOT } from '../../docs/blocks';
+import { blocksOf, PAGES_WITH_CODE, programOf, ROOT } from '../../repository/docs/blocks';
 
 const folder = mkdtempSync(join(tmpdir(), 'tillgate-docs-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -24,12 +24,12 @@ const TSCONFIG = {
     typeRoots: [join(ROOT, 'node_modules/@types')],
     paths: {
       'express-oauth2-jwt-bearer': [join(ROOT, 'test/support/express-oauth2-jwt-bearer.d.ts')],
-      tillgate: [join(ROOT, 'src/index.ts')],
-      'tillgate/generations': [join(ROOT, 'src/generation/index.ts')],
+      tillgate: [join(ROOT, 'src/gate/index.ts')],
+      'tillgate/generations': [join(ROOT, 'src/gate/generation/index.ts')],
       'tillgate/*': [join(ROOT, 'src/*/index.ts')],
     },
   },
-  include: ['pages', join(ROOT, 'src/express/passport.d.ts')],
+  include: ['pages', join(ROOT, 'src/gate/express/passport.d.ts')],
 };
 
 it('the examples of README.md and docs/ compile, as TypeScript in the strict mode', () => {

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { changesOf, closeAll, registerClient, startServer } from '../../auth-server/fixtures';
-import type { TestServer } from '../../auth-server/fixtures';
+import { changesOf, closeAll, registerClient, startServer } from '../../cli/auth-server/fixtures';
+import type { TestServer } from '../../cli/auth-server/fixtures';
 
 const KILOBYTES = 64;
 

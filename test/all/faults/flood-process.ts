@@ -2,9 +2,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
-import { authenticate, requireScope } from '../../../src';
-import { dpop } from '../../../src/possession';
-import { memoryReplayStore } from '../../../src/possession/replay-store';
+import { authenticate, requireScope } from '../../../src/gate';
+import { dpop } from '../../../src/gate/possession';
+import { memoryReplayStore } from '../../../src/gate/possession/replay-store';
 import { BASE_URL } from '../../support/dpop';
 import { AUDIENCE, goodClaims, ISSUER, NOW_MS } from '../../support/issuer';
 import { jwks } from '../../support/keys';

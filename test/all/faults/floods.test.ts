@@ -19,7 +19,9 @@ const children: ChildProcess[] = [];
 let url: string;
 
 async function start(...args: readonly string[]): Promise<string> {
-  const child = fork(join(__dirname, 'flood-process.ts'), args, { execArgv: ['--import', 'tsx'] });
+  const child = fork(join(__dirname, 'flood-process.ts'), args, {
+    execArgv: ['--conditions=source', '--import', 'tsx'],
+  });
   children.push(child);
   const [{ port }] = (await once(child, 'message')) as [{ port: number }];
   return `http://127.0.0.1:${port}/v1/orders`;

@@ -1,10 +1,10 @@
-import { AuthError } from '../../../src/core/errors';
-import { systemClock, systemSchedule } from '../../../src/core/clock';
-import type { GenerationSource } from '../../../src/generation/log';
-import { startPublisher } from '../../../src/generation/publisher';
-import type { Publisher, PublisherOptions } from '../../../src/generation/publisher';
-import { Follower } from '../../../src/generation/follower';
-import type { FollowerOptions } from '../../../src/generation/follower';
+import { AuthError } from '../../../src/gate/core/errors';
+import { systemClock, systemSchedule } from '../../../src/gate/core/clock';
+import type { GenerationSource } from '../../../src/gate/generation/log';
+import { startPublisher } from '../../../src/gate/generation/publisher';
+import type { Publisher, PublisherOptions } from '../../../src/gate/generation/publisher';
+import { Follower } from '../../../src/gate/generation/follower';
+import type { FollowerOptions } from '../../../src/gate/generation/follower';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 

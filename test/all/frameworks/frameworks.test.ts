@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { transform } from 'esbuild';
-import { ROOT } from '../../docs/blocks';
+import { ROOT } from '../../repository/docs/blocks';
 import { install } from '../package/consumer';
 import { node } from '../package/npm';
 import { packTillgate } from '../package/tarball';
@@ -55,7 +55,7 @@ beforeAll(async () => {
   page = recipes.slice(recipes.indexOf('\n## Other frameworks\n'));
   folder = await mkdtemp(join(tmpdir(), 'tillgate-frameworks-'));
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies: PACKAGES }));
-  expect(await install(folder, await packTillgate())).toMatchObject({ exitCode: 0 });
+  expect(await install(folder, await packTillgate('gate', 'testing'))).toMatchObject({ exitCode: 0 });
   await writeFile(join(folder, 'gate.mjs'), gateOf(exampleUnder('Other frameworks')));
   await copyFile(join(__dirname, 'probe.mjs'), join(folder, 'probe.mjs'));
 }, 300_000);
@@ -71,7 +71,7 @@ function exampleUnder(heading: string): string {
 function gateOf(source: string): string {
   const options = /issuer: '.*',\n\s*audience: '.*',/;
   expect(source).toMatch(options);
-  const made = "import { createTestIssuer } from 'tillgate/testing';\nexport const issuer = createTestIssuer();\n";
+  const made = "import { createTestIssuer } from '@tillgate/testing';\nexport const issuer = createTestIssuer();\n";
   return made + source.replace(options, '...issuer.options,');
 }
 

@@ -1,5 +1,5 @@
-import { parseChallenge } from '../../hostile/support/strict-challenge';
-import type { WireResponse } from '../../hostile/support/wire';
+import { parseChallenge } from '../../gate/hostile/support/strict-challenge';
+import type { WireResponse } from '../../gate/hostile/support/wire';
 
 /** `error` of the challenge by status (RFC 6750 section 3.1); 401 without one says that no token was found. */
 const ERRORS: Readonly<Record<number, readonly (string | undefined)[]>> = {

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import type { RequestListener } from 'node:http';
-import { authenticate } from '../../../src';
-import type { Gate } from '../../../src';
+import { authenticate } from '../../../src/gate';
+import type { Gate } from '../../../src/gate';
 import { startServer } from '../../../src/app/serve';
 import { AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
-import { ES, forged, GOOD, RS } from '../../hostile/support/forge';
+import { ES, forged, GOOD, RS } from '../../gate/hostile/support/forge';
 import { anyInput } from './campaign';
 import type { FuzzTarget } from './campaign';
 import { checkResponse } from './check-response';

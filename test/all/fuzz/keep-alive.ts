@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { parseResponse } from '../../hostile/support/wire';
-import type { WireResponse } from '../../hostile/support/wire';
+import { parseResponse } from '../../gate/hostile/support/wire';
+import type { WireResponse } from '../../gate/hostile/support/wire';
 
 /** A client that sends bytes as they are, one request after the other on one connection while the server keeps it. */
 export interface RawClient {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
-import { ED, ES, GOOD, RS, signParts } from '../../hostile/support/forge';
-import { leaks } from '../../hostile/support/leaks';
-import { openTarget } from '../../hostile/support/target';
+import { ED, ES, GOOD, RS, signParts } from '../../gate/hostile/support/forge';
+import { leaks } from '../../gate/hostile/support/leaks';
+import { openTarget } from '../../gate/hostile/support/target';
 import { anyInput } from './campaign';
 import type { FuzzTarget } from './campaign';
 import { codeOf, checkResponse } from './check-response';

@@ -1,8 +1,8 @@
-import { httpGenerations } from '../../../src/generation/http/log';
-import { memoryGenerations } from '../../../src/generation/memory';
+import { httpGenerations } from '../../../src/gate/generation/http/log';
+import { memoryGenerations } from '../../../src/gate/generation/memory';
 import { generationSourceCases } from '../../../src/testing/source-cases/source-cases';
 import type { GenerationSourceFixture } from '../../../src/testing/source-cases/harness';
-import { serveLog } from '../../generation/http/scene';
+import { serveLog } from '../../gate/generation/http/scene';
 
 /** The client, with what only the server can do: appending. */
 async function create(): Promise<GenerationSourceFixture> {

@@ -1,4 +1,4 @@
-import { memoryGenerations } from '../../../src/generation';
+import { memoryGenerations } from '../../../src/gate/generation';
 import { expectRefused, guardedApi } from '../interop/guarded-api';
 import type { GuardedApi } from '../interop/guarded-api';
 import { eventually } from '../support/eventually';

@@ -1,9 +1,9 @@
 import express from 'express';
 import type { Express } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { authenticate, problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../../src';
-import type { AuthenticateOptions, Gate } from '../../../src';
-import type { Batch, Change, GenerationSource } from '../../../src/generation/log';
+import { authenticate, problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate';
+import type { AuthenticateOptions, Gate } from '../../../src/gate';
+import type { Batch, Change, GenerationSource } from '../../../src/gate/generation/log';
 import { AUDIENCE, goodClaims, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, newKey, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';

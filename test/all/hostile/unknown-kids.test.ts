@@ -1,6 +1,6 @@
-import type { AuthError } from '../../../src';
+import type { AuthError } from '../../../src/gate';
 import { amount } from '../../support/amount';
-import { A, B, header, noFault, sourceWith } from '../../token/keys/remote-source';
+import { A, B, header, noFault, sourceWith } from '../../gate/token/keys/remote-source';
 
 const TIMES = amount(5_000, 100_000);
 const MINUTES = amount(1.2, 2);

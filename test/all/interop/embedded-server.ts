@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import request from 'supertest';
-import { createAuthServer } from '../../../src/auth-server';
-import { memoryGenerations } from '../../../src/generation/memory';
-import type { GenerationSource } from '../../../src/generation';
+import { createAuthServer } from '../../../src/cli/auth-server';
+import { memoryGenerations } from '../../../src/gate/generation/memory';
+import type { GenerationSource } from '../../../src/gate/generation';
 import { recordingLogger } from '../../support/log';
 import { API } from './guarded-api';
 

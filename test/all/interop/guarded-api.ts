@@ -1,10 +1,10 @@
 import express from 'express';
 import request from 'supertest';
 import type { Response } from 'supertest';
-import { authenticate, problemHandler, requireScope } from '../../../src';
-import { authenticateOptions, readSettings } from '../../../src/settings/settings';
-import type { AuthenticateOptions, Reason } from '../../../src';
-import { REASONS } from '../../../src/core/reasons';
+import { authenticate, problemHandler, requireScope } from '../../../src/gate';
+import { authenticateOptions, readSettings } from '../../../src/gate/env/settings';
+import type { AuthenticateOptions, Reason } from '../../../src/gate';
+import { REASONS } from '../../../src/gate/core/reasons';
 import { recordingLogger } from '../../support/log';
 import { challengeOf, problemOf } from '../../support/refusals';
 import type { RefusalDetails } from '../../support/refusals';

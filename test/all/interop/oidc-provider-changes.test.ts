@@ -1,4 +1,4 @@
-import { memoryGenerations } from '../../../src/generation/memory';
+import { memoryGenerations } from '../../../src/gate/generation/memory';
 import { expectRefused, guardedApi } from './guarded-api';
 import type { GuardedApi } from './guarded-api';
 import { startOAuthClients } from './oauth-clients';

@@ -1,4 +1,4 @@
-import type { AuthenticateOptions } from '../../../src';
+import type { AuthenticateOptions } from '../../../src/gate';
 import { API, expectRefused, guardedApi } from './guarded-api';
 import type { GuardedApi } from './guarded-api';
 import type { OidcProvider } from './oidc-provider';

@@ -3,8 +3,8 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { generationsFromUrl } from '../../../src/generation/from-url';
-import type { GenerationSource } from '../../../src/generation';
+import { generationsFromUrl } from '../../../src/gate/generation/from-url';
+import type { GenerationSource } from '../../../src/gate/generation';
 import { expectRefused, guardedApi } from '../interop/guarded-api';
 import type { GuardedApi } from '../interop/guarded-api';
 import { collect, stop } from '../setup/process';
@@ -33,11 +33,15 @@ const tillToken = (): Promise<string> => keycloak.token('till-9', secret, 'order
 function startBridgeProcess(): void {
   const secretFile = join(folder, 'bridge-secret');
   const flags = ['--url', keycloak.issuer, '--client', 'tillgate-bridge', '--secret-file', secretFile];
-  bridge = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'bridge', 'keycloak', ...flags], {
-    cwd: ROOT,
-    env: { ...process.env, TILLGATE_DATA_DIR: join(folder, 'data'), TILLGATE_GENERATIONS: redis.url },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  bridge = spawn(
+    process.execPath,
+    ['--conditions=source', '--import', 'tsx', 'src/cli/main.ts', 'bridge', 'keycloak', ...flags],
+    {
+      cwd: ROOT,
+      env: { ...process.env, TILLGATE_DATA_DIR: join(folder, 'data'), TILLGATE_GENERATIONS: redis.url },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   bridgeLog = collect(bridge.stderr);
 }
 

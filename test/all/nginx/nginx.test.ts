@@ -8,7 +8,7 @@ import certificates from '../../support/certificates.json';
 import { gateApp } from '../../support/gate-app';
 import { token } from '../../support/issuer';
 import { expectRefusal } from '../../support/refusals';
-import { mtls } from '../../../src/possession';
+import { mtls } from '../../../src/gate/possession';
 import { certificateBehind } from '../../support/mtls-recipes';
 import type { Response } from 'supertest';
 import { startNginx } from './nginx-server';

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
-import { systemSchedule } from '../../../src/core/clock';
-import { logHandler } from '../../../src/generation/http/handler';
-import { memoryGenerations } from '../../../src/generation';
+import { systemSchedule } from '../../../src/gate/core/clock';
+import { logHandler } from '../../../src/gate/generation/http/handler';
+import { memoryGenerations } from '../../../src/gate/generation';
 import { AUDIENCE, token } from '../../support/issuer';
 import type { Members } from '../../support/issuer';
 import { keyServer } from '../../support/key-server';

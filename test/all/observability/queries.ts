@@ -1,5 +1,5 @@
-import { METRIC_ROWS } from '../../../src/core/metrics';
-import { REASONS } from '../../../src/core/reasons';
+import { METRIC_ROWS } from '../../../src/gate/core/metrics';
+import { REASONS } from '../../../src/gate/core/reasons';
 
 /** Labels that a scrape adds to every metric. */
 const OF_SCRAPE = ['job', 'instance'];

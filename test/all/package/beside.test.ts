@@ -6,7 +6,7 @@ import type { Ended } from './npm';
 import { packTillgate } from './tarball';
 
 /** What is installed together. */
-const tarballs = (): Promise<readonly string[]> => Promise.all([packTillgate()]);
+const tarballs = (): Promise<readonly string[]> => packTillgate('gate', 'testing');
 
 /** Packages of an app that is older than this package. */
 const SETS: readonly (readonly string[])[] = [
@@ -23,7 +23,7 @@ const APP = `
 const express = require('express');
 const { once } = require('node:events');
 const { authenticate, requireScope } = require('tillgate');
-const { createTestIssuer } = require('tillgate/testing');
+const { createTestIssuer } = require('@tillgate/testing');
 
 async function main() {
   const issuer = createTestIssuer();

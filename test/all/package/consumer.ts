@@ -2,6 +2,7 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { npm } from './npm';
 import type { Ended } from './npm';
+import type { Room } from './tarball';
 
 const TEMPLATES = join(__dirname, 'consumers');
 
@@ -9,9 +10,11 @@ const TEMPLATES = join(__dirname, 'consumers');
 export interface Group {
   readonly name: string;
   readonly projects: readonly string[];
+  /** What is installed; default: the gate and the testing kit. */
+  readonly rooms?: readonly Room[];
 }
 
-/** A project that has installed the tarball, and how its own tests ended. */
+/** A project that has installed the tarballs, and how its own tests ended. */
 export interface Consumer {
   readonly folder: string;
   /** Where its packages are. */
@@ -25,11 +28,11 @@ interface Manifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-/** Copies the templates of a group into `parent`, installs their dependencies and the tarball, and runs each `npm test`. */
+/** Copies the templates of a group into `parent`, installs their dependencies and the tarballs, and runs each `npm test`. */
 export async function runGroup(
   parent: string,
   { name, projects }: Group,
-  tarball: string,
+  tarballs: readonly string[],
 ): Promise<Map<string, Consumer>> {
   const root = join(parent, name);
   const manifests: Manifest[] = [];
@@ -40,7 +43,7 @@ export async function runGroup(
   }
   const dependencies = Object.assign({}, ...manifests.map((one) => ({ ...one.devDependencies, ...one.dependencies })));
   await writeFile(join(root, 'package.json'), JSON.stringify({ private: true, dependencies }));
-  const installed = await install(root, tarball);
+  const installed = await install(root, tarballs);
   const consumers = new Map<string, Consumer>();
   for (const project of projects) {
     const folder = join(root, project);
@@ -49,9 +52,9 @@ export async function runGroup(
   return consumers;
 }
 
-/** Installs what the package.json of `folder` names, and the tarball, as a user would. */
-export function install(folder: string, tarball: string): Promise<Ended> {
-  return npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', tarball);
+/** Installs what the package.json of `folder` names, and the tarballs, as a user would. */
+export function install(folder: string, tarballs: readonly string[]): Promise<Ended> {
+  return npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...tarballs);
 }
 
 /** Version of a package as the project resolves it. */

@@ -7,11 +7,11 @@ import { packTillgate } from './tarball';
 
 const EXAMPLES = join(__dirname, '../../../examples');
 let folder: string;
-let tarball: string;
+let tarballs: readonly string[];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-examples-'));
-  tarball = await packTillgate();
+  tarballs = await packTillgate('gate', 'testing', 'app', 'cli');
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -20,7 +20,7 @@ it.each(['express5-typescript', 'express4-commonjs', 'nestjs', 'mcp', 'nats-jets
   async (name) => {
     const project = join(folder, name);
     await cp(join(EXAMPLES, name), project, { recursive: true });
-    expect(await install(project, tarball)).toMatchObject({ exitCode: 0 });
+    expect(await install(project, tarballs)).toMatchObject({ exitCode: 0 });
     const { exitCode, output, errors } = await npm(project, 'test');
     if (exitCode !== 0) throw new Error(`${output}\n${errors}`);
   },

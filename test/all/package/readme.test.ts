@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { blocksOf } from '../../docs/blocks';
+import { blocksOf } from '../../repository/docs/blocks';
 import { collect, stop } from '../setup/process';
 import { install } from './consumer';
 import { node } from './npm';
@@ -15,12 +15,12 @@ let installed: Ended;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-readme-'));
-  const tarball = await packTillgate();
+  const tarballs = await packTillgate('gate', 'testing');
   await writeFile(
     join(folder, 'package.json'),
     JSON.stringify({ dependencies: { express: '^5.0.0' }, devDependencies: { supertest: '^7.0.0' } }),
   );
-  installed = await install(folder, tarball);
+  installed = await install(folder, tarballs);
 }, 240_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import type { Change } from '../../../src/generation/log';
+import type { Change } from '../../../src/gate/generation/log';
 import { startAuthorizationServer, startProcess, untilCurrent, verdict } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';

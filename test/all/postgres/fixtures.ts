@@ -1,9 +1,9 @@
 import { Pool } from 'pg';
 import type { PoolConfig } from 'pg';
-import { postgresGenerations } from '../../../src/generation/postgres/log';
-import type { GenerationLog } from '../../../src/generation/log';
-import type { PostgresGenerationsOptions } from '../../../src/generation/postgres/log';
-import type { Batch, Change, LogReader, Mark } from '../../../src/generation/log';
+import { postgresGenerations } from '../../../src/gate/generation/postgres/log';
+import type { GenerationLog } from '../../../src/gate/generation/log';
+import type { PostgresGenerationsOptions } from '../../../src/gate/generation/postgres/log';
+import type { Batch, Change, LogReader, Mark } from '../../../src/gate/generation/log';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
 

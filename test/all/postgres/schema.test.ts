@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { postgresSchema } from '../../../src/generation/postgres/schema';
-import { sourceFromUrl } from '../../../src/generation/postgres/log';
+import { postgresSchema } from '../../../src/gate/generation/postgres/schema';
+import { sourceFromUrl } from '../../../src/gate/generation/postgres/log';
 import { recordingLogger } from '../../support/log';
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';

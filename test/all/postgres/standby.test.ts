@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Follower } from '../../../src/generation/follower';
+import type { Follower } from '../../../src/gate/generation/follower';
 import { ends, startAuthorizationServer, startProcess, untilCurrent, verdict } from '../faults/generation-scene';
 import type { AuthorizationServer } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';

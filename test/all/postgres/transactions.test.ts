@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { Pool } from 'pg';
-import type { Change, LogReader } from '../../../src/generation/log';
+import type { Change, LogReader } from '../../../src/gate/generation/log';
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';
 import type { PostgresServer } from '../support/postgres-server';

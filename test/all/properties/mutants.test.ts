@@ -1,17 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type * as clientModule from '../../../src/auth-server/client';
-import type { ClientRow } from '../../../src/auth-server/store';
-import type { Change, GenerationSource } from '../../../src/generation';
+import type * as clientModule from '../../../src/cli/auth-server/client';
+import type { ClientRow } from '../../../src/cli/auth-server/store';
+import type { Change, GenerationSource } from '../../../src/gate/generation';
 import type * as commandsModule from './commands';
 import type { Faults } from './system';
 
-const actual = jest.requireActual<typeof clientModule>('../../../src/auth-server/client');
+const actual = jest.requireActual<typeof clientModule>('../../../src/cli/auth-server/client');
 
 /** The rules of client credentials, of which one at a time is replaced by a wrong one. */
 const rules = { ...actual };
-jest.doMock('../../../src/auth-server/client', () => ({
+jest.doMock('../../../src/cli/auth-server/client', () => ({
   ...actual,
   registered: (...args: Parameters<typeof actual.registered>) => rules.registered(...args),
   patched: (...args: Parameters<typeof actual.patched>) => rules.patched(...args),

@@ -1,9 +1,9 @@
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster, createSentinel } from 'redis';
-import type { GenerationSource } from '../../../src/generation/log';
-import type { RedisClient } from '../../../src/generation/redis/connection';
-import { redisGenerations } from '../../../src/generation/redis/log';
-import type { RedisGenerationsOptions } from '../../../src/generation/redis/log';
+import type { GenerationSource } from '../../../src/gate/generation/log';
+import type { RedisClient } from '../../../src/gate/generation/redis/connection';
+import { redisGenerations } from '../../../src/gate/generation/redis/log';
+import type { RedisGenerationsOptions } from '../../../src/gate/generation/redis/log';
 import { recordingLogger } from '../../support/log';
 import type { RecordingLogger } from '../../support/log';
 import type { Ends } from '../faults/generation-scene';

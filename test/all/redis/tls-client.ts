@@ -1,4 +1,4 @@
-import { generationsFromUrl } from '../../../src/generation/from-url';
+import { generationsFromUrl } from '../../../src/gate/generation/from-url';
 
 /** Appends and reads at the URL that it is given, in a process whose certificates were chosen by its parent. */
 async function main(url: string): Promise<void> {

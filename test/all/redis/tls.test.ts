@@ -38,7 +38,7 @@ afterAll(async () => {
 async function publishAndRead(trusted: string): Promise<string> {
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: trusted };
   const script = join(__dirname, 'tls-client.ts');
-  return (await run(process.execPath, ['--import', 'tsx', script, url], { env })).stdout;
+  return (await run(process.execPath, ['--conditions=source', '--import', 'tsx', script, url], { env })).stdout;
 }
 
 describe('a rediss: URL', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { createRequire } from 'node:module';
-import { sourceFromUrl } from '../../../src/generation/redis/log';
+import { sourceFromUrl } from '../../../src/gate/generation/redis/log';
 import { recordingLogger } from '../../support/log';
 import { ends, startAuthorizationServer, startProcess, untilCurrent, verdict } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';

@@ -4,8 +4,8 @@
  */
 import { Session } from 'node:inspector/promises';
 import express from 'express';
-import { authenticate, requireScope } from '../../../src';
-import { memoryGenerations } from '../../../src/generation';
+import { authenticate, requireScope } from '../../../src/gate';
+import { memoryGenerations } from '../../../src/gate/generation';
 import { createTestIssuer } from '../../../src/testing';
 import { pass } from './requests';
 

@@ -28,7 +28,7 @@ describe('the work of one request', () => {
 
   beforeAll(async () => {
     // A young generation this large is not collected while the requests are counted.
-    const flags = ['--expose-gc', '--max-semi-space-size=256', '--import', 'tsx'];
+    const flags = ['--expose-gc', '--max-semi-space-size=256', '--conditions=source', '--import', 'tsx'];
     const env = { ...process.env, NODE_ENV: 'production' };
     const { stdout } = await run(process.execPath, [...flags, join(__dirname, 'count.ts')], { env });
     work = JSON.parse(stdout) as Work;

@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import type { Response } from 'supertest';
 import { RESOURCES, routes, SCOPES } from '../../../src/app/commerce/resources';
-import { requireScope } from '../../../src';
+import { requireScope } from '../../../src/gate';
 import { commerceApp, routeOf, contract } from './commerce-app';
 import { NOW_MS } from '../../support/issuer';
 import { schemaValidators } from '../../../src/testing/contract/responses';

@@ -1,7 +1,7 @@
 import express from 'express';
 import type { Express } from 'express';
-import { ConfigurationError, protectedResourceMetadata, requireScope } from '../../../src';
-import { readSettings } from '../../../src/settings/settings';
+import { ConfigurationError, protectedResourceMetadata, requireScope } from '../../../src/gate';
+import { readSettings } from '../../../src/gate/env/settings';
 import { createApp } from '../../../src/app';
 import { auditRoutes, createTestIssuer } from '../../../src/testing';
 import { audit, documentOf, done, gate } from './sample';

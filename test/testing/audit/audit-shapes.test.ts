@@ -1,6 +1,6 @@
 import express from 'express';
 import type { RequestHandler } from 'express';
-import { requireClaim, requireScope, authenticate, reportOnly, requireAuthenticated } from '../../../src';
+import { requireClaim, requireScope, authenticate, reportOnly, requireAuthenticated } from '../../../src/gate';
 import { audit, documentOf, done, FLAVOURS, gate, pass } from './sample';
 import type { Operations } from './sample';
 import { contractCases, createTestIssuer } from '../../../src/testing';

@@ -1,7 +1,7 @@
 import express from 'express';
 import type { Express, Router } from 'express';
-import { authenticate } from '../../../src';
-import type { Gate } from '../../../src';
+import { authenticate } from '../../../src/gate';
+import type { Gate } from '../../../src/gate';
 import { auditRoutes, createTestIssuer } from '../../../src/testing';
 import type { AuditRoutesOptions, RouteFinding } from '../../../src/testing';
 

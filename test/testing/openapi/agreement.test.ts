@@ -1,5 +1,5 @@
 import { Router } from 'express';
-import { ConfigurationError, requireScope } from '../../../src';
+import { ConfigurationError, requireScope } from '../../../src/gate';
 import { commerceRouter } from '../../../src/app/commerce/router';
 import { assertAgreement, findDisagreements } from '../../../src/testing/audit/audit';
 import { loadContract, operationsOf } from '../../../src/testing/openapi/document';

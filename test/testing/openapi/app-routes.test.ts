@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Router } from 'express';
-import { requireScope, ConfigurationError } from '../../../src';
+import { requireScope, ConfigurationError } from '../../../src/gate';
 import { describeRoutes } from '../../../src/testing/audit/app-routes';
 import { describeAlternatives, loadContract } from '../../../src/testing/openapi/document';
 import { isCatchAll, templatesOf } from '../../../src/testing/openapi/path-template';

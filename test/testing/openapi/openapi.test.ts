@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { load } from 'js-yaml';
-import { REASONS } from '../../../src';
+import { REASONS } from '../../../src/gate';
 import { routes, SCOPES } from '../../../src/app/commerce/resources';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import request from 'supertest';
-import { createLog, readSettings } from 'tillgate/app';
-import { contractCases, createTestIssuer, expectProblem } from 'tillgate/testing';
+import { createLog, readSettings } from '@tillgate/app';
+import { contractCases, createTestIssuer, expectProblem } from '@tillgate/testing';
 import { createApp } from '../app.js';
 
 const issuer = createTestIssuer();

@@ -1,4 +1,4 @@
-const { contractCases, createTestIssuer } = require('tillgate/testing');
+const { contractCases, createTestIssuer } = require('@tillgate/testing');
 const { createApp } = require('./app');
 
 const issuer = createTestIssuer();

@@ -1,6 +1,6 @@
-require('tillgate/testing/jest');
+require('@tillgate/testing/jest');
 const request = require('supertest');
-const { createTestIssuer } = require('tillgate/testing');
+const { createTestIssuer } = require('@tillgate/testing');
 const { createApp } = require('./app');
 
 const issuer = createTestIssuer();

@@ -1,5 +1,5 @@
 const { test } = require('node:test');
-const { contractCases, createTestIssuer } = require('tillgate/testing');
+const { contractCases, createTestIssuer } = require('@tillgate/testing');
 const { createApp } = require('./app');
 
 const issuer = createTestIssuer();

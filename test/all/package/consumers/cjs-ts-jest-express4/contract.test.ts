@@ -1,4 +1,4 @@
-import { contractCases, createTestIssuer } from 'tillgate/testing';
+import { contractCases, createTestIssuer } from '@tillgate/testing';
 import { createApp } from './app';
 
 const issuer = createTestIssuer();

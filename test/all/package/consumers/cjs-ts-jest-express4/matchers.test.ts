@@ -1,6 +1,6 @@
-// setupFilesAfterEnv adds the matchers; their types come with tillgate/testing.
+// setupFilesAfterEnv adds the matchers; their types come with @tillgate/testing.
 import request from 'supertest';
-import { createTestIssuer } from 'tillgate/testing';
+import { createTestIssuer } from '@tillgate/testing';
 import { createApp } from './app';
 
 const issuer = createTestIssuer();

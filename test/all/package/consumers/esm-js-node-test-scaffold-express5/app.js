@@ -1,6 +1,6 @@
 import { Router } from 'express';
 import { requireScope } from 'tillgate';
-import { createApp as createTillgateApp } from 'tillgate/app';
+import { createApp as createTillgateApp } from '@tillgate/app';
 
 /** The scaffold, with a router of our own in the place of the placeholder for orders. */
 export function createApp(options) {

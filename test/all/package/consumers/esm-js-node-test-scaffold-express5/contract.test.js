@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createLog, readSettings } from 'tillgate/app';
-import { contractCases, createTestIssuer } from 'tillgate/testing';
+import { createLog, readSettings } from '@tillgate/app';
+import { contractCases, createTestIssuer } from '@tillgate/testing';
 import { createApp } from './app.js';
 
 const issuer = createTestIssuer();
@@ -16,7 +16,7 @@ after(close);
 // Placeholders are called without an id of theirs; our own orders are called with one.
 const cases = contractCases({
   app: handler,
-  openapi: fileURLToPath(import.meta.resolve('tillgate/openapi.yaml')),
+  openapi: fileURLToPath(import.meta.resolve('@tillgate/testing/openapi.yaml')),
   issuer,
   requests: ({ path }) => (path.startsWith('/v1/orders/{id}') ? { path: { id: 'mine_1' } } : {}),
 });

@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { contractCases, createTestIssuer } from 'tillgate/testing';
+import { contractCases, createTestIssuer } from '@tillgate/testing';
 import { createApp } from './app.js';
 
 const issuer = createTestIssuer();

@@ -6,7 +6,7 @@ import express from 'express';
 import type { Request } from 'express';
 import fastify from 'fastify';
 import { authenticate, authOf, requireAuthenticated, requireClaim, requireScope } from 'tillgate';
-import { createTestIssuer } from 'tillgate/testing';
+import { createTestIssuer } from '@tillgate/testing';
 
 const issuer = createTestIssuer();
 const gate = authenticate(issuer.options);

@@ -1,2 +1,3 @@
 // The scaffold's declarations need its peers, which this project has.
-export type * as App from 'tillgate/app';
+export type * as Cli from '@tillgate/cli';
+export type * as App from '@tillgate/app';

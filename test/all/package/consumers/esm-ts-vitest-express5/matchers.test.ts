@@ -1,6 +1,6 @@
 import request from 'supertest';
-import { createTestIssuer } from 'tillgate/testing';
-import { matchers } from 'tillgate/testing/vitest';
+import { createTestIssuer } from '@tillgate/testing';
+import { matchers } from '@tillgate/testing/vitest';
 import { expect, test } from 'vitest';
 import { createApp } from './app.js';
 

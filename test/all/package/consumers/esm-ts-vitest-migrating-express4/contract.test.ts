@@ -1,5 +1,5 @@
 import { test } from 'vitest';
-import { contractCases, createTestIssuer } from 'tillgate/testing';
+import { contractCases, createTestIssuer } from '@tillgate/testing';
 import { createApp } from './app';
 
 const issuer = createTestIssuer();

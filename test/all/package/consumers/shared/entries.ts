@@ -1,6 +1,5 @@
-// The declarations of the package that need no optional peer are compiled from here, as a project that uses them would.
-export type * as Cli from 'tillgate/cli';
+// The declarations of the packages are compiled from here, as a project that uses them would.
 export type * as Gate from 'tillgate';
 export type * as Env from 'tillgate/env';
 export type * as Generations from 'tillgate/generations';
-export type * as Testing from 'tillgate/testing';
+export type * as Testing from '@tillgate/testing';

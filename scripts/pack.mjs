@@ -1,0 +1,59 @@
+// Packs the rooms after a build, in the order in which they must be published: `node scripts/pack.mjs <folder>` leaves one
+// tarball each there. A room's own folder lacks what comes from the root of the repository, so each is put together first.
+// With --check, publint and attw look at the tarballs.
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ROOMS } from './build.mjs';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const out = resolve(process.argv[2] ?? '.packages');
+const check = process.argv.includes('--check');
+
+for (const room of ROOMS) {
+  const tarball = pack(room);
+  console.log(tarball);
+  if (check) checkTarball(tarball);
+}
+
+function pack(room) {
+  const source = join(ROOT, 'src', room);
+  const stage = join(out, room);
+  rmSync(stage, { recursive: true, force: true });
+  mkdirSync(stage, { recursive: true });
+  const manifest = published(JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')));
+  writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  for (const name of manifest.files) {
+    const from = [join(source, name), join(ROOT, name)].find((path) => existsSync(path));
+    if (!from) throw new Error(`src/${room} has no ${name}: run npm run build first`);
+    cpSync(from, join(stage, name), { recursive: true });
+  }
+  const options = ['pack', '--json', '--ignore-scripts', '--pack-destination', out];
+  const [{ filename }] = Object.values(JSON.parse(execFileSync('npm', options, { cwd: stage, encoding: 'utf8' })));
+  rmSync(stage, { recursive: true });
+  return join(out, filename);
+}
+
+/**
+ * Without the sources, which are not in the package, and with `main` for tools that know no `exports`: in a clone it would
+ * lead whoever names the folder of a room to a build.
+ */
+function published({ exports, ...manifest }) {
+  const withoutSource = (entry) => {
+    if (typeof entry === 'string') return entry;
+    const { source: _, ...rest } = entry;
+    return rest;
+  };
+  const entries = Object.entries(exports).map(([name, entry]) => [name, withoutSource(entry)]);
+  const { types, default: main } = exports['.'];
+  return { ...manifest, main, types, exports: Object.fromEntries(entries) };
+}
+
+function checkTarball(tarball) {
+  const tools = [
+    ['publint', '--strict', tarball],
+    ['attw', tarball, '--profile', 'node16', '--exclude-entrypoints', './openapi.yaml', './package.json'],
+  ];
+  for (const tool of tools) execFileSync('npx', tool, { cwd: ROOT, stdio: 'inherit' });
+}

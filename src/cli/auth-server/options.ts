@@ -1,0 +1,118 @@
+import type { RateLimit } from 'tillgate/env';
+import type { GenerationSource } from 'tillgate/generations';
+import {
+  dependencies,
+  isHttpUrl,
+  isList,
+  isLoopbackHost,
+  isScopeToken,
+  option,
+  readOptions,
+  refuseOption,
+  TOKEN_AGE_OPTION,
+} from 'tillgate/internal';
+import type { OptionPlace, TableOf, ValuesOf } from 'tillgate/internal';
+import type { Dependencies } from 'tillgate';
+
+/** Algorithms that the token server signs with (RFC 7518 section 3.1). */
+export type SigningAlgorithm = 'RS256' | 'ES256';
+
+/** Options of `createAuthServer()`. */
+export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock' | 'schedule'> {
+  /** `{auth_url}`: the `iss` of the tokens, byte for byte, and the base of every URL in the metadata. */
+  readonly issuer: string;
+  /** The `aud` of the tokens. */
+  readonly audience: string;
+  /** Directory for clients and keys. Made when it is missing; for one process at a time. */
+  readonly dataDir: string;
+  /** Scopes that may be registered. Default: any. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Gets each change once it is on disk, and again what it has lost. Default: none, `/generations` has every change. */
+  readonly generationSource?: GenerationSource | undefined;
+  /** `maxTokenAgeSeconds` of the gates: changes are published for that long, and an hour. Default 86400. */
+  readonly maxTokenAgeSeconds?: number | undefined;
+  /**
+   * Bearer token that `/clients`, `/keys` and `/generations` ask for, at least 16 characters. Default: none, only this
+   * machine may call them.
+   */
+  readonly adminToken?: string | undefined;
+  /** Address that the server will listen on. Default 127.0.0.1; beyond loopback an admin token is needed. */
+  readonly host?: string | undefined;
+  /** `exp - iat` of the tokens, in seconds. Default 3600. */
+  readonly tokenLifetimeSeconds?: number | undefined;
+  /** Default RS256. A change of the algorithm makes a new key. */
+  readonly signingAlgorithm?: SigningAlgorithm | undefined;
+  /** Token requests per client id and address; `false`: no limit. Default 60 per minute. */
+  readonly rateLimit?: RateLimit | false | undefined;
+}
+
+const OPTIONS = {
+  issuer: option.required(option('an http: or https: URL without query and fragment', readIssuer)),
+  audience: option.required(option.string()),
+  dataDir: option.required(option.string(), 'the path of a directory'),
+  scopes: option('an array of one or more scope names, such as "orders:read"', readScopes),
+  generationSource: option.withMethods<GenerationSource>(
+    ['append'],
+    'a source with append(), such as redisGenerations()',
+  ),
+  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
+  adminToken: option('16 or more characters of printable ASCII without blanks', readAdminToken),
+  host: option.string('127.0.0.1'),
+  tokenLifetimeSeconds: option.number({ unit: 'seconds', min: 1, max: 86_400, integer: true }, 3_600),
+  signingAlgorithm: option.oneOf(['RS256', 'ES256'], 'RS256'),
+  rateLimit: option('{ limit, windowMs }, both whole numbers from 1, or false', readRateLimit, {
+    limit: 60,
+    windowMs: 60_000,
+  }),
+  ...dependencies('logger', 'clock', 'schedule'),
+} satisfies TableOf<AuthServerOptions>;
+
+/** The options, checked and with every default in place. */
+export type AuthServerSettings = ValuesOf<typeof OPTIONS>;
+
+/**
+ * Reads the options of `createAuthServer()`.
+ *
+ * @throws TypeError when one is wrong, when this is production, or when other machines could register clients.
+ */
+export function readAuthServerOptions(options: AuthServerOptions): AuthServerSettings {
+  const settings = readOptions('createAuthServer', options, OPTIONS);
+  const { adminToken, host } = settings;
+  if (process.env['NODE_ENV'] === 'production') {
+    throw new TypeError(
+      'createAuthServer(): the embedded token server is for development and refuses NODE_ENV=production; ' +
+        'set TILLGATE_AUTH_URL to your authorization server',
+    );
+  }
+  if (adminToken === undefined && !isLoopbackHost(host)) {
+    const place = { factory: 'createAuthServer', name: 'host' };
+    refuseOption(place, 'a loopback address, such as 127.0.0.1, unless "adminToken" is set', host);
+  }
+  return settings;
+}
+
+/** An issuer identifier has neither query nor fragment (RFC 8414 section 2). */
+function readIssuer(given: unknown): string | undefined {
+  return typeof given === 'string' && isHttpUrl(given) && /^[^?#]+$/.test(given) ? given : undefined;
+}
+
+function readScopes(given: unknown): readonly string[] | undefined {
+  const isScope = (one: unknown): one is string => typeof one === 'string' && isScopeToken(one);
+  return isList(given) && given.length > 0 && given.every(isScope) ? [...given] : undefined;
+}
+
+function readAdminToken(given: unknown, { factory, name }: OptionPlace): string {
+  if (typeof given === 'string' && /^[\x21-\x7e]{16,}$/.test(given)) return given;
+  // Without the value, which is a secret.
+  throw new TypeError(`${factory}(): option "${name}" must be 16 or more characters of printable ASCII without blanks`);
+}
+
+function readRateLimit(given: unknown): RateLimit | false | undefined {
+  if (given === false) return false;
+  const { limit, windowMs } = Object(given) as Readonly<Record<string, unknown>>;
+  return isCount(limit) && isCount(windowMs) ? { limit, windowMs } : undefined;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 1;
+}

@@ -1,0 +1,225 @@
+import type { JsonWebKey } from 'node:crypto';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isGeneration, isObject } from 'tillgate/internal';
+import { describeDiskError, prepareDataDirectory, writeDurably } from './data-directory';
+import { RequestError } from './errors';
+import type { AuthServerSettings, SigningAlgorithm } from './options';
+
+/** A client credential. Rows are immutable: every change makes a new one. */
+export interface ClientRow {
+  readonly clientId: string;
+  readonly description: string;
+  readonly scopes: readonly string[];
+  readonly disabled: boolean;
+  /** A deleted client keeps its row, disabled and empty, so that its id never gets an old generation again. */
+  readonly deleted: boolean;
+  /** Tokens that carry a lower number are discarded. Not before the time of its last change, in ms. */
+  readonly generation: number;
+  /** Increases with every change; the entity tag. */
+  readonly version: number;
+  /** Newest first. `hash` is SHA-256 in hexadecimal: the text was shown once and is not kept. */
+  readonly secrets: readonly { readonly id: string; readonly hash: string; readonly createdMs: number }[];
+  readonly createdMs: number;
+  readonly updatedMs: number;
+}
+
+/** A key that signs, or has signed. */
+export interface StoredKey {
+  readonly kid: string;
+  readonly alg: SigningAlgorithm;
+  /** Without private members once the key is retired. */
+  readonly jwk: JsonWebKey;
+  /** When the last token of a retired key has expired. */
+  readonly publishedUntilMs: number;
+}
+
+/** Everything that the token server keeps. Immutable: every change makes a new one. */
+export interface State {
+  /** By client id, deleted ones too. */
+  readonly clients: ReadonlyMap<string, ClientRow>;
+  readonly keys: { readonly signing: StoredKey; readonly retired: readonly StoredKey[] };
+}
+
+interface StoreOptions extends Pick<AuthServerSettings, 'dataDir' | 'clock' | 'logger'> {
+  /** Makes the keys of a new state. */
+  readonly newKeys: () => Promise<State['keys']>;
+  readonly write?: typeof writeDurably;
+}
+
+/** The state of the token server, in memory and in one file. A change is visible, and reported, only once it is on disk. */
+export class Store {
+  #state: State;
+  /** Changes are applied one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+  readonly #options: Required<StoreOptions>;
+  readonly #path: string;
+
+  /**
+   * Opens the state in a directory, or begins one.
+   *
+   * @throws Error when the directory is not private, or the state, which is then left as it is, cannot be read.
+   */
+  static async open(given: StoreOptions): Promise<Store> {
+    const options = { write: writeDurably, ...given };
+    const { dataDir, write, newKeys } = options;
+    const path = join(dataDir, 'state.json');
+    try {
+      await prepareDataDirectory(dataDir);
+      await removeUnfinished(dataDir);
+      let state = await readState(path);
+      if (!state) {
+        state = { clients: new Map(), keys: await newKeys() };
+        await write(path, serializeState(state));
+      }
+      return new Store(options, path, state);
+    } catch (error) {
+      throw describeDiskError(dataDir, error);
+    }
+  }
+
+  private constructor(options: Required<StoreOptions>, path: string, state: State) {
+    this.#options = options;
+    this.#path = path;
+    this.#state = state;
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /**
+   * Changes the state; resolves once the change is on disk and visible.
+   *
+   * @param edit - computes the change from the state before it, at a time in ms; throws to refuse, has no other effect.
+   * Without keys and with the row as it was, nothing is written.
+   * @throws any error of `edit`
+   * @throws RequestError 503 when the change could not be written; the state is then as before.
+   */
+  async change<Value>(
+    edit: (
+      state: State,
+      nowMs: number,
+    ) => { readonly put?: ClientRow; readonly keys?: State['keys']; readonly value: Value },
+  ): Promise<Value> {
+    if (this.#closed) throw storageUnavailable('the token server is closed');
+    const changed = this.#last.catch(() => undefined).then(() => this.#apply(edit));
+    this.#last = changed;
+    return changed;
+  }
+
+  /** Finishes the pending changes. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#last.catch(() => undefined);
+  }
+
+  async #apply<Value>(edit: Parameters<typeof this.change<Value>>[0]): Promise<Value> {
+    const { write, logger, clock } = this.#options;
+    const { put, keys, value } = edit(this.#state, clock());
+    const isSame = !put || put === this.#state.clients.get(put.clientId);
+    if (isSame && !keys) return value;
+    const clients = new Map(this.#state.clients);
+    if (put) clients.set(put.clientId, put);
+    const next = { keys: keys ?? this.#state.keys, clients };
+    try {
+      await write(this.#path, serializeState(next));
+    } catch (error) {
+      logger.error({ path: this.#path, error: String(error) }, 'the state could not be written');
+      throw storageUnavailable(NOT_WRITTEN);
+    }
+    this.#state = next;
+    return value;
+  }
+}
+
+const NOT_WRITTEN =
+  'The change could not be written to disk and has not taken place: try again once the disk of the token server has room.';
+
+/** The cause is in the log only: it names paths of this machine. */
+function storageUnavailable(message: string): RequestError {
+  return new RequestError(503, 'storage_unavailable', message, { 'Retry-After': '5' });
+}
+
+/** Removes what writes of an earlier process have left unfinished next to the state. */
+async function removeUnfinished(directory: string): Promise<void> {
+  for (const entry of await readdir(directory)) {
+    if (entry.startsWith('state.json.') && entry.endsWith('.tmp')) await rm(join(directory, entry));
+  }
+}
+
+/** Format of the file; a later one that older code cannot read gets the next number. */
+const FORMAT = 2;
+
+/** Reads the state in a file, if there is one; throws an Error that names the file when it cannot be used. */
+export async function readState(path: string): Promise<State | undefined> {
+  try {
+    return parseState(await readFile(path, 'utf8'));
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new Error(
+      `the state of the token server in ${path} cannot be used: ${message}; restore it, or delete it to begin anew`,
+      { cause },
+    );
+  }
+}
+
+/** The text of the file. */
+function serializeState({ keys, clients }: State): string {
+  return `${JSON.stringify({ format: FORMAT, keys, clients: [...clients.values()] })}\n`;
+}
+
+/** Reads the text of a file; throws an Error that says what is wrong but never quotes the text: it holds the private key. */
+function parseState(text: string): State {
+  const document = parseJson(text);
+  if (!isObject(document)) throw new Error('it does not hold a JSON object');
+  const { format, keys, clients } = document;
+  if (format !== FORMAT)
+    throw new Error(`its "format" is not ${FORMAT}: another version has written it, use that one (UPGRADE.md)`);
+  if (!isKeyRing(keys)) throw new Error('its "keys" are incomplete');
+  if (!isClients(clients)) throw new Error('an entry of its "clients" is incomplete');
+  return { keys, clients: new Map(clients.map((row) => [row.clientId, row])) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('it is not valid JSON');
+  }
+}
+
+type Check<Type> = (value: unknown) => value is Type;
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
+const isDigest = (value: unknown): value is string => isText(value) && /^[0-9a-f]{64}$/.test(value);
+const isAlgorithm = (value: unknown): value is SigningAlgorithm => value === 'RS256' || value === 'ES256';
+
+function objectOf<Type>(members: { readonly [Name in keyof Type]: Check<Type[Name]> }): Check<Type> {
+  const checks = Object.entries<(value: unknown) => boolean>(members);
+  return (value): value is Type => isObject(value) && checks.every(([name, check]) => check(value[name]));
+}
+
+function listOf<Type>(check: Check<Type>): Check<readonly Type[]> {
+  return (value): value is readonly Type[] => Array.isArray(value) && value.every(check);
+}
+
+const isKey = objectOf<StoredKey>({ kid: isText, alg: isAlgorithm, jwk: isObject, publishedUntilMs: isGeneration });
+const isKeyRing = objectOf<State['keys']>({ signing: isKey, retired: listOf(isKey) });
+const isClients = listOf(
+  objectOf<ClientRow>({
+    clientId: isText,
+    description: isText,
+    scopes: listOf(isText),
+    disabled: isFlag,
+    deleted: isFlag,
+    generation: isGeneration,
+    version: isGeneration,
+    secrets: listOf(objectOf<ClientRow['secrets'][number]>({ id: isText, hash: isDigest, createdMs: isGeneration })),
+    createdMs: isGeneration,
+    updatedMs: isGeneration,
+  }),
+);

@@ -1,0 +1,210 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { describeRoutes } from '@tillgate/testing/internal';
+import type { DescribedRoute } from '@tillgate/testing/internal';
+import { attempt } from 'tillgate/internal';
+import { authenticate, explain } from 'tillgate';
+import type { AuthenticateOptions, Decision, Gate } from 'tillgate';
+import { consoleApp, summaryOf } from './app';
+import { RequestLog } from './request-log';
+import type { LoggedRequest } from './request-log';
+import { whyOf, whyOfToken } from './why';
+import type { ConsoleClient, Facts } from './why';
+
+/** Options of {@link createConsole}. */
+export interface ConsoleOptions extends Pick<Facts, 'issuer' | 'audience' | 'advise'> {
+  /** `{base_url}`, for links. */
+  readonly baseUrl: string;
+  /** The clients of the token server. */
+  readonly clients: () => readonly ConsoleClient[];
+  /** Scopes that clients may have; `undefined`: any. */
+  readonly scopes: readonly string[] | undefined;
+  /** Options of the gate that the token inspector asks: those of the API. */
+  readonly gate: AuthenticateOptions;
+  /** Requests that are kept. Default 500. */
+  readonly capacity?: number;
+  /** Whether this is production, where the console refuses to start. Default: whether `NODE_ENV` is `production`. */
+  readonly production?: boolean;
+  readonly clock?: () => number;
+}
+
+/** What the page offers for an API. */
+export interface ApiMeans {
+  /** Its documentation page. */
+  readonly docsUrl: string | undefined;
+  /** How `tillgate` is called in another terminal. */
+  readonly command: string;
+  /** Calls the API as a client, with a new token. Rejects with an error that says what to do. */
+  readonly call: (
+    request: Pick<LoggedRequest, 'method' | 'path' | 'client_id'> & { readonly json: string | undefined },
+  ) => Promise<{ readonly status: number; readonly text: string }>;
+}
+
+/** The console for development: clients, requests and why they were refused, on one page of the token server. */
+export interface Console {
+  /** The token server with the console at `/console`. */
+  serve(tokenServer: RequestListener): RequestListener;
+  /** The API, whose requests the console shows. */
+  readonly observe: (api: RequestListener, means?: ApiMeans) => RequestListener;
+  /** For the gate of the API. */
+  readonly onDecision: (decision: Decision, request: IncomingMessage) => void;
+  /** Ends the event streams. */
+  close(): Promise<void>;
+}
+
+/** Bytes that wait for a reader who is too slow. */
+const MAX_BUFFERED = 1_000_000;
+
+/**
+ * Makes the console of a token server and an API that run in this process.
+ *
+ * @throws TypeError in production
+ */
+export function createConsole(options: ConsoleOptions): Console {
+  const { clients, clock = Date.now, capacity = 500 } = options;
+  if (options.production ?? process.env['NODE_ENV'] === 'production') {
+    throw new TypeError('createConsole(): the console is for development and refuses NODE_ENV=production');
+  }
+  const client = (id: string): ConsoleClient | undefined => clients().find(({ client_id }) => client_id === id);
+  const facts: Facts = { ...options, client };
+  const changes = timelines(clients, clock);
+  const streams = new Set<ServerResponse>();
+  const isClient = (id: string): boolean => client(id) !== undefined;
+  const log = new RequestLog({ capacity, clock, isClient, onRequest });
+  let api: object | undefined;
+  let means: ApiMeans | undefined;
+  let gate: Gate | undefined;
+
+  function onRequest(entry: LoggedRequest): void {
+    const { server, method, path, status } = entry;
+    if (server === 'tokens' && method !== 'GET' && status < 300 && path.startsWith('/clients')) {
+      changes.update();
+      publish('clients', {});
+    }
+    publish('request', summaryOf(entry));
+  }
+
+  function publish(event: string, data: object): void {
+    const message = `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+    for (const stream of streams) {
+      // The page opens it again and reads what it has missed.
+      if (stream.writableLength > MAX_BUFFERED) stream.destroy();
+      else stream.write(message);
+    }
+  }
+
+  function state(): object {
+    changes.update();
+    return {
+      base_url: options.baseUrl,
+      auth_url: options.issuer,
+      docs_url: means?.docsUrl ?? null,
+      command: means?.command ?? null,
+      scopes: options.scopes ?? null,
+      routes: routesOf(api)
+        .filter(isProtected)
+        .map(({ method, path, requires }) => ({ method, path, requires })),
+      clients: clients().map((one) => ({ ...one, timeline: changes.of(one.client_id) })),
+    };
+  }
+
+  async function inspect(token: string): Promise<object> {
+    // Opened late: most consoles are never asked.
+    gate ??= authenticate({ ...options.gate, onDecision: undefined, logger: SILENT });
+    await gate.ready();
+    const explanation = await explain(token, { gate });
+    const scopes = explanation.auth?.scopes ?? [];
+    const routes = explanation.accepted
+      ? routesOf(api).filter((route) => isProtected(route) && isEnough(scopes, route.requires))
+      : [];
+    return {
+      ...whyOfToken(explanation, token, facts),
+      status: explanation.status ?? 200,
+      routes: routes.map(({ method, path }) => `${method} ${path}`),
+    };
+  }
+
+  async function replay(entry: LoggedRequest, json: string | undefined): Promise<object> {
+    // A path without a slash would change the host; brackets stand for what was left out to hide a secret.
+    const isWhole = entry.server === 'api' && /^\/[^[\]]*$/.test(entry.path);
+    if (!means || !isWhole) throw new Error('Only a request to the API whose whole path is known can be sent again.');
+    const { status, text } = await means.call({ ...entry, json });
+    return { status, text };
+  }
+
+  const app = consoleApp({ log, state, inspect, replay, onClear: () => publish('cleared', {}), streams });
+
+  return {
+    serve(tokenServer) {
+      const rest = log.observe('tokens', tokenServer);
+      changes.update();
+      return function serveConsole(req, res) {
+        if (/^\/console(?![^/?])/.test(req.url ?? '')) app(req, res);
+        else rest(req, res);
+      };
+    },
+    observe(handler, given) {
+      api = handler;
+      means = given;
+      return log.observe('api', handler);
+    },
+    onDecision(decision, request) {
+      const why = whyOf(decision, request, facts);
+      // A superseded token is signed: its client is known.
+      const claimed = why.verified ? why.claims?.['client_id'] : undefined;
+      log.explain(request, why, decision.auth?.clientId ?? (typeof claimed === 'string' ? claimed : undefined));
+    },
+    async close() {
+      for (const stream of streams) stream.end();
+      await gate?.close();
+    },
+  };
+}
+
+const SILENT = { info() {}, warn() {}, error() {} };
+
+/** The routes of the API; none where they cannot be read. */
+function routesOf(api: object | undefined): readonly DescribedRoute[] {
+  return (api && attempt(() => describeRoutes(api).routes)) ?? [];
+}
+
+function isProtected({ gate, requires }: DescribedRoute): boolean {
+  return gate !== 'none' && requires.length > 0;
+}
+
+function isEnough(scopes: readonly string[], requires: DescribedRoute['requires']): boolean {
+  return requires.some((set) => set.every((scope) => scopes.includes(scope)));
+}
+
+const MAX_ENTRIES = 50;
+
+/** What has become of the client credentials since the console was opened; `update` compares them with those of the last call. */
+function timelines(list: () => readonly ConsoleClient[], clock: () => number) {
+  /** Newest first; what began each generation, and when (ISO 8601). */
+  const entries = new Map<string, { generation: number; at: string; cause: string }[]>();
+  let known: ReadonlyMap<string, ConsoleClient> | undefined;
+
+  function update(): void {
+    const clients = new Map(list().map((client) => [client.client_id, client]));
+    for (const client of clients.values()) {
+      const before = known?.get(client.client_id);
+      if (before?.generation === client.generation) continue;
+      const cause = before ? causeOf(before, client) : known ? 'registered' : 'known when the console was opened';
+      const entry = { generation: client.generation, at: new Date(clock()).toISOString(), cause };
+      entries.set(client.client_id, [entry, ...(entries.get(client.client_id) ?? [])].slice(0, MAX_ENTRIES));
+    }
+    for (const clientId of entries.keys()) if (!clients.has(clientId)) entries.delete(clientId);
+    known = clients;
+  }
+
+  return { update, of: (clientId: string) => entries.get(clientId) ?? [] };
+}
+
+function causeOf(before: ConsoleClient, after: ConsoleClient): string {
+  const scopes = after.scope.split(' ');
+  const removed = before.scope.split(' ').filter((scope) => !scopes.includes(scope));
+  if (after.description !== before.description) return 'Description changed';
+  if (removed.length > 0) return `scopes removed: ${removed.join(' ')}`;
+  if (after.disabled && !before.disabled) return 'disabled';
+  if (after.secrets[0]?.id !== before.secrets[0]?.id) return 'secret rotated';
+  return 'tokens revoked';
+}

@@ -1,0 +1,152 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { attempt, isHttpUrl, isObject, loggablePath, ownMembers } from 'tillgate/internal';
+import type { Why } from './why';
+
+/** One request, without query, headers and body, and without anything that can be a secret or a token. */
+export interface LoggedRequest {
+  /** Counts up. */
+  readonly id: number;
+  /** ISO 8601. */
+  readonly at: string;
+  /** The one that the request came to. */
+  readonly server: 'api' | 'tokens';
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly duration_ms: number;
+  readonly request_id?: string;
+  readonly client_id?: string;
+  /** `code` or `error` of a refusal. */
+  readonly reason?: string;
+  /** What the response said. */
+  readonly detail?: string;
+  /** URL of the page about the reason: `type` of a problem (RFC 9457). */
+  readonly type?: string;
+  /** What the gate decided. */
+  readonly why?: Why;
+}
+
+type Refusal = Pick<LoggedRequest, 'reason' | 'detail' | 'type'>;
+
+/** Bodies of refusals are smaller. */
+const MAX_BODY = 16_384;
+const MAX_DETAIL = 400;
+/** The API reference page and its files, and what resource servers read again and again. */
+const NOISE = /\/docs(\/[^/]*)?$|\/favicon\.ico$|\/\.well-known\/|^\/generations/;
+
+interface RequestLogOptions {
+  readonly capacity: number;
+  readonly clock: () => number;
+  /** Whether a client is registered: another id that is not verified may be a secret, sent in the wrong place. */
+  readonly isClient: (id: string) => boolean;
+  readonly onRequest: (entry: LoggedRequest) => void;
+}
+
+/** The latest requests of both servers, `capacity` of them. */
+export class RequestLog {
+  readonly #options: RequestLogOptions;
+  readonly #entries: LoggedRequest[] = [];
+  /** What is known of the requests that are being handled. */
+  readonly #requests = new WeakMap<IncomingMessage, { why?: Why; clientId?: string | undefined; refusal?: Refusal }>();
+  #count = 0;
+
+  constructor(options: RequestLogOptions) {
+    this.#options = options;
+  }
+
+  /** Oldest first. */
+  get entries(): readonly LoggedRequest[] {
+    return this.#entries;
+  }
+
+  clear(): void {
+    this.#entries.length = 0;
+  }
+
+  /** Explains a request that is being handled. */
+  explain(request: IncomingMessage, why: Why, clientId: string | undefined): void {
+    Object.assign(this.#requests.get(request) ?? {}, { why, clientId });
+  }
+
+  /** The same handler, each of whose requests becomes an entry when its response is complete. */
+  observe(server: LoggedRequest['server'], handler: RequestListener): RequestListener {
+    return (req, res) => {
+      const known: { refusal?: Refusal } = {};
+      const target = req.url ?? '';
+      const startedMs = performance.now();
+      this.#requests.set(req, known);
+      noticeRefusal(res, (refusal) => (known.refusal = refusal));
+      res.once('close', () => this.#record(server, req, res, target, performance.now() - startedMs));
+      handler(req, res);
+    };
+  }
+
+  #record(
+    server: LoggedRequest['server'],
+    req: IncomingMessage,
+    res: ServerResponse,
+    target: string,
+    ms: number,
+  ): void {
+    const { capacity, clock, isClient, onRequest } = this.#options;
+    const claimed = credentialsOf(res);
+    const registered = claimed !== undefined && isClient(claimed) ? claimed : undefined;
+    const { why, clientId = registered, refusal } = this.#requests.get(req) ?? {};
+    const path = withoutSecrets(loggablePath(target));
+    if (res.statusCode < 400 && NOISE.test(path)) return;
+    const requestId = res.getHeader('x-request-id');
+    const entry: LoggedRequest = {
+      id: ++this.#count,
+      at: new Date(clock()).toISOString(),
+      server,
+      method: req.method ?? '',
+      path,
+      status: res.statusCode,
+      duration_ms: Math.round(ms * 10) / 10,
+      ...(typeof requestId === 'string' && { request_id: requestId }),
+      ...(clientId !== undefined && { client_id: clientId }),
+      ...refusal,
+      ...(why && { why }),
+    };
+    this.#entries.push(entry);
+    if (this.#entries.length > capacity) this.#entries.shift();
+    onRequest(entry);
+  }
+}
+
+/** Reads what a refusal says: a problem (RFC 9457), or an OAuth error (RFC 6749 section 5.2). */
+function noticeRefusal(res: ServerResponse, onRefusal: (refusal: Refusal) => void): void {
+  const end = res.end.bind(res) as (...args: unknown[]) => ServerResponse;
+  res.end = function noticeEnd(...args: unknown[]) {
+    const [chunk] = args;
+    const isText = typeof chunk === 'string' || Buffer.isBuffer(chunk);
+    if (res.statusCode >= 400 && isText && chunk.length <= MAX_BODY) onRefusal(refusalOf(String(chunk)));
+    return end(...args);
+  } as typeof res.end;
+}
+
+function refusalOf(body: string): Refusal {
+  const problem = ownMembers(Object(attempt(() => JSON.parse(body) as unknown)) as Readonly<Record<string, unknown>>);
+  const { code, error, type, detail = problem['error_description'], errors } = problem;
+  const reason = code ?? error;
+  const places = Array.isArray(errors)
+    ? errors.filter(isObject).map(({ path, message }) => ` ${String(path)}: ${String(message)}.`)
+    : [];
+  return {
+    ...(typeof reason === 'string' && { reason: withoutSecrets(reason) }),
+    ...(typeof detail === 'string' && { detail: withoutSecrets([detail, ...places].join('')).slice(0, MAX_DETAIL) }),
+    ...(typeof type === 'string' && isHttpUrl(type) && { type: withoutSecrets(type) }),
+  };
+}
+
+/** A secret has 43 characters; a token begins with the base64url of `{"`. */
+function withoutSecrets(text: string): string {
+  return text.replace(/eyJ[\w-]{8,}(\.[\w-]*)*/g, '[token]').replace(/[\w-]{43,}/g, ({ length }) => `[${length}]`);
+}
+
+/** The client of a request to the token endpoint, which keeps it there. */
+function credentialsOf(res: ServerResponse): string | undefined {
+  const { locals } = res as { locals?: { readonly credentials?: { readonly clientId?: unknown } } };
+  const id = locals?.credentials?.clientId;
+  return typeof id === 'string' ? id : undefined;
+}

@@ -1,0 +1,146 @@
+import type { IncomingMessage } from 'node:http';
+import { attempt, checksUntil, parseToken, PASSED } from 'tillgate/internal';
+import type { UnverifiedToken } from 'tillgate/internal';
+import { REASONS } from 'tillgate';
+import type { Decision, Explanation, Reason } from 'tillgate';
+
+/** Why a request was decided as it was. Holds claims, never a token. */
+export interface Why {
+  readonly outcome: Decision['outcome'];
+  readonly checks: Explanation['checks'];
+  /** What the failed check found, and what it accepts. */
+  readonly got?: string;
+  readonly expected?: string;
+  /** What to do about a refusal. */
+  readonly fix?: string;
+  readonly claims?: Readonly<Record<string, unknown>>;
+  /** Whether the signature of the token was verified. */
+  readonly verified: boolean;
+}
+
+/** A client credential as the token server shows it. */
+export interface ConsoleClient {
+  readonly client_id: string;
+  readonly description: string;
+  /** Separated by spaces. */
+  readonly scope: string;
+  readonly disabled: boolean;
+  readonly generation: number;
+  readonly secrets: readonly { readonly id: string }[];
+}
+
+/** What an explanation draws on. */
+export interface Facts {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly client: (clientId: string) => ConsoleClient | undefined;
+  /** What to change in the configuration, or what the operator does. */
+  readonly advise: (reason: Reason, token: string) => string | undefined;
+}
+
+/** Explains a decision of the gate, from its request and what is known now; keeps neither. */
+export function whyOf({ outcome, error, auth }: Decision, request: IncomingMessage, facts: Facts): Why {
+  const raw = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
+  if (!error) return { outcome, checks: auth ? PASSED : [], ...claimsOf(raw, auth), verified: auth !== undefined };
+  const refusal = { reason: error.reason, required: error.requiredScopes, granted: auth?.scopes };
+  const checks = checksUntil(error, 1);
+  const verified = isSigned(checks);
+  // A request can come from anybody: what it contains suggests a configuration only where its signature was good.
+  const known = verified ? facts : { ...facts, advise: () => undefined };
+  return { outcome, checks, ...refusalOf(refusal, raw, known), ...claimsOf(raw, auth), verified };
+}
+
+/** Explains what a gate makes of a token, for a request that requires no scope. */
+export function whyOfToken({ accepted, checks, auth }: Explanation, raw: string, facts: Facts): Why {
+  const reason = checks.find(({ outcome }) => outcome === 'failed')?.reason;
+  return {
+    outcome: accepted ? 'authenticated' : 'refused',
+    checks: checks.filter(({ check }) => check !== 'scope'),
+    ...(reason && refusalOf({ reason, required: undefined, granted: auth?.scopes }, raw, facts)),
+    ...claimsOf(raw, auth),
+    verified: isSigned(checks),
+  };
+}
+
+function isSigned(checks: Explanation['checks']): boolean {
+  return checks.some(({ check, outcome }) => check === 'signature' && outcome === 'passed');
+}
+
+interface Refusal {
+  readonly reason: Reason;
+  readonly required: readonly string[] | undefined;
+  readonly granted: readonly string[] | undefined;
+}
+
+function refusalOf(refusal: Refusal, raw: string, facts: Facts): Pick<Why, 'got' | 'expected' | 'fix'> {
+  const token = attempt(() => parseToken(raw));
+  const id = token?.claims['client_id'];
+  const client = typeof id === 'string' ? facts.client(id) : undefined;
+  return { ...comparisonOf(refusal, token, client, facts), fix: fixOf(refusal, raw, client, facts) };
+}
+
+function fixOf(
+  { reason, required = [] }: Refusal,
+  raw: string,
+  client: ConsoleClient | undefined,
+  facts: Facts,
+): string {
+  if (reason === 'insufficient_scope' && client) {
+    const registered = client.scope.split(' ');
+    const lacking = required.filter((scope) => !registered.includes(scope));
+    return lacking.length === 0
+      ? `Request the token with scope=${required.join(' ')}: ${client.client_id} is registered with it.`
+      : `Add ${lacking.join(' ')} to the scopes of ${client.client_id}, if it should have this access, then request a new token.`;
+  }
+  if (reason === 'superseded' && client) {
+    return `Request a new token for ${client.client_id}. Its credential has changed since this one was issued, as intended.`;
+  }
+  return (raw === '' ? undefined : facts.advise(reason, raw)) ?? REASONS[reason].caller;
+}
+
+/** What was compared, where the reason alone does not say it. */
+function comparisonOf(
+  { reason, required = [], granted = [] }: Refusal,
+  token: UnverifiedToken | undefined,
+  client: ConsoleClient | undefined,
+  { issuer, audience }: Facts,
+): Pick<Why, 'got' | 'expected'> {
+  const claim = (name: string): unknown => token?.claims[name];
+  switch (reason) {
+    case 'missing_token':
+      return { got: 'no Authorization header', expected: 'Authorization: Bearer <ACCESS_TOKEN>' };
+    case 'insufficient_scope':
+      return { got: granted.join(' ') || 'no scopes', expected: required.join(' ') };
+    case 'superseded':
+      return { got: text(claim('generation')), ...(client && { expected: `${client.generation} or later` }) };
+    case 'wrong_issuer':
+      return { got: text(claim('iss')), expected: issuer };
+    case 'wrong_audience':
+      return { got: text(claim('aud')), expected: audience };
+    case 'expired':
+      return { got: `expired at ${time(claim('exp'))}`, expected: 'a later time' };
+    case 'not_yet_valid':
+      return { got: `valid from ${time(claim('nbf') ?? claim('iat'))}`, expected: 'an earlier time' };
+    case 'wrong_type':
+      return { got: `typ ${text(token?.header['typ'])}`, expected: 'an access token' };
+    case 'algorithm_not_allowed':
+      return { got: `alg ${text(token?.header['alg'])}`, expected: 'an asymmetric algorithm, such as RS256' };
+    default:
+      return {};
+  }
+}
+
+function claimsOf(raw: string, auth: Decision['auth']): Pick<Why, 'claims'> {
+  const claims = auth?.claims ?? attempt(() => parseToken(raw).claims);
+  return claims ? { claims } : {};
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none');
+}
+
+/** NumericDate as ISO 8601. */
+function time(value: unknown): string {
+  const date = new Date(Number(value) * 1000);
+  return Number.isNaN(date.getTime()) ? text(value) : date.toISOString();
+}

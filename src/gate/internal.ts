@@ -1,0 +1,193 @@
+/*
+ * The seam: what `@tillgate/testing` and `@tillgate/cli` of the same version use and no public entry has, with the reason for each. No promise to
+ * anybody else. test/repository/layers.test.ts counts it: the list gets shorter, never longer.
+ */
+
+// The bridge calls callbacks of users as the gate does, so that a failure of one is reported and nothing more.
+export { ask } from './core/callbacks';
+// The bridge reports to callbacks of users as the gate does, so that a failure of one is reported and nothing more.
+export { notify } from './core/callbacks';
+// The clock of a test issuer is the one that a gate takes.
+export type { Clock } from './core/clock';
+// A test issuer hands its timers to the gates that it makes.
+export type { Schedule } from './core/clock';
+// tillgate check compares the clock of the machine with that of the issuer.
+export { systemClock } from './core/clock';
+// Servers of the kit and commands wait with the timers that the gate uses.
+export { systemSchedule } from './core/clock';
+// The token server and the command hold timers of a schedule.
+export type { Timer } from './core/clock';
+// Cases for generation sources end where a source never does.
+export { withTimeLimit } from './core/clock';
+// A failure of a store is logged in the form that the gate logs it.
+export { errorLabel } from './core/logger';
+// A failure of a source is logged in the form that the gate logs it.
+export { errorText } from './core/logger';
+// A log line is the same bytes on every terminal.
+export { escapeNonAscii } from './core/logger';
+// The command prints what others sent without control characters of a terminal.
+export { escapeUnsafe } from './core/logger';
+// A log and the console show paths without tokens in them.
+export { loggablePath } from './core/logger';
+// The histogram of /metrics has the buckets of the gate.
+export { BUCKETS } from './core/metrics';
+// Names of labels at /metrics are those of the table of metrics.
+export { labelOf } from './core/metrics';
+// The table of metrics, which /metrics prints.
+export { METRIC_ROWS } from './core/metrics';
+// Code that may throw has one form in all rooms.
+export { attempt } from './core/objects';
+// Parsed JSON is looked at in one way in all rooms.
+export { isObject } from './core/objects';
+// Members of parsed JSON are read without those of a polluted prototype.
+export { ownMembers } from './core/objects';
+// A member of parsed JSON is read without that of a polluted prototype.
+export { ownValue } from './core/objects';
+// Factories of other rooms take clock, fetch and logger as authenticate() does.
+export { dependencies } from './core/options';
+// Messages show a wrong value as authenticate() does.
+export { describe } from './core/options';
+// Misspelt names get the same help everywhere.
+export { didYouMean } from './core/options';
+// A list in options is checked as authenticate() checks one.
+export { isList } from './core/options';
+// Factories of other rooms describe their options in the tables of authenticate().
+export { option } from './core/options';
+// The type of one row of such a table.
+export type { Option } from './core/options';
+// Where a wrong option is, for its message.
+export type { OptionPlace } from './core/options';
+// Factories of other rooms read their options as authenticate() does.
+export { readOptions } from './core/options';
+// Factories of other rooms refuse options in the words of authenticate().
+export { refuseOption } from './core/options';
+// The type of a table of options.
+export type { TableOf } from './core/options';
+// The type of options that have been read.
+export type { ValuesOf } from './core/options';
+// The bridge logs the begin and the end of an outage once, as the gate does.
+export { Outage } from './core/outage';
+// tillgate explain says of an opaque token what the gate would say.
+export { OPAQUE_INVALID_TOKEN } from './core/reasons';
+// What the scaffold needs, for the message where it is missing.
+export { APP_PACKAGES } from './core/required-packages';
+// What the token server needs, for the message where it is missing.
+export { AUTH_SERVER_PACKAGES } from './core/required-packages';
+// The command logs without pino where it is not installed.
+export { installedVersion } from './core/required-packages';
+// The command shows the version of the package.
+export { ownManifest } from './core/required-packages';
+// What is not installed is named with the command that installs it.
+export { requirePackages } from './core/required-packages';
+// /metrics counts what the gate records.
+export { addRecorder } from './core/telemetry';
+// /metrics reads the durations that the gate has not yet handed over.
+export { flushDurations } from './core/telemetry';
+// A value of the gate at the time of a request of /metrics.
+export type { Reading } from './core/telemetry';
+// /metrics reads the state of the gates of the process.
+export { readings } from './core/telemetry';
+// A log line has the trace that the gate took part in.
+export { traceIds } from './core/telemetry';
+// The bridge authenticates at Keycloak as introspection does.
+export { clientAuthorization } from './core/urls';
+// Token server and console refuse pages of other origins and hosts.
+export { foreignCaller } from './core/urls';
+// Addresses with a password in them are refused in options of commands too.
+export { hasUserInfo } from './core/urls';
+// An issuer of the token server is an http: or https: URL, as the gate expects.
+export { isHttpUrl } from './core/urls';
+// The token server listens on loopback unless it has an admin token.
+export { isLoopbackHost } from './core/urls';
+// The command sends no secret in the clear to another host.
+export { isSecureUrl } from './core/urls';
+// URLs are printed without passwords.
+export { loggableUrl } from './core/urls';
+// A URL is parsed without an error that repeats it.
+export { parseUrl } from './core/urls';
+// URLs are joined as the gate joins them.
+export { withoutSlash } from './core/urls';
+// tillgate serve says what is missing in the words of the settings.
+export { MISSING_ISSUER } from './env/settings';
+// Audits compare what a guard demands.
+export type { GuardRequirement } from './express/guard';
+// Audits read what a guard demands.
+export { requirementOf } from './express/guard';
+// Audits skip guards that are on trial.
+export { isTrial } from './express/report-only';
+// The console shows the checks up to the one that refused.
+export { checksUntil } from './gate/explain';
+// The console shows a request that was allowed.
+export { PASSED } from './gate/explain';
+// The bridge keeps changes as long as they can matter.
+export { keptMsOf } from './generation/floors';
+// The longest life of tokens is one option with one limit.
+export { TOKEN_AGE_OPTION } from './generation/floors';
+// The command opens the source that TILLGATE_GENERATIONS names.
+export { generationsFromUrl } from './generation/from-url';
+// Generations of the issuer are times, and none lies before this one.
+export { FIRST_TIME_MS } from './generation/generation';
+// What counts as a generation is decided in one place.
+export { isGeneration } from './generation/generation';
+// The bridge refuses changes that no log takes.
+export { requireChange } from './generation/generation';
+// No client may have the name that means all of them.
+export { WILDCARD } from './generation/generation';
+// Token server and test issuer serve their log as an http: source expects it.
+export { logHandler } from './generation/http/handler';
+// The bridge says of a source that failed what a follower says.
+export { describeFailure } from './generation/log';
+// Failures of Keycloak are those of a source.
+export { SourceError } from './generation/log';
+// The bridge takes the sources that a publisher takes.
+export { APPENDABLE_SOURCE } from './generation/publisher';
+// What advice depends on.
+export type { AdviceContext } from './token/advice';
+// tillgate explain proposes the settings that would accept a token.
+export { configurationAdvice } from './token/advice';
+// tillgate check proposes the preset of an issuer.
+export { recognizeIssuer } from './token/advice';
+// check and explain say why scopes of a token grant nothing.
+export { scopeAdvice } from './token/advice';
+// tillgate check lists the claims that may hold scopes.
+export { scopeClaims } from './token/advice';
+// What the bridge reads, with its limits.
+export type { Exchange } from './token/http';
+// tillgate check says why a document could not be read.
+export type { FetchError } from './token/http';
+// The bridge reads Keycloak within the limits of key sets.
+export { fetchJson } from './token/http';
+// Bodies are read up to a limit.
+export { readBody } from './token/http';
+// tillgate check asks the endpoint that a gate would ask.
+export { introspectionEndpoint } from './token/introspection/endpoint';
+// tillgate explain tells an opaque token from a JWT.
+export { isJwsShaped } from './token/jws';
+// explain, token and the console show what is in a token, unverified.
+export { parseToken } from './token/jws';
+// The type of that.
+export type { UnverifiedToken } from './token/jws';
+// The command finds endpoints by the metadata that the gate reads.
+export { discoverEndpoint } from './token/keys/fetch-keys';
+// How it looks for them.
+export type { DiscoveryOptions } from './token/keys/fetch-keys';
+// A test issuer serves its metadata where a gate looks for it.
+export { wellKnownUrls } from './token/keys/fetch-keys';
+// The type of one preset.
+export type { Preset } from './token/presets';
+// check and explain name presets by their table.
+export { PRESETS } from './token/presets';
+// The token server registers scopes that a gate can read.
+export { isScopeToken } from './token/scopes';
+// tillgate check reads the scopes of a claim as the gate does.
+export { namesOfClaim } from './token/scopes';
+// tillgate explain tries other claims with the option of the gate.
+export { SCOPES_OPTION } from './token/scopes';
+// A test issuer signs with the algorithms that a gate accepts.
+export type { Algorithm } from './token/signature';
+// The table of those.
+export { ALGORITHMS } from './token/signature';
+// The bridge parses JSON as strictly as the gate does.
+export { parseJson } from './token/strict-json';
+// tillgate check parses JSON as strictly as the gate does.
+export { parseJsonObject } from './token/strict-json';

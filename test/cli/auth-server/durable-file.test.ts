@@ -1,0 +1,289 @@
+import { lstatSync, readFileSync, readdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import type { WriteFileOptions } from 'node:fs';
+import * as promises from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeDurably } from '../../../src/cli/auth-server/data-directory';
+import { newSigningKey } from '../../../src/cli/auth-server/tokens';
+import { readState, Store } from '../../../src/cli/auth-server/store';
+import type { State } from '../../../src/cli/auth-server/store';
+import { recordingLogger } from '../../support/log';
+import { expectPrivate } from '../../support/private-file';
+import { closeAll, newDirectory, registerClient, startServer } from './fixtures';
+
+afterEach(closeAll);
+
+describe('a durable file', () => {
+  /** A new file for the owner only, flushed before the call resolves. */
+  const WRITE = 'write {"flag":"wx","mode":384,"flush":true}';
+  type FileSystem = NonNullable<Parameters<typeof writeDurably>[2]>;
+
+  const full = Object.assign(new Error('no space left'), { code: 'ENOSPC', syscall: 'write' });
+
+  /** The real file system, whose calls are recorded in order. `refuse` makes one kind of call fail. */
+  function recordingFileSystem(refuse?: string): { fs: FileSystem; calls: string[] } {
+    const calls: string[] = [];
+    function record(call: string): void {
+      calls.push(call);
+      if (call === refuse) throw full;
+    }
+    const fs = {
+      async writeFile(path: string, text: string, options: WriteFileOptions) {
+        await promises.writeFile(path, text.slice(0, 2), options);
+        record(`write ${JSON.stringify(options)}`);
+        await promises.writeFile(path, text);
+      },
+      async open(path: string, flags: string) {
+        calls.push('open directory');
+        const handle = await promises.open(path, flags);
+        return {
+          async sync() {
+            record('sync directory');
+            await handle.sync();
+          },
+          async close() {
+            await handle.close();
+            record('close directory');
+          },
+        };
+      },
+      async rename(from: string, to: string) {
+        record('rename');
+        await promises.rename(from, to);
+      },
+      rm: promises.rm,
+    };
+    return { fs: fs as unknown as FileSystem, calls };
+  }
+
+  it('replaces the file, readable for its owner only, and leaves nothing next to it', async () => {
+    const path = join(newDirectory(), 'state.json');
+    writeFileSync(path, 'old', { mode: 0o644 });
+    await writeDurably(path, 'new');
+    expect(readFileSync(path, 'utf8')).toBe('new');
+    expectPrivate(path);
+    expect(readdirSync(join(path, '..'))).toEqual(['state.json']);
+  });
+
+  it('flushes the new file before it renames it, and the directory after that', async () => {
+    const { fs, calls } = recordingFileSystem();
+    await writeDurably(join(newDirectory(), 'state.json'), 'new', fs);
+    expect(calls).toEqual([WRITE, 'rename', 'open directory', 'sync directory', 'close directory']);
+  });
+
+  it('a token server writes its state in this way', async () => {
+    const { fs, calls } = recordingFileSystem();
+    const store = await Store.open({
+      dataDir: newDirectory(),
+      clock: Date.now,
+      logger: recordingLogger(),
+      newKeys: async () => ({ signing: await newSigningKey('ES256'), retired: [] }),
+      write: (path, text) => writeDurably(path, text, fs),
+    });
+    calls.length = 0;
+    await store.change(({ keys }) => ({ keys, value: undefined }));
+    expect(calls.slice(0, 2)).toEqual([WRITE, 'rename']);
+    await store.close();
+  });
+
+  it('writes to a new file with a random name: neither a file nor a link that waits there is written through', async () => {
+    const names: string[] = [];
+    const spy: FileSystem = {
+      ...promises,
+      rename: async (from, to) => {
+        names.push(String(from));
+        await promises.rename(from, to);
+      },
+    };
+    const path = join(newDirectory(), 'state.json');
+    await writeDurably(path, 'one', spy);
+    await writeDurably(path, 'two', spy);
+    expect(new Set(names).size).toBe(2);
+    expect(names.every((name) => /^state\.json\.[0-9a-f]{12}\.tmp$/.test(name.slice(path.length - 10)))).toBe(true);
+
+    const target = join(newDirectory(), 'elsewhere');
+    writeFileSync(target, 'mine');
+    const linked: FileSystem = {
+      ...promises,
+      writeFile: (name, text, options) => {
+        symlinkSync(target, name as string);
+        return promises.writeFile(name, text, options);
+      },
+    };
+    await expect(writeDurably(path, 'three', linked)).rejects.toMatchObject({ code: 'EEXIST' });
+    expect([readFileSync(target, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['mine', 'two']);
+  });
+
+  it('replaces a symbolic link instead of following it', async () => {
+    const [target, path] = [join(newDirectory(), 'elsewhere'), join(newDirectory(), 'state.json')];
+    writeFileSync(target, 'mine');
+    symlinkSync(target, path);
+    await writeDurably(path, 'new');
+    expect([readFileSync(target, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['mine', 'new']);
+    expect(lstatSync(path).isSymbolicLink()).toBe(false);
+  });
+
+  it.each([WRITE, 'rename'])(
+    'leaves the old file as it was when the disk is full at: %s, and removes the new one',
+    async (call) => {
+      const path = join(newDirectory(), 'state.json');
+      writeFileSync(path, 'old');
+      await expect(writeDurably(path, 'new', recordingFileSystem(call).fs)).rejects.toBe(full);
+      expect(readFileSync(path, 'utf8')).toBe('old');
+      expect(readdirSync(join(path, '..'))).toEqual(['state.json']);
+      await writeDurably(path, 'new');
+      expect(readFileSync(path, 'utf8')).toBe('new');
+    },
+  );
+
+  it('does without the flush of a directory where the system has none', async () => {
+    const path = join(newDirectory(), 'state.json');
+    await writeDurably(path, 'new', recordingFileSystem('sync directory').fs);
+    expect(readFileSync(path, 'utf8')).toBe('new');
+  });
+
+  it('a start removes what earlier processes have left half-written, and nothing else', async () => {
+    const dataDir = newDirectory();
+    const names = ['state.json.0123456789ab.tmp', 'state.json.tmp', 'state.json.bak', 'other.tmp'];
+    for (const name of names) writeFileSync(join(dataDir, name), 'a piece');
+    await startServer({ dataDir });
+    const files = readdirSync(dataDir).filter((name) => !name.startsWith('lock.'));
+    expect(files.sort()).toEqual(['.gitignore', 'other.tmp', 'state.json', 'state.json.bak']);
+  });
+
+  it('a state file that is cut off anywhere is refused, and not overwritten', async () => {
+    const server = await startServer();
+    await registerClient(server);
+    const { dataDir } = server;
+    const path = join(dataDir, 'state.json');
+    await server.auth.close();
+    const whole = readFileSync(path);
+    for (let tenths = 0; tenths < 10; tenths++) {
+      writeFileSync(path, whole);
+      truncateSync(path, Math.floor((whole.length * tenths) / 10));
+      await expect(startServer({ dataDir })).rejects.toThrow(
+        `the state of the token server in ${path} cannot be used: it is not valid JSON; restore it, or delete it to begin anew`,
+      );
+      expect(readFileSync(path).equals(whole.subarray(0, Math.floor((whole.length * tenths) / 10)))).toBe(true);
+    }
+    writeFileSync(path, whole);
+    expect((await startServer({ dataDir })).auth.list()).toHaveLength(1);
+  });
+
+  it('a data directory that is a file is refused with what to do', async () => {
+    const dataDir = join(newDirectory(), 'file');
+    writeFileSync(dataDir, '');
+    await expect(startServer({ dataDir })).rejects.toThrow(
+      `the data directory ${dataDir} cannot be written (EEXIST): make it writable, or choose another`,
+    );
+  });
+
+  it('a first state that finds no room is refused, and the next start begins it', async () => {
+    const dataDir = newDirectory();
+    const options = {
+      dataDir,
+      clock: Date.now,
+      logger: recordingLogger(),
+      newKeys: async () => ({ signing: await newSigningKey('ES256'), retired: [] }),
+      write: () => Promise.reject(full),
+    };
+    await expect(Store.open(options)).rejects.toThrow(
+      `the data directory ${dataDir} cannot be written (ENOSPC): make room on its disk`,
+    );
+    expect(readdirSync(dataDir)).toEqual(['.gitignore']);
+    await registerClient(await startServer({ dataDir }));
+  });
+});
+
+describe('the state file', () => {
+  type Path = readonly (string | number)[];
+
+  /** The text of a state with a live client, a deleted one, and a retired key. */
+  async function exampleText(): Promise<string> {
+    const server = await startServer();
+    await registerClient(server);
+    await server.post('/clients/pos-17/secrets');
+    await registerClient(server, { client_id: 'gone' });
+    await server.delete('/clients/gone');
+    await server.post('/keys/rotate');
+    return readFileSync(join(server.dataDir, 'state.json'), 'utf8');
+  }
+
+  /** Every member and entry; the inside of a key is that of node:crypto. */
+  function pathsOf(value: unknown, path: Path = []): Path[] {
+    if (typeof value !== 'object' || value === null || path.at(-1) === 'jwk') return [path];
+    const entries = Object.entries(value).map(([name, member]): [string | number, unknown] => [
+      Array.isArray(value) ? Number(name) : name,
+      member,
+    ]);
+    return [path, ...entries.flatMap(([name, member]) => pathsOf(member, [...path, name]))];
+  }
+
+  /** The text with another value at a place. */
+  function changed(text: string, path: Path, value: unknown): string {
+    if (path.length === 0) return JSON.stringify(value) ?? '';
+    const document = JSON.parse(text) as Record<string, unknown>;
+    const parent = path.slice(0, -1).reduce((node, name) => node[name] as Record<string, unknown>, document);
+    parent[path.at(-1)!] = value;
+    return JSON.stringify(document);
+  }
+
+  /** Reads a state file with this text; rejects with what is wrong with it. */
+  async function read(text: string): Promise<State | undefined> {
+    const path = join(newDirectory(), 'state.json');
+    writeFileSync(path, text);
+    return readState(path).catch(({ message }: Error) => {
+      const [, wrong] = message.split(`the state of the token server in ${path} cannot be used: `);
+      throw new Error(wrong?.replace('; restore it, or delete it to begin anew', ''));
+    });
+  }
+
+  it('a state is read as it was written', async () => {
+    const text = await exampleText();
+    const { keys, clients } = (await read(text))!;
+    expect({ format: 2, keys, clients: [...clients.values()] }).toEqual(JSON.parse(text));
+  });
+
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['nothing', undefined],
+    ['a negative number', -1],
+    ['an object without members', {}],
+    ['a list with null', [null]],
+  ])('with %s in the place of any member, it is refused and the text is not quoted', async (_what, value) => {
+    const text = await exampleText();
+    const accepted: string[] = [];
+    for (const path of pathsOf(JSON.parse(text))) {
+      try {
+        await read(changed(text, path, value));
+        accepted.push(path.join('.'));
+      } catch (error) {
+        expect((error as Error).message).toMatch(
+          /^(it|its "\w+"|an entry of its "clients") (is|are|does) (not|incomplete)/,
+        );
+      }
+    }
+    // An object has the members of a key if node:crypto takes it.
+    expect(accepted).toEqual(JSON.stringify(value) === '{}' ? ['keys.signing.jwk', 'keys.retired.0.jwk'] : []);
+  });
+
+  it.each<[Path, unknown, string]>([
+    [['format'], 1, 'its "format" is not 2: another version has written it, use that one (UPGRADE.md)'],
+    [['format'], 3, 'its "format" is not 2: another version has written it, use that one (UPGRADE.md)'],
+    [['keys', 'signing', 'alg'], 'HS256', 'its "keys" are incomplete'],
+    [['keys', 'retired', 0, 'kid'], 7, 'its "keys" are incomplete'],
+    [['clients', 0, 'disabled'], 'no', 'an entry of its "clients" is incomplete'],
+    [['clients', 0, 'scopes', 0], 7, 'an entry of its "clients" is incomplete'],
+    [['clients', 0, 'secrets', 1, 'hash'], 'abc', 'an entry of its "clients" is incomplete'],
+    [['clients', 0, 'secrets', 0, 'hash'], `${'0'.repeat(64)}0`, 'an entry of its "clients" is incomplete'],
+    [[], [], 'it does not hold a JSON object'],
+    [[], 'text', 'it does not hold a JSON object'],
+  ])('%j as %j is refused', async (path, value, message) => {
+    const text = await exampleText();
+    await expect(read(changed(text, path, value))).rejects.toThrow(new Error(message));
+  });
+
+  it.each(['RS256', 'ES256'])('accepts keys of %s', async (alg) => {
+    const text = await exampleText();
+    expect((await read(changed(text, ['keys', 'signing', 'alg'], alg)))?.keys.signing.alg).toBe(alg);
+  });
+});

@@ -1,0 +1,222 @@
+import { httpGenerations, memoryGenerations } from '../../../src/gate/generation';
+import type { Batch, Change, GenerationSource, LogReader } from '../../../src/gate/generation';
+import { fakeTime, settle } from '../../support/fake-time';
+import { closeAll, registerClient, startServer } from './fixtures';
+import type { TestServer } from './fixtures';
+
+let server: TestServer;
+
+beforeEach(async () => {
+  server = await startServer();
+});
+afterEach(closeAll);
+
+/** The changes that a log holds, oldest first. */
+async function changesOf(source: GenerationSource): Promise<readonly Change[]> {
+  const reader = source.reader();
+  const { changes } = await reader.next(0);
+  reader.close();
+  return changes;
+}
+
+async function served(query = ''): Promise<Change[]> {
+  const { status, body } = await server.get(`/generations${query}`);
+  expect(status).toBe(200);
+  return body.changes.map(({ client_id, generation }: never) => [client_id, generation]);
+}
+
+describe('GET /generations', () => {
+  it('has every change, those of deleted clients too, also after a restart', async () => {
+    const { generation } = await registerClient(server);
+    const gone = await registerClient(server, { client_id: 'gone' });
+    await server.delete('/clients/gone');
+    const changes = [
+      ['pos-17', generation],
+      ['gone', gone.generation],
+      ['gone', gone.generation + 1],
+    ];
+    expect(await served()).toEqual(changes);
+    server = await server.restart();
+    expect(await served()).toEqual([changes[0], changes[2]]);
+  });
+
+  it('has a mark of now, and what follows a position', async () => {
+    const { position, mark } = (await server.get('/generations')).body;
+    expect(mark).toMatchObject({ complete_ms: server.time.clock(), kept_ms: 25 * 3_600_000 });
+    const { generation } = await registerClient(server);
+    expect(await served(`?after=${position}`)).toEqual([['pos-17', generation]]);
+  });
+
+  it('begins at the oldest change again after a restart, in another epoch', async () => {
+    const { generation } = await registerClient(server);
+    const { position, mark } = (await server.get('/generations')).body;
+    server = await server.restart();
+    const { body } = await server.get(`/generations?after=${position}`);
+    expect(body.changes).toEqual([{ client_id: 'pos-17', generation }]);
+    expect(body.mark.epoch).not.toBe(mark.epoch);
+  });
+
+  it('leaves out changes that no token can need any more, which maxTokenAgeSeconds says', async () => {
+    await registerClient(server);
+    await server.time.advance(3_660_001);
+    const { generation } = await registerClient(server, { client_id: 'late' });
+    server = await server.restart({ maxTokenAgeSeconds: 60 });
+    expect(await served()).toEqual([['late', generation]]);
+    expect((await server.get('/generations')).body.mark.kept_ms).toBe(3_660_000);
+  });
+
+  it('tells httpGenerations() of a change within the wait', async () => {
+    const source = httpGenerations({ url: server.url });
+    const reader = source.reader();
+    await reader.next(0);
+    const changed = nextChanges(reader);
+    const { generation } = await registerClient(server);
+    expect(await changed).toEqual([['pos-17', generation]]);
+    await source.close?.();
+  });
+
+  it('ends what is held when the token server is closed', async () => {
+    const held = fetch(`${server.url}/generations?wait=30000`);
+    while (server.time.pending === 0) await settle();
+    await server.auth.close();
+    expect(await (await held).json()).toMatchObject({ changes: [], end: true });
+  });
+
+  it('is the log that a gate of this process can read', async () => {
+    const { generation } = await registerClient(server);
+    expect(await changesOf(server.auth.generations)).toEqual([['pos-17', generation]]);
+  });
+});
+
+async function nextChanges(reader: LogReader): Promise<readonly Change[]> {
+  for (let batch: Batch; ;) if ((batch = await reader.next(2_000)).changes.length > 0) return batch.changes;
+}
+
+describe('a change', () => {
+  const change = (path: string, body?: object) => () => server.post(path, body);
+  it.each([
+    ['a registration', change('/clients', { client_id: 'new', scope: 'orders:read' })],
+    ['a PATCH', () => server.patch('/clients/pos-17', { description: 'new' })],
+    ['a PATCH without effect', () => server.patch('/clients/pos-17', {})],
+    ['a rotation', change('/clients/pos-17/secrets')],
+    ['a revocation', change('/clients/pos-17/revoke')],
+  ])('is published as soon as it is made: %s', async (_what, make) => {
+    await registerClient(server);
+    const { status, body } = await make();
+    expect(status).toBeLessThan(300);
+    expect(body.published).toBe(true);
+    expect(await served()).toContainEqual([body.client_id, body.generation]);
+  });
+
+  it('says where it is only in its own response', async () => {
+    expect(await registerClient(server)).toMatchObject({ published: true });
+    expect((await server.get('/clients/pos-17')).body).not.toHaveProperty('published');
+    expect(server.auth.list()[0]).not.toHaveProperty('published');
+    const removed = await server.delete('/clients/pos-17');
+    expect([removed.status, removed.text]).toEqual([204, '']);
+  });
+
+  it('with a generation in the future is published when its time has come, also after a restart', async () => {
+    const { generation } = await registerClient(server);
+    server.time.step(-3_600_000);
+    const revoked = await server.post('/clients/pos-17/revoke');
+    expect(revoked.body).toMatchObject({ generation: generation + 1, published: false });
+    expect(await served()).toEqual([['pos-17', generation]]);
+    server = await server.restart();
+    expect(await served()).toEqual([]);
+    await server.time.advance(3_600_001);
+    expect(await served()).toEqual([['pos-17', generation + 1]]);
+    expect(server.log.at('warn')).toEqual([
+      {
+        level: 'warn',
+        fields: { aheadMs: 3_600_001 },
+        message: 'the clock has stepped back: a change is published when its time has come',
+      },
+    ]);
+  });
+});
+
+describe('the client id *', () => {
+  it('is nobody, and can be registered by nobody', async () => {
+    expect((await server.get('/clients/*')).status).toBe(404);
+    expect((await server.delete('/clients/*')).status).toBe(404);
+    expect((await server.post('/clients/*/revoke')).status).toBe(404);
+    const refused = await server.post('/clients', { client_id: '*', scope: 'orders:read' });
+    expect([refused.status, refused.body.code]).toEqual([400, 'invalid_request']);
+  });
+});
+
+/** A source whose appends fail or hang as a test says. */
+function fragileSource(time = fakeTime()) {
+  const log = memoryGenerations({ clock: time.clock, schedule: time.schedule });
+  const source = {
+    ...log,
+    mark: true,
+    fault: undefined as (() => Promise<never>) | undefined,
+    append: (...given: Parameters<typeof log.append>) => source.fault?.() ?? log.append(...given),
+  };
+  return { time, source };
+}
+
+const down = Object.assign(new Error('redis://:geheim@host is down'), { code: 'ECONNREFUSED' });
+
+describe('with a generation source', () => {
+  it('everything that is stored is published at the start, and each change before its response', async () => {
+    const { source } = fragileSource(server.time);
+    const { generation } = await registerClient(server);
+    server = await server.restart({ generationSource: source });
+    while ((await changesOf(source)).length === 0) await settle();
+    expect(await changesOf(source)).toEqual([['pos-17', generation]]);
+    expect((await server.post('/clients/pos-17/revoke')).body.published).toBe(true);
+    expect((await changesOf(source)).at(-1)).toEqual(['pos-17', generation + 1]);
+  });
+
+  it('that is down, changes are made and say that they are not published, until it is back', async () => {
+    const { source } = fragileSource(server.time);
+    server = await server.restart({ generationSource: source });
+    const { generation } = await registerClient(server);
+    source.fault = () => Promise.reject(down);
+    const revoked = await server.post('/clients/pos-17/revoke');
+    expect([revoked.status, revoked.body.published]).toEqual([200, false]);
+    // The token server's own log has it.
+    expect(await served()).toContainEqual(['pos-17', generation + 1]);
+    expect(server.log.at('warn')).toEqual([
+      {
+        level: 'warn',
+        fields: { pending: 1, detail: 'Error (ECONNREFUSED)' },
+        message: 'generations could not be published, it is retried',
+      },
+    ]);
+    source.fault = undefined;
+    await server.time.advance(1_000);
+    expect((await changesOf(source)).at(-1)).toEqual(['pos-17', generation + 1]);
+    // Asked again, it says so.
+    expect((await server.patch('/clients/pos-17', {})).body.published).toBe(true);
+  });
+
+  it('that hangs, a response waits for 2 s, no longer', async () => {
+    const { source } = fragileSource(server.time);
+    server = await server.restart({ generationSource: source });
+    await registerClient(server);
+    source.fault = () => new Promise(() => undefined);
+    let published: boolean | undefined;
+    void server.post('/clients/pos-17/revoke').then(({ body }) => (published = body.published));
+    // Of the publisher itself, and of the wait for it.
+    while (server.time.pending < 2) await settle();
+    await server.time.advance(1_999);
+    expect(published).toBeUndefined();
+    await server.time.advance(1);
+    while (published === undefined) await settle();
+    expect(published).toBe(false);
+  });
+
+  it('that is down, the token server starts and stops', async () => {
+    const { source } = fragileSource(server.time);
+    source.fault = () => Promise.reject(down);
+    server = await server.restart({ generationSource: source });
+    expect((await server.get('/generations')).status).toBe(200);
+    await server.auth.close();
+    await settle();
+    expect(server.time.pending).toBe(0);
+  });
+});

@@ -1,0 +1,80 @@
+import { request as send } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import request from 'supertest';
+import type { Test } from 'supertest';
+import { cliScene } from '../harness';
+
+/** A client of the token server, with its secret. */
+export interface DevClient {
+  readonly client_id: string;
+  readonly client_secret: string;
+}
+
+/** `tillgate dev` in this process, on free ports. */
+export interface DevScene {
+  readonly base: string;
+  readonly auth: string;
+  /** The demo clients. */
+  readonly till: DevClient;
+  readonly kiosk: DevClient;
+  /** Calls the token server, or the console on it. */
+  call(method: 'get' | 'post' | 'patch' | 'delete', path: string, body?: object): Test;
+  register(id: string, scope: string, description?: string): Promise<DevClient>;
+  token(client: DevClient, scope: string): Promise<string>;
+  /** Calls the API. */
+  api(method: 'get' | 'post', path: string, token?: string): Test;
+  /** The event stream of the console; `text()` is what has arrived. */
+  events(): Promise<{ readonly response: IncomingMessage; readonly text: () => string }>;
+  stop(): Promise<void>;
+}
+
+export async function startDev(env: Record<string, string> = {}, argv: readonly string[] = []): Promise<DevScene> {
+  let stop: () => void = () => {};
+  const stopped = new Promise<void>((resolve) => (stop = resolve));
+  let isReady: () => void = () => {};
+  const ready = new Promise<void>((resolve) => (isReady = resolve));
+  const ports = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent' };
+  const untilStopped = (): Promise<void> => {
+    isReady();
+    return stopped;
+  };
+  const scene = cliScene({ env: { ...ports, ...env }, fetch, untilStopped });
+  const outcome = scene.run('dev', '--json', ...argv);
+  const early = await Promise.race([ready, outcome]);
+  if (early) throw new Error(`dev ended: ${early.stderr}`);
+  const report = JSON.parse(scene.output()) as { base_url: string; auth_url: string; clients: [DevClient, DevClient] };
+  const { base_url: base, auth_url: auth, clients } = report;
+
+  return {
+    base,
+    auth,
+    till: clients[0],
+    kiosk: clients[1],
+    call: (method, path, body) => request(auth)[method](path).send(body),
+    async register(client_id, scope, description = '') {
+      const { body } = await request(auth).post('/clients').send({ client_id, scope, description }).expect(201);
+      return body as DevClient;
+    },
+    async token({ client_id, client_secret }, scope) {
+      const form = { grant_type: 'client_credentials', client_id, client_secret, scope };
+      const { body } = await request(auth).post('/connect/token').type('form').send(form).expect(200);
+      return String(body.access_token);
+    },
+    api(method, path, token) {
+      const call = request(base)[method](path);
+      return token === undefined ? call : call.auth(token, { type: 'bearer' });
+    },
+    async events() {
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        send(`${auth}/console/api/events`, resolve).once('error', reject).end();
+      });
+      let arrived = '';
+      response.setEncoding('utf8').on('data', (text: string) => (arrived += text));
+      return { response, text: () => arrived };
+    },
+    async stop() {
+      stop();
+      await outcome;
+    },
+  };
+}

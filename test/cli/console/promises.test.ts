@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { connect, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import request from 'supertest';
+import { startDev } from './dev-scene';
+import type { DevScene } from './dev-scene';
+import { createConsole } from '../../../src/cli/console/console';
+import type { ConsoleOptions } from '../../../src/cli/console/console';
+import { closeAll, startServer } from '../auth-server/fixtures';
+
+let dev: DevScene;
+
+describe('what the console promises', () => {
+  beforeAll(async () => {
+    dev = await startDev();
+  });
+  afterAll(() => dev.stop());
+  afterEach(closeAll);
+
+  const ADMIN_TOKEN = 'admin-token-of-a-test';
+  const API = ['/console/api/state', '/console/api/requests', '/console/api/requests/1', '/console/api/events'];
+
+  describe('the page', () => {
+    it('allows scripts and styles of this server only, and no HTML from text', async () => {
+      const { headers, text } = await dev.call('get', '/console').expect(200);
+      expect(headers['content-security-policy']).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; " +
+          "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+      );
+      expect(headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+      expect(headers).not.toHaveProperty('set-cookie');
+      expect(text).not.toMatch(/<style|style=|<script>| on\w+=/);
+    });
+
+    it.each(['/console/console.js', '/console/console.css'])('loads %s', async (path) => {
+      await dev.call('get', path).expect(200);
+    });
+
+    it('serves nothing else of its folder', async () => {
+      await dev.call('get', '/console/index.html').expect(404);
+      await dev.call('get', '/console/..%2fconsole.ts').expect(404);
+    });
+  });
+
+  describe('is for this machine', () => {
+    it.each([
+      ['Host', 'evil.example'],
+      ['Origin', 'http://evil.example'],
+      ['Origin', 'null'],
+      ['Sec-Fetch-Site', 'same-site'],
+      ['X-Forwarded-For', '192.0.2.1'],
+    ])('and refuses %s: %s', async (name, value) => {
+      for (const path of ['/console', '/console/console.js', ...API]) {
+        const { body } = await dev.call('get', path).set(name, value).expect(403);
+        expect(body).toMatchObject({ code: 'forbidden' });
+      }
+      await dev.call('post', '/console/api/inspect', { token: 'a' }).set(name, value).expect(403);
+      await dev.call('post', '/console/api/requests/1/replay', {}).set(name, value).expect(403);
+      await dev.call('delete', '/console/api/requests').set(name, value).expect(403);
+    });
+
+    it('but a link of another page may lead to the page, which holds no data', async () => {
+      const link = { 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' };
+      await dev.call('get', '/console').set(link).expect(200);
+      for (const path of API) await dev.call('get', path).set(link).expect(403);
+      await dev.call('get', '/console').set(link).set('Host', 'evil.example').expect(403);
+      await dev
+        .call('get', '/console')
+        .set({ ...link, 'Sec-Fetch-Dest': 'iframe' })
+        .expect(403);
+    });
+  });
+
+  it('keeps no secret and no token, wherever they were sent', async () => {
+    const { response, text } = await dev.events();
+    const client = await dev.register('till-1', 'orders:read orders:write');
+    const token = await dev.token(client, 'orders:read');
+    const { body: rotated } = await dev.call('post', '/clients/till-1/secrets', {}).expect(201);
+    const { body: described } = await dev.call('patch', '/clients/till-1', { description: 'x' }).expect(200);
+    await dev.api('get', '/v1/orders', token).expect(401);
+    await dev.api('get', `/v1/orders?access_token=${token}`).expect(400);
+    await dev.api('get', `/v1/orders/${token}`, described.token.access_token).expect(400);
+    await dev.api('post', '/v1/orders', token);
+    const swapped = { grant_type: 'client_credentials', client_id: client.client_secret, client_secret: 'till-1' };
+    await dev.call('post', '/connect/token').type('form').send(swapped);
+    await dev.call('get', `/clients/${client.client_secret}`).expect(404);
+    const inspection = await dev.call('post', '/console/api/inspect', { token }).expect(200);
+    while (!text().includes('/connect/token","status":401')) await once(response, 'data');
+
+    const { body } = await dev.call('get', '/console/api/requests');
+    const entries = [];
+    for (const { id } of body.requests) entries.push((await dev.call('get', `/console/api/requests/${id}`)).text);
+    const state = (await dev.call('get', '/console/api/state')).text;
+    const shown = [JSON.stringify(body), ...entries, state, inspection.text, text()].join('\n');
+    const secrets = [client.client_secret, rotated.client_secret, dev.till.client_secret];
+    const tokens = [token, described.token.access_token as string].flatMap((one) => [one, ...one.split('.')]);
+    for (const hidden of [...secrets, ...tokens]) expect(shown).not.toContain(hidden);
+    expect(shown).toContain('till-1');
+    response.destroy();
+  });
+
+  it('sends a Description as JSON, which no browser takes for HTML', async () => {
+    const markup = '<img src=x onerror=alert(1)>';
+    await dev.register('till-2', 'orders:read', markup);
+    const { headers, body } = await dev.call('get', '/console/api/state');
+    expect(headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+    });
+    expect(body.clients.at(-1).description).toBe(markup);
+  });
+
+  describe('is off', () => {
+    it('where the token server is not that of tillgate dev', async () => {
+      const server = await startServer();
+      expect((await server.get('/console')).status).toBe(404);
+    });
+
+    it('with an admin token, which a page cannot send', async () => {
+      const guarded = await startDev({ TILLGATE_ADMIN_TOKEN: ADMIN_TOKEN });
+      const { status: page } = await guarded.call('get', '/console');
+      const api = await guarded.call('get', '/console/api/state').set('Authorization', `Bearer ${ADMIN_TOKEN}`);
+      await guarded.stop();
+      expect([page, api.status]).toEqual([404, 404]);
+    });
+
+    it('in production', () => {
+      expect(() => createConsole({ ...OPTIONS, production: true })).toThrow('refuses NODE_ENV=production');
+    });
+  });
+
+  const OPTIONS: ConsoleOptions = {
+    baseUrl: 'http://127.0.0.1:3000',
+    issuer: 'http://127.0.0.1:4000',
+    audience: 'http://127.0.0.1:3000',
+    clients: () => [],
+    scopes: undefined,
+    gate: { issuer: 'http://127.0.0.1:4000', audience: 'http://127.0.0.1:3000' },
+    advise: () => undefined,
+  };
+
+  it('keeps a bounded number of requests', async () => {
+    const console = createConsole({ ...OPTIONS, capacity: 3 });
+    const server = console.serve((_req, res) => void res.end('{}'));
+    for (let count = 0; count < 5; count++) await request(server).get(`/clients/till-${count}`).expect(200);
+    const { body } = await request(server).get('/console/api/requests').expect(200);
+    expect(body.requests.map(({ path }: { path: string }) => path)).toEqual([
+      '/clients/till-4',
+      '/clients/till-3',
+      '/clients/till-2',
+    ]);
+    await request(server).get('/console/api/requests/1').expect(404);
+    await request(server).delete('/console/api/requests').expect(204);
+    expect((await request(server).get('/console/api/requests')).body).toEqual({ requests: [] });
+    await console.close();
+  });
+
+  it('replays no target that names another host', async () => {
+    const console = createConsole(OPTIONS);
+    const server = console.serve((_req, res) => void res.end());
+    const call = jest.fn();
+    const api = console.observe((_req, res) => void res.emit('close'), { docsUrl: undefined, command: '', call });
+    const req = Object.assign(new IncomingMessage(new Socket()), { url: '@evil.example/', method: 'GET' });
+    api(req, new ServerResponse(req));
+    await request(server).post('/console/api/requests/1/replay').send({}).expect(409);
+    expect(call).not.toHaveBeenCalled();
+    await console.close();
+  });
+
+  it('ends the event stream of a page that does not read it', async () => {
+    const console = createConsole(OPTIONS);
+    const server = createServer(console.serve((_req, res) => void res.end())).listen(0, '127.0.0.1');
+    const connected = once(server, 'connection') as Promise<[Socket]>;
+    await once(server, 'listening');
+    const reader = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    reader.write('GET /console/api/events HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(reader, 'readable');
+    const [connection] = await connected;
+    const api = console.observe((_req, res) => void res.emit('close'));
+    // More than the operating system holds for a connection.
+    for (let count = 0; count < 4_000; count++) {
+      const req = Object.assign(new IncomingMessage(new Socket()), { url: `/${'a/'.repeat(2_000)}`, method: 'GET' });
+      api(req, new ServerResponse(req));
+    }
+    expect(connection.destroyed).toBe(true);
+    reader.destroy();
+    await console.close();
+    server.close();
+  });
+});

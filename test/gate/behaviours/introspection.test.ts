@@ -1,0 +1,223 @@
+import type { Reason } from '../../../src/gate';
+import { memoryGenerations } from '../../../src/gate/generation';
+import { dpop, mtls } from '../../../src/gate/possession';
+import { settle } from '../../support/fake-time';
+import { gateApp, remember } from '../../support/gate-app';
+import type { GateAppOptions } from '../../support/gate-app';
+import { active, ENDPOINT, introspectingGate } from '../../support/introspection';
+import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
+import { expectRefusal } from '../../support/refusals';
+
+const OPAQUE = 'mF_9.B5f-4.1JqM.opaque-and-long';
+const scopes = ['orders:read'];
+
+describe('opaque tokens (RFC 7662)', () => {
+  it('are accepted when their issuer says that they are active, and reach the handler', async () => {
+    const through = introspectingGate();
+    const { body } = await through.get('good').expect(200);
+    expect(body.auth).toEqual({
+      issuer: ISSUER,
+      clientId: 'pos-17',
+      subject: 'pos-17',
+      tokenId: 'c0ffee',
+      scopes: ['orders:read', 'orders:write'],
+      generation: GENERATION,
+      expiresAtMs: NOW_MS + 3_540_000,
+      claims: active(),
+    });
+    expect(through.endpoint.sent.map(({ url }) => url)).toEqual([ENDPOINT]);
+  });
+
+  it('are refused as before where introspection is not configured, without a call', async () => {
+    const through = gateApp({ fetch: () => Promise.reject(new Error('no call is expected')) });
+    expectRefusal(await through.get(OPAQUE), 'malformed_token', through);
+  });
+
+  it('are refused when they are not active', async () => {
+    const through = introspectingGate();
+    expectRefusal(await through.get(OPAQUE), 'inactive', through);
+  });
+
+  it.each<[string, object, Reason]>([
+    ['another issuer', { iss: 'https://login.test/' }, 'wrong_issuer'],
+    ['an issuer that is null', { iss: null }, 'invalid_claims'],
+    ['another audience', { aud: 'https://other.test' }, 'wrong_audience'],
+    ['no audience', { aud: undefined }, 'wrong_audience'],
+    ['an exp that is over', { exp: NOW - 10 }, 'expired'],
+    ['no exp', { exp: undefined }, 'invalid_claims'],
+    ['no iat', { iat: undefined }, 'invalid_claims'],
+    ['an iat to come', { iat: NOW + 11 }, 'not_yet_valid'],
+    ['no client id', { client_id: undefined }, 'invalid_claims'],
+    ['a bound key', { cnf: { jkt: 'x' } }, 'sender_constrained'],
+    ['token_type DPoP', { token_type: 'DPoP' }, 'sender_constrained'],
+    ['another token_type', { token_type: 'refresh_token' }, 'wrong_type'],
+    ['a token_type that is null', { token_type: null }, 'wrong_type'],
+    ['a refresh token of Hydra', { token_use: 'refresh_token' }, 'wrong_type'],
+    ['a refresh token of Keycloak', { typ: 'Refresh' }, 'wrong_type'],
+    ['no generation', { generation: undefined }, 'generation_missing'],
+  ])('are refused like a JWT with these claims: %s', async (_what, changes, reason) => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(OPAQUE, active(changes));
+    for (let use = 0; use < 3; use++) expectRefusal(await through.get(OPAQUE), reason, through);
+    expect(through.endpoint.sent).toHaveLength(1);
+  });
+
+  it.each<[string, object]>([
+    ['token_type DPoP', { token_type: 'DPoP' }],
+    ['token_type dpop', { token_type: 'dpop' }],
+    ['the typ of Keycloak', { typ: 'DPoP' }],
+    ['token_use', { token_use: 'DPoP' }],
+    ['an empty cnf', { token_type: 'DPoP', cnf: {} }],
+    ['a cnf of another kind', { token_type: 'DPoP', cnf: { 'x5t#S256': 'x' } }],
+    ['a cnf that is null', { token_type: 'DPoP', cnf: null }],
+  ])(
+    'are refused where they are of type DPoP and no key is named, by a gate with DPoP too: %s',
+    async (_what, changes) => {
+      const through = introspectingGate({ possession: [dpop({ baseUrl: 'https://api.test' }), mtls()] });
+      through.endpoint.tokens.set(OPAQUE, active(changes));
+      expectRefusal(await through.get(OPAQUE), 'sender_constrained', through, { dpop: 'accepted' });
+    },
+  );
+
+  it.each<[string, object]>([
+    ['only what the check needs', { iss: undefined, sub: undefined, jti: undefined, token_type: undefined, nbf: NOW }],
+    ['token_type in another case', { token_type: 'bearer', token_use: 'access_token' }],
+    ['several audiences', { aud: ['https://other.test', AUDIENCE] }],
+  ])('are accepted with %s', async (_what, changes) => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(OPAQUE, active(changes));
+    await through.get(OPAQUE).expect(200);
+  });
+
+  it('read client id and scopes where the preset does, else from client_id and scope', async () => {
+    const through = introspectingGate({ preset: 'okta' });
+    const common = { client_id: undefined, scope: undefined, generation: undefined };
+    through.endpoint.tokens.set('own', active({ ...common, cid: 'a', scp: ['orders:read'] }));
+    through.endpoint.tokens.set('rfc', active({ ...common, client_id: 'b', scope: 'orders:read' }));
+    expect((await through.get('own').expect(200)).body.auth).toMatchObject({ clientId: 'a', scopes });
+    expect((await through.get('rfc').expect(200)).body.auth).toMatchObject({ clientId: 'b', scopes });
+  });
+
+  it('have the scopes of the option scopes', async () => {
+    const through = introspectingGate({ scopes: { from: ['roles'], map: { till: 'orders:read' } } });
+    through.endpoint.tokens.set(OPAQUE, active({ roles: ['till', 'orders:write'] }));
+    expect((await through.get(OPAQUE).expect(200)).body.auth.scopes).toEqual(scopes);
+    expectRefusal(
+      await through.post('good'),
+      'insufficient_scope',
+      { ...through, reached: [] },
+      { scopes: ['orders:write'] },
+    );
+  });
+});
+
+describe('opaque tokens that begin alike', () => {
+  it.each([256, 1_024, 12_000])('each have their own verdict, also with %d characters in common', async (length) => {
+    const through = introspectingGate();
+    const [good, other, unknown] = ['a', 'b', 'c'].map((end) => 'x'.repeat(length) + end) as [string, string, string];
+    through.endpoint.tokens.set(good, active());
+    through.endpoint.tokens.set(other, active({ client_id: 'kiosk' }));
+    expectRefusal(await through.get(unknown), 'inactive', through);
+    for (let use = 0; use < 2; use++) {
+      expect((await through.get(good).expect(200)).body.auth.clientId).toBe('pos-17');
+      expect((await through.get(other).expect(200)).body.auth.clientId).toBe('kiosk');
+      expect((await through.get(unknown)).status).toBe(401);
+    }
+    expect(through.endpoint.sent.map(({ token: asked }) => asked)).toEqual([unknown, good, other]);
+  });
+
+  it('each have their own verdict where they are asked about at the same time', async () => {
+    const through = introspectingGate();
+    const [good, unknown] = ['a', 'b'].map((end) => 'x'.repeat(1_024) + end) as [string, string];
+    through.endpoint.tokens.set(good, active());
+    const responses = await Promise.all([good, unknown, good, unknown].map((raw) => through.get(raw)));
+    expect(responses.map(({ status }) => status)).toEqual([200, 401, 200, 401]);
+  });
+});
+
+describe('opaque tokens, used again', () => {
+  it('cost one call in cacheMs, and share req.auth', async () => {
+    const through = introspectingGate();
+    await remember(through, 'good');
+    await through.time.advance(29_999);
+    await through.get('good').expect(200);
+    expect(through.endpoint.sent).toHaveLength(1);
+    through.endpoint.tokens.delete('good');
+    await through.time.advance(1);
+    through.reached.length = 0;
+    expectRefusal(await through.get('good'), 'inactive', through);
+  });
+
+  it('die at their exp, cached or not', async () => {
+    const through = introspectingGate();
+    through.endpoint.tokens.set(OPAQUE, active({ exp: NOW + 5 }));
+    await remember(through, OPAQUE);
+    await through.time.advance(14_999);
+    await through.get(OPAQUE).expect(200);
+    await through.time.advance(1);
+    through.reached.length = 0;
+    expectRefusal(await through.get(OPAQUE), 'expired', through);
+    expect(through.endpoint.sent).toHaveLength(1);
+  });
+
+  it('die with the next floor, cached or not', async () => {
+    const generationSource = memoryGenerations({ clock: () => NOW_MS });
+    const through = introspectingGate({ generationSource });
+    await remember(through, 'good');
+    await generationSource.append([['pos-17', GENERATION + 1]]);
+    await settle();
+    through.reached.length = 0;
+    expectRefusal(await through.get('good'), 'superseded', through);
+    expect(through.endpoint.sent).toHaveLength(1);
+  });
+
+  it('raise the floor for JWTs of the same client, and the other way round', async () => {
+    const through = introspectingGate();
+    await through.get(token()).expect(200);
+    through.endpoint.tokens.set(OPAQUE, active({ generation: GENERATION + 2 }));
+    await through.get(OPAQUE).expect(200);
+    await through.get(token()).expect(401);
+    await through.get('good').expect(401);
+    await through.get(token({ claims: { generation: GENERATION + 3 } })).expect(200);
+    await through.get(OPAQUE).expect(401);
+  });
+
+  it('raise no floor while they are refused', async () => {
+    const through = introspectingGate();
+    const newer = { generation: GENERATION + 9 };
+    through.endpoint.tokens.set('a', { ...active(newer), active: false });
+    through.endpoint.tokens.set('b', active({ ...newer, aud: 'https://other.test' }));
+    through.endpoint.tokens.set('c', active({ ...newer, token_type: 'refresh_token' }));
+    for (const raw of ['a', 'b', 'c']) await through.get(raw).expect(401);
+    await through.get('good').expect(200);
+  });
+});
+
+describe('an introspection response without client_id (optional in RFC 7662)', () => {
+  const nameless = { client_id: undefined };
+
+  it.each<[string, GateAppOptions, object]>([
+    ['the generation is checked', {}, {}],
+    ['the accepted clients are named', { generationClaim: false, clientIds: ['pos-17', 'sub:pos-17'] }, {}],
+    ['sub is missing too', { generationClaim: false }, { sub: undefined }],
+    ['sub is empty', { generationClaim: false }, { sub: '' }],
+    ['sub is not a string', { generationClaim: false }, { sub: 17 }],
+  ])('is refused where %s, and the log says what the server left out', async (_what, options, changes) => {
+    const through = introspectingGate(options);
+    through.endpoint.tokens.set(OPAQUE, active({ ...nameless, ...changes }));
+    expectRefusal(await through.get(OPAQUE), 'invalid_claims', through);
+    expect(through.log.at('info').at(-1)?.fields['detail']).toBe(
+      'the introspection response has no client_id: let the authorization server return it (optional in RFC 7662); with ' +
+        'generationClaim: false and without clientIds, sub is enough',
+    );
+  });
+
+  it('is accepted with generationClaim: false and without clientIds, and the client is never called like a user', async () => {
+    const through = introspectingGate({ generationClaim: false });
+    through.endpoint.tokens.set(OPAQUE, active(nameless));
+    const { body } = await through.get(OPAQUE).expect(200);
+    expect(body.auth).toMatchObject({ clientId: 'sub:pos-17', subject: 'pos-17' });
+    expect(Object.hasOwn(body.auth.claims as object, 'client_id')).toBe(false);
+    expect((await through.get('good').expect(200)).body.auth.clientId).toBe('pos-17');
+  });
+});

@@ -1,0 +1,225 @@
+import fc from 'fast-check';
+import { AuthError, REASONS } from '../../../src/gate';
+import type { Reason } from '../../../src/gate';
+import { refusalHeaders, refusalProblem, quote, serializeChallenge } from '../../../src/gate/core/problem';
+import { challengeOf, problemOf, WIRE } from '../../support/refusals';
+import { anyCharacter } from '../../support/any-character';
+
+const reasons = Object.keys(REASONS) as Reason[];
+const open = { realm: 'api', exposeReasons: true };
+const opaque = { realm: 'api', exposeReasons: false };
+
+describe('REASONS', () => {
+  it.each(reasons)('%s has the status, error, title and detail of the contract', (reason) => {
+    const { status, error, title, detail, cause, caller, operator } = REASONS[reason];
+    expect({ status, ...(error && { error }), title, detail }).toEqual(WIRE[reason]);
+    for (const text of [cause, caller, operator]) expect(text).toMatch(/[.`)]$/);
+  });
+
+  it('is the whole contract', () => {
+    expect(reasons).toEqual(Object.keys(WIRE));
+  });
+
+  it.each(reasons)(
+    '%s says its detail in characters that error_description may have (RFC 6750 section 3)',
+    (reason) => {
+      expect(REASONS[reason].detail).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+    },
+  );
+});
+
+describe('AuthError', () => {
+  it.each(reasons)('%s: challenge, body and status come from one row', (reason) => {
+    const error = new AuthError(reason, { requiredScopes: ['a', 'b'], retryAfterSeconds: 7 });
+    const details = { scopes: ['a', 'b'] };
+    const challenge = challengeOf(reason, details);
+    expect(error.status).toBe(WIRE[reason].status);
+    const headers = challenge === undefined ? { 'Retry-After': '7' } : { 'WWW-Authenticate': challenge };
+    expect(refusalHeaders(error, open)).toEqual(headers);
+    expect(refusalProblem(error, open, 'req-1')).toEqual(problemOf(reason, { ...details, requestId: 'req-1' }));
+  });
+
+  it.each(reasons.filter((reason) => WIRE[reason].error === 'invalid_token'))(
+    '%s says only invalid_token in production',
+    (reason) => {
+      const error = new AuthError(reason);
+      const detail = 'The access token is not valid.';
+      expect(error.headers).toEqual({
+        'WWW-Authenticate': `Bearer realm="api", error="invalid_token", error_description="${detail}"`,
+      });
+      expect(refusalProblem(error, opaque)).toEqual({
+        type: 'about:blank',
+        title: 'Unauthorized',
+        status: 401,
+        detail,
+        code: 'invalid_token',
+      });
+    },
+  );
+
+  it.each(reasons.filter((reason) => WIRE[reason].error !== 'invalid_token'))(
+    '%s is the same in production',
+    (reason) => {
+      const error = new AuthError(reason);
+      const [inProduction, elsewhere] = [opaque, open].map((presentation) => [
+        refusalHeaders(error, presentation),
+        refusalProblem(error, presentation),
+      ]);
+      expect(inProduction).toEqual(elsewhere);
+      expect(error.headers).toEqual(refusalHeaders(error, opaque));
+    },
+  );
+
+  it('keeps private detail and cause off every public member', () => {
+    const cause = new Error('of the dependency');
+    const error = new AuthError('bad_signature', { privateDetail: 'for operators', cause });
+    expect(error).toMatchObject({ name: 'AuthError', reason: 'bad_signature', privateDetail: 'for operators', cause });
+    expect(error.message).toBe(WIRE.bad_signature.detail);
+    expect(JSON.stringify([error.headers, refusalProblem(error, open), error.message, error.publicDetail])).not.toMatch(
+      /operators|dependency/,
+    );
+  });
+
+  it('is an Error, an AuthError, and names its status and reason', () => {
+    const error: unknown = new AuthError('expired');
+    expect(error instanceof Error && error instanceof AuthError && error.status === 401 && error.reason).toBe(
+      'expired',
+    );
+  });
+
+  it('has the given headers and public detail', () => {
+    const headers = { 'WWW-Authenticate': 'Bearer realm="shop"' };
+    const error = new AuthError('expired', { headers, publicDetail: 'The access token is not valid.' });
+    expect(error).toMatchObject({ headers, publicDetail: 'The access token is not valid.', status: 401 });
+    expect(new AuthError('expired').publicDetail).toBe(WIRE.expired.detail);
+  });
+
+  it('names the page about a problem when there is one', () => {
+    const problemTypes = 'https://api.test/problems/';
+    const typeIn = (presentation: object): unknown =>
+      refusalProblem(new AuthError('expired'), { ...opaque, problemTypes, ...presentation }).type;
+    expect(typeIn({})).toBe('https://api.test/problems/invalid_token');
+    expect(typeIn({ exposeReasons: true })).toBe('https://api.test/problems/expired');
+  });
+
+  it('has no stack trace, and does not switch off those of other errors', () => {
+    const before = Error.stackTraceLimit;
+    expect(new AuthError('expired').stack).not.toContain('\n');
+    for (const reason of ['nonsense', 'toString', '__proto__', undefined]) {
+      expect(() => new AuthError(reason as Reason)).toThrow(TypeError);
+    }
+    const hostile = Object.defineProperty({}, 'cause', { enumerable: true, get: () => fail() });
+    expect(() => new AuthError('expired', hostile)).toThrow('of a getter');
+    expect(Error.stackTraceLimit).toBe(before);
+    expect(new Error('x').stack).toContain('\n');
+  });
+
+  it('leaves stack traces on when the stack overflows', () => {
+    const before = Error.stackTraceLimit;
+    const recurse = (): unknown => [new AuthError('expired'), recurse()];
+    expect(recurse).toThrow(RangeError);
+    expect(Error.stackTraceLimit).toBe(before);
+  });
+});
+
+function fail(): never {
+  throw new Error('of a getter');
+}
+
+/** Parses a challenge by RFC 9110 section 11.6.1, independently of src; throws at the first unexpected character. */
+function parseChallenge(text: string): { scheme: string; parameters: [string, string][] } {
+  const token = /[!#$%&'*+.^_`|~0-9A-Za-z-]+/y;
+  let at = 0;
+  const expectText = (expected: string): void => {
+    if (!text.startsWith(expected, at)) throw new Error(`expected ${expected} at ${at} of ${text}`);
+    at += expected.length;
+  };
+  const readToken = (): string => {
+    token.lastIndex = at;
+    const [found] = token.exec(text) ?? [];
+    if (found === undefined) throw new Error(`expected a token at ${at} of ${text}`);
+    at += found.length;
+    return found;
+  };
+  const readQuoted = (): string => {
+    let value = '';
+    expectText('"');
+    while (text[at] !== '"') {
+      if (text[at] === '\\') at++;
+      const char = text[at++];
+      if (char === undefined || !/[\t\x20-\x7e]/.test(char)) throw new Error(`no qdtext at ${at} of ${text}`);
+      value += char;
+    }
+    expectText('"');
+    return value;
+  };
+  const scheme = readToken();
+  const parameters: [string, string][] = [];
+  while (at < text.length) {
+    expectText(parameters.length === 0 ? ' ' : ', ');
+    const name = readToken();
+    expectText('=');
+    parameters.push([name, readQuoted()]);
+  }
+  return { scheme, parameters };
+}
+
+const anyText = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom('"', '\\', '\r', '\n', '\0', '\x7f', 'ö', '🔑', ','),
+    fc.string({ minLength: 1, maxLength: 1 }),
+    anyCharacter,
+  ),
+});
+
+describe('serializeChallenge', () => {
+  it('round-trips any printable ASCII text through an independent parser', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'grapheme-ascii' }), { maxLength: 4 }), (values) => {
+        const parameters = values.map((value, index) => [`p${index}`, value] as [string, string]);
+        expect(parseChallenge(serializeChallenge('Bearer', parameters))).toEqual({ scheme: 'Bearer', parameters });
+      }),
+    );
+  });
+
+  it('writes any text as a well-formed header of printable ASCII', () => {
+    fc.assert(
+      fc.property(anyText, (value) => {
+        const challenge = serializeChallenge('Bearer', [
+          ['error_description', value],
+          ['scope', 'x'],
+        ]);
+        expect(challenge).toMatch(/^[\x20-\x7e]*$/);
+        const replaced = value.replace(/[^\x20-\x7e]/gu, '?');
+        expect(parseChallenge(challenge).parameters).toEqual([
+          ['error_description', replaced],
+          ['scope', 'x'],
+        ]);
+      }),
+    );
+  });
+
+  it('keeps the order and omits parameters without a value', () => {
+    expect(
+      serializeChallenge('Bearer', [
+        ['realm', 'a'],
+        ['error', undefined],
+        ['scope', 'b c'],
+      ]),
+    ).toBe('Bearer realm="a", scope="b c"');
+    expect(serializeChallenge('Basic', [])).toBe('Basic');
+    expect(serializeChallenge('Basic', [['realm', '']])).toBe('Basic realm=""');
+  });
+
+  it.each([
+    ['a quote', 'say "no"', '"say \\"no\\""'],
+    ['a backslash', 'a\\b', '"a\\\\b"'],
+    ['CR LF', 'a\r\nSet-Cookie: x', '"a??Set-Cookie: x"'],
+    ['NUL and DEL', '\0\x7f', '"??"'],
+    ['a letter beyond ASCII', 'größer', '"gr??er"'],
+    ['an emoji, once', '🔑', '"?"'],
+    ['a lone surrogate', '\ud800', '"?"'],
+  ])('writes %s as a quoted-string (RFC 9110 section 5.6.4)', (_what, text, quoted) => {
+    expect(quote(text)).toBe(quoted);
+  });
+});

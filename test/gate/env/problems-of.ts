@@ -1,0 +1,14 @@
+import { ConfigurationError } from '../../../src/gate/core/errors';
+import { readSettings } from '../../../src/gate/env/settings';
+import type { Environment } from '../../../src/gate/env/settings';
+
+/** What `readSettings()` finds wrong with some variables. */
+export function problemsOf(env: Environment): readonly string[] {
+  try {
+    readSettings(env);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
+  return [];
+}

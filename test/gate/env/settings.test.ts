@@ -1,0 +1,358 @@
+import { authenticateOptions, readSettings } from '../../../src/gate/env';
+import type { Environment, Settings } from '../../../src/gate/env';
+import { MISSING_ISSUER } from '../../../src/gate/env/settings';
+import { problemsOf } from './problems-of';
+import { TABLE } from '../../../src/gate/env/variables';
+
+describe('settings', () => {
+  describe('readSettings', () => {
+    it('has a default for everything that the scaffold needs to start', () => {
+      expect(readSettings({})).toEqual({
+        host: '127.0.0.1',
+        port: 3000,
+        baseUrl: 'http://127.0.0.1:3000',
+        authUrl: undefined,
+        issuer: undefined,
+        audience: 'http://127.0.0.1:3000',
+        jwksUri: undefined,
+        preset: 'rfc9068',
+        scopes: undefined,
+        opaque: undefined,
+        generationClaim: undefined,
+        generationSource: undefined,
+        maxStalenessMs: 60_000,
+        maxSilenceMs: 900_000,
+        onStale: 'reject',
+        keysMaxAgeMs: 600_000,
+        keysStaleMs: 3_600_000,
+        clockToleranceSeconds: 10,
+        maxTokenAgeSeconds: 86_400,
+        authPort: 4000,
+        dataDir: '.tillgate',
+        adminPort: undefined,
+        adminToken: undefined,
+        rateLimit: { limit: 6000, windowMs: 60_000 },
+        tokenRateLimit: { limit: 60, windowMs: 60_000 },
+        allowHttp: false,
+        traceClientId: false,
+        trustProxy: false,
+        logLevel: 'info',
+        production: false,
+      });
+    });
+
+    it('is frozen, limits included', () => {
+      const settings = readSettings({});
+
+      expect(Object.isFrozen(settings)).toBe(true);
+      expect(Object.isFrozen(settings.rateLimit)).toBe(true);
+    });
+
+    it('takes the issuer from TILLGATE_AUTH_URL and the audience from TILLGATE_BASE_URL, unchanged', () => {
+      const settings = readSettings({
+        TILLGATE_AUTH_URL: 'https://tenant.example.com/',
+        TILLGATE_BASE_URL: 'https://api.example.com/',
+      });
+
+      expect(settings.issuer).toBe('https://tenant.example.com/');
+      expect(settings.audience).toBe('https://api.example.com/');
+    });
+
+    it('prefers TILLGATE_ISSUER and TILLGATE_AUDIENCE', () => {
+      const settings = readSettings({
+        TILLGATE_AUTH_URL: 'https://login.example.com',
+        TILLGATE_ISSUER: 'https://tenant.example.com/',
+        TILLGATE_AUDIENCE: 'commerce',
+      });
+
+      expect(settings).toMatchObject({ issuer: 'https://tenant.example.com/', audience: 'commerce' });
+    });
+
+    it.each([
+      [{ TILLGATE_HOST: '::1', TILLGATE_PORT: '8080' }, 'http://[::1]:8080'],
+      [{ TILLGATE_HOST: 'localhost' }, 'http://localhost:3000'],
+      [{ TILLGATE_HOST: '0.0.0.0', TILLGATE_BASE_URL: 'https://api.example.com/shop' }, 'https://api.example.com/shop'],
+    ])('%j gives the base URL %s', (env, baseUrl) => {
+      expect(readSettings(env).baseUrl).toBe(baseUrl);
+    });
+
+    it.each<[Environment, object]>([
+      [{ TILLGATE_RATE_LIMIT: '10/s' }, { rateLimit: { limit: 10, windowMs: 1_000 } }],
+      [{ TILLGATE_RATE_LIMIT: '100000/h' }, { rateLimit: { limit: 100_000, windowMs: 3_600_000 } }],
+      [{ TILLGATE_RATE_LIMIT: 'off' }, { rateLimit: undefined }],
+      [{ TILLGATE_TOKEN_RATE_LIMIT: 'off' }, { tokenRateLimit: undefined }],
+      [{ TILLGATE_GENERATION_CLAIM: 'off' }, { generationClaim: false }],
+      [{ TILLGATE_GENERATION_CLAIM: 'iat' }, { generationClaim: 'iat' }],
+      [{ TILLGATE_GENERATIONS: 'off' }, { generationSource: undefined }],
+      [{ TILLGATE_GENERATIONS: 'http://127.0.0.1:4000' }, { generationSource: 'http://127.0.0.1:4000' }],
+      [{ TILLGATE_GENERATIONS: 'redis://:pass@cache:6379/0' }, { generationSource: 'redis://:pass@cache:6379/0' }],
+      [{ TILLGATE_GENERATIONS: 'postgres://u@db/x?ssl=1' }, { generationSource: 'postgres://u@db/x?ssl=1' }],
+      [{ TILLGATE_ADMIN_PORT: '9090' }, { adminPort: 9090 }],
+      [{ TILLGATE_ADMIN_PORT: '0' }, { adminPort: 0 }],
+      [{ TILLGATE_ADMIN_PORT: 'off' }, { adminPort: undefined }],
+      [{ TILLGATE_KEYS_STALE_MS: '0' }, { keysStaleMs: 0 }],
+      [{ TILLGATE_TRUST_PROXY: '1' }, { trustProxy: 1 }],
+      [{ TILLGATE_TRUST_PROXY: '127.0.0.1,fd00::/8' }, { trustProxy: ['127.0.0.1', 'fd00::/8'] }],
+      [{ TILLGATE_TRUST_PROXY: 'off' }, { trustProxy: false }],
+      [
+        { TILLGATE_ALLOW_HTTP: '1', TILLGATE_ISSUER: 'http://login' },
+        { allowHttp: true, issuer: 'http://login' },
+      ],
+      [{ TILLGATE_ALLOW_HTTP: 'True' }, { allowHttp: true }],
+      [{ TILLGATE_ALLOW_HTTP: '0' }, { allowHttp: false }],
+      [{ TILLGATE_AUTH_URL: 'http://localhost:4000' }, { authUrl: 'http://localhost:4000' }],
+      [{ TILLGATE_AUTH_URL: 'http://[::1]:4000' }, { authUrl: 'http://[::1]:4000' }],
+      [{ TILLGATE_PORT: '4000', TILLGATE_AUTH_URL: 'https://login.example.com' }, { port: 4000 }],
+      [{ NODE_ENV: 'production' }, { production: true }],
+      [{ NODE_ENV: '' }, { production: false }],
+      [{ OTHER_NAME: 'x', MY_TILLGATE_PORT: '1', TILLGATE: '1' }, { port: 3000 }],
+    ])('reads %j', (env, expected) => {
+      expect(readSettings(env)).toMatchObject(expected);
+    });
+  });
+
+  describe('wrong settings', () => {
+    const WEB = 'an absolute http://, https:// URL without credentials or query or fragment';
+    const HTTPS = 'expected https:// (http:// is for loopback hosts); use https:// or set TILLGATE_ALLOW_HTTP=on';
+
+    it.each<[Environment, string]>([
+      [
+        { TILLGATE_PORT: '99999' },
+        'TILLGATE_PORT: got "99999", expected a port number from 0 to 65535; for example TILLGATE_PORT=3000',
+      ],
+      [
+        { TILLGATE_PORT: '0x50' },
+        'TILLGATE_PORT: got "0x50", expected a port number from 0 to 65535; for example TILLGATE_PORT=3000',
+      ],
+      [
+        { TILLGATE_HOST: 'http://x' },
+        'TILLGATE_HOST: got "http://x", expected a host name or an IP address; for example TILLGATE_HOST=127.0.0.1',
+      ],
+      [
+        { TILLGATE_AUDIENCE: 'a b' },
+        'TILLGATE_AUDIENCE: got "a b", expected an audience without white space; for example TILLGATE_AUDIENCE=https://api.example.com',
+      ],
+      [
+        { TILLGATE_ON_STALE: 'ignore' },
+        'TILLGATE_ON_STALE: got "ignore", expected one of reject, accept; for example TILLGATE_ON_STALE=reject',
+      ],
+      [
+        { TILLGATE_ON_STALE: '' },
+        'TILLGATE_ON_STALE: set but empty, expected one of reject, accept; remove it or give a value, for example TILLGATE_ON_STALE=reject',
+      ],
+      [
+        { TILLGATE_MAX_STALENESS_MS: '1e4' },
+        'TILLGATE_MAX_STALENESS_MS: got "1e4", expected a whole number of ms from 1 to 86400000; for example TILLGATE_MAX_STALENESS_MS=60000',
+      ],
+      [
+        { TILLGATE_CLOCK_TOLERANCE_SECONDS: '-1' },
+        'TILLGATE_CLOCK_TOLERANCE_SECONDS: got "-1", expected a whole number of seconds from 0 to 300; for example TILLGATE_CLOCK_TOLERANCE_SECONDS=10',
+      ],
+      [
+        { TILLGATE_RATE_LIMIT: '0/m' },
+        'TILLGATE_RATE_LIMIT: got "0/m", expected a number of requests per s, m or h, or off; for example TILLGATE_RATE_LIMIT=6000/m',
+      ],
+      ...['0', '101', '1.5', 'on', '10.0.0.0/33', '::/129', '10.0.0.1/8/8', ','].map((given): [Environment, string] => [
+        { TILLGATE_TRUST_PROXY: given },
+        `TILLGATE_TRUST_PROXY: got "${given}", expected a number of proxies from 1 to 100, or IP addresses and subnets between commas or blanks, or off; for example TILLGATE_TRUST_PROXY=10.0.0.0/8`,
+      ]),
+      ...['yes', 'constructor'].map((given): [Environment, string] => [
+        { TILLGATE_ALLOW_HTTP: given },
+        `TILLGATE_ALLOW_HTTP: got "${given}", expected on or off; for example TILLGATE_ALLOW_HTTP=on`,
+      ]),
+      [
+        { TILLGATE_ISUER: 'https://login.example.com' },
+        'TILLGATE_ISUER: unknown variable; did you mean "TILLGATE_ISSUER"?',
+      ],
+      [
+        { TILLGATE_AUTH_URL: 'http://login.example.com' },
+        `TILLGATE_AUTH_URL: got "http://login.example.com", ${HTTPS}`,
+      ],
+      [
+        { TILLGATE_GENERATIONS: 'http://10.0.0.5/generations' },
+        `TILLGATE_GENERATIONS: got "http://10.0.0.5/generations", ${HTTPS}`,
+      ],
+      [
+        { TILLGATE_JWKS_URI: 'https://login.example.com/jwks' },
+        'TILLGATE_JWKS_URI: set without an issuer; set TILLGATE_ISSUER to exactly the iss of its tokens',
+      ],
+      [
+        { TILLGATE_GENERATIONS: 'https://login.example.com/generations', TILLGATE_GENERATION_CLAIM: 'off' },
+        'TILLGATE_GENERATIONS: set while TILLGATE_GENERATION_CLAIM=off checks no generation; remove one of the two',
+      ],
+      [
+        { TILLGATE_PORT: '4000' },
+        'TILLGATE_AUTH_PORT: got 4000, which is also the port of TILLGATE_PORT; give each its own',
+      ],
+      [
+        { TILLGATE_ADMIN_PORT: '3000' },
+        'TILLGATE_ADMIN_PORT: got 3000, which is also the port of TILLGATE_PORT; give each its own',
+      ],
+    ])('%j is one problem', (env, problem) => {
+      expect(problemsOf(env)).toEqual([problem]);
+    });
+
+    it.each([
+      'login.example.com',
+      ' https://login.example.com',
+      'https://login.example.com ',
+      'https:/login.example.com',
+      'https:\\\\login.example.com',
+      'https://',
+      'ftp://login.example.com',
+      'HTTPS://login.example.com',
+      'https://login.example.com/#a',
+      'https://login.example.com/?a=b',
+      'https://login.example.com/\nx',
+    ])('refuses %j as an issuer', (issuer) => {
+      const [problem, ...others] = problemsOf({ TILLGATE_ISSUER: issuer });
+
+      expect(others).toEqual([]);
+      expect(problem).toMatch(/^TILLGATE_ISSUER: got "/);
+      expect(problem).toMatch(new RegExp(`expected ${WEB}; for example TILLGATE_ISSUER=https://login.example.com$`));
+    });
+
+    it('reports all problems together', () => {
+      const problems = problemsOf({
+        TILLGATE_PRT: '1',
+        TILLGATE_PORT: 'x',
+        TILLGATE_ISSUER: 'http://login.example.com',
+        TILLGATE_PRESET: 'duende',
+        TILLGATE_LOG_LEVEL: 'loud',
+      });
+
+      expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+        'TILLGATE_PRT',
+        'TILLGATE_PORT',
+        'TILLGATE_PRESET',
+        'TILLGATE_LOG_LEVEL',
+        'TILLGATE_ISSUER',
+      ]);
+    });
+
+    it('lists the problems in the message, one per line', () => {
+      expect(() => readSettings({ TILLGATE_PORT: 'x', TILLGATE_PRT: '1' })).toThrow(
+        /^wrong configuration:\n {2}- TILLGATE_PRT: .*\n {2}- TILLGATE_PORT: .*$/,
+      );
+    });
+
+    it.each<Environment>([
+      { TILLGATE_ADMIN_TOKEN: 'geheim' },
+      { TILLGATE_ADMIN_TOKEN: 'geheim geheim geheim' },
+      { TILLGATE_ADMIN_TOKENS: 'geheim-geheim-geheim' },
+      { TILLGATE_GENERATIONS: 'redis://user:geheim@cache:6379/x y' },
+      { TILLGATE_GENERATIONS: 'redis://:a#geheim@cache' },
+      { TILLGATE_GENERATIONS: 'user:geheim@cache' },
+      { TILLGATE_GENERATIONS: 'mysql://db/x?password=geheim' },
+      { TILLGATE_GENERATIONS: 'http://cache/x?token=geheim' },
+      { TILLGATE_GENERATIONS: 'http://id:geheim@cache/x' },
+      { TILLGATE_ISSUER: 'https://user:geheim@login.example.com' },
+    ])('never shows the secret in %j', (env) => {
+      const problems = problemsOf(env);
+
+      expect(problems).toHaveLength(1);
+      expect(problems.join()).not.toContain('geheim');
+    });
+  });
+
+  it.each([
+    ['tillgate_port', 'TILLGATE_PORT'],
+    ['Tillgate_Issuer', 'TILLGATE_ISSUER'],
+    ['TILLGATE_on_stale', 'TILLGATE_ON_STALE'],
+    ['tILLGATE_GENERATIONS', 'TILLGATE_GENERATIONS'],
+  ])('%s is a problem, not ignored: did you mean %s?', (name, meant) => {
+    expect(problemsOf({ [name]: 'x' })).toEqual([`${name}: unknown variable; did you mean "${meant}"?`]);
+  });
+});
+
+describe('authenticate()', () => {
+  /** A value of each variable that is not its default, and what it is read as. */
+  const VALUES: { readonly [Key in keyof typeof TABLE]: readonly [given: string, value: unknown] } = {
+    host: ['::1', '::1'],
+    port: ['3001', 3001],
+    baseUrl: ['https://api.example.com', 'https://api.example.com'],
+    authUrl: ['https://login.example.com', 'https://login.example.com'],
+    issuer: ['https://tenant.example.com', 'https://tenant.example.com'],
+    audience: ['commerce', 'commerce'],
+    jwksUri: ['https://keys.example.com/jwks', 'https://keys.example.com/jwks'],
+    preset: ['identityserver', 'identityserver'],
+    scopeClaims: ['permissions', ['permissions']],
+    scopeMap: ['{"till":"orders:read"}', { till: 'orders:read' }],
+    introspectionClientId: ['orders-api', 'orders-api'],
+    introspectionClientSecret: ['geheim', 'geheim'],
+    introspectionUrl: ['https://login.example.com/introspect', 'https://login.example.com/introspect'],
+    generationClaim: ['epoch', 'epoch'],
+    generationSource: ['https://login.example.com/generations', 'https://login.example.com/generations'],
+    maxStalenessMs: ['61001', 61_001],
+    maxSilenceMs: ['61005', 61_005],
+    onStale: ['accept', 'accept'],
+    keysMaxAgeMs: ['61002', 61_002],
+    keysStaleMs: ['61003', 61_003],
+    clockToleranceSeconds: ['11', 11],
+    maxTokenAgeSeconds: ['61004', 61_004],
+    authPort: ['4001', 4001],
+    dataDir: ['elsewhere', 'elsewhere'],
+    adminPort: ['9091', 9091],
+    adminToken: ['sixteen-or-more-letters', 'sixteen-or-more-letters'],
+    corsOrigins: ['https://a.test, http://b.test:8080', ['https://a.test', 'http://b.test:8080']],
+    rateLimit: ['7/s', { limit: 7, windowMs: 1_000 }],
+    tokenRateLimit: ['8/h', { limit: 8, windowMs: 3_600_000 }],
+    allowHttp: ['on', true],
+    traceClientId: ['on', true],
+    trustProxy: ['10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']],
+    logLevel: ['debug', 'debug'],
+  };
+
+  const KEYS = Object.keys(TABLE) as (keyof typeof TABLE)[];
+  const settings = readSettings(Object.fromEntries(KEYS.map((key) => [TABLE[key].name, VALUES[key][0]])));
+
+  it('every variable sets its setting', () => {
+    const grouped = /^(scope|introspection)[A-Z]/;
+    for (const key of KEYS.filter((name) => !grouped.test(name))) {
+      expect([key, settings[key as keyof Settings]]).toEqual([key, VALUES[key][1]]);
+    }
+    expect(settings.scopes).toEqual({ from: VALUES.scopeClaims[1], map: VALUES.scopeMap[1] });
+    expect(settings.opaque).toEqual({
+      url: VALUES.introspectionUrl[1],
+      clientId: VALUES.introspectionClientId[1],
+      clientSecret: VALUES.introspectionClientSecret[1],
+    });
+  });
+
+  it('every setting of the gate becomes its option', () => {
+    expect(authenticateOptions(settings)).toEqual({
+      issuer: 'https://tenant.example.com',
+      authUrl: 'https://login.example.com',
+      audience: 'commerce',
+      jwksUri: 'https://keys.example.com/jwks',
+      preset: 'identityserver',
+      scopes: { from: ['permissions'], map: { till: 'orders:read' } },
+      opaque: settings.opaque,
+      generationClaim: 'epoch',
+      generationSource: 'https://login.example.com/generations',
+      maxStalenessMs: 61_001,
+      maxSilenceMs: 61_005,
+      onStale: 'accept',
+      keysMaxAgeMs: 61_002,
+      keysStaleMs: 61_003,
+      clockToleranceSeconds: 11,
+      maxTokenAgeSeconds: 61_004,
+      resource: 'https://api.example.com',
+      allowHttp: true,
+      traceClientId: true,
+      exposeReasons: true,
+    });
+  });
+
+  it('the authorization server is the issuer where TILLGATE_AUTH_URL is not set; production exposes no reasons', () => {
+    const { issuer, authUrl, exposeReasons } = authenticateOptions(
+      readSettings({ TILLGATE_ISSUER: 'https://tenant.example.com', NODE_ENV: 'production' }),
+    );
+    expect({ issuer, authUrl, exposeReasons }).toEqual({
+      issuer: 'https://tenant.example.com',
+      authUrl: 'https://tenant.example.com',
+      exposeReasons: false,
+    });
+    expect(() => authenticateOptions(readSettings({}))).toThrow(MISSING_ISSUER);
+  });
+});

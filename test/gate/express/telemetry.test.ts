@@ -1,0 +1,291 @@
+import { context, metrics, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import type { DataPoint } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import express from 'express';
+import request from 'supertest';
+import { requireScope } from '../../../src/gate';
+import { METRIC_ROWS } from '../../../src/gate/core/metrics';
+import { REASONS } from '../../../src/gate/core/reasons';
+import { addRecorder, readings } from '../../../src/gate/core/telemetry';
+import { gateApp } from '../../support/gate-app';
+import type { GateAppOptions } from '../../support/gate-app';
+import { token, ISSUER, NOW_MS } from '../../support/issuer';
+import { boundToken, callerKey, dpopApp, proof } from '../../support/dpop';
+import { introspectingGate } from '../../support/introspection';
+import { eventually } from '../../support/key-server';
+import { newKey, testKey } from '../../support/keys';
+import { remoteGate } from '../../support/remote-gate';
+
+class Reader extends MetricReader {
+  protected override onForceFlush = () => Promise.resolve();
+  protected override onShutdown = () => Promise.resolve();
+}
+
+describe('telemetry', () => {
+  const reader = new Reader();
+  const spans = new InMemorySpanExporter();
+
+  beforeAll(() => {
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+    trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }));
+    metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+  });
+  afterAll(() => {
+    for (const api of [context, trace, metrics]) api.disable();
+  });
+  beforeEach(() => spans.reset());
+
+  /** What the SDK collects of one metric: its values, or the counts of a histogram, by attributes. */
+  async function collected(name: string): Promise<readonly (readonly [attributes: object, value: unknown])[]> {
+    const { resourceMetrics } = await reader.collect();
+    const all = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    const found = all.filter(({ descriptor }) => descriptor.name === name);
+    const points = found.flatMap(({ dataPoints }): DataPoint<unknown>[] => dataPoints);
+    return points.map(({ attributes, value }) => [attributes, (value as { readonly count?: number }).count ?? value]);
+  }
+
+  /** An app behind a server span, as an instrumentation makes it. */
+  function traced(options: GateAppOptions = {}) {
+    const made = gateApp(options);
+    const app = express();
+    app.use((_req, res, next) => {
+      trace.getTracer('http').startActiveSpan('GET', (span) => {
+        res.once('finish', () => span.end());
+        next();
+      });
+    });
+    app.use('/v1', made.gate);
+    app.get('/v1/orders/:id', requireScope('orders:read'), (_req, res) => void res.json([]));
+    app.get('/v1/open', (_req, res) => void res.json([]));
+    const get = (path: string, raw: string) => request(app).get(path).set('Authorization', `Bearer ${raw}`);
+    return { ...made, get };
+  }
+
+  it('shows a decision alike in log, metrics, span and onDecision', async () => {
+    const { get, log, decisions, gate } = traced();
+    const expired = token({ claims: { exp: NOW_MS / 1000 - 100 } });
+
+    expect((await get('/v1/orders/1', expired)).status).toBe(401);
+
+    const [span] = spans.getFinishedSpans();
+    const { traceId, spanId } = span?.spanContext() ?? {};
+    expect(span?.attributes).toEqual({
+      'tillgate.outcome': 'refused',
+      'tillgate.reason': 'expired',
+      'tillgate.issuer': ISSUER,
+      'tillgate.token.cache': 'miss',
+    });
+    expect(decisions).toEqual([expect.objectContaining({ outcome: 'refused', reason: 'expired', status: 401 })]);
+    const line = log.entries.find(({ message }) => message === 'request refused');
+    expect(line?.fields).toMatchObject({ reason: 'expired', status: 401, trace_id: traceId, span_id: spanId });
+    // Each reason is there from the start: an alert does not see the increase from nothing to the first refusal.
+    const refusals = Object.entries(REASONS).map(([reason, { status: code }]) => [
+      {
+        'tillgate.outcome': code === 503 ? 'unavailable' : 'refused',
+        'tillgate.reason': reason,
+        'http.response.status_code': code,
+      },
+      reason === 'expired' ? 1 : 0,
+    ]);
+    const counted = await collected('tillgate.decisions');
+    expect(counted).toHaveLength(refusals.length);
+    expect(counted).toEqual(expect.arrayContaining(refusals));
+    expect(await collected('tillgate.keys.unknown')).toEqual([[{}, 0]]);
+    const duration = { 'tillgate.outcome': 'refused', 'tillgate.token.cache': 'miss' };
+    expect(await collected('tillgate.authentication.duration')).toEqual([[duration, 1]]);
+    await gate.close();
+  });
+
+  it('counts what guards decide, by the declared route, and responses that none allowed', async () => {
+    const { get, gate } = traced();
+    const [reads, others] = [token({ claims: { scope: 'orders:read' } }), token({ claims: { scope: 'items:read' } })];
+
+    expect((await get('/v1/orders/1', reads)).status).toBe(200);
+    expect((await get('/v1/orders/2', others)).status).toBe(403);
+    expect((await get('/v1/open', reads)).status).toBe(200);
+
+    const guard = { 'tillgate.guard': 'requireScope', 'http.route': '/v1/orders/:id' };
+    expect(await collected('tillgate.authorization.attempts')).toEqual([
+      [{ ...guard, 'tillgate.result': 'allowed' }, 1],
+      [{ ...guard, 'tillgate.result': 'refused' }, 1],
+    ]);
+    expect(await collected('tillgate.responses.unguarded')).toEqual([[{ 'http.route': '/v1/open' }, 1]]);
+    const [first] = spans.getFinishedSpans();
+    expect(first?.attributes).toMatchObject({
+      'tillgate.outcome': 'authenticated',
+      'tillgate.scopes.required': ['orders:read'],
+    });
+    expect(first?.attributes).not.toHaveProperty('error.type');
+    await gate.close();
+  });
+
+  it('shows no token of the path where a router is mounted under a parameter', async () => {
+    const { gate } = traced();
+    const orders = express.Router().get('/orders', requireScope('orders:read'), (_req, res) => void res.json([]));
+    const app = express().use('/v1/:store', gate, orders);
+    const raw = token({ claims: { scope: 'orders:read' } });
+
+    expect((await request(app).get(`/v1/${raw}/orders`).set('Authorization', `Bearer ${raw}`)).status).toBe(200);
+
+    const routes = (await collected('tillgate.authorization.attempts')).map(([attributes]) => attributes);
+    expect(routes).toContainEqual(expect.objectContaining({ 'http.route': `/v1/[${raw.length}]/orders` }));
+    expect(JSON.stringify(routes)).not.toContain('eyJ');
+    await gate.close();
+  });
+
+  it('has gauges of each issuer while its gate is open, and a span for each fetch of keys', async () => {
+    const scene = await remoteGate([testKey()]);
+    await scene.gate.ready();
+    const issuer = { 'tillgate.issuer': scene.server.origin };
+
+    expect(await collected('tillgate.keys.count')).toContainEqual([issuer, 1]);
+    expect(await collected('tillgate.keys.age')).toEqual([[issuer, 0]]);
+    expect(await collected('tillgate.keys.fetch.duration')).toEqual([[issuer, 1]]);
+    expect(spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes])).toEqual([
+      ['tillgate.keys.fetch', issuer],
+    ]);
+    await scene.stop();
+    expect(readings('tillgate.keys.count')).toEqual([]);
+  });
+
+  it('names why a fetch has failed, in one word', async () => {
+    const scene = await remoteGate([testKey()], { fetch: () => Promise.reject(new TypeError('secret')) });
+    await scene.get(scene.token());
+
+    const [fetched] = spans.getFinishedSpans();
+    expect(fetched?.attributes).toMatchObject({ 'error.type': 'network' });
+    expect(JSON.stringify(fetched?.status)).not.toContain('secret');
+    await scene.stop();
+  });
+
+  it('shows no token, claim or client id', async () => {
+    const { get, gate } = traced();
+    const raw = token({ claims: { jti: 'jti-of-this-token', store: 'berlin-1' } });
+    await get('/v1/orders/1', raw);
+
+    const { resourceMetrics } = await reader.collect();
+    const points = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    const shown = JSON.stringify([
+      points,
+      spans.getFinishedSpans().map(({ attributes, events }) => [attributes, events]),
+    ]);
+    expect(shown).toContain('authenticated');
+    expect(shown).not.toMatch(/jti-of-this-token|berlin-1|pos-17/);
+    expect(shown).not.toContain(raw.slice(-40));
+    await gate.close();
+  });
+
+  it('shows the client in the span when asked, unless its token is forged; never in metrics', async () => {
+    const { get, gate } = traced({ traceClientId: true });
+    await get('/v1/orders/1', token());
+    await get('/v1/orders/1', token({ claims: { exp: NOW_MS / 1000 - 100 } }));
+    await get('/v1/orders/1', token({ key: newKey() }));
+
+    const shown = spans.getFinishedSpans().map(({ attributes }) => attributes);
+    expect(shown.map((one) => [one['tillgate.outcome'], one['tillgate.client.id']])).toEqual([
+      ['authenticated', 'pos-17'],
+      ['refused', 'pos-17'],
+      ['refused', undefined],
+    ]);
+    expect(JSON.stringify((await reader.collect()).resourceMetrics.scopeMetrics)).not.toContain('pos-17');
+    await gate.close();
+  });
+
+  it('counts DPoP proofs by their result, and no request without one', async () => {
+    const scene = dpopApp();
+    expect((await scene.send()).status).toBe(200);
+    expect((await scene.send({ proof: proof({ method: 'POST' }) })).status).toBe(401);
+    expect((await scene.send({ proof: null })).status).toBe(401);
+    expect((await scene.send({ token: boundToken(callerKey(), { exp: NOW_MS / 1000 - 100 }) })).status).toBe(401);
+
+    expect(await collected('tillgate.dpop.proofs')).toEqual([
+      [{ 'tillgate.result': 'accepted' }, 1],
+      [{ 'tillgate.result': 'invalid_dpop_proof' }, 1],
+    ]);
+    await scene.gate.close();
+  });
+
+  it('measures introspection: calls, why one failed, and the tokens that wait', async () => {
+    const scene = introspectingGate();
+    expect((await scene.get('good')).status).toBe(200);
+    scene.endpoint.down = new Response('', { status: 500 });
+    expect((await scene.get('other')).status).toBe(503);
+    // A failure is followed by a call of the gate's own, to see whether the endpoint is down.
+    await eventually(() => spans.getFinishedSpans().length === 3);
+    const issuer = { 'tillgate.issuer': ISSUER };
+    expect(await collected('tillgate.introspection.duration')).toEqual([
+      [issuer, 1],
+      [{ ...issuer, 'error.type': 'status' }, 2],
+    ]);
+    expect(spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes])).toEqual([
+      ['tillgate.introspection', issuer],
+      ['tillgate.introspection', { ...issuer, 'error.type': 'status' }],
+      ['tillgate.introspection', { ...issuer, 'error.type': 'status' }],
+    ]);
+    await scene.gate.close();
+
+    const slow = introspectingGate();
+    slow.endpoint.hold();
+    const waiting = ['a', 'b'].map((one) => slow.get(one).then(({ status }) => status));
+    await eventually(() => slow.endpoint.sent.length === 2);
+    expect(await collected('tillgate.introspection.waiting')).toEqual([[issuer, 2]]);
+    slow.endpoint.release();
+    expect(await Promise.all(waiting)).toEqual([401, 401]);
+    expect(await collected('tillgate.introspection.waiting')).toEqual([[issuer, 0]]);
+    await slow.gate.close();
+  });
+
+  it('adds up what several gates decide, and loses no duration between two collections', async () => {
+    const scenes = [traced(), traced()];
+    const raw = token({ claims: { scope: 'orders:read' } });
+    const sum = async (name: string) => (await collected(name)).reduce((total, [, value]) => total + Number(value), 0);
+    const names = ['tillgate.decisions', 'tillgate.authorization.attempts', 'tillgate.authentication.duration'];
+    const before = await Promise.all(names.map(sum));
+
+    // More than are recorded together, and not a multiple of it.
+    for (let times = 0; times < 75; times++) for (const { get } of scenes) await get('/v1/orders/1', raw);
+    const after = await Promise.all(names.map(sum));
+    expect(after.map((total, index) => total - (before[index] ?? 0))).toEqual([150, 150, 150]);
+    for (const { gate } of scenes) await gate.close();
+  });
+
+  it('has the attributes of the table and no others', async () => {
+    const { resourceMetrics } = await reader.collect();
+    const points = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    const names = points.map(({ descriptor }) => descriptor.name);
+    const known = new Map<string, readonly string[]>(METRIC_ROWS.map(({ name, attributes }) => [name, attributes]));
+    expect(names.filter((name) => !known.has(name))).toEqual([]);
+    const strange = points.flatMap(({ descriptor, dataPoints }) => {
+      const used = dataPoints.flatMap(({ attributes }) => Object.keys(attributes));
+      return used.filter((one) => !known.get(descriptor.name)?.includes(one));
+    });
+    expect(strange).toEqual([]);
+  });
+});
+
+it('shows the totals to an SDK that is registered after the first requests', async () => {
+  const durations: number[] = [];
+  const removeRecorder = addRecorder(
+    (name, seconds) => void (name.startsWith('tillgate.auth') && durations.push(seconds)),
+  );
+  const { gate } = gateApp();
+  const app = express().use(gate);
+  app.get('/late', requireScope('orders:read'), (_req, res) => void res.json([]));
+  const get = () => request(app).get('/late').set('Authorization', `Bearer ${token()}`).expect(200);
+  await get();
+  await get();
+  const reader = new Reader();
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+  await get();
+
+  const { resourceMetrics } = await reader.collect();
+  const all = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+  const attempts = all.find(({ descriptor }) => descriptor.name === 'tillgate.authorization.attempts')?.dataPoints;
+  expect(attempts?.find(({ attributes }) => attributes['http.route'] === '/late')?.value).toBe(3);
+  expect(durations).toHaveLength(3);
+  removeRecorder();
+  metrics.disable();
+  await gate.close();
+});

@@ -1,0 +1,346 @@
+import { explain, AuthError } from '../../../src/gate';
+import type { Gate } from '../../../src/gate';
+import { dpop, mtls } from '../../../src/gate/possession';
+import { boundToken } from '../../support/dpop';
+import { gateApp } from '../../support/gate-app';
+import type { GateAppOptions } from '../../support/gate-app';
+import type { GateApp } from '../../support/gate-app';
+import { AUDIENCE, GENERATION, ISSUER, NOW_MS, token, NOW } from '../../support/issuer';
+import type { TokenParts } from '../../support/issuer';
+import { jwks, newKey, testKey } from '../../support/keys';
+import { withAdvice } from '../../../src/gate/token/advice';
+import { PRESETS } from '../../../src/gate/token/presets';
+import { recordingLogger } from '../../support/log';
+
+const CHECKS = ['structure', 'header', 'key', 'signature', 'claims', 'generation', 'scope'];
+
+describe('explain()', () => {
+  it('tells every check of an accepted token, and who calls', async () => {
+    const { gate } = gateApp();
+    const { accepted, status, checks, auth } = await explain(token(), { gate, scopes: ['orders:read'] });
+    expect({ accepted, status }).toEqual({ accepted: true, status: undefined });
+    expect(checks).toEqual(CHECKS.map((check) => ({ check, outcome: 'passed' })));
+    expect(auth?.clientId).toBe('pos-17');
+  });
+
+  const rows: readonly [string, string, number, string, string, TokenParts][] = [
+    ['no JWT', 'structure', 401, 'malformed_token', '1 parts instead of 3: opaque tokens need the option opaque', {}],
+    [
+      'an ID token',
+      'header',
+      401,
+      'wrong_type',
+      'The token is of another type: an access token is expected.',
+      { header: { typ: 'JWT' } },
+    ],
+    [
+      'an unknown key',
+      'key',
+      401,
+      'unknown_key',
+      'the key set has no key with the kid "x": it may be that of another realm or stage (jwksUri)',
+      { header: { kid: 'x' } },
+    ],
+    [
+      'a forged one',
+      'signature',
+      401,
+      'bad_signature',
+      'The signature of the access token is not valid.',
+      { key: newKey('ES256', testKey().kid) },
+    ],
+    ['an expired one', 'claims', 401, 'expired', 'exp was 1799999999 s ago', { claims: { exp: 1 } }],
+    [
+      'one without generation',
+      'generation',
+      401,
+      'generation_missing',
+      'claim "generation" is undefined',
+      { claims: { generation: undefined } },
+    ],
+    [
+      'one without the scope',
+      'scope',
+      403,
+      'insufficient_scope',
+      'needs orders:read, has none',
+      { claims: { scope: '' } },
+    ],
+  ];
+  it.each(rows)('names the first check that failed for %s', async (what, failed, status, reason, detail, parts) => {
+    const { gate } = gateApp();
+    const raw = what === 'no JWT' ? 'x' : token(parts);
+    const explanation = await explain(raw, { gate, scopes: ['orders:read'] });
+    const at = CHECKS.indexOf(failed);
+    expect(explanation.accepted).toBe(false);
+    expect(explanation.status).toBe(status);
+    expect(explanation.checks).toEqual(
+      CHECKS.map((check, index) => {
+        if (index === at) return { check, outcome: 'failed', reason, detail };
+        return { check, outcome: index < at ? 'passed' : 'not reached' };
+      }),
+    );
+    expect(explanation.auth?.clientId).toBe(failed === 'scope' ? 'pos-17' : undefined);
+  });
+
+  it('reaches neither key nor signature of a token with an unknown key whose claims are refused', async () => {
+    const { gate } = gateApp();
+    const raw = token({ header: { kid: 'staging' }, claims: { iss: 'https://staging.test' } });
+    const { status, checks } = await explain(raw, { gate });
+    expect(status).toBe(401);
+    expect(checks.map(({ check, outcome }) => `${check} ${outcome}`)).toEqual([
+      'structure passed',
+      'header passed',
+      'key not reached',
+      'signature not reached',
+      'claims failed',
+      'generation not reached',
+      'scope not reached',
+    ]);
+    expect(checks[4]).toMatchObject({
+      reason: 'wrong_issuer',
+      detail: 'iss is "https://staging.test", expected "https://login.test"; its key is unknown, and was not asked for',
+    });
+  });
+
+  it('takes any-of as requireScope() does, and no scopes for none', async () => {
+    const { gate } = gateApp();
+    expect((await explain(token(), { gate, scopes: { anyOf: ['x', 'orders:read'] } })).accepted).toBe(true);
+    expect((await explain(token(), { gate, scopes: { anyOf: ['x', 'y'] } })).accepted).toBe(false);
+    expect((await explain(token({ claims: { scope: '' } }), { gate })).accepted).toBe(true);
+  });
+
+  it('explains a token that a later one has superseded', async () => {
+    const { gate } = gateApp();
+    await explain(token({ claims: { generation: GENERATION + 1 } }), { gate });
+    const { checks } = await explain(token(), { gate });
+    expect(checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({
+      check: 'generation',
+      reason: 'superseded',
+    });
+  });
+
+  it('selects the keys by iss where there are several issuers: another one fails before everything else', async () => {
+    const issuer = (name: string) => ({ issuer: name, audience: AUDIENCE, keys: jwks(testKey()) });
+    const { gate } = gateApp({ issuers: [issuer(ISSUER), issuer('https://other.test')] });
+    const failed = async (iss: string) =>
+      (await explain(token({ claims: { iss } }), { gate })).checks.find(({ outcome }) => outcome === 'failed');
+    expect(await failed('https://third.test')).toMatchObject({ check: 'structure', reason: 'wrong_issuer' });
+    const expired = await explain(token({ claims: { exp: 1 } }), { gate });
+    expect(expired.checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims' });
+    const single = gateApp();
+    const explained = await explain(token({ claims: { iss: 'https://third.test' } }), { gate: single.gate });
+    expect(explained.checks.find(({ outcome }) => outcome === 'failed')).toMatchObject({ check: 'claims' });
+  });
+
+  describe('at a gate that knows sender-constrained tokens', () => {
+    const KNOWN = [...CHECKS.slice(0, -1), 'possession', 'scope'];
+    const byCertificate = token({ claims: { cnf: { 'x5t#S256': 'x' } } });
+    const proofs = dpop({ baseUrl: 'https://api.test' });
+
+    const PLAIN = 'not bound to a key: accepted as a plain bearer token';
+    const NEEDS = (name: string) =>
+      `bound by ${name} of cnf: each request needs the proof, which cannot be checked without the request`;
+    const either = { possession: [proofs, mtls()], possessionRequired: true };
+    it.each<[string, string, string, GateAppOptions]>([
+      ['any token', PLAIN, token(), { possession: [proofs] }],
+      ['any token', PLAIN, token(), { possession: [mtls()] }],
+      ['one that is bound by DPoP', NEEDS('jkt'), boundToken(), { possession: [proofs], possessionRequired: true }],
+      ['one that is bound to a certificate', NEEDS('x5t#S256'), byCertificate, { possession: [mtls()] }],
+      ['one that is bound by DPoP', NEEDS('jkt'), boundToken(), either],
+      ['one that is bound to a certificate', NEEDS('x5t#S256'), byCertificate, either],
+    ])('accepts %s, and says what a request has to prove: %s (%#)', async (_what, detail, raw, options) => {
+      const { gate } = gateApp(options);
+      const { accepted, checks } = await explain(raw, { gate, scopes: ['orders:read'] });
+      expect({ accepted, checks }).toEqual({
+        accepted: true,
+        checks: KNOWN.map((check) => ({ check, outcome: 'passed', ...(check === 'possession' && { detail }) })),
+      });
+    });
+
+    it.each<[string, string, GateAppOptions]>([
+      ['one that is not bound', token(), { possession: [proofs], possessionRequired: true }],
+      ['one that is not bound', token(), { possession: [mtls()], possessionRequired: true }],
+      ['one that is not bound', token(), either],
+    ])('refuses %s, as the gate does (%#)', async (_what, raw, options) => {
+      const through = gateApp(options);
+      const { accepted, status, checks, auth } = await explain(raw, { gate: through.gate, scopes: ['orders:write'] });
+      expect({ accepted, status, clientId: auth?.clientId }).toEqual({
+        accepted: false,
+        status: 401,
+        clientId: 'pos-17',
+      });
+      expect((await explain(raw, { gate: through.gate })).accepted).toBe(false);
+      const detail = 'The access token is not bound to a key of its client: a bound one is expected.';
+      const failed = { check: 'possession', outcome: 'failed', reason: 'binding_required', detail };
+      expect(checks).toEqual([
+        ...KNOWN.slice(0, -2).map((check) => ({ check, outcome: 'passed' })),
+        failed,
+        { check: 'scope', outcome: 'not reached' },
+      ]);
+    });
+  });
+
+  it('rejects with what is not a refusal, and leaves a gate open that it was given', async () => {
+    let isBroken = true;
+    const clock = (): number => {
+      if (isBroken) throw new RangeError('the clock is broken');
+      return NOW_MS;
+    };
+    const { gate } = gateApp();
+    const close = jest.spyOn(gate, 'close');
+    expect((await explain(token(), { gate })).accepted).toBe(true);
+    expect(close).not.toHaveBeenCalled();
+    const broken = gateApp({ generationClaim: false, clock });
+    await expect(explain(token(), { gate: broken.gate })).rejects.toThrow('the clock is broken');
+    isBroken = false;
+    expect((await explain(token(), { gate: broken.gate })).accepted).toBe(true);
+  });
+
+  it.each<[string, unknown, unknown, string]>([
+    ['an empty token', '', {}, 'explain(): expected a token, got ""'],
+    ['no token', undefined, {}, 'explain(): expected a token, got undefined'],
+    ['an unknown option', 'x', { scope: ['a'] }, 'explain(): unknown option "scope"; did you mean "scopes"?'],
+    ['no scopes in a list', 'x', { scopes: [] }, 'explain(): expected at least one scope, got an empty array'],
+    [
+      'something else as gate',
+      'x',
+      { gate: (() => {}) as unknown as Gate },
+      'explain(): option "gate" must be what authenticate() returned, got a function',
+    ],
+  ])('refuses %s', async (_what, raw, need, message) => {
+    await expect(explain(raw as string, need as object)).rejects.toThrow(new TypeError(message));
+  });
+});
+
+describe('advice', () => {
+  const OF_KEYCLOAK = { header: { typ: 'JWT' }, claims: { typ: 'Bearer', azp: 'pos-17' } };
+  const KEYCLOAK = token(OF_KEYCLOAK);
+  /** A key that the issuer does not publish. */
+  const STRANGER = newKey('ES256', 'stranger');
+  /** Signed by somebody else under the id of a published key. */
+  const forged = (parts: TokenParts): string => token({ ...parts, key: newKey('ES256', testKey().kid) });
+  const OTHER_AUDIENCE = token({ claims: { aud: 'account' } });
+  const MESSAGE = 'no token has been accepted so far: check the configuration';
+
+  /** What the gate advised, after these tokens. */
+  async function adviceAfter(through: GateApp, ...tokens: readonly string[]): Promise<unknown> {
+    for (const raw of tokens) {
+      await through.get(raw);
+      // The signature of a refused token is checked after the response: here it is waited for.
+      await explain(raw, { gate: through.gate });
+      await new Promise(setImmediate);
+    }
+    return through.log.at('warn').map(({ fields, message }) => [message, fields]);
+  }
+
+  const advised = (reason: string, advice: string): unknown => [[MESSAGE, { issuer: ISSUER, reason, advice }]];
+
+  it.each([
+    [
+      'another preset',
+      KEYCLOAK,
+      'wrong_type',
+      "this token looks like keycloak (typ is JWT, typ is Bearer, azp): set preset: 'keycloak'",
+    ],
+    [
+      'another audience',
+      OTHER_AUDIENCE,
+      'wrong_audience',
+      'aud is "account": set audience: \'account\', or let the authorization server add the aud of this API',
+    ],
+    [
+      'tokens without a generation',
+      token({ claims: { generation: undefined } }),
+      'generation_missing',
+      "the issuer stamps no generation: set generationClaim: 'iat', or let the authorization server add the claim",
+    ],
+    [
+      'tokens that live too long',
+      token({ claims: { exp: NOW + 90_000 } }),
+      'lifetime_too_long',
+      'tokens live for 90060 s: let the issuer shorten that, or set maxTokenAgeSeconds: 90060',
+    ],
+    [
+      'clocks that differ',
+      token({ claims: { nbf: NOW + 300 } }),
+      'not_yet_valid',
+      'compare the clock of this machine with that of the authorization server',
+    ],
+  ])('the first refusal that suggests %s is logged with advice, once', async (_what, raw, reason, advice) => {
+    expect(await adviceAfter(gateApp(), raw, raw, KEYCLOAK)).toEqual(advised(reason, advice));
+  });
+
+  it.each([
+    ['a caller sent garbage', ['x', token({ header: { alg: 'none' } })]],
+    ['a token has expired', [token({ claims: { exp: NOW - 60 } })]],
+    ['a signature is forged', [token({ key: newKey('ES256', testKey().kid) })]],
+    ['a token was accepted before', [token(), OTHER_AUDIENCE]],
+    ['a signature is forged, of a token of another type', [forged({ header: { typ: 'JWT' } })]],
+    ['a signature is forged, of a token that looks like one of Keycloak', [forged(OF_KEYCLOAK)]],
+    ['a key is unknown, of a token that looks like one of Keycloak', [token({ ...OF_KEYCLOAK, key: STRANGER })]],
+    [
+      'a key is unknown, of a token of another issuer',
+      [token({ key: STRANGER, claims: { iss: 'https://evil.test' } })],
+    ],
+    ['a key is unknown, of a token for another audience', [token({ key: STRANGER, claims: { aud: 'evil' } })]],
+    ['the signature is cut off', [`${KEYCLOAK.slice(0, KEYCLOAK.lastIndexOf('.'))}.AAAA`]],
+  ])('no advice where %s', async (_what, tokens) => {
+    expect(await adviceAfter(gateApp(), ...tokens)).toEqual([]);
+  });
+
+  it('what suggests nothing does not use the advice up', async () => {
+    expect(await adviceAfter(gateApp(), 'x', token({ claims: { exp: 1 } }), OTHER_AUDIENCE)).toHaveLength(1);
+  });
+
+  it('a made-up token does not use the advice up', async () => {
+    expect(await adviceAfter(gateApp(), forged(OF_KEYCLOAK), OTHER_AUDIENCE)).toHaveLength(1);
+  });
+
+  it('no advice with several issuers: a token does not show which of them is meant', async () => {
+    const issuers = [ISSUER, 'https://other.test'].map((issuer) => ({
+      issuer,
+      audience: AUDIENCE,
+      keys: jwks(testKey()),
+    }));
+    expect(await adviceAfter(gateApp({ issuers }), OTHER_AUDIENCE)).toEqual([]);
+  });
+
+  it('the response says nothing of it', async () => {
+    const { body } = await gateApp().get(KEYCLOAK).expect(401);
+    expect(JSON.stringify(body)).not.toMatch(/keycloak|preset/);
+  });
+
+  it('a logger that throws does not end the process', async () => {
+    const logger = {
+      info() {},
+      error() {},
+      warn: () => {
+        throw new Error('disk full');
+      },
+    };
+    await gateApp({ logger }).get(OTHER_AUDIENCE).expect(401);
+    await new Promise(setImmediate);
+  });
+
+  it.each<[string, readonly unknown[], number]>([
+    ['once for tokens that are refused together', Array<unknown>(3).fill(new AuthError('wrong_audience')), 1],
+    ['never after a token that was accepted meanwhile', [undefined, new AuthError('wrong_audience')], 0],
+    ['never for what is not a refusal', [Object.assign(new Error('down'), { reason: 'wrong_audience' })], 0],
+  ])('advice is given %s', async (_what, outcomes, warnings) => {
+    const logger = recordingLogger();
+    const left = [...outcomes];
+    const verify = withAdvice<void>(
+      () => {
+        const error = left.shift();
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as given
+        return error === undefined ? Promise.resolve() : Promise.reject(error);
+      },
+      () => Promise.resolve(true),
+      { issuers: [{ issuer: ISSUER, preset: PRESETS.rfc9068 }], logger },
+    );
+    await Promise.allSettled(outcomes.map(() => verify(OTHER_AUDIENCE)));
+    await new Promise(setImmediate);
+    expect(logger.at('warn')).toHaveLength(warnings);
+  });
+});

@@ -1,0 +1,303 @@
+import { AuthError } from '../../../src/gate/core/errors';
+import { claimsVerifier, isUnverified, TokenVerifier } from '../../../src/gate/token/verify';
+import type { ClaimRules } from '../../../src/gate/token/verify';
+import { PRESETS } from '../../../src/gate/token/presets';
+import { AUDIENCE, goodClaims, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
+import type { Members } from '../../support/issuer';
+import { parseToken } from '../../../src/gate/token/jws';
+import { staticKeys } from '../../../src/gate/token/keys/key-set';
+import type { KeySource } from '../../../src/gate/token/keys/key-set';
+import { SignatureVerifier } from '../../../src/gate/token/signature';
+import { jwks, newKey, testKey } from '../../support/keys';
+
+const RULES: ClaimRules = {
+  preset: PRESETS.rfc9068,
+  issuer: ISSUER,
+  audiences: [AUDIENCE],
+  clientIds: undefined,
+  clockToleranceMs: 10_000,
+  maxTokenAgeMs: 86_400_000,
+  confirmations: [],
+};
+const KEYCLOAK: Partial<ClaimRules> = { preset: PRESETS.keycloak };
+const COGNITO: Partial<ClaimRules> = { preset: PRESETS.cognito, audiences: false };
+
+/** The claims as they are read, or the reason of the refusal with what operators are told. */
+function outcome(changes: Record<string, unknown>, rules: Partial<ClaimRules> = {}): unknown {
+  try {
+    return claimsVerifier({ ...RULES, ...rules }, () => NOW_MS)({ ...goodClaims(), ...changes });
+  } catch (error) {
+    const { reason, privateDetail } = error as AuthError;
+    return [reason, privateDetail];
+  }
+}
+
+describe('claimsVerifier()', () => {
+  it('reads what the rest of the gate needs, times in ms', () => {
+    const claims = { ...goodClaims(), nbf: NOW - 0.5 };
+    expect(outcome({ nbf: NOW - 0.5 })).toEqual({
+      issuer: ISSUER,
+      claims,
+      clientId: 'pos-17',
+      subject: 'pos-17',
+      tokenId: 'c0ffee',
+      expiresAtMs: NOW_MS + 3_540_000,
+      acceptedFromMs: NOW_MS - 10_500,
+      acceptedUntilMs: NOW_MS + 3_550_000,
+    });
+    expect(outcome({})).toMatchObject({ acceptedFromMs: -Infinity });
+  });
+
+  it.each<[string, unknown, string]>([
+    ['iss', undefined, 'iss is missing'],
+    ['iss', 17, 'iss is not a string'],
+    ['iss', null, 'iss is not a string'],
+    ['iss', [ISSUER], 'iss is not a string'],
+    ['exp', undefined, 'exp is missing'],
+    ['exp', String(NOW + 60), 'exp is not a number'],
+    ['exp', null, 'exp is not a number'],
+    ['exp', Infinity, 'exp is not a number'],
+    ['exp', NaN, 'exp is not a number'],
+    ['nbf', String(NOW), 'nbf is not a number'],
+    ['nbf', -Infinity, 'nbf is not a number'],
+    ['iat', undefined, 'iat is missing'],
+    ['iat', String(NOW), 'iat is not a number'],
+    ['sub', undefined, 'sub is missing'],
+    ['sub', 17, 'sub is not a string'],
+    ['jti', undefined, 'jti is missing'],
+    ['jti', 17, 'jti is not a string'],
+    ['client_id', undefined, 'client_id is missing'],
+    ['client_id', 17, 'client_id is not a string'],
+    ['client_id', '', 'the client id is empty'],
+    ['cnf', 'jkt', 'cnf is not an object'],
+    ['cnf', null, 'cnf is not an object'],
+    ['cnf', [{ jkt: 'x' }], 'cnf is not an object'],
+    ['aud', undefined, 'aud is missing'],
+    ['aud', 17, 'aud is neither a string nor an array of strings'],
+    ['aud', null, 'aud is neither a string nor an array of strings'],
+    ['aud', { 0: AUDIENCE }, 'aud is neither a string nor an array of strings'],
+    ['aud', [AUDIENCE, 17], 'aud is neither a string nor an array of strings'],
+  ])('refuses %s: %p, and tells operators that %s', (name, value, privateDetail) => {
+    expect(outcome({ [name]: value })).toEqual(['invalid_claims', privateDetail]);
+  });
+
+  it('takes the client id from the first claim of the preset that is there, and tells which ones it looked for', () => {
+    const bearer = { typ: 'Bearer' };
+    expect(outcome({ ...bearer, azp: 'first' }, KEYCLOAK)).toMatchObject({ clientId: 'first' });
+    expect(outcome({ ...bearer, azp: undefined }, KEYCLOAK)).toMatchObject({ clientId: 'pos-17' });
+    expect(outcome({ ...bearer, azp: null }, KEYCLOAK)).toEqual(['invalid_claims', 'azp is not a string']);
+    const none = outcome({ ...bearer, client_id: undefined }, KEYCLOAK);
+    expect(none).toEqual(['invalid_claims', 'azp or client_id is missing']);
+  });
+
+  it('asks for the value that the preset fixes', () => {
+    expect(outcome({ typ: 'ID' }, KEYCLOAK)).toEqual(['invalid_claims', 'typ is not Bearer']);
+    expect(outcome({}, KEYCLOAK)).toEqual(['invalid_claims', 'typ is not Bearer']);
+  });
+
+  it('takes the type DPoP of Keycloak with cnf.jkt alone, which a proof has to match then', () => {
+    const withDpop = { ...KEYCLOAK, confirmations: ['jkt'] as const };
+    const cnf = { jkt: 'thumbprint' };
+    expect(outcome({ typ: 'DPoP', cnf }, withDpop)).toMatchObject({ clientId: 'pos-17' });
+    expect(outcome({ typ: 'Bearer', cnf }, withDpop)).toMatchObject({ clientId: 'pos-17' });
+    expect(outcome({ typ: 'DPoP', cnf }, KEYCLOAK)).toEqual(['sender_constrained', undefined]);
+    const notBearer = ['invalid_claims', 'typ is not Bearer'];
+    for (const other of [undefined, {}, { 'x5t#S256': 'thumbprint' }]) {
+      expect(outcome({ typ: 'DPoP', cnf: other }, withDpop)).toEqual(notBearer);
+    }
+    for (const typ of ['ID', 'Refresh', 'dpop', undefined]) expect(outcome({ typ, cnf }, withDpop)).toEqual(notBearer);
+    expect(outcome({ typ: 'DPoP', cnf }, { confirmations: ['jkt'] })).toMatchObject({ clientId: 'pos-17' });
+  });
+
+  it.each<[string, Record<string, unknown>, Partial<ClaimRules>, string, string | undefined]>([
+    [
+      'another issuer',
+      { iss: 'https://evil.test' },
+      {},
+      'wrong_issuer',
+      `iss is "https://evil.test", expected "${ISSUER}"`,
+    ],
+    ['another audience', { aud: ['x', 'y'] }, {}, 'wrong_audience', `aud is "x y", expected "${AUDIENCE}"`],
+    [
+      'an audience that begins alike',
+      { aud: [`${AUDIENCE}.evil.test`] },
+      {},
+      'wrong_audience',
+      `aud is "${AUDIENCE}.evil.test", expected "${AUDIENCE}"`,
+    ],
+    [
+      'no aud where the preset can do without',
+      { aud: undefined, typ: 'Bearer' },
+      KEYCLOAK,
+      'wrong_audience',
+      `aud is missing, expected "${AUDIENCE}"`,
+    ],
+    [
+      'a client that is not accepted',
+      {},
+      { clientIds: ['x'] },
+      'wrong_audience',
+      'the client is not one of the accepted ones',
+    ],
+    [
+      'no accepted client at all',
+      {},
+      { clientIds: [] },
+      'wrong_audience',
+      'the client is not one of the accepted ones',
+    ],
+    ['an iat ahead', { iat: NOW + 10.001 }, {}, 'not_yet_valid', 'iat is 11 s ahead'],
+    ['an nbf ahead', { nbf: NOW + 10.001 }, {}, 'not_yet_valid', 'nbf is 11 s ahead'],
+    ['an exp in the past', { exp: NOW - 10 }, {}, 'expired', 'exp was 10 s ago'],
+    ['a long life', { iat: NOW, exp: NOW + 86_400.001 }, {}, 'lifetime_too_long', undefined],
+    [
+      'a long life that begins with an nbf',
+      { iat: NOW, nbf: NOW, exp: NOW + 86_400.001 },
+      {},
+      'lifetime_too_long',
+      undefined,
+    ],
+    ['a token bound to a DPoP key (RFC 9449)', { cnf: { jkt: 'x' } }, {}, 'sender_constrained', undefined],
+    ['a token bound to a certificate (RFC 8705)', { cnf: { 'x5t#S256': 'x' } }, {}, 'sender_constrained', undefined],
+    ['a token bound to a key by its kid (RFC 7800)', { cnf: { kid: 'x' } }, {}, 'sender_constrained', undefined],
+    [
+      'a token with a second binding that is not checked here',
+      { cnf: { jkt: 'x', kid: 'y' } },
+      { confirmations: ['jkt'] },
+      'sender_constrained',
+      undefined,
+    ],
+    ['a token bound in a way that is unknown here', { cnf: {} }, {}, 'sender_constrained', undefined],
+    [
+      'an expired token for that first, also where it is bound',
+      { exp: NOW - 10, cnf: { jkt: 'x' } },
+      {},
+      'expired',
+      'exp was 10 s ago',
+    ],
+  ])('refuses %s', (_what, changes, rules, reason, privateDetail) => {
+    expect(outcome(changes, rules)).toEqual([reason, privateDetail]);
+  });
+
+  it.each<[string, Record<string, unknown>, Partial<ClaimRules>]>([
+    ['no aud where none is asked for', { aud: undefined, token_use: 'access' }, COGNITO],
+    ['any aud where none is asked for', { aud: ['x'], token_use: 'access' }, COGNITO],
+    ['one audience of two', { aud: ['x', AUDIENCE] }, {}],
+    ['a client that is accepted', {}, { clientIds: ['x', 'pos-17'] }],
+    ['an iat at the tolerance', { iat: NOW + 10 }, {}],
+    ['a bound token whose proof is checked later', { cnf: { jkt: 'x' } }, { confirmations: ['jkt'] }],
+    ['one with two bindings', { cnf: { jkt: 'x', 'x5t#S256': 'y' } }, { confirmations: ['jkt', 'x5t#S256'] }],
+    ['the longest life', { iat: NOW, exp: NOW + 86_400 }, {}],
+  ])('accepts %s', (_what, changes, rules) => {
+    expect(outcome(changes, rules)).toMatchObject({ clientId: 'pos-17' });
+  });
+});
+
+describe('the times of a token, to the millisecond', () => {
+  const claims = { ...goodClaims(), iat: NOW - 60, nbf: NOW, exp: NOW + 60 };
+
+  it.each([
+    ['nbf', NOW * 1000 - 10_001, 'not_yet_valid'],
+    ['nbf', NOW * 1000 - 10_000, undefined],
+    ['exp', NOW * 1000 + 69_999, undefined],
+    ['exp', NOW * 1000 + 70_000, 'expired'],
+  ])('%s at %i with a tolerance of 10 s: %p', (_claim, nowMs, reason) => {
+    const check = (): unknown => claimsVerifier(RULES, () => nowMs)(claims);
+    if (reason === undefined) expect(check()).toMatchObject({ acceptedFromMs: NOW * 1000 - 10_000 });
+    else expect(check).toThrow(new AuthError(reason as 'expired'));
+  });
+
+  it('refuses a token that is both expired and not valid yet as expired', () => {
+    const both = { ...claims, nbf: NOW + 60, exp: NOW - 20 };
+    expect(() => claimsVerifier(RULES, () => NOW * 1000)(both)).toThrow(new AuthError('expired'));
+  });
+});
+
+const keys = staticKeys(jwks(testKey()));
+
+const clock = (): number => NOW_MS;
+const verifyClaims = claimsVerifier(RULES, clock);
+
+const verifierWith = (source: KeySource): TokenVerifier =>
+  new TokenVerifier({ rules: RULES, algorithms: ['ES256'], keys: source, signatures: new SignatureVerifier(), clock });
+const verifier = verifierWith(keys);
+
+/** The reason of the refusal; `undefined` for a token that passes. */
+async function refusalOf(raw: string, using = verifier): Promise<unknown> {
+  const parsed = parseToken(raw);
+  try {
+    await using.verifySignature(parsed);
+    verifyClaims(parsed.claims);
+    return undefined;
+  } catch (error) {
+    return (error as AuthError).reason;
+  }
+}
+
+/** The same keys from a source that has to fetch them first. */
+const slowKeys: KeySource = { ...keys, find: async (header, checkToken) => keys.find(header, checkToken) };
+const noKeys: KeySource = { ...keys, find: () => Promise.reject(new AuthError('keys_unavailable')) };
+
+describe('TokenVerifier', () => {
+  it('returns what the token says, frozen', () => {
+    const verified = verifyClaims(parseToken(token({ claims: { nbf: NOW } })).claims);
+    expect(verified).toEqual({
+      clientId: 'pos-17',
+      subject: 'pos-17',
+      tokenId: 'c0ffee',
+      expiresAtMs: NOW_MS + 3_540_000,
+      acceptedFromMs: NOW_MS - 10_000,
+      acceptedUntilMs: NOW_MS + 3_550_000,
+      issuer: ISSUER,
+      claims: { ...goodClaims(), nbf: NOW },
+    });
+    expect(Object.isFrozen(verified.claims)).toBe(true);
+  });
+
+  it('returns the key of the signature, cached or fetched first', async () => {
+    const expected = { keyId: testKey().kid };
+    expect(await verifier.verifySignature(parseToken(good))).toMatchObject(expected);
+    expect(await verifierWith(slowKeys).verifySignature(parseToken(good))).toMatchObject(expected);
+  });
+
+  const good = token();
+  const forged = { key: newKey('ES256', testKey().kid) };
+  /** Each token has the fault of its row and of all rows after it. */
+  it.each<[string, string, string | undefined]>([
+    ['nothing', good, undefined],
+    ['claims', token({ claims: { exp: NOW - 60 } }), 'expired'],
+    ['signature', token({ ...forged, claims: { exp: NOW - 60 } }), 'bad_signature'],
+    ['key', token({ key: testKey('ES256', 'other') }), 'unknown_key'],
+    ['type', token({ key: testKey('ES256', 'other'), header: { typ: 'jwt' } }), 'wrong_type'],
+    ['algorithm', token({ key: testKey('ES384', 'other'), header: { typ: 'jwt' } }), 'algorithm_not_allowed'],
+  ])('makes its checks in order, the first that fails decides: %s', async (_what, raw, expected) => {
+    expect(await refusalOf(raw)).toBe(expected);
+    expect(await refusalOf(raw, verifierWith(slowKeys))).toBe(expected);
+  });
+
+  it.each<[string, Members, string]>([
+    ['type of a claim', { exp: 'soon' }, 'invalid_claims'],
+    ['issuer', { iss: 'https://staging.test' }, 'wrong_issuer'],
+    ['audience', { aud: 'https://staging.test' }, 'wrong_audience'],
+    ['end', { exp: NOW - 60 }, 'expired'],
+    ['beginning', { nbf: NOW + 60 }, 'not_yet_valid'],
+    ['lifetime', { exp: NOW + 90_000 }, 'lifetime_too_long'],
+    ['confirmation', { cnf: { jkt: 'x' } }, 'sender_constrained'],
+  ])('checks the %s of a token before an unknown key, and after a known one', async (_what, claims, expected) => {
+    const other = parseToken(token({ key: testKey('ES256', 'other'), claims }));
+    for (const using of [verifier, verifierWith(slowKeys)]) {
+      const refusal = await using.verifySignature(other).catch((error: AuthError) => error);
+      expect(refusal).toMatchObject({
+        reason: expected,
+        privateDetail: expect.stringMatching(/(?:^|; )its key is unknown, and was not asked for$/),
+      });
+      expect(isUnverified(refusal as AuthError)).toBe(true);
+    }
+    expect(await refusalOf(token({ claims }))).toBe(expected);
+    expect(await refusalOf(token({ ...forged, claims }))).toBe('bad_signature');
+  });
+
+  it('rejects with an outage of the keys', async () => {
+    expect(await refusalOf(good, verifierWith(noKeys))).toBe('keys_unavailable');
+  });
+});

@@ -1,0 +1,313 @@
+import { PRESETS } from '../../../src/gate/token/presets';
+import type { PresetName } from '../../../src/gate/token/presets';
+import { recognizeIssuer, recognizeToken, configurationAdvice } from '../../../src/gate/token/advice';
+import type { AdviceContext } from '../../../src/gate/token/advice';
+import type { Reason } from '../../../src/gate';
+import type { ScopeRule } from '../../../src/gate/token/scopes';
+import { ISSUER, NOW, token } from '../../support/issuer';
+import type { TokenParts } from '../../support/issuer';
+
+describe('the preset that a token looks like', () => {
+  type Members = Readonly<Record<string, unknown>>;
+
+  const fromShape = (claims: Members, header: Members = {}): unknown => recognizeToken({ claims, header });
+
+  it.each<[PresetName, readonly string[], Members, Members?]>([
+    ['keycloak', ['typ is JWT', 'typ is Bearer', 'azp'], { typ: 'Bearer', azp: 'pos' }, { typ: 'jwt' }],
+    ['keycloak', ['typ is at+jwt', 'typ is Bearer', 'azp'], { typ: 'Bearer', azp: 'pos' }, { typ: 'at+jwt' }],
+    ['keycloak', ['typ is DPoP', 'azp'], { typ: 'DPoP', azp: 'pos' }],
+    ['cognito', ['token_use is access', 'client_id'], { token_use: 'access', client_id: 'pos' }],
+    ['auth0', ['gty is client-credentials'], { gty: 'client-credentials' }],
+    ['okta', ['cid', 'scp is an array'], { cid: 'pos', scp: ['a'] }],
+    ['entra', ['tid', 'azp'], { tid: '1', azp: 'pos' }],
+    ['entra', ['tid', 'appid'], { tid: '1', appid: 'pos' }],
+    ['openiddict', ['oi_prst'], { oi_prst: ['pos'] }],
+    ['openiddict', ['oi_tkn_id'], { oi_tkn_id: '1' }],
+    ['identityserver', ['typ is at+jwt', 'scope is an array'], { scope: ['a'] }, { typ: 'AT+JWT' }],
+    ['identityserver', ['typ is at+jwt', 'client_generation'], { client_generation: '1' }, { typ: 'at+jwt' }],
+    ['hydra', ['typ is JWT', 'client_id', 'scp is an array'], { client_id: 'pos', scp: [] }, { typ: 'JWT' }],
+  ])('recognizes %s by %j, and not when one of them is missing', (preset, signs, claims, header = {}) => {
+    expect(fromShape(claims, header)).toEqual({ preset, signs });
+    for (const name of Object.keys(claims)) expect(fromShape({ ...claims, [name]: undefined }, header)).toBeUndefined();
+    if (header['typ'] !== undefined) expect(fromShape(claims)).toBeUndefined();
+  });
+
+  it.each<[string, Members, Members]>([
+    ['another value', { token_use: 'id', client_id: 'pos' }, {}],
+    ['a text in the place of an array', { cid: 'pos', scp: 'a' }, {}],
+    ['an issuer that is not a text', { iss: ['https://shop.auth0.com/'] }, {}],
+  ])('does not take %s for a sign', (_what, claims, header) => {
+    expect(fromShape(claims, header)).toBeUndefined();
+  });
+
+  it.each<[string, PresetName | undefined]>([
+    ['https://sso.test/realms/shop', 'keycloak'],
+    ['https://sso.test/realms/shop/', undefined],
+    ['https://shop.eu.auth0.com/', 'auth0'],
+    ['https://shop.auth0.com.evil.test/', undefined],
+    ['https://shop.okta.com', 'okta'],
+    ['https://shop.oktapreview.com/oauth2/default', 'okta'],
+    ['https://shop.okta.community', undefined],
+    ['https://login.microsoftonline.com/1/v2.0', 'entra'],
+    ['https://sts.windows.net/1/', 'entra'],
+    ['https://cognito-idp.eu-central-1.amazonaws.com/pool', 'cognito'],
+    ['https://auth.pingone.eu/1/as', 'ping'],
+    ['https://login.test', undefined],
+  ])('knows the vendor of the issuer %s: %s', (issuer, preset) => {
+    const recognition = preset && { preset, signs: ['iss is a URL of that vendor'] };
+    expect(recognizeIssuer(issuer)).toEqual(recognition);
+    expect(fromShape({ iss: issuer })).toEqual(recognition);
+  });
+
+  it.each<[string, PresetName | undefined]>([
+    ['https://sso.test/auth/protocol/openid-connect/certs', 'keycloak'],
+    ['https://login.test/oauth2/aus1/v1/keys', 'okta'],
+    ['https://login.test/oauth2/v1/keys', undefined],
+    ['https://login.test/1/discovery/v2.0/keys', 'entra'],
+    ['https://login.test/1/discovery/keys', 'entra'],
+    ['https://login.test/.well-known/openid-configuration/jwks', 'identityserver'],
+    ['http://127.0.0.1:4000/.well-known/openid-configuration/jwks', undefined],
+    ['https://login.test/.well-known/jwks', 'openiddict'],
+    ['https://login.test/.well-known/jwks.json', undefined],
+    ['https://login.test/pf/JWKS', 'ping'],
+  ])('knows the vendor of the key set %s: %s', (jwksUri, preset) => {
+    const recognition = preset && { preset, signs: ['the key set has a path of that vendor'] };
+    expect(recognizeIssuer('https://login.test', jwksUri)).toEqual(recognition);
+    expect(recognizeIssuer('https://shop.auth0.com/', jwksUri)).toMatchObject({ preset: 'auth0' });
+  });
+});
+
+describe('advice', () => {
+  const context: AdviceContext = {
+    issuer: ISSUER,
+    preset: PRESETS.rfc9068,
+    set: (option, value) => `${option}=${value}`,
+  };
+
+  const adviceOn = (reason: Reason, raw: string, changes: Partial<AdviceContext> = {}): string | undefined =>
+    configurationAdvice(reason, raw, { ...context, ...changes });
+
+  it.each<[string, string, string]>([
+    [
+      'an encrypted one',
+      'a.b.c.d.e',
+      'the token is encrypted (JWE, five parts): let the issuer make signed access tokens (JWS)',
+    ],
+    [
+      'an opaque one',
+      'c0ffee',
+      'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or the option opaque of authenticate()',
+    ],
+    ['a damaged one', 'a.b.c', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
+    ['half of one', 'a.b', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
+  ])('advises by the form of a token that is no JWT: %s', (_what, raw, advice) => {
+    expect(adviceOn('malformed_token', raw)).toBe(advice);
+  });
+
+  const orAdd = 'or let the authorization server add the aud of this API';
+  const noAudience = 'the token has no aud: let the authorization server add that of this API';
+
+  it.each<[Reason, TokenParts, string | undefined]>([
+    [
+      'wrong_issuer',
+      { claims: { iss: 'https://x.test' } },
+      `iss is "https://x.test", expected "${ISSUER}": request the token from the expected one, or issuer=https://x.test`,
+    ],
+    [
+      'wrong_issuer',
+      { claims: { iss: `${ISSUER}/` } },
+      `iss is "${ISSUER}/", expected "${ISSUER}" (the slash at the end): issuer=${ISSUER}/`,
+    ],
+    [
+      'wrong_issuer',
+      { claims: { iss: 'http://login.test' } },
+      `iss is "http://login.test", expected "${ISSUER}" (http and https): issuer=http://login.test`,
+    ],
+    [
+      'wrong_issuer',
+      { claims: { iss: 'https://LOGIN.test' } },
+      `iss is "https://LOGIN.test", expected "${ISSUER}" (upper and lower case): issuer=https://LOGIN.test`,
+    ],
+    [
+      'wrong_issuer',
+      { claims: { iss: `${ISSUER}/a` } },
+      `iss is "${ISSUER}/a", expected "${ISSUER}": request the token from the expected one, or issuer=${ISSUER}/a`,
+    ],
+    ['wrong_issuer', { claims: { iss: 17 } }, `iss is 17, expected "${ISSUER}"`],
+    ...['00000003-0000-0000-c000-000000000000', 'https://graph.microsoft.com'].flatMap((aud) =>
+      (['wrong_audience', 'wrong_issuer', 'bad_signature'] as const).map(
+        (reason) =>
+          [
+            reason,
+            { claims: { aud } },
+            'the token is for Microsoft Graph, and only Graph can verify it: let the client ask for a token of this API, with scope=api://<application ID of the API>/.default',
+          ] as [Reason, TokenParts, string],
+      ),
+    ),
+    ['wrong_audience', { claims: { aud: 'a' } }, `aud is "a": audience=a, ${orAdd}`],
+    ['wrong_audience', { claims: { aud: ['a', 'b'] } }, `aud is ["a","b"]: audience=a, ${orAdd}`],
+    [
+      'wrong_audience',
+      { claims: { aud: 'a'.repeat(300) } },
+      `aud is "${'a'.repeat(199)}: audience=${'a'.repeat(300)}, ${orAdd}`,
+    ],
+    ['wrong_audience', { claims: { aud: undefined } }, noAudience],
+    ['wrong_audience', { claims: { aud: [] } }, noAudience],
+    ['wrong_audience', { claims: { aud: { 0: 'a' } } }, noAudience],
+    [
+      'generation_missing',
+      {},
+      'the issuer stamps no generation: generationClaim=iat, or let the authorization server add the claim',
+    ],
+    [
+      'lifetime_too_long',
+      { claims: { iat: NOW, exp: NOW + 90_000 } },
+      'tokens live for 90000 s: let the issuer shorten that, or maxTokenAgeSeconds=90000',
+    ],
+    [
+      'algorithm_not_allowed',
+      { header: { alg: 'HS256' } },
+      'alg is "HS256": let the issuer sign with an accepted one, such as RS256',
+    ],
+    [
+      'wrong_type',
+      { header: { typ: 'JWT' } },
+      'typ is "JWT": let the issuer make access tokens of RFC 9068, or select the preset of its vendor',
+    ],
+    ['not_yet_valid', {}, 'compare the clock of this machine with that of the authorization server'],
+    ['expired', { claims: { exp: 1 } }, undefined],
+    ['bad_signature', {}, undefined],
+  ])('advises on %s: %j', (reason, parts, advice) => {
+    expect(adviceOn(reason, token(parts))).toBe(advice);
+  });
+
+  describe('a token that looks like that of a vendor', () => {
+    const keycloak = token({ header: { typ: 'JWT' }, claims: { typ: 'Bearer', azp: 'pos-17' } });
+    const advice = 'this token looks like keycloak (typ is JWT, typ is Bearer, azp): preset=keycloak';
+
+    it.each(['wrong_type', 'invalid_claims', 'generation_missing', 'generation_invalid'] as const)(
+      'is advised to have its preset, after %s',
+      (reason) => {
+        expect(adviceOn(reason, keycloak)).toBe(advice);
+      },
+    );
+
+    it.each(['wrong_audience', 'expired'] as const)('is not, after %s, which no preset changes', (reason) => {
+      expect(adviceOn(reason, keycloak) ?? '').not.toContain('keycloak');
+    });
+
+    it('is not where that preset is set', () => {
+      expect(adviceOn('generation_missing', keycloak, { preset: PRESETS.keycloak })).toContain('stamps no generation');
+    });
+
+    it('is not where it looks like none', () => {
+      expect(adviceOn('invalid_claims', token())).toBeUndefined();
+    });
+  });
+
+  describe('permissions in claims that are not read as scopes', () => {
+    const roles = { roles: ['till'] };
+    const realmRoles = [{ path: ['realm_access', 'roles'], prefix: '' }];
+    it.each<[string, Record<string, unknown>, ScopeRule | undefined, string, string, string]>([
+      [
+        'realm roles',
+        { realm_access: roles },
+        undefined,
+        '"realm_access.roles"',
+        'scope,realm_access.roles',
+        '["scope","realm_access.roles"]',
+      ],
+      [
+        'roles of a client, but not those of the account pages',
+        { resource_access: { account: roles, shop: roles } },
+        undefined,
+        '"resource_access.shop.roles"',
+        'scope,resource_access.shop.roles',
+        '["scope","resource_access.shop.roles"]',
+      ],
+      ...['shop.api', 'shop api', 'a\nb', '$(id)'].map(
+        (client): [string, Record<string, unknown>, undefined, string, string, string] => [
+          `a client with other characters than letters in its name, ${client}`,
+          { resource_access: { [client]: roles } },
+          undefined,
+          JSON.stringify(`resource_access.${client}.roles`),
+          `'${JSON.stringify(['scope', ['resource_access', client, 'roles']])}'`,
+          JSON.stringify(['scope', ['resource_access', client, 'roles']]),
+        ],
+      ),
+      [
+        'a client that must not leave the quotes of the shell',
+        { resource_access: { "a'b": roles } },
+        undefined,
+        '"resource_access.a\'b.roles"',
+        `'["scope",["resource_access","a'\\''b","roles"]]'`,
+        '["scope",["resource_access","a\'b","roles"]]',
+      ],
+      [
+        'permissions, without scope',
+        { scope: undefined, permissions: ['a'] },
+        undefined,
+        '"permissions"',
+        'permissions',
+        '["permissions"]',
+      ],
+      [
+        'roles, where other ones are read',
+        { realm_access: roles, roles: ['a'], scope: undefined },
+        { from: realmRoles, map: undefined },
+        '"roles"',
+        'realm_access.roles,roles',
+        '["realm_access.roles","roles"]',
+      ],
+    ])('are named after insufficient_scope: %s', (_what, claims, scopes, named, variable, from) => {
+      expect(adviceOn('insufficient_scope', token({ claims }), { scopes })).toBe(
+        `the token also has names in ${named}: if they are permissions, set TILLGATE_SCOPE_CLAIMS=${variable}, or the option scopes: { from: ${from} }`,
+      );
+    });
+
+    it.each<[string, Record<string, unknown>, ScopeRule]>([
+      [
+        'a map does not have',
+        { realm_access: { roles: ['till', 'Store Manager'] }, scope: undefined },
+        { from: realmRoles, map: new Map([['till', []]]) },
+      ],
+      [
+        'a map does not have, in the claim of the preset',
+        { scope: 'Store\u00a0Manager till' },
+        { from: undefined, map: new Map([['till', []]]) },
+      ],
+      [
+        'cannot be scopes',
+        { roles: ['orders:read', 'Store Manager'], scope: undefined },
+        { from: [{ path: ['roles'], prefix: '' }], map: undefined },
+      ],
+    ])('are named after insufficient_scope: names that %s', (_what, claims, scopes) => {
+      const advice = adviceOn('insufficient_scope', token({ claims }), { scopes })?.replaceAll('\u00a0', ' ');
+      expect(advice).toBe(
+        `no scope comes from "Store Manager": if these are permissions, say which scopes they grant, for example TILLGATE_SCOPE_MAP='{"Store Manager":["orders:read"]}', or the option scopes.map`,
+      );
+    });
+
+    it('names the first ten of many that grant no scope', () => {
+      const roles = Array.from({ length: 11 }, (_, index) => `role ${index}`);
+      const scopes = { from: [{ path: ['roles'], prefix: '' }], map: undefined };
+      expect(adviceOn('insufficient_scope', token({ claims: { roles } }), { scopes })).toMatch(
+        /^no scope comes from "role 0", .*"role 9", \.\.\.: /,
+      );
+    });
+
+    it.each<[string, Record<string, unknown>, ScopeRule | undefined]>([
+      ['there are none', {}, undefined],
+      ['they are empty', { roles: [], permissions: '', scp: [''] }, undefined],
+      [
+        'they are something else',
+        { roles: { till: true }, resource_access: ['shop'], realm_access: 'roles' },
+        undefined,
+      ],
+      ['they are read', { realm_access: roles, scope: undefined }, { from: realmRoles, map: undefined }],
+      ['a function maps them', { scope: 'till' }, { from: undefined, map: () => [] }],
+    ])('are not named where %s', (_what, claims, scopes) => {
+      expect(adviceOn('insufficient_scope', token({ claims }), { scopes })).toBeUndefined();
+    });
+  });
+});

@@ -1,0 +1,387 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import cors from 'cors';
+import { readFileSync, existsSync, readdirSync } from 'node:fs';
+import { join, dirname, relative, resolve } from 'node:path';
+import { transformSync } from 'esbuild';
+import express from 'express';
+import type { Express } from 'express';
+import { load as parseYaml } from 'js-yaml';
+import request from 'supertest';
+import * as ws from 'ws';
+import * as tillgate from '../../../src/gate';
+import type { AuthenticateOptions, Gate } from '../../../src/gate';
+import * as app from '../../../src/app';
+import type { AppOptions } from '../../../src/app';
+import * as generations from '../../../src/gate/generation';
+import * as possession from '../../../src/gate/possession';
+import type { HttpGenerationsOptions } from '../../../src/gate/generation';
+import * as testing from '../../../src/testing';
+import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../../src/testing';
+import certificates from '../../support/certificates.json';
+import { recordingLogger } from '../../support/log';
+import { blocksOf, PAGES_WITH_CODE, programOf, ROOT, filesInMemory } from './blocks';
+import { devDependencies } from '../../../package.json';
+import { files } from '../../../src/gate/package.json';
+import { PAGES, withSections } from '../../../scripts/docs';
+import { REASONS } from '../../../src/gate/core/reasons';
+import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../../src/gate/core/required-packages';
+import { GATE_OPTIONS, ISSUER_OPTIONS } from '../../../src/gate/gate/read-options';
+import * as env from '../../../src/gate/env';
+import { VARIABLES } from '../../../src/gate/env/variables';
+
+describe('code', () => {
+  /** What the examples of a page have made. */
+  interface Result {
+    readonly apps: readonly Express[];
+    readonly issuers: readonly TestIssuer[];
+    readonly servers: readonly Server[];
+    readonly tests: readonly { readonly name: string; readonly run: () => unknown }[];
+  }
+
+  type Body = (
+    require: (name: string) => unknown,
+    it: (name: string, run: () => unknown) => void,
+    process: object,
+  ) => Promise<void>;
+
+  /** Runs the examples of a page: nothing is fetched, no port is taken, and what they open is closed. */
+  async function runPage(page: string): Promise<Result & Pick<Made, 'opened'>> {
+    const { imports, body } = programOf(blocksOf(page).filter(({ mode }) => mode === 'run'));
+    const requires = imports.flatMap(requireOf).join('\n');
+    const { code } = transformSync(`(async () => {\n${body}})()`, { loader: 'ts', target: 'node20' });
+    const result = { apps: [], issuers: [], servers: [], opened: [], tests: [] } as Made & {
+      tests: Result['tests'][number][];
+    };
+    const it = (name: string, test: () => unknown): unknown => result.tests.push({ name, run: test });
+    const modules: Readonly<Record<string, unknown>> = {
+      ...modulesFor(result, documentOf(page)),
+      'node:test': { it, test: it },
+    };
+    const load = (name: string): unknown => {
+      if (!Object.hasOwn(modules, name)) throw new Error(`${page} imports ${name}, which this test does not know`);
+      return modules[name];
+    };
+    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the examples of our own pages
+    const run = new Function('require', 'it', 'process', `{ ${requires}\nreturn ${code} }`) as Body;
+    await run(load, it, { once() {} });
+    // A gate that is closed follows no log: they are closed behind the tests of the page.
+    toClose.push(...result.opened);
+    return result;
+  }
+
+  /** The OpenAPI document that a page shows: its examples read it as openapi.yaml. */
+  function documentOf(page: string): object | undefined {
+    const [, text] = /^```yaml\n(openapi: [^]*?)^```$/m.exec(readFileSync(join(ROOT, page), 'utf8')) ?? [];
+    return text === undefined ? undefined : (parseYaml(text) as object);
+  }
+
+  function requireOf(statement: string): readonly string[] {
+    const [, names = '', from = ''] = /^import (.*) from '(.*)';/.exec(statement) ?? [];
+    if (names.startsWith('type ')) return [];
+    return [`const ${names.startsWith('{') ? names : `{ default: ${names} }`} = require('${from}');`];
+  }
+
+  interface Made {
+    readonly apps: Express[];
+    readonly issuers: TestIssuer[];
+    readonly servers: Server[];
+    readonly opened: { close(): unknown }[];
+  }
+
+  function fetchFromThisMachine(url: string, init: RequestInit): Promise<Response> {
+    return url.startsWith('http://127.0.0.1:') ? fetch(url, init) : Promise.reject(new Error('offline'));
+  }
+
+  function modulesFor(
+    { apps, issuers, servers, opened }: Made,
+    shown: object | undefined,
+  ): Readonly<Record<string, unknown>> {
+    const isolated = { fetch: fetchFromThisMachine, logger: recordingLogger() };
+    function authenticate(options: AuthenticateOptions): Gate {
+      const gate = tillgate.authenticate({ ...isolated, ...options });
+      opened.push(gate);
+      return gate;
+    }
+    function createApp(options: AppOptions): app.App {
+      const gate = { ...app.authenticateOptions(options.settings), ...isolated };
+      const document = options.document && shown;
+      const made = app.createApp({ gate, logger: recordingLogger(), ...options, document });
+      opened.push(made);
+      return made;
+    }
+    function contractCases(options: ContractCasesOptions): ContractCases {
+      return testing.contractCases({ ...options, openapi: shown ?? options.openapi });
+    }
+    function makeExpress(): Express {
+      const made = express();
+      // The handlers of the examples are called without a port of their own.
+      made.listen = () => createServer(made);
+      apps.push(made);
+      return made;
+    }
+    const handler = (_req: unknown, res: { json(body: unknown): void }): void => res.json([]);
+    function createTestIssuer(): TestIssuer {
+      const issuer = testing.createTestIssuer();
+      issuers.push(issuer);
+      return issuer;
+    }
+    function httpGenerations(options: HttpGenerationsOptions): generations.GenerationSource {
+      return generations.httpGenerations({ ...options, ...isolated });
+    }
+    function makeServer(handler: RequestListener): Server {
+      const server = createServer(handler);
+      servers.push(server);
+      return server;
+    }
+    return {
+      cors: { default: cors },
+      'node:http': { createServer: makeServer },
+      'node:https': { createServer: createTlsServer },
+      'node:fs/promises': filesInMemory(),
+      'node:fs': {
+        readFileSync: (name: string) => certificates.server[name === 'tls.key' ? 'privateKey' : 'certificate'],
+      },
+      ws,
+      express: { default: Object.assign(makeExpress, express), Router: express.Router },
+      supertest: { default: request },
+      tillgate: { ...tillgate, authenticate },
+      '@tillgate/app': { ...app, createApp },
+      'tillgate/env': env,
+      'tillgate/generations': { ...generations, httpGenerations },
+      'tillgate/possession': possession,
+      '@tillgate/testing': { ...testing, contractCases, createTestIssuer },
+      './handlers.js': { listOrders: handler, listReports: handler, listStores: handler },
+    };
+  }
+
+  const toClose: { close(): unknown }[] = [];
+  afterAll(() => Promise.all(toClose.map((one) => one.close())));
+
+  describe.each(PAGES_WITH_CODE)('the examples of %s', (page) => {
+    it('are well-formed', () => {
+      const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } }; // NestJS needs them
+      for (const { source } of blocksOf(page))
+        transformSync(source, { loader: 'ts', format: 'esm', target: 'node20', tsconfigRaw });
+    });
+
+    if (blocksOf(page).every(({ mode }) => mode !== 'run')) return;
+
+    it('run, and their own tests pass', async () => {
+      const { tests } = await runPage(page);
+      for (const { run } of tests) await run();
+    });
+  });
+
+  describe('the README', () => {
+    it('shows what the first example responds with', async () => {
+      const { apps, tests } = await runPage('README.md');
+      const text = readFileSync(join(ROOT, 'README.md'), 'utf8');
+      const [, shown = ''] = /```console\n[^]*?\n(HTTP[^]*?)\n```/.exec(text) ?? [];
+      const [head = '', body = ''] = shown.split('\n\n');
+      const [status = '', ...headers] = head.split('\n');
+
+      const response = await request(apps[0] as Express).get('/v1/orders');
+      expect(`HTTP/1.1 ${response.status} Unauthorized`).toBe(status);
+      for (const header of headers) {
+        const [, name = '', value] = /^([^:]+): (.*)$/.exec(header) ?? [];
+        expect(response.get(name)).toBe(value);
+      }
+      expect(JSON.parse(body)).toEqual(response.body);
+      expect(tests).toHaveLength(2);
+    });
+  });
+
+  describe('the recipes', () => {
+    let app: Express;
+    let issuer: TestIssuer;
+    let recipes: Awaited<ReturnType<typeof runPage>>;
+    beforeAll(async () => {
+      recipes = await runPage('docs/recipes.md');
+      [app, issuer] = [recipes.apps[0] as Express, recipes.issuers[0] as TestIssuer];
+    });
+
+    function get(path: string, token?: Parameters<TestIssuer['token']>[0]): request.Test {
+      return token ? request(app).get(path).auth(issuer.token(token), { type: 'bearer' }) : request(app).get(path);
+    }
+
+    it('open a store to its own clients only', async () => {
+      const till = { scope: 'orders:read', claims: { store: 'eu-1' } };
+      await get('/stores/eu-1/orders', till).expect(200, { store: 'eu-1' });
+      await get('/stores/eu-2/orders', till).expect(403);
+    });
+
+    it('let pages of another origin read a refusal', async () => {
+      const preflight = request(app).options('/shop').set('Origin', 'https://shop.example.com');
+      await preflight.set('Access-Control-Request-Method', 'GET').expect(204);
+      const response = await get('/shop').set('Origin', 'https://shop.example.com').expect(401);
+      expect(response.get('Access-Control-Expose-Headers')).toBe('WWW-Authenticate,Retry-After');
+    });
+
+    it('show the menu without a token, and refuse bad tokens', async () => {
+      await get('/menu').expect(200, { dishes: ['soup'], prices: 'public' });
+      await get('/menu', {}).expect(200, { dishes: ['soup'], prices: 'yours' });
+      await get('/menu', { expired: true }).expect(401);
+      await request(app).put('/menu').expect(401);
+    });
+
+    it('send errors in the format of the app, with the status and the challenge of the gate', async () => {
+      const response = await get('/legacy/orders', { expired: true }).expect(401, {
+        error: 'The access token has expired.',
+      });
+      expect(response.get('WWW-Authenticate')).toContain('error="invalid_token"');
+      await get('/legacy/orders', {}).expect(403);
+    });
+
+    it('open a WebSocket with a good token only, and close it with the gate', async () => {
+      const { servers, opened, issuers } = recipes;
+      const server = servers[0]!.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const refused = new ws.WebSocket(url);
+      const [, response] = (await once(refused, 'unexpected-response')) as [unknown, IncomingMessage];
+      expect([response.statusCode, response.headers['www-authenticate']]).toEqual([401, 'Bearer realm="api"']);
+      refused.on('error', () => undefined).terminate();
+      const authorization = `Bearer ${issuers[0]!.token({ clientId: 'till-1' })}`;
+      const client = new ws.WebSocket(url, { headers: { authorization } });
+      expect(String((await once(client, 'message'))[0])).toBe('hello till-1');
+      const closed = once(client, 'close');
+      await Promise.all(opened.map((one) => one.close()));
+      expect((await closed).map(String)).toEqual(['4401', 'gate_closed']);
+      server.close();
+    });
+  });
+});
+
+describe('pages', () => {
+  const ROOT = resolve(__dirname, '../../..');
+  /** Every page for users. */
+  const DOCUMENTS = ['README.md', ...['deploy/observability', 'docs', 'examples'].flatMap(markdownIn)];
+
+  function markdownIn(folder: string): readonly string[] {
+    const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+    return names.filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`);
+  }
+
+  function read(page: string): string {
+    return readFileSync(join(ROOT, page), 'utf8');
+  }
+
+  /** Cells of every table row of a page. */
+  function rowsOf(page: string): readonly (readonly string[])[] {
+    const lines = read(page)
+      .split('\n')
+      .filter((line) => line.startsWith('|'));
+    return lines.map((line) =>
+      line
+        .slice(1, -1)
+        .split(/(?<!\\)\|/)
+        .map((cell) => cell.trim()),
+    );
+  }
+
+  describe('docs/', () => {
+    it.each(PAGES)('%s repeats the code as it is: else run npm run docs', (page) => {
+      expect(withSections(read(page))).toBe(read(page));
+    });
+
+    it('documents the variables with their defaults, and no others', () => {
+      const expected = VARIABLES.map(({ name, fallback, meaning, type }) => [
+        type.isSecret ? `\`${name}\`, \`${name}_FILE\`` : `\`${name}\``,
+        'text' in fallback ? `\`${fallback.text}\`` : fallback.words,
+        meaning,
+      ]);
+      expect(rowsOf('docs/configuration.md').filter(([name = '']) => name.startsWith('`TILLGATE_'))).toEqual(expected);
+    });
+
+    it.each(Object.entries(REASONS))('says what the response to %s is, and what to do', (reason, row) => {
+      const seen = 'error' in row ? `${row.status} \`${row.error}\`` : String(row.status);
+      expect(read('docs/reasons.md')).toContain(`\n### ${reason}\n\n**${seen}.** `);
+    });
+
+    it.each(Object.keys({ ...GATE_OPTIONS, ...ISSUER_OPTIONS }))('has a row for the option %s', (option) => {
+      const rows = rowsOf('docs/configuration.md').filter(
+        ([name = '']) => name.replace(/^\[(.*)\]\(.*\)$/, '$1') === `\`${option}\``,
+      );
+      expect(rows).toEqual([[expect.any(String), expect.stringMatching(/./), expect.stringMatching(/./)]]);
+    });
+  });
+
+  it('docs/scaffold.md installs all packages of the scaffold, in the major versions that it needs', () => {
+    const [, command = ''] = /^npm install tillgate (.*)$/m.exec(read('docs/scaffold.md')) ?? [];
+    const needed = [...new Set<keyof typeof devDependencies>([...APP_PACKAGES, ...AUTH_SERVER_PACKAGES])].map(
+      (name) => {
+        const majors = [...devDependencies[name].matchAll(/\^(\d+)/g)].map(([, major]) => Number(major));
+        return `${name}@${Math.max(...majors)}`;
+      },
+    );
+    expect(command.split(' ').sort()).toEqual(needed.sort());
+  });
+
+  it.each(markdownIn('docs/issuers'))(
+    '%s begins with a 200 without a generation source, then says what changes do',
+    (page) => {
+      const text = read(page);
+      const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading = '']) =>
+        heading.replace(/^(At|In) .*/, 'there'),
+      );
+      expect(headings.filter((heading) => heading !== 'there')).toEqual(['A first 200', 'Changes of clients']);
+      const [first = ''] = text.split('## Changes of clients');
+      expect(first).toContain('app.listen(3000);');
+      expect(first).toMatch(/TOKEN=\$\(curl -s (?:.*\\\n)?.* -d scope=/);
+      expect(first).not.toContain('generationSource');
+    },
+  );
+
+  describe('the README', () => {
+    it('has at most 10,000 characters', () => {
+      expect(read('README.md').length).toBeLessThanOrEqual(10_000);
+    });
+
+    it('has no link to a web page: the project has no public URL yet', () => {
+      expect(read('README.md')).not.toMatch(/\]\(https?:/);
+    });
+  });
+
+  /** Those pages link to tests, which the package does not hold. */
+  function isForMaintainers(page: string): boolean {
+    return page.startsWith('docs/maintainers/') || page.startsWith('docs/decisions/');
+  }
+
+  /** Ids of the headings of a page, as GitHub makes them. */
+  function anchorsOf(page: string): readonly string[] {
+    const text = read(page).replace(/^```[^]*?^```$/gm, '');
+    return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}_ -]/gu, '')
+        .replace(/ /g, '-'),
+    );
+  }
+
+  describe.each(DOCUMENTS)('the links of %s', (page) => {
+    const targets = [...read(page).matchAll(/\]\((?!https?:)([^)]*)\)/g)].map(([, target = '']) => target);
+
+    it('lead to files and headings that exist', () => {
+      const lost = targets.filter((target) => {
+        const [path = '', anchor] = target.split('#');
+        const file = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
+        return !existsSync(join(ROOT, file)) || (anchor !== undefined && !anchorsOf(file).includes(anchor));
+      });
+      expect(lost).toEqual([]);
+    });
+
+    if (isForMaintainers(page)) return;
+
+    it('lead to files of the package', () => {
+      const outside = targets.filter((target) => {
+        const file = relative(ROOT, join(ROOT, dirname(page), target.split('#')[0] ?? ''));
+        return file !== '' && !target.startsWith('#') && !files.some((name) => `${file}/`.startsWith(`${name}/`));
+      });
+      expect(outside).toEqual([]);
+    });
+  });
+});

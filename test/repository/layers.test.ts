@@ -1,0 +1,282 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import ts from 'typescript';
+
+const TEST = resolve(__dirname, '..');
+const SRC = resolve(__dirname, '../../src');
+
+/** Lines of TypeScript that a room may have. A number above what DESIGN aims at is what it has: it only falls. */
+interface Room {
+  readonly name: string;
+  /** Rooms that it may import, always by name. */
+  readonly imports: readonly string[];
+  readonly maxLines: number;
+  /** Symbols of its `internal` entry, at most. The list gets shorter, never longer. */
+  readonly maxSeam: number;
+}
+
+const ROOMS: Readonly<Record<string, Room>> = {
+  gate: { name: 'tillgate', imports: [], maxLines: 13_900, maxSeam: 94 },
+  testing: { name: '@tillgate/testing', imports: ['gate'], maxLines: 5_500, maxSeam: 21 },
+  cli: { name: '@tillgate/cli', imports: ['gate', 'testing', 'app'], maxLines: 7_000, maxSeam: 0 },
+  app: { name: '@tillgate/app', imports: ['gate', 'testing'], maxLines: 2_600, maxSeam: 9 },
+};
+
+/** What each layer inside the gate may import from. `gate` reads the variables when `authenticate()` has no options. */
+const GATE_LAYERS: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  token: ['core'],
+  env: ['core', 'token'],
+  generation: ['core', 'token'],
+  possession: ['core', 'token', 'generation'],
+  gate: ['core', 'env', 'token', 'generation'],
+  express: ['core', 'token', 'generation', 'gate'],
+  'index.ts': ['core', 'token', 'gate', 'express'],
+  'internal.ts': ['core', 'token', 'env', 'generation', 'gate', 'express'],
+};
+
+/** Parts of the command that know nothing of the rest of it. */
+const CLI_PARTS = ['auth-server', 'console', 'bridge'];
+
+/** Packages that only these folders may import. */
+const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  passport: ['gate/express'],
+  'passport-http-bearer': ['gate/express'],
+  'jwks-rsa': ['gate/token'],
+  express: ['app', 'cli', 'testing'],
+  helmet: ['app', 'cli/auth-server'],
+  'express-rate-limit': ['app', 'cli/auth-server'],
+  commander: ['cli'],
+  jest: [],
+  '@jest/globals': [],
+  supertest: [],
+};
+
+const MAX_LINES = 400;
+
+interface Import {
+  readonly from: string;
+  readonly specifier: string;
+}
+
+const files = listFiles(SRC).map((path) => relative(SRC, path).split(sep).join('/'));
+const imports = files.flatMap(importsOf);
+const internal = imports.filter(({ specifier }) => specifier.startsWith('.')).map(resolveInternal);
+
+describe('the rooms', () => {
+  it('are four, and every file is in one', () => {
+    expect(new Set(files.map(roomOf))).toEqual(new Set(Object.keys(ROOMS)));
+  });
+
+  it('have one version number', () => {
+    const versions = Object.keys(ROOMS).map((room) => manifestOf(room).version);
+    expect(new Set([...versions, JSON.parse(readFileSync(join(SRC, '../package.json'), 'utf8')).version]).size).toBe(1);
+  });
+
+  it('import each other by name, and what is their own by path', () => {
+    const leaving = internal.filter(({ from, to }) => roomOf(from) !== roomOf(to));
+    expect(leaving.map(({ from, to }) => `${from} -> ${to}`)).toEqual([]);
+    const own = imports.filter(({ from, specifier }) => packageOf(specifier) === ROOMS[roomOf(from)]?.name);
+    expect(own.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([]);
+  });
+
+  it('import one way only, from room to room', () => {
+    const wrong = imports.filter(({ from, specifier }) => {
+      const room = roomNamed(packageOf(specifier));
+      return room !== undefined && !ROOMS[roomOf(from)]?.imports.includes(room);
+    });
+    expect(wrong.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([]);
+  });
+
+  it('import only entries that the other room has', () => {
+    const wrong = imports.filter(({ specifier }) => {
+      const room = roomNamed(packageOf(specifier));
+      const entry = `.${specifier.slice(packageOf(specifier).length)}`;
+      return room !== undefined && !(entry in (manifestOf(room).exports ?? {}));
+    });
+    expect(wrong.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([]);
+  });
+
+  it('list every package that they import', () => {
+    const missing = imports.filter(({ from, specifier }) => {
+      const { dependencies, peerDependencies } = manifestOf(roomOf(from));
+      const name = packageOf(specifier);
+      const isOwn = specifier.startsWith('.') || specifier.startsWith('node:') || BROUGHT_BY_USERS.includes(name);
+      return !isOwn && !(name in { ...dependencies, ...peerDependencies });
+    });
+    expect(missing.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([]);
+  });
+
+  it.each(Object.entries(ROOMS))('%s has at most its lines', (room, { maxLines }) => {
+    const lines = files.filter((file) => roomOf(file) === room).map((file) => countLines(join(SRC, file)));
+    expect(lines.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(maxLines);
+  });
+});
+
+describe('the seam', () => {
+  const seams = files.filter((file) => /^\w+\/internal\.ts$/.test(file)).map((file) => ({ file, rows: seamOf(file) }));
+
+  it.each(Object.entries(ROOMS))('of %s is no longer than it was', (room, { maxSeam }) => {
+    const { rows } = seams.find(({ file }) => roomOf(file) === room) ?? { rows: [] };
+    expect(rows.length).toBeLessThanOrEqual(maxSeam);
+  });
+
+  it('says of each symbol why another room needs it, on the line above', () => {
+    const silent = seams.flatMap(({ rows }) => rows.filter(({ reason }) => reason.length < 10));
+    expect(silent.map(({ name }) => name)).toEqual([]);
+  });
+
+  it('has no symbol that no other room imports', () => {
+    const unused = seams.flatMap(({ file, rows }) => {
+      const specifier = `${ROOMS[roomOf(file)]?.name}/internal`;
+      const users = imports.filter((one) => one.specifier === specifier).map(({ from }) => from);
+      const texts = [...new Set(users)].map((from) => readFileSync(join(SRC, from), 'utf8'));
+      return rows.filter(({ name }) => !texts.some((text) => new RegExp(`\\b${name}\\b`).test(text)));
+    });
+    expect(unused.map(({ name }) => name)).toEqual([]);
+  });
+});
+
+describe('the house', () => {
+  it('imports one way only, from layer to layer of the gate', () => {
+    const wrong = internal.filter(({ from, to }) => {
+      const [own, other] = [layerOf(from), layerOf(to)];
+      return roomOf(from) === 'gate' && own !== other && !GATE_LAYERS[own]?.includes(other);
+    });
+    expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([]);
+    expect(files.filter((file) => roomOf(file) === 'gate' && !(layerOf(file) in GATE_LAYERS))).toEqual([]);
+  });
+
+  it('has parts of the command that do not know the command', () => {
+    const wrong = internal.filter(
+      ({ from, to }) => roomOf(from) === 'cli' && CLI_PARTS.includes(layerOf(from)) && layerOf(from) !== layerOf(to),
+    );
+    expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([]);
+  });
+
+  it('keeps each package in the folders that know it', () => {
+    const wrong = imports.filter(({ from, specifier }) => {
+      const owners = OWNED_PACKAGES[specifier];
+      return owners !== undefined && !owners.some((owner) => from.startsWith(`${owner}/`));
+    });
+    expect(wrong.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([]);
+  });
+
+  it('has no import cycle, type-only imports included', () => {
+    expect(findCycle(internal)).toEqual([]);
+  });
+
+  it(`has no source or test file of more than ${MAX_LINES} lines`, () => {
+    const paths = [...listFiles(SRC), ...listFiles(TEST)];
+    expect(paths.filter((path) => countLines(path) > MAX_LINES).map((path) => relative(SRC, path))).toEqual([]);
+  });
+
+  it('has no import() outside the command line: a default Jest cannot run one, and the build keeps it', () => {
+    expect(files.filter((file) => roomOf(file) !== 'cli' && hasImportCall(file))).toEqual([]);
+  });
+
+  it('exports by name only', () => {
+    const withDefault = files.filter((file) => /^export default/m.test(readFileSync(join(SRC, file), 'utf8')));
+    expect(withDefault).toEqual([]);
+  });
+});
+
+/** Types of a user's own packages, and what a user's project has by itself. */
+const BROUGHT_BY_USERS = ['express-serve-static-core', 'express-oauth2-jwt-bearer', 'vitest', 'tsx'];
+
+interface Manifest {
+  readonly version: string;
+  readonly exports?: Readonly<Record<string, unknown>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+function manifestOf(room: string): Manifest {
+  return JSON.parse(readFileSync(join(SRC, room, 'package.json'), 'utf8')) as Manifest;
+}
+
+function roomOf(file: string): string {
+  return file.split('/')[0] as string;
+}
+
+/** The folder inside the room, or the name of a file that is in none. */
+function layerOf(file: string): string {
+  return file.split('/')[1] as string;
+}
+
+/** `@tillgate/testing` of `@tillgate/testing/jest`. */
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+function roomNamed(name: string): string | undefined {
+  return Object.entries(ROOMS).find(([, room]) => room.name === name)?.[0];
+}
+
+/** The exports of a seam with the comments above them. */
+function seamOf(file: string): { readonly name: string; readonly reason: string }[] {
+  const text = readFileSync(join(SRC, file), 'utf8');
+  return [...text.matchAll(/^(?:\/\/ (.*)\n)?export (?:type )?\{ ([^}]*) \} from /gm)].flatMap(
+    ([, reason = '', names = '']) => names.split(', ').map((name) => ({ name, reason })),
+  );
+}
+
+function countLines(path: string): number {
+  return readFileSync(path, 'utf8').split('\n').length - 1;
+}
+
+function listFiles(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return ['dist', 'node_modules'].includes(entry.name) ? [] : listFiles(path);
+    return entry.name.endsWith('.ts') ? [path] : [];
+  });
+}
+
+/** Every static, dynamic and type-only import, as the compiler sees it: text in comments and strings does not count. */
+function importsOf(file: string): Import[] {
+  // Examples in comments import too, and the compiler's quick look is not always sure what a comment is.
+  const text = readFileSync(join(SRC, file), 'utf8').replace(/^ *\* .*$/gm, '');
+  const { importedFiles } = ts.preProcessFile(text, true, true);
+  return importedFiles.map(({ fileName }) => ({ from: file, specifier: fileName }));
+}
+
+function hasImportCall(file: string): boolean {
+  const text = readFileSync(join(SRC, file), 'utf8');
+  const isImportCall = (node: ts.Node): boolean =>
+    (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) ||
+    ts.forEachChild(node, (child) => isImportCall(child) || undefined) === true;
+  return /\bimport\s*\(/.test(text) && isImportCall(ts.createSourceFile(file, text, ts.ScriptTarget.Latest));
+}
+
+function resolveInternal({ from, specifier }: Import): { from: string; to: string } {
+  const target = relative(SRC, resolve(SRC, dirname(from), specifier))
+    .split(sep)
+    .join('/');
+  const to = [`${target}.ts`, `${target}/index.ts`].find((path) => files.includes(path));
+  if (!to) throw new Error(`${from} imports ${specifier}, which is not a file of src`);
+  return { from, to };
+}
+
+/** The files of one cycle in order, or nothing. */
+function findCycle(edges: readonly { from: string; to: string }[]): string[] {
+  const done = new Set<string>();
+  function visit(file: string, path: readonly string[]): string[] {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return [];
+    for (const { to } of edges.filter(({ from }) => from === file)) {
+      const cycle = visit(to, [...path, file]);
+      if (cycle.length > 0) return cycle;
+    }
+    done.add(file);
+    return [];
+  }
+  for (const file of files) {
+    const cycle = visit(file, []);
+    if (cycle.length > 0) return cycle;
+  }
+  return [];
+}
