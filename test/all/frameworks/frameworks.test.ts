@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,6 +59,7 @@ beforeAll(async () => {
   expect(await install(folder, await packTillgate('gate', 'testing'))).toMatchObject({ exitCode: 0 });
   await writeFile(join(folder, 'gate.mjs'), gateOf(exampleUnder('Other frameworks')));
   await copyFile(join(__dirname, 'probe.mjs'), join(folder, 'probe.mjs'));
+  await copyFile(join(__dirname, '../storm/storm.cjs'), join(folder, 'storm.cjs'));
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -82,23 +84,30 @@ it('covers every example of the page, and none is longer than 25 lines', () => {
   expect(long).toEqual([]);
 });
 
-it.each(EXAMPLES)('%s refuses and accepts as the page says', async (name, heading, protocol, [from, to] = ['', '']) => {
-  const file = `${name.replace(/\W/g, '-')}.mjs`;
-  const example = exampleUnder(heading);
-  expect(example).toContain(from);
-  const source = example.replace(from, to).replace('3000', 'Number(process.env.PORT)');
-  const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } };
-  const { code } = await transform(source, { loader: 'ts', target: 'node20', tsconfigRaw });
-  await writeFile(join(folder, file), code);
-  const { exitCode, output, errors } = await node(folder, 'probe.mjs', file, protocol);
-  expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: expect.any(String) });
-  const [missing, weak, good] = JSON.parse(output.trim().split('\n').at(-1) ?? '');
-  expect(good.body).toContain('"caller":"till-1"');
-  expect(missing.body).toContain(name === 'Koa' ? 'Unauthorized' : 'Send an access token in the Authorization header');
-  if (ENDED[protocol] !== undefined) return expect(good.ended).toBe(ENDED[protocol]);
-  expect([missing.status, weak.status, good.status]).toEqual([401, 403, 200]);
-  expect(missing.challenge).toBe('Bearer realm="api"');
-  expect(weak.challenge).toContain('error="insufficient_scope"');
-  expect(weak.challenge).toContain('scope="orders:read"');
-  expect(weak.body).not.toContain('caller":"');
-});
+it.each(EXAMPLES)(
+  '%s refuses and accepts as the page says, also after connections were reset',
+  async (name, heading, protocol, [from, to] = ['', '']) => {
+    const file = `${name.replace(/\W/g, '-')}.mjs`;
+    const example = exampleUnder(heading);
+    expect(example).toContain(from);
+    const source = example.replace(from, to).replace('3000', 'Number(process.env.PORT)');
+    const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } };
+    const { code } = await transform(source, { loader: 'ts', target: 'node20', tsconfigRaw });
+    await writeFile(join(folder, file), code);
+    const seed = process.env['STORM_SEED'] ?? `${randomInt(2 ** 31)}`;
+    const { exitCode, output, errors } = await node(folder, 'probe.mjs', file, protocol, seed);
+    expect({ exitCode, seed, errors }).toEqual({ exitCode: 0, seed, errors: expect.any(String) });
+    const [missing, weak, good, last] = JSON.parse(output.trim().split('\n').at(-1) ?? '');
+    expect(last).toEqual({ ...good, body: good.body.replaceAll('till-1', 'till-2') });
+    expect(good.body).toContain('"caller":"till-1"');
+    expect(missing.body).toContain(
+      name === 'Koa' ? 'Unauthorized' : 'Send an access token in the Authorization header',
+    );
+    if (ENDED[protocol] !== undefined) return expect(good.ended).toBe(ENDED[protocol]);
+    expect([missing.status, weak.status, good.status]).toEqual([401, 403, 200]);
+    expect(missing.challenge).toBe('Bearer realm="api"');
+    expect(weak.challenge).toContain('error="insufficient_scope"');
+    expect(weak.challenge).toContain('scope="orders:read"');
+    expect(weak.body).not.toContain('caller":"');
+  },
+);

@@ -1,11 +1,13 @@
-// Runs a server of docs/recipes.md on a free port, and prints what it responds with to three callers.
+// Runs a server of docs/recipes.md on a free port, and prints what it responds with to three callers, and to the last one
+// again after a storm of connections that are reset.
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { issuer } from './gate.mjs';
+import { rawRequest, storm, WEBSOCKET } from './storm.cjs';
 
-const [, , file, protocol] = process.argv;
+const [, , file, protocol, seed] = process.argv;
 const TOKENS = [
   undefined,
   issuer.token({ scope: 'items:read' }),
@@ -90,5 +92,20 @@ for (const token of TOKENS) {
     }
   }
 }
+
+const caller = { clientId: 'till-2', scope: 'orders:read' };
+const requests = TOKENS.flatMap((token) => {
+  const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  return [
+    rawRequest('GET', '/orders', authorization),
+    rawRequest('POST', '/', { ...authorization, 'Content-Type': 'application/json' }, '{"query":"{ caller }"}'),
+    rawRequest('GET', '/socket.io/?EIO=4&transport=polling', authorization),
+    rawRequest('GET', '/socket.io/?EIO=4&transport=websocket', { ...authorization, ...WEBSOCKET }),
+    rawRequest('GET', '/', { ...authorization, ...WEBSOCKET, 'Sec-WebSocket-Protocol': 'graphql-transport-ws' }),
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0',
+  ];
+});
+await storm({ port: Number(process.env.PORT), connections: 60, requests, seed: Number(seed) });
+results.push(await ask({ authorization: `Bearer ${issuer.token(caller)}` }));
 console.log(JSON.stringify(results));
 process.exit(0);

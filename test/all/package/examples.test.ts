@@ -1,28 +1,121 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startTestIssuer } from '../../../src/testing';
+import type { HttpTestIssuer } from '../../../src/testing';
+import { collect, stop } from '../setup/process';
+import { rawRequest, storm, WEBSOCKET } from '../storm/storm.cjs';
+import { eventually } from '../support/eventually';
+import { freePort } from '../support/free-port';
 import { install } from './consumer';
 import { npm } from './npm';
 import { packTillgate } from './tarball';
 
 const EXAMPLES = join(__dirname, '../../../examples');
+const AUDIENCE = 'https://api.example.com';
+
+/** A request of a caller with a token that the server responds to with 200. */
+interface Good {
+  readonly path: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+const ORDERS: Good = { path: '/v1/orders' };
+const MCP: Good = {
+  ...{ path: '/mcp', method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' },
+  headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+};
+const TOKEN: Good = {
+  ...{ path: '/token', method: 'POST', body: 'grant_type=client_credentials&scope=orders:read' },
+  headers: {
+    Authorization: `Basic ${Buffer.from('till-9:till-9-secret').toString('base64')}`,
+    'Content-Type': 'application/x-www-form-urlencoded',
+  },
+};
+
 let folder: string;
 let tarballs: readonly string[];
+let issuer: HttpTestIssuer;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tillgate-examples-'));
+  issuer = await startTestIssuer({ audience: AUDIENCE });
   tarballs = await packTillgate('gate', 'testing', 'app', 'cli');
 }, 300_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  await issuer?.close();
+  await rm(folder, { recursive: true, force: true });
+});
 
-it.each(['express5-typescript', 'express4-commonjs', 'nestjs', 'mcp', 'nats-jetstream', 'migration'])(
-  'the example %s passes its own tests with the packed package',
-  async (name) => {
+it.each<[name: string, good?: Good]>([
+  ['express5-typescript', ORDERS],
+  ['express4-commonjs', ORDERS],
+  ['nestjs', ORDERS],
+  ['mcp', MCP],
+  ['nats-jetstream'],
+  ['migration'],
+  ['oidc-provider', TOKEN],
+])(
+  'the example %s passes its own tests with the packed package, and goes on after connections were reset',
+  async (name, good) => {
     const project = join(folder, name);
     await cp(join(EXAMPLES, name), project, { recursive: true });
     expect(await install(project, tarballs)).toMatchObject({ exitCode: 0 });
-    const { exitCode, output, errors } = await npm(project, 'test');
-    if (exitCode !== 0) throw new Error(`${output}\n${errors}`);
+    const { scripts } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as Manifest;
+    if (scripts.test !== undefined) {
+      const { exitCode, output, errors } = await npm(project, 'test');
+      if (exitCode !== 0) throw new Error(`${output}\n${errors}`);
+    }
+    if (good) await expectToSurvive(project, scripts.start ?? '', good);
   },
   240_000,
 );
+
+interface Manifest {
+  readonly scripts: { readonly test?: string; readonly start?: string };
+}
+
+async function expectToSurvive(cwd: string, start: string, { path, method = 'GET', headers, body }: Good) {
+  const port = await freePort();
+  // Its own tests have compiled what `npm start` compiles.
+  const script = start.split(' ').at(-1) ?? '';
+  const env = {
+    PORT: `${port}`,
+    TILLGATE_AUTH_URL: issuer.issuer,
+    TILLGATE_AUDIENCE: AUDIENCE,
+    TILLGATE_ALLOW_HTTP: 'on',
+  };
+  const child = spawn(process.execPath, [script], { cwd, env: { ...process.env, ...env }, stdio: 'pipe' });
+  const said = collect(child.stderr);
+  const authorized = { Authorization: `Bearer ${issuer.token({ scope: 'orders:read' })}`, ...headers };
+  const ask = async (): Promise<number> => {
+    const url = `http://127.0.0.1:${port}${path}`;
+    const response = await fetch(url, { method, headers: authorized, ...(body && { body }) });
+    await response.text();
+    return response.status;
+  };
+  try {
+    await eventually(`${cwd} listens`, () =>
+      ask().then(
+        () => true,
+        () => false,
+      ),
+    );
+    const seed = Number(process.env['STORM_SEED'] ?? randomInt(2 ** 31));
+    const requests = [
+      rawRequest(method, path, authorized, body),
+      rawRequest(method, path, headers, body),
+      rawRequest(method, path, { ...authorized, ...WEBSOCKET }, body),
+      rawRequest('POST', path, { ...authorized, Expect: '100-continue', 'Content-Length': '9' }),
+    ];
+    await storm({ port, connections: 80, requests, seed });
+    const status = await ask().catch((error: unknown) => String(error));
+    expect({ seed, status, exitCode: child.exitCode, said: said() }).toMatchObject({ status: 200, exitCode: null });
+  } finally {
+    await stop(child);
+  }
+}

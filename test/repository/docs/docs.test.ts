@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
@@ -21,6 +22,7 @@ import * as possession from '../../../src/gate/possession';
 import type { HttpGenerationsOptions } from '../../../src/gate/generation';
 import * as testing from '../../../src/testing';
 import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../../src/testing';
+import { rawRequest, storm, WEBSOCKET } from '../../all/storm/storm.cjs';
 import certificates from '../../support/certificates.json';
 import { recordingLogger } from '../../support/log';
 import { blocksOf, PAGES_WITH_CODE, programOf, ROOT, filesInMemory } from './blocks';
@@ -252,6 +254,29 @@ describe('code', () => {
       await Promise.all(opened.map((one) => one.close()));
       expect((await closed).map(String)).toEqual(['4401', 'gate_closed']);
       server.close();
+    });
+
+    it('go on after connections were reset at random moments', async () => {
+      const { apps, issuers, servers, opened } = await runPage('docs/recipes.md');
+      const seed = randomInt(2 ** 31);
+      console.log(`STORM_SEED=${seed}`);
+      const Authorization = `Bearer ${issuers[0]!.token({ scope: 'orders:read kitchen:read' })}`;
+      const server = servers[0]!.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const paths = ['/stores/eu-1/orders', '/menu', '/legacy/orders', '/shop', '/kitchen/events', '/socket'];
+      const requests = paths.flatMap((path) => [
+        rawRequest('GET', path),
+        rawRequest('GET', path, { Authorization }),
+        rawRequest('GET', path, { Authorization, ...WEBSOCKET }),
+      ]);
+      await storm({ port, connections: 300, requests, seed });
+      await request(apps[0] as Express).get('/menu').set('Authorization', Authorization).expect(200);
+      const client = new ws.WebSocket(`ws://127.0.0.1:${port}`, { headers: { authorization: Authorization } });
+      await once(client, 'message');
+      client.terminate();
+      await Promise.all(opened.map((one) => one.close()));
+      server.close().closeAllConnections();
     });
   });
 });
