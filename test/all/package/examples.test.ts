@@ -51,13 +51,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it.each<[name: string, good?: Good]>([
+it.each<[name: string, good: Good | undefined]>([
   ['express5-typescript', ORDERS],
   ['express4-commonjs', ORDERS],
   ['nestjs', ORDERS],
   ['mcp', MCP],
-  ['nats-jetstream'],
-  ['migration'],
+  ['nats-jetstream', undefined],
+  ['migration', undefined],
   ['oidc-provider', TOKEN],
 ])(
   'the example %s passes its own tests with the packed package, and goes on after connections were reset',
