@@ -271,7 +271,10 @@ describe('code', () => {
         rawRequest('GET', path, { Authorization, ...WEBSOCKET }),
       ]);
       await storm({ port, connections: 300, requests, seed });
-      await request(apps[0] as Express).get('/menu').set('Authorization', Authorization).expect(200);
+      await request(apps[0] as Express)
+        .get('/menu')
+        .set('Authorization', Authorization)
+        .expect(200);
       const client = new ws.WebSocket(`ws://127.0.0.1:${port}`, { headers: { authorization: Authorization } });
       await once(client, 'message');
       client.terminate();
