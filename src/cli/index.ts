@@ -7,7 +7,6 @@ export type {
   ClientResource,
   ClientWithSecret,
   RateLimit,
-  SigningAlgorithm,
 } from './auth-server/index';
 export { startBridge } from './bridge/bridge';
 export type { Bridge, BridgeOptions, BridgeState, ChangeReports, CredentialChange } from './bridge/bridge';

@@ -2,7 +2,6 @@ import { logUnreadable, startServer } from '@tillgate/app/internal';
 import { authenticateOptions } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import type { GenerationSource } from 'tillgate/generations';
-import { generationsFromUrl } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
 import type { Logger } from 'tillgate';
 import { createAuthServer } from './auth-server/index';
@@ -15,7 +14,7 @@ import { apiSettings, embeddedAddress } from './settings';
 /** The embedded token server, listening. */
 interface RunningTokenServer {
   readonly auth: AuthServer;
-  /** What the API reads: the configured source, or the log of the token server. */
+  /** The log of the token server. */
   readonly generations: GenerationSource;
   /** Not with an admin token, which a page cannot send. */
   readonly console: Console | undefined;
@@ -24,28 +23,27 @@ interface RunningTokenServer {
 
 const NOT_IN_PRODUCTION =
   'NODE_ENV: got "production", where the embedded token server does not run; set TILLGATE_AUTH_URL to your authorization server';
-const NO_PUBLISHING =
-  'TILLGATE_GENERATIONS: got an http(s): address, which the embedded token server cannot publish to; expected redis(s): or postgres:; leave it out, or set TILLGATE_AUTH_URL';
+const OTHER_SOURCE =
+  'TILLGATE_GENERATIONS: names another log than that of the embedded token server; leave it out, or set TILLGATE_AUTH_URL to your authorization server';
 
 /**
  * Starts the embedded token server, for development.
  *
  * @param scopes - scopes that clients may have; `undefined`: any
- * @throws ConfigurationError in production, and when the source cannot be published to
+ * @throws ConfigurationError in production, and when TILLGATE_GENERATIONS names another log
  * @throws Error when the port or the data directory is not available
  */
 export async function startTokenServer(
   settings: Settings,
   logger: Logger,
   scopes: readonly string[] | undefined,
-  openSource = generationsFromUrl,
 ): Promise<RunningTokenServer> {
   const { production, generationSource, adminToken } = settings;
   if (production) throw new ConfigurationError([NOT_IN_PRODUCTION]);
   const { host, port, url } = embeddedAddress(settings);
-  // Where it publishes and the API reads; without one, both share the log of the token server.
-  const source = generationSource === undefined ? undefined : openSource(generationSource, { logger });
-  if (source && !source.append) throw new ConfigurationError([NO_PUBLISHING]);
+  if (generationSource !== undefined && generationSource !== `${url}/generations`) {
+    throw new ConfigurationError([OTHER_SOURCE]);
+  }
   let auth: AuthServer | undefined;
   try {
     auth = await createAuthServer({
@@ -53,14 +51,13 @@ export async function startTokenServer(
       audience: settings.audience,
       dataDir: settings.dataDir,
       scopes,
-      generationSource: source,
       host,
       rateLimit: settings.tokenRateLimit ?? false,
       logger,
       adminToken,
       maxTokenAgeSeconds: settings.maxTokenAgeSeconds,
     });
-    const generations = source ?? auth.generations;
+    const { generations } = auth;
     const devConsole = adminToken === undefined ? openConsole(settings, auth, generations, scopes) : undefined;
     const server = await startServer(devConsole?.serve(auth.handler) ?? auth.handler, {
       host,
@@ -75,12 +72,10 @@ export async function startTokenServer(
       async close() {
         // What the token server holds ends only with it.
         await Promise.all([server.close(), auth?.close(), devConsole?.close()]);
-        await source?.close?.();
       },
     };
   } catch (error) {
     await auth?.close();
-    await source?.close?.();
     throw error;
   }
 }

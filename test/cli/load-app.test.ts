@@ -335,7 +335,6 @@ describe('an app of a module, listening', () => {
         .split('\n')
         .map((line) => JSON.parse(line) as object);
       expect(lines).toMatchObject([
-        { msg: 'token server request', path: '/connect/token', status: 200, client_id: 'pos-terminal' },
         {
           ...{ level: 'info', msg: 'request', method: 'GET', path: '/v1/hello', status: 403 },
           ...{ client_id: 'pos-terminal', reason: 'insufficient_scope' },

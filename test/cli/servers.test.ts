@@ -11,8 +11,6 @@ import { createTestIssuer } from '../../src/testing';
 import { startTokenServer } from '../../src/cli/token-server';
 import { readSettings } from '../../src/gate/env/settings';
 import type { Settings } from '../../src/gate/env/settings';
-import { memoryGenerations } from '../../src/gate/generation';
-import { settle } from '../support/fake-time';
 import { recordingLogger } from '../support/log';
 
 const ANY_PORTS = { TILLGATE_PORT: '0', TILLGATE_AUTH_PORT: '0', TILLGATE_LOG_LEVEL: 'silent' };
@@ -328,7 +326,6 @@ describe('serve', () => {
 });
 
 describe('dev --token-server', () => {
-  const TILL = { client_id: 'till', scope: 'orders:read' };
   const dataDir = newDataDir();
   afterAll(() => rmSync(dataDir, { recursive: true }));
 
@@ -341,50 +338,7 @@ describe('dev --token-server', () => {
     return readSettings(env);
   }
 
-  describe('the token server of dev, with a source in TILLGATE_GENERATIONS', () => {
-    const opened: string[] = [];
-    let closed = 0;
-
-    /** A stand-in for a remote log: its contents outlive the token server. */
-    let store = memoryGenerations();
-    const held = () => store.read(undefined).changes;
-    const someSettings = () => settingsWith('redis://till:geheim@store.test:6379');
-    const startWith = (settings: Settings) =>
-      startTokenServer(settings, recordingLogger(), undefined, (url) => {
-        opened.push(url);
-        return { ...store, close: () => Promise.resolve(void closed++) };
-      });
-    const start = async () => startWith(await someSettings());
-
-    it('publishes every change to it, and passes it to the API', async () => {
-      const tokens = await start();
-      const { generation } = await tokens.auth.register(TILL);
-      const { changes } = await tokens.generations.reader().next(0);
-      expect([changes, held()]).toEqual([[['till', generation]], [['till', generation]]]);
-      await tokens.close();
-      expect([opened, closed]).toEqual([['redis://till:geheim@store.test:6379'], 1]);
-    });
-
-    it('publishes at the start what is missing there', async () => {
-      store = memoryGenerations();
-      const tokens = await start();
-      const stored = tokens.auth.list().map(({ client_id, generation }) => [client_id, generation]);
-      while (held().length === 0) await settle();
-      expect(held()).toEqual(stored);
-      await tokens.close();
-    });
-
-    it('closes it when the start fails', async () => {
-      const settings = await someSettings();
-      const running = await startWith(settings);
-      const before = closed;
-      await expect(startWith(settings)).rejects.toThrow(/another process does/);
-      expect(closed).toBe(before + 1);
-      await running.close();
-    });
-  });
-
-  it('a source that cannot be published to is a wrong configuration', async () => {
+  it('another source than its own log is a wrong configuration', async () => {
     const settings = await settingsWith('http://till:geheim@127.0.0.1:4999/generations');
     const failure: unknown = await startTokenServer(settings, recordingLogger(), undefined).catch(
       (error: unknown) => error,
@@ -392,7 +346,7 @@ describe('dev --token-server', () => {
     expect(failure).toMatchObject({
       name: 'ConfigurationError',
       problems: [
-        'TILLGATE_GENERATIONS: got an http(s): address, which the embedded token server cannot publish to; expected redis(s): or postgres:; leave it out, or set TILLGATE_AUTH_URL',
+        'TILLGATE_GENERATIONS: names another log than that of the embedded token server; leave it out, or set TILLGATE_AUTH_URL to your authorization server',
       ],
     });
   });

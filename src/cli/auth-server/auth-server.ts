@@ -1,22 +1,20 @@
 import type { RequestListener } from 'node:http';
 import cors from 'cors';
 import express, { Router } from 'express';
-import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express';
+import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { GenerationSource } from 'tillgate/generations';
-import { loggablePath } from 'tillgate/internal';
 import { problemHandler, sendProblem } from 'tillgate';
 import type { Logger } from 'tillgate';
 import { clientsApi, listClients, registerClient } from './clients-api';
 import type { ClientResource, ClientWithSecret } from './clients-api';
 import { keySet, metadata, oauthEndpoints } from './endpoints';
-import { allowOnly, refusals, RequestError } from './errors';
+import { allowOnly, RequestError } from './errors';
 import { openGenerations } from './generations';
-import { adminGuard, rateLimits } from './guards';
+import { adminGuard, tokenLimit } from './guards';
 import { readAuthServerOptions } from './options';
 import type { AuthServerOptions } from './options';
 import { Store } from './store';
-import type { OAuthResponse } from './token-request';
 import { newSigningKey, rotateKeys } from './tokens';
 import type { Context } from './tokens';
 
@@ -65,19 +63,11 @@ export interface AuthServer {
  */
 export async function createAuthServer(options: AuthServerOptions): Promise<AuthServer> {
   const settings = readAuthServerOptions(options);
-  const { signingAlgorithm } = settings;
-  const newKeys = async () => ({ signing: await newSigningKey(signingAlgorithm), retired: [] });
+  const newKeys = async () => ({ signing: await newSigningKey(), retired: [] });
   const store = await Store.open({ ...settings, newKeys });
-  try {
-    if (store.state.keys.signing.alg !== signingAlgorithm) await rotateKeys({ store, settings });
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-
   const generations = await openGenerations(settings, store);
-  const limits = rateLimits(settings.rateLimit);
-  const context = { settings, store, generations, limits, lastGranted: new Map<string, readonly string[]>() };
+  const limit = tokenLimit(settings.rateLimit);
+  const context = { settings, store, generations, limit, lastGranted: new Map<string, readonly string[]>() };
 
   return {
     handler: createApp(context),
@@ -85,11 +75,9 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     // Async, so that a wrong client is a rejection.
     register: async (client) => registerClient(context, client),
     list: () => listClients(store.state),
-    async rotateKeys() {
-      await rotateKeys({ store, settings });
-    },
+    rotateKeys: () => rotateKeys(context),
     async close() {
-      limits.close();
+      limit.close();
       generations.close();
       await store.close();
     },
@@ -112,18 +100,13 @@ function createApp(context: Context): Express {
   }
   routes.route('/.well-known/openid-configuration/jwks').get(keySet(context)).all(readOnly);
 
-  routes.use(['/clients', '/generations', '/keys'], doNotStore, adminGuard(settings.adminToken, context.limits));
+  routes.use(['/clients', '/generations'], doNotStore, adminGuard(settings.adminToken));
   routes.use('/clients', clientsApi(context));
   routes.use('/generations', generations.handler);
-  routes
-    .route('/keys/rotate')
-    .post(async (_req, res) => void res.status(201).json({ kid: await rotateKeys(context) }))
-    .all(allowOnly('POST'));
 
   const app = express();
-  // Entity tags are versions here, set explicitly.
   app.disable('x-powered-by').disable('etag');
-  app.use(skipIfResponded, logRequests(context), helmet());
+  app.use(skipIfResponded, helmet());
   // A proxy may or may not remove the path of the issuer.
   if (issuerPath !== '') app.use(literal(issuerPath), routes);
   app.use(routes, refuseUnknownUrl, sendProblems(settings.logger));
@@ -166,47 +149,6 @@ function sendProblems(logger: Logger): ErrorRequestHandler {
     if (res.writableEnded) return;
     if (!(error instanceof RequestError)) return handleOther(error, req, res, next);
     const { status, code, message, headers } = error;
-    refusals.set(res, { code });
     sendProblem(req, res, { status, code, detail: message, headers });
-  };
-}
-
-/** Resource servers read the metadata, the key set and the generations all the time. */
-const POLLED = /\/(generations$|\.well-known\/)/;
-
-/** A secret has 43 characters: one that was sent as part of a path is not logged. */
-const LONG_SEGMENT = /[^/]{40,}/g;
-
-/** Logs each finished request without query, body, secret and token; successful polls are left out. */
-function logRequests({ settings: { logger, clock }, store }: Context): RequestHandler {
-  /** Only ids of registered clients are logged: another text may be a secret that was sent in the wrong place. */
-  function callerOf(res: Response): object {
-    const { credentials } = res.locals as Partial<OAuthResponse['locals']>;
-    const { code, detail } = refusals.get(res) ?? {};
-    const client = credentials && store.state.clients.get(credentials.clientId);
-    if (code !== 'invalid_client') return { client_id: client?.clientId, error: code, detail };
-    if (!client || client.deleted) {
-      return { error: code, detail: credentials ? 'no client has this id' : 'no client id and secret' };
-    }
-    return { client_id: client.clientId, error: code, detail: client.disabled ? 'disabled' : 'wrong secret' };
-  }
-
-  return function logRequest(req, res, next) {
-    const startedMs = clock();
-    res.once('close', () => {
-      const { statusCode: status } = res;
-      const path = loggablePath(req.originalUrl).replace(LONG_SEGMENT, ({ length }) => `[${length}]`);
-      if (status < 400 && POLLED.test(path)) return;
-      const fields = {
-        method: req.method,
-        path,
-        status,
-        duration_ms: Math.round(clock() - startedMs),
-        ...callerOf(res),
-        ...(!res.writableFinished && { aborted: true }),
-      };
-      logger.info(fields, 'token server request');
-    });
-    next();
   };
 }

@@ -23,7 +23,6 @@ export function registered(
     disabled: false,
     deleted: false,
     generation: nextNumber(before?.generation ?? 0, nowMs),
-    version: (before?.version ?? 0) + 1,
     secrets: [secret],
     createdMs: nowMs,
     updatedMs: nowMs,
@@ -40,7 +39,7 @@ export function patched(
   const changed =
     next.description !== row.description || next.disabled !== row.disabled || !sameScopes(next.scopes, row.scopes);
   if (!changed) return row;
-  return discardsTokens(row, next) ? withNewGeneration(next, nowMs) : withNewVersion(next, nowMs);
+  return discardsTokens(row, next) ? withNewGeneration(next, nowMs) : { ...next, updatedMs: nowMs };
 }
 
 /**
@@ -55,12 +54,12 @@ export function rotated(
 ): ClientRow {
   const others = revokePrevious ? [] : row.secrets.slice(0, MAX_SECRETS - 1);
   const next = { ...row, secrets: [secret, ...others] };
-  return keepTokens ? withNewVersion(next, nowMs) : withNewGeneration(next, nowMs);
+  return keepTokens ? { ...next, updatedMs: nowMs } : withNewGeneration(next, nowMs);
 }
 
 /** The row with the next generation: every token issued so far is discarded. */
 export function withNewGeneration(row: ClientRow, nowMs: number): ClientRow {
-  return { ...withNewVersion(row, nowMs), generation: nextNumber(row.generation, nowMs) };
+  return { ...row, generation: nextNumber(row.generation, nowMs), updatedMs: nowMs };
 }
 
 /** The row of a deleted client: its tokens are discarded. */
@@ -76,10 +75,6 @@ function discardsTokens(before: ClientRow, after: ClientRow): boolean {
     before.scopes.some((scope) => !after.scopes.includes(scope)) ||
     (after.disabled && !before.disabled)
   );
-}
-
-function withNewVersion(row: ClientRow, nowMs: number): ClientRow {
-  return { ...row, version: row.version + 1, updatedMs: nowMs };
 }
 
 /** In any order. */

@@ -15,7 +15,6 @@ export interface ClientResource {
   readonly scope: string;
   readonly disabled: boolean;
   readonly generation: number;
-  readonly version: number;
   /** ISO 8601. */
   readonly created_at: string;
   /** ISO 8601. */
@@ -26,7 +25,7 @@ export interface ClientResource {
 
 /** A client credential after a change. */
 export interface ChangedClient extends ClientResource {
-  /** `false`: on disk here, but not in the generation source yet, to which it is sent until it is there. */
+  /** `false`: on disk, but not in `/generations` yet, because the clock has stepped back. It follows when its time has come. */
   readonly published: boolean;
 }
 
@@ -43,7 +42,6 @@ function toResource(row: ClientRow): ClientResource {
     scope: row.scopes.join(' '),
     disabled: row.disabled,
     generation: row.generation,
-    version: row.version,
     created_at: new Date(row.createdMs).toISOString(),
     updated_at: new Date(row.updatedMs).toISOString(),
     secrets: row.secrets.map(({ id, createdMs }) => ({ id, created_at: new Date(createdMs).toISOString() })),
@@ -73,11 +71,11 @@ export function clientsApi(context: Context): Router {
   async function register(req: Request, res: Response): Promise<void> {
     const client = await registerClient(context, req.body);
     res.location(`${req.baseUrl}/${encodeURIComponent(client.client_id)}`);
-    sendClient(res.status(201), client);
+    res.status(201).json(client);
   }
 
   function show(req: Request, res: Response): void {
-    sendClient(res, toResource(requireClient(store.state.clients.get(clientIdOf(req)))));
+    res.json(toResource(requireClient(store.state.clients.get(clientIdOf(req)))));
   }
 
   async function patch(req: Request, res: Response): Promise<void> {
@@ -86,7 +84,7 @@ export function clientsApi(context: Context): Router {
     // The tokens issued before are discarded and a new token is created, unless the client is disabled.
     const discarded = after.description !== before?.description && !after.disabled;
     const token = discarded && { token: issueSuccessor(context, after) };
-    sendClient(res, { ...toResource(after), published, ...token });
+    res.json({ ...toResource(after), published, ...token });
   }
 
   async function remove(req: Request, res: Response): Promise<void> {
@@ -99,21 +97,17 @@ export function clientsApi(context: Context): Router {
     const options = readRotation(req.body);
     const { text, stored } = newSecret(settings.clock());
     const { after, published } = await change(req, (row, nowMs) => rotated(row, stored, options, nowMs));
-    sendClient(res.status(201), { ...toResource(after), published, client_secret: text });
+    res.status(201).json({ ...toResource(after), published, client_secret: text });
   }
 
   async function revokeTokens(req: Request, res: Response): Promise<void> {
     const { after, published } = await change(req, withNewGeneration);
-    sendClient(res, { ...toResource(after), published });
+    res.json({ ...toResource(after), published });
   }
 
   function change(req: Request, edit: (row: ClientRow, nowMs: number) => ClientRow) {
     const clientId = clientIdOf(req);
-    return changeClient(context, ({ clients }, nowMs) => {
-      const row = requireClient(clients.get(clientId));
-      requireMatch(req, row);
-      return edit(row, nowMs);
-    });
+    return changeClient(context, ({ clients }, nowMs) => edit(requireClient(clients.get(clientId)), nowMs));
   }
 }
 
@@ -148,16 +142,6 @@ function requireClient(row: ClientRow | undefined): ClientRow {
   throw new RequestError(404, 'not_found', message);
 }
 
-/** Evaluates `If-Match` (RFC 9110 section 13.1.1) against the entity tag of a client. Without it, any version. */
-function requireMatch(req: Request, { version }: ClientRow): void {
-  const expected = req.get('if-match');
-  if (expected === undefined || expected.trim() === '*') return;
-  // Weak tags never match in a strong comparison: they keep their W/ here.
-  if (expected.split(',').some((tag) => tag.trim() === `"${version}"`)) return;
-  const message = `The client has changed meanwhile: its version is "${version}". GET it again, then repeat the change.`;
-  throw new RequestError(412, 'precondition_failed', message, { ETag: `"${version}"` });
-}
-
 function clientExists(clientId: string): RequestError {
   const message =
     `The client id ${JSON.stringify(clientId)} is taken: choose another one, or change the client that has it with ` +
@@ -172,11 +156,6 @@ const requireJson: RequestHandler = function requireJson(req, _res, next) {
   const message = 'The body must be JSON: send it with Content-Type: application/json.';
   throw new RequestError(415, 'unsupported_media_type', message);
 };
-
-/** The entity tag of a client is its version. */
-function sendClient(res: Response, client: ClientResource | ChangedClient | ClientWithSecret): void {
-  res.set('ETag', `"${client.version}"`).json(client);
-}
 
 function clientIdOf(req: Request): string {
   return req.params['clientId'] as string;

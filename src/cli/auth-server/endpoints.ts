@@ -1,6 +1,6 @@
 import { Router } from 'express';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
-import { invalidRequest, refusals, RequestError } from './errors';
+import { invalidRequest, RequestError } from './errors';
 import { parseScope } from './clients-api';
 import type { ClientRow } from './store';
 import { authenticateClient, readRequest } from './token-request';
@@ -10,9 +10,9 @@ import type { Context } from './tokens';
 
 /** Makes `/connect/token` (client credentials, RFC 6749 section 4.4) and `/connect/introspect` (RFC 7662). */
 export function oauthEndpoints(context: Context): Router {
-  const { store, limits } = context;
+  const { store, limit } = context;
   const router = Router();
-  router.all('/token', ...readRequest, limits.tokens, grantToken);
+  router.all('/token', ...readRequest, limit.handler, grantToken);
   router.all('/introspect', ...readRequest, introspect);
   router.all('/authorize', refuseAuthorization);
   router.use(sendOAuthError);
@@ -67,7 +67,6 @@ function invalidScope(message: string): RequestError {
 const sendOAuthError: ErrorRequestHandler = function sendOAuthError(error, _req, res, next) {
   const refusal = toRequestError(error);
   if (!refusal || res.headersSent) return next(error);
-  refusals.set(res, { code: refusal.code, detail: refusal.message });
   res.status(refusal.status).set(refusal.headers);
   res.json({ error: refusal.code, error_description: refusal.message });
 };

@@ -1,4 +1,4 @@
-import type { RequestHandler, Response } from 'express';
+import type { RequestHandler } from 'express';
 
 /** A refused request: RFC 6749 section 5.2 at the OAuth endpoints, a problem (RFC 9457) everywhere else. */
 export class RequestError extends Error {
@@ -29,6 +29,3 @@ export function allowOnly(methods: string): RequestHandler {
     throw new RequestError(405, 'method_not_allowed', message, { Allow: methods });
   };
 }
-
-/** Why a response refuses its request, as the log may show it: `detail` has no text of the caller. */
-export const refusals = new WeakMap<Response, { readonly code: string; readonly detail?: string }>();

@@ -6,5 +6,5 @@ requirePackages('@tillgate/cli', AUTH_SERVER_PACKAGES);
 export { createAuthServer } from './auth-server';
 export type { AuthServer, ClientRegistration } from './auth-server';
 export type { ChangedClient, ClientResource, ClientWithSecret } from './clients-api';
-export type { AuthServerOptions, SigningAlgorithm } from './options';
+export type { AuthServerOptions } from './options';
 export type { RateLimit } from 'tillgate/env';

@@ -1,5 +1,4 @@
 import type { RateLimit } from 'tillgate/env';
-import type { GenerationSource } from 'tillgate/generations';
 import {
   dependencies,
   isHttpUrl,
@@ -14,9 +13,6 @@ import {
 import type { OptionPlace, TableOf, ValuesOf } from 'tillgate/internal';
 import type { Dependencies } from 'tillgate';
 
-/** Algorithms that the token server signs with (RFC 7518 section 3.1). */
-export type SigningAlgorithm = 'RS256' | 'ES256';
-
 /** Options of `createAuthServer()`. */
 export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock' | 'schedule'> {
   /** `{auth_url}`: the `iss` of the tokens, byte for byte, and the base of every URL in the metadata. */
@@ -27,12 +23,10 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly dataDir: string;
   /** Scopes that may be registered. Default: any. */
   readonly scopes?: readonly string[] | undefined;
-  /** Gets each change once it is on disk, and again what it has lost. Default: none, `/generations` has every change. */
-  readonly generationSource?: GenerationSource | undefined;
-  /** `maxTokenAgeSeconds` of the gates: changes are published for that long, and an hour. Default 86400. */
+  /** `maxTokenAgeSeconds` of the gates: `/generations` has changes for that long, and an hour. Default 86400. */
   readonly maxTokenAgeSeconds?: number | undefined;
   /**
-   * Bearer token that `/clients`, `/keys` and `/generations` ask for, at least 16 characters. Default: none, only this
+   * Bearer token that `/clients` and `/generations` ask for, at least 16 characters. Default: none, only this
    * machine may call them.
    */
   readonly adminToken?: string | undefined;
@@ -40,8 +34,6 @@ export interface AuthServerOptions extends Pick<Dependencies, 'logger' | 'clock'
   readonly host?: string | undefined;
   /** `exp - iat` of the tokens, in seconds. Default 3600. */
   readonly tokenLifetimeSeconds?: number | undefined;
-  /** Default RS256. A change of the algorithm makes a new key. */
-  readonly signingAlgorithm?: SigningAlgorithm | undefined;
   /** Token requests per client id and address; `false`: no limit. Default 60 per minute. */
   readonly rateLimit?: RateLimit | false | undefined;
 }
@@ -51,15 +43,10 @@ const OPTIONS = {
   audience: option.required(option.string()),
   dataDir: option.required(option.string(), 'the path of a directory'),
   scopes: option('an array of one or more scope names, such as "orders:read"', readScopes),
-  generationSource: option.withMethods<GenerationSource>(
-    ['append'],
-    'a source with append(), such as redisGenerations()',
-  ),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
   adminToken: option('16 or more characters of printable ASCII without blanks', readAdminToken),
   host: option.string('127.0.0.1'),
   tokenLifetimeSeconds: option.number({ unit: 'seconds', min: 1, max: 86_400, integer: true }, 3_600),
-  signingAlgorithm: option.oneOf(['RS256', 'ES256'], 'RS256'),
   rateLimit: option('{ limit, windowMs }, both whole numbers from 1, or false', readRateLimit, {
     limit: 60,
     windowMs: 60_000,

@@ -1,10 +1,10 @@
-import { createHash, createPrivateKey, createPublicKey, generateKeyPair, randomUUID } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPair, hash, randomUUID } from 'node:crypto';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import jwt from 'jsonwebtoken';
 import type { Generations } from './generations';
-import type { RateLimits } from './guards';
-import type { AuthServerSettings, SigningAlgorithm } from './options';
+import type { tokenLimit } from './guards';
+import type { AuthServerSettings } from './options';
 import type { ClientRow, State, Store, StoredKey } from './store';
 
 /** What the endpoints of one token server work on. */
@@ -12,40 +12,32 @@ export interface Context {
   readonly settings: AuthServerSettings;
   readonly store: Store;
   readonly generations: Generations;
-  readonly limits: RateLimits;
+  readonly limit: ReturnType<typeof tokenLimit>;
   /** The scopes of the last token of each client since the start. */
   readonly lastGranted: Map<string, readonly string[]>;
 }
-
-/** The members that a thumbprint covers, in order (RFC 7638 section 3.2). */
-const THUMBPRINT_MEMBERS = { RS256: ['e', 'kty', 'n'], ES256: ['crv', 'kty', 'x', 'y'] } as const;
 
 /** The clock of a resource server may be slow by this much. */
 const SKEW_MS = 60_000;
 
 const generate = promisify(generateKeyPair);
 
-/** Makes a key: RSA of 2048 bits (RFC 7518 section 3.3) or P-256 (section 3.4). Its `kid` is its thumbprint. */
-export async function newSigningKey(alg: SigningAlgorithm): Promise<StoredKey> {
-  const { privateKey } =
-    alg === 'RS256' ? await generate('rsa', { modulusLength: 2048 }) : await generate('ec', { namedCurve: 'P-256' });
+/** Makes an RSA key of 2048 bits (RFC 7518 section 3.3). Its `kid` is its thumbprint (RFC 7638 section 3.2). */
+export async function newSigningKey(): Promise<StoredKey> {
+  const { privateKey } = await generate('rsa', { modulusLength: 2048 });
   const jwk = privateKey.export({ format: 'jwk' });
-  const required = Object.fromEntries(THUMBPRINT_MEMBERS[alg].map((name) => [name, jwk[name]]));
-  const kid = createHash('sha256').update(JSON.stringify(required)).digest('base64url');
-  return { kid, alg, jwk, publishedUntilMs: Number.MAX_SAFE_INTEGER };
+  const kid = hash('sha256', JSON.stringify({ e: jwk.e, kty: jwk.kty, n: jwk.n }), 'base64url');
+  return { kid, alg: 'RS256', jwk, publishedUntilMs: Number.MAX_SAFE_INTEGER };
 }
 
-/**
- * Signs with a new key from now on; earlier keys stay published until their last token has expired. Resolves with the
- * `kid` of the new key once it is on disk.
- */
-export async function rotateKeys({ store, settings }: Pick<Context, 'store' | 'settings'>): Promise<string> {
-  const signing = await newSigningKey(settings.signingAlgorithm);
+/** Signs with a new key once it is on disk; earlier keys stay published until their last token has expired. */
+export async function rotateKeys({ store, settings }: Context): Promise<void> {
+  const signing = await newSigningKey();
   const publishedForMs = settings.tokenLifetimeSeconds * 1000 + SKEW_MS;
   return store.change(({ keys }, nowMs) => {
     const { kid, alg, jwk } = keys.signing;
     const retired = { kid, alg, jwk: toPublic(jwk), publishedUntilMs: nowMs + publishedForMs };
-    return { keys: { signing, retired: [retired, ...keys.retired].filter(isPublishedAt(nowMs)) }, value: signing.kid };
+    return { keys: { signing, retired: [retired, ...keys.retired].filter(isPublishedAt(nowMs)) }, value: undefined };
   });
 }
 
@@ -125,7 +117,7 @@ function verify({ settings, store }: Context, token: string): AccessTokenClaims 
     const header = jwt.decode(token, { complete: true })?.header;
     const key = publishedKeys(store.state.keys, nowMs).find(({ kid }) => kid === header?.kid);
     if (!key || header?.typ !== TOKEN_TYPE) return undefined;
-    const algorithms = [key['alg'] as SigningAlgorithm];
+    const algorithms = [key['alg'] as jwt.Algorithm];
     const checks = { algorithms, issuer, audience, clockTimestamp: Math.floor(nowMs / 1000) };
     return jwt.verify(token, createPublicKey({ key, format: 'jwk' }), checks) as AccessTokenClaims;
   } catch {

@@ -6,7 +6,6 @@ async function main(dataDir: string): Promise<void> {
     issuer: 'http://login.test',
     audience: 'http://api.test',
     dataDir,
-    signingAlgorithm: 'ES256',
   });
   const keepAlive = setInterval(() => {}, 1_000);
   async function register(worker: number): Promise<void> {

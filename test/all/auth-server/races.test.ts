@@ -2,7 +2,6 @@ import express from 'express';
 import request from 'supertest';
 import { authenticate, requireScope } from '../../../src/gate';
 import type { ClientWithSecret } from '../../../src/cli/auth-server';
-import { memoryGenerations } from '../../../src/gate/generation';
 import { fakeTime } from '../../support/fake-time';
 import { AUDIENCE, ISSUER, closeAll, decode, registerClient, startServer } from '../../cli/auth-server/fixtures';
 import type { TestServer } from '../../cli/auth-server/fixtures';
@@ -26,8 +25,7 @@ const generationOf = (token: string): number => decode(token).claims['generation
 
 it('a Description change that races token requests: a token dies with the change or carries the new generation', async () => {
   const time = fakeTime();
-  const generations = memoryGenerations({ clock: time.clock });
-  const server = await startServer({ generationSource: generations }, time);
+  const server = await startServer({}, time);
   const client = await registerClient(server);
   const keys = (await server.get('/.well-known/openid-configuration/jwks')).body;
   const gate = authenticate({
@@ -35,7 +33,7 @@ it('a Description change that races token requests: a token dies with the change
     audience: AUDIENCE,
     allowHttp: true,
     keys,
-    generationSource: generations,
+    generationSource: server.auth.generations,
     clock: time.clock,
   });
   const app = express().get('/', gate, requireScope('orders:read'), (_req, res) => void res.json({}));

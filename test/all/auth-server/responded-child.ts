@@ -19,7 +19,6 @@ const ENDPOINTS = [
   ['DELETE', '/clients/pos-17'],
   ['GET', '/generations'],
   ['GET', '/generations?after=x&wait=50'],
-  ['POST', '/keys/rotate'],
   ['GET', '/nowhere'],
 ] as const;
 

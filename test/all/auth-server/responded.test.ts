@@ -15,7 +15,7 @@ it('the process lives when another middleware has responded already, at every en
   const ended = await new Promise((resolve) => child.on('exit', (code, signal) => resolve({ code, signal })));
   expect({ ended, errors }).toEqual({ ended: { code: 0, signal: null }, errors: '' });
   const lines = output.trim().split('\n');
-  expect(lines).toHaveLength(2 * 16);
+  expect(lines).toHaveLength(2 * 15);
   const first = lines.filter((line) => line.startsWith('respondFirst'));
   expect(first.every((line) => line.endsWith(' 504'))).toBe(true);
   expect(lines).toContain('respondMeanwhile POST /connect/token 504');

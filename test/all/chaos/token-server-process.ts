@@ -2,14 +2,15 @@
 import { createServer } from 'node:http';
 import { createAuthServer } from '../../../src/cli/auth-server';
 import { generationsFromUrl } from '../../../src/gate/generation/from-url';
+import { publishTo } from '../../support/publish-to';
 
 const [dataDir = '', port = '', url] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;
 const logger = { info() {}, warn() {}, error() {} };
-const source = url ? { generationSource: generationsFromUrl(url, { logger }) } : {};
 
-void createAuthServer({ issuer, audience: issuer, dataDir, rateLimit: false, logger, ...source }).then(
-  ({ handler }) => {
+void createAuthServer({ issuer, audience: issuer, dataDir, rateLimit: false, logger }).then(
+  async ({ handler, generations }) => {
+    if (url) await publishTo(generationsFromUrl(url, { logger }), generations, { logger });
     createServer(handler).listen(Number(port), '127.0.0.1', () => process.send?.({ port: Number(port) }));
   },
 );

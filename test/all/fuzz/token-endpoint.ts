@@ -143,7 +143,6 @@ export async function tokenEndpoint(): Promise<FuzzTarget<unknown>> {
     issuer: 'http://127.0.0.1:4000',
     audience: 'http://127.0.0.1:3000',
     dataDir,
-    signingAlgorithm: 'ES256',
     rateLimit: false,
     logger: log,
   });

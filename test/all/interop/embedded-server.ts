@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import request from 'supertest';
 import { createAuthServer } from '../../../src/cli/auth-server';
-import { memoryGenerations } from '../../../src/gate/generation/memory';
 import type { GenerationSource } from '../../../src/gate/generation';
 import { recordingLogger } from '../../support/log';
 import { API } from './guarded-api';
@@ -36,13 +35,11 @@ export async function startEmbeddedServer(path = ''): Promise<EmbeddedServer> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
-  const generations = memoryGenerations();
   const logger = recordingLogger();
   const auth = await createAuthServer({
     issuer,
     audience: API,
     dataDir,
-    generationSource: generations,
     rateLimit: false,
     logger,
   });
@@ -50,7 +47,7 @@ export async function startEmbeddedServer(path = ''): Promise<EmbeddedServer> {
   return {
     issuer,
     tokenEndpoint: `${issuer}/connect/token`,
-    generations,
+    generations: auth.generations,
     async register(client) {
       const { body } = await request(issuer).post('/clients').send(client).expect(201);
       return body.client_secret;

@@ -10,7 +10,9 @@ import type { AuthServer } from '../../../src/cli/auth-server';
 import type { GenerationSource } from '../../../src/gate/generation';
 import { httpGenerations, memoryGenerations } from '../../../src/gate/generation';
 import type { Jwks } from '../../../src/gate/token/keys/key-set';
+import { putKeyInto } from '../../support/data-dir-with-key';
 import { fakeTime, settle } from '../../support/fake-time';
+import { publishTo } from '../../support/publish-to';
 import type { FakeTime } from '../../support/fake-time';
 import { dispatch, fetchFrom } from './dispatch';
 import type { Got, Sent } from './dispatch';
@@ -59,10 +61,12 @@ export interface System {
 export async function startSystem(faults: Faults = {}): Promise<System> {
   const time = fakeTime();
   const dataDir = mkdtempSync(join(tmpdir(), 'tillgate-property-'));
+  await putKeyInto(dataDir);
   let aheadMs = 0;
   // Timers may fall due within a millisecond; clocks show whole ones.
   const clock = (): number => Math.floor(time.clock());
   let source = newSource();
+  let publishing: { close(): void } | undefined;
   let server = await startServer();
   let apis = startApis(await keysOf(server));
 
@@ -77,21 +81,26 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
     return faults.source?.(memory) ?? memory;
   }
 
-  function startServer(): Promise<AuthServer> {
-    return createAuthServer({
+  async function startServer(): Promise<AuthServer> {
+    const auth = await createAuthServer({
       issuer: ISSUER,
       audience: AUDIENCE,
       dataDir,
       scopes: SCOPES,
-      generationSource: source,
       adminToken: ADMIN_TOKEN,
       tokenLifetimeSeconds: LIFETIME_MS / 1000,
-      signingAlgorithm: 'ES256',
       rateLimit: false,
       logger: SILENT,
       clock: () => clock() + aheadMs,
       schedule: time.schedule,
     });
+    const { schedule } = time;
+    publishing = await publishTo(source, auth.generations, {
+      clock: () => clock() + aheadMs,
+      schedule,
+      logger: SILENT,
+    });
+    return auth;
   }
 
   function startApis(keys: Jwks): Readonly<Record<ApiName, Api>> {
@@ -132,6 +141,7 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
       return status === 200 ? '200' : `${status} ${String(body['code'])}`;
     },
     async restartServer({ emptySource }) {
+      publishing?.close();
       await server.close();
       faults.whileStopped?.(dataDir);
       if (emptySource) source = newSource();
@@ -149,6 +159,7 @@ export async function startSystem(faults: Faults = {}): Promise<System> {
     },
     async close() {
       await closeApis();
+      publishing?.close();
       await server.close();
       rmSync(dataDir, { recursive: true, force: true });
     },

@@ -1,15 +1,14 @@
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
 import express from 'express';
 import request from 'supertest';
 import { rawServer } from '../../support/raw-request';
-import { closeAll, countByTimeOf, registerClient, startServer } from './fixtures';
+import { closeAll, registerClient, startServer } from './fixtures';
 import type { TestServer } from './fixtures';
 
 afterAll(closeAll);
 
 describe('the admin guard', () => {
-  const GUARDED = ['/clients', '/clients/pos-17', '/generations', '/keys/rotate', '/clients/nobody'];
+  const GUARDED = ['/clients', '/clients/pos-17', '/generations', '/clients/nobody'];
 
   describe('without an admin token', () => {
     let server: TestServer;
@@ -51,7 +50,8 @@ describe('the admin guard', () => {
         expect(response.body.detail).toBe(
           'Pages of another origin may not use this API: call it from a program, or set TILLGATE_ADMIN_TOKEN.',
         );
-        expect((await server.get('/clients/pos-17')).body.version).toBe(1);
+        const { generation, created_at } = (await server.get('/clients/pos-17')).body;
+        expect(generation).toBe(Date.parse(created_at));
       },
     );
 
@@ -204,63 +204,6 @@ describe('the admin guard', () => {
       expect((await server.get('/clients').set('Authorization', `${scheme} ${adminToken}`)).status).toBe(200);
     });
 
-    it('takes 10 wrong ones per minute from an address, then refuses every one of that address, the right one too', async () => {
-      const server = await startServer({ adminToken });
-      countByTimeOf(server);
-      const get = (token: string) => server.get('/clients').auth(token, { type: 'bearer' });
-      const statuses = async (tokens: readonly string[]): Promise<number[]> => {
-        const found = [];
-        for (const token of tokens) found.push((await get(token)).status);
-        return found;
-      };
-      const wrong = Array.from({ length: 10 }, (_, index) => `${adminToken}-${index}`);
-      expect(await statuses([adminToken, ...wrong.slice(0, 9), adminToken, ...wrong.slice(9)])).toEqual([
-        ...[200, ...Array.from({ length: 9 }, () => 401), 200, 401],
-      ]);
-      for (const token of [wrong[0]!, adminToken]) {
-        const response = await get(token);
-        expect(response.status).toBe(429);
-        expect(response.headers['retry-after']).toBe('60');
-        expect(response.headers).not.toHaveProperty('www-authenticate');
-        expect(response.body).toMatchObject({
-          code: 'rate_limited',
-          detail: 'No more than 10 wrong admin tokens per 60 s.',
-        });
-      }
-      // Requests without a token guess nothing.
-      expect((await server.get('/clients')).status).toBe(401);
-      expect((await server.get('/.well-known/openid-configuration/jwks')).status).toBe(200);
-      const seenFrom = createServer((req, res) => {
-        Object.defineProperty(req.socket, 'remoteAddress', { value: '192.0.2.7' });
-        server.auth.handler(req, res);
-      });
-      expect((await request(seenFrom).get('/clients').auth(adminToken, { type: 'bearer' })).status).toBe(200);
-      await server.time.advance(60_000);
-      expect(await statuses([adminToken, ...wrong, adminToken])).toEqual([200, ...wrong.map(() => 401), 429]);
-    });
-
-    it('compares no more than 10 tokens of an address, however many arrive in one packet', async () => {
-      const server = await startServer({ adminToken });
-      const guesses = Array.from({ length: 600 }, (_, index) => (index === 300 ? adminToken : `guess-${index}`));
-      const statuses = await statusesOfOnePacket(server, guesses);
-      expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(590).fill(429)]);
-    });
-
-    it('accepts any number of right ones, also at the same time', async () => {
-      const server = await startServer({ adminToken });
-      const sent = Array.from({ length: 100 }, () => server.get('/clients').auth(adminToken, { type: 'bearer' }));
-      const statuses = (await Promise.all(sent)).map(({ status }) => status);
-      expect(statuses).toEqual(Array<number>(100).fill(200));
-    });
-
-    it('is not used up by callers without a token, nor by the right one', async () => {
-      const server = await startServer({ adminToken });
-      for (let sent = 0; sent < 12; sent++) expect((await server.get('/clients')).status).toBe(401);
-      for (let sent = 0; sent < 12; sent++) {
-        expect((await server.get('/clients').auth(adminToken, { type: 'bearer' })).status).toBe(200);
-      }
-    });
-
     it('accepts it from any host, page and proxy', async () => {
       const server = await startServer({ adminToken });
       const response = await server
@@ -278,23 +221,6 @@ describe('the admin guard', () => {
     expect((await server.get('/.well-known/openid-configuration/jwks').set('Host', 'login.example')).status).toBe(200);
   });
 });
-
-/** Sends requests with these tokens in one write on one connection; the statuses are in their order. */
-function statusesOfOnePacket(server: TestServer, tokens: readonly string[]): Promise<number[]> {
-  const requests = tokens.map((token, index) => {
-    const last = index === tokens.length - 1 ? 'Connection: close\r\n' : '';
-    return `GET /clients HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n${last}\r\n`;
-  });
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-    let received = '';
-    socket.setEncoding('latin1');
-    socket.on('data', (chunk: string) => (received += chunk));
-    socket.on('end', () => resolve(Array.from(received.matchAll(/HTTP\/1\.1 (\d+)/g), ([, code]) => Number(code))));
-    socket.on('error', reject);
-    socket.write(requests.join(''));
-  });
-}
 
 describe('browsers', () => {
   const PAGE = 'http://127.0.0.1:3000';

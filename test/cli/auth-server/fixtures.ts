@@ -8,6 +8,7 @@ import request from 'supertest';
 import type { Test } from 'supertest';
 import { createAuthServer } from '../../../src/cli/auth-server';
 import type { AuthServer, AuthServerOptions, ClientWithSecret } from '../../../src/cli/auth-server';
+import { putKeyInto } from '../../support/data-dir-with-key';
 import { fakeTime } from '../../support/fake-time';
 import type { FakeTime } from '../../support/fake-time';
 import { recordingLogger } from '../../support/log';
@@ -48,16 +49,16 @@ export function newDirectory(): string {
   return directory;
 }
 
-/** Starts a token server with ES256 keys, no rate limit, and time that stands still. */
+/** Starts a token server without a rate limit, and with time that stands still. */
 export async function startServer(options: Partial<AuthServerOptions> = {}, time = fakeTime()): Promise<TestServer> {
   const { dataDir = newDirectory() } = options;
+  if (options.dataDir === undefined) await putKeyInto(dataDir);
   const log = recordingLogger();
   const auth = await createAuthServer({
     issuer: ISSUER,
     audience: AUDIENCE,
     dataDir,
     scopes: SCOPES,
-    signingAlgorithm: 'ES256',
     rateLimit: false,
     logger: log,
     clock: time.clock,
@@ -139,7 +140,6 @@ export function changesOf(server: TestServer): (() => Test)[] {
     () => server.post('/clients/pos-17/secrets'),
     () => server.post('/clients/pos-17/revoke'),
     () => server.delete('/clients/pos-17'),
-    () => server.post('/keys/rotate'),
   ];
 }
 

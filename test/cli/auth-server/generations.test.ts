@@ -1,6 +1,6 @@
-import { httpGenerations, memoryGenerations } from '../../../src/gate/generation';
+import { httpGenerations } from '../../../src/gate/generation';
 import type { Batch, Change, GenerationSource, LogReader } from '../../../src/gate/generation';
-import { fakeTime, settle } from '../../support/fake-time';
+import { settle } from '../../support/fake-time';
 import { closeAll, registerClient, startServer } from './fixtures';
 import type { TestServer } from './fixtures';
 
@@ -143,80 +143,5 @@ describe('the client id *', () => {
     expect((await server.post('/clients/*/revoke')).status).toBe(404);
     const refused = await server.post('/clients', { client_id: '*', scope: 'orders:read' });
     expect([refused.status, refused.body.code]).toEqual([400, 'invalid_request']);
-  });
-});
-
-/** A source whose appends fail or hang as a test says. */
-function fragileSource(time = fakeTime()) {
-  const log = memoryGenerations({ clock: time.clock, schedule: time.schedule });
-  const source = {
-    ...log,
-    mark: true,
-    fault: undefined as (() => Promise<never>) | undefined,
-    append: (...given: Parameters<typeof log.append>) => source.fault?.() ?? log.append(...given),
-  };
-  return { time, source };
-}
-
-const down = Object.assign(new Error('redis://:geheim@host is down'), { code: 'ECONNREFUSED' });
-
-describe('with a generation source', () => {
-  it('everything that is stored is published at the start, and each change before its response', async () => {
-    const { source } = fragileSource(server.time);
-    const { generation } = await registerClient(server);
-    server = await server.restart({ generationSource: source });
-    while ((await changesOf(source)).length === 0) await settle();
-    expect(await changesOf(source)).toEqual([['pos-17', generation]]);
-    expect((await server.post('/clients/pos-17/revoke')).body.published).toBe(true);
-    expect((await changesOf(source)).at(-1)).toEqual(['pos-17', generation + 1]);
-  });
-
-  it('that is down, changes are made and say that they are not published, until it is back', async () => {
-    const { source } = fragileSource(server.time);
-    server = await server.restart({ generationSource: source });
-    const { generation } = await registerClient(server);
-    source.fault = () => Promise.reject(down);
-    const revoked = await server.post('/clients/pos-17/revoke');
-    expect([revoked.status, revoked.body.published]).toEqual([200, false]);
-    // The token server's own log has it.
-    expect(await served()).toContainEqual(['pos-17', generation + 1]);
-    expect(server.log.at('warn')).toEqual([
-      {
-        level: 'warn',
-        fields: { pending: 1, detail: 'Error (ECONNREFUSED)' },
-        message: 'generations could not be published, it is retried',
-      },
-    ]);
-    source.fault = undefined;
-    await server.time.advance(1_000);
-    expect((await changesOf(source)).at(-1)).toEqual(['pos-17', generation + 1]);
-    // Asked again, it says so.
-    expect((await server.patch('/clients/pos-17', {})).body.published).toBe(true);
-  });
-
-  it('that hangs, a response waits for 2 s, no longer', async () => {
-    const { source } = fragileSource(server.time);
-    server = await server.restart({ generationSource: source });
-    await registerClient(server);
-    source.fault = () => new Promise(() => undefined);
-    let published: boolean | undefined;
-    void server.post('/clients/pos-17/revoke').then(({ body }) => (published = body.published));
-    // Of the publisher itself, and of the wait for it.
-    while (server.time.pending < 2) await settle();
-    await server.time.advance(1_999);
-    expect(published).toBeUndefined();
-    await server.time.advance(1);
-    while (published === undefined) await settle();
-    expect(published).toBe(false);
-  });
-
-  it('that is down, the token server starts and stops', async () => {
-    const { source } = fragileSource(server.time);
-    source.fault = () => Promise.reject(down);
-    server = await server.restart({ generationSource: source });
-    expect((await server.get('/generations')).status).toBe(200);
-    await server.auth.close();
-    await settle();
-    expect(server.time.pending).toBe(0);
   });
 });

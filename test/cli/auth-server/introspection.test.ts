@@ -37,7 +37,7 @@ describe('introspection', () => {
   describe('says active: false alone', () => {
     const now = (): number => server.time.clock() / 1000;
     const forged = (changes: object = {}, header: object = {}): string => {
-      const key = newKey('ES256');
+      const key = newKey('RS256');
       const claims = {
         iss: ISSUER,
         aud: AUDIENCE,
@@ -47,8 +47,8 @@ describe('introspection', () => {
         iat: now(),
       };
       return jwt.sign({ ...claims, ...changes }, key.privateKey, {
-        algorithm: 'ES256',
-        header: { alg: 'ES256', typ: 'at+jwt', ...header },
+        algorithm: 'RS256',
+        header: { alg: 'RS256', typ: 'at+jwt', ...header },
       });
     };
     it.each<[string, (token: string) => string | Promise<string>]>([
@@ -104,8 +104,8 @@ describe('introspection', () => {
       const key = createPrivateKey({ key: state.keys.signing.jwk, format: 'jwk' });
       const { header, claims } = decode(await server.accessToken(client));
       return jwt.sign({ ...claims, ...changes.claims }, key, {
-        algorithm: 'ES256',
-        header: { ...header, alg: 'ES256', ...changes.header },
+        algorithm: 'RS256',
+        header: { ...header, alg: 'RS256', ...changes.header },
       });
     }
 

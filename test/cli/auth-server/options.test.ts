@@ -18,7 +18,7 @@ afterEach(closeAll);
 describe('options', () => {
   describe('createAuthServer() refuses wrong options before it touches the disk', () => {
     it.each<[object, string]>([
-      [{ generations: {} }, 'unknown option "generations"; did you mean "generationSource"?'],
+      [{ ratelimit: false }, 'unknown option "ratelimit"; did you mean "rateLimit"?'],
       [{ isuer: 'x' }, 'unknown option "isuer"; did you mean "issuer"?'],
       [
         { issuer: undefined },
@@ -47,20 +47,12 @@ describe('options', () => {
         'option "tokenLifetimeSeconds" must be a whole number of seconds from 1 to 86400, got 0',
       ],
       [
-        { signingAlgorithm: 'HS256' },
-        'option "signingAlgorithm" must be one of RS256, ES256, got "HS256"; did you mean "RS256"?',
-      ],
-      [
         { rateLimit: true },
         'option "rateLimit" must be { limit, windowMs }, both whole numbers from 1, or false, got true',
       ],
       [
         { rateLimit: { limit: 0, windowMs: 1 } },
         'option "rateLimit" must be { limit, windowMs }, both whole numbers from 1, or false, got an object',
-      ],
-      [
-        { generationSource: { read() {} } },
-        'option "generationSource" must be a source with append(), such as redisGenerations(), got an object',
       ],
       [{ adminToken: '7' }, 'option "adminToken" must be 16 or more characters of printable ASCII without blanks'],
       [
@@ -144,7 +136,6 @@ describe('options', () => {
       rateLimit,
       adminToken,
       logger: recordingLogger(),
-      signingAlgorithm: 'ES256',
     };
     const auth = await createAuthServer(options);
     scopes.push('admin');

@@ -11,7 +11,7 @@ import { changesOf, closeAll, newDirectory, registerClient, startServer } from '
 afterEach(closeAll);
 
 describe('what is kept on disk', () => {
-  it('survives a restart as a whole: clients, secrets, tokens, keys, entity tags', async () => {
+  it('survives a restart as a whole: clients, secrets, tokens, keys', async () => {
     const server = await startServer();
     const client = await registerClient(server);
     const rotated = (await server.post('/clients/pos-17/secrets')).body;
@@ -24,7 +24,6 @@ describe('what is kept on disk', () => {
     const again = await server.restart();
     const after = await Promise.all(addresses.map((path) => again.get(path)));
     expect(after.map(({ body }) => body)).toEqual(before.map(({ body }) => body));
-    expect(after[1]!.headers['etag']).toBe(before[1]!.headers['etag']);
     expect(await again.introspect(rotated, token)).toMatchObject({ active: true });
     await again.accessToken(client);
   });
@@ -47,7 +46,6 @@ describe('what is kept on disk', () => {
       '{"format":3}',
       'its "format" is not 2: another version has written it, use that one (UPGRADE.md)',
     ],
-    ['no keys', '{"format":2,"clients":[]}', 'its "keys" are incomplete'],
   ])('is never overwritten when it cannot be used: %s', async (_name, text, reason) => {
     const dataDir = newDirectory();
     const path = join(dataDir, 'state.json');
@@ -83,9 +81,7 @@ describe('a disk that takes no more', () => {
       fields: { path, error: expect.stringContaining('EISDIR') },
       message: 'the state could not be written',
     });
-    expect(server.auth.list()).toEqual([
-      expect.objectContaining({ client_id: 'pos-17', version: 1, description: 'Till 17' }),
-    ]);
+    expect(server.auth.list()).toEqual([expect.objectContaining({ client_id: 'pos-17', description: 'Till 17' })]);
     await server.accessToken(client);
     expect(readdirSync(server.dataDir).sort()).toEqual(['.gitignore', 'state.json', 'state.json.kept']);
 
@@ -136,7 +132,7 @@ describe('changes that arrive together', () => {
       dataDir: newDirectory(),
       clock: time.clock,
       logger: recordingLogger(),
-      newKeys: async () => ({ signing: await newSigningKey('ES256'), retired: [] }),
+      newKeys: async () => ({ signing: await newSigningKey(), retired: [] }),
       write: () => (slow ? new Promise((resolve) => written.push(resolve)) : Promise.resolve()),
     });
     slow = true;

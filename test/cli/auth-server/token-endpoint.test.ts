@@ -66,7 +66,7 @@ describe('the token endpoint', () => {
     it('is a JWT of RFC 9068 with the generation of its credential', async () => {
       const { header, claims } = decode(await server.accessToken(client));
       const key = (await server.get('/.well-known/openid-configuration/jwks')).body.keys[0];
-      expect(header).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: key.kid });
+      expect(header).toEqual({ alg: 'RS256', typ: 'at+jwt', kid: key.kid });
       const now = Math.floor(server.time.clock() / 1000);
       expect(claims).toEqual({
         iss: ISSUER,
@@ -86,7 +86,7 @@ describe('the token endpoint', () => {
       const jwk = (await server.get('/.well-known/openid-configuration/jwks')).body.keys[0];
       const key = createPublicKey({ key: jwk, format: 'jwk' });
       const clockTimestamp = server.time.clock() / 1000;
-      expect(() => jwt.verify(first, key, { algorithms: ['ES256'], clockTimestamp })).not.toThrow();
+      expect(() => jwt.verify(first, key, { algorithms: ['RS256'], clockTimestamp })).not.toThrow();
       expect(decode(first).claims['jti']).not.toBe(decode(second).claims['jti']);
     });
 

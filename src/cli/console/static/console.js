@@ -19,9 +19,9 @@ function el(tag, props = {}, ...children) {
   return element;
 }
 
-async function call(method, path, body, headers = {}) {
-  const json = body && { 'Content-Type': 'application/json' };
-  const response = await fetch(path, { method, headers: { ...json, ...headers }, body: body && JSON.stringify(body) });
+async function call(method, path, body) {
+  const headers = body && { 'Content-Type': 'application/json' };
+  const response = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
   const result = response.status === 204 ? {} : await response.json();
   if (!response.ok) throw new Error(result.detail ?? result.error_description ?? `Status ${response.status}`);
   return result;
@@ -406,7 +406,7 @@ function chooseClient(id) {
 function showClient() {
   const client = state.clients.find(({ client_id }) => client_id === chosenClient);
   if (!client) return;
-  const { client_id, description, scope, disabled, version, timeline } = client;
+  const { client_id, description, scope, disabled, timeline } = client;
   const path = `/clients/${encodeURIComponent(client_id)}`;
   const scopes = scopeFields(scope.split(' '));
   const error = el('p', { className: 'error', role: 'alert' });
@@ -415,7 +415,7 @@ function showClient() {
   async function change(method, url, body, done) {
     try {
       error.textContent = '';
-      const result = await call(method, url, body, { 'If-Match': `"${version}"` });
+      const result = await call(method, url, body);
       announce(done);
       notePublished(client_id, result);
       if (unpublished.has(client_id)) showClient();
@@ -618,7 +618,8 @@ $('#inspect').addEventListener('submit', async (event) => {
 // What changes by itself.
 
 async function load() {
-  const before = state.clients.find(({ client_id }) => client_id === chosenClient)?.version;
+  const shown = () => JSON.stringify(state.clients.find(({ client_id }) => client_id === chosenClient));
+  const before = shown();
   Object.assign(state, await call('GET', '/console/api/state'));
   ({ requests } = await call('GET', '/console/api/requests'));
   $('#base-url').textContent = state.base_url;
@@ -627,7 +628,7 @@ async function load() {
   $('#docs').href = state.docs_url ?? '/';
   showClients();
   showRequests();
-  if (before !== state.clients.find(({ client_id }) => client_id === chosenClient)?.version) showClient();
+  if (before !== shown()) showClient();
 }
 
 for (const group of document.querySelectorAll('.filter')) {
