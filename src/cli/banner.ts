@@ -73,7 +73,6 @@ export function tokenServerBanner(report: TokenServerReport, programName: string
   const commands = [
     [`${programName} clients add till-9 --scope "${scopes?.[0] ?? 'orders:read'}"`, 'registers a client'],
     [`${programName} token pos-terminal`, 'a token'],
-    [`${programName} token pos-terminal --expired`, 'a bad one, for a 401'],
   ];
   const parts = [
     `The token server is ready in ${ready_ms} ms`,

@@ -4,10 +4,8 @@ import type { CommandEntry } from './command';
 import type * as bridgeCommand from './commands/bridge';
 import type * as checkCommand from './commands/check';
 import type * as clientsCommand from './commands/clients';
-import type * as completionCommand from './commands/completion';
 import type * as contractCommand from './commands/contract';
 import type * as explainCommand from './commands/explain';
-import type * as generationsCommand from './commands/generations';
 import type * as initCommand from './commands/init';
 import type * as reportCommand from './commands/report';
 import type * as routesCommand from './commands/routes';
@@ -19,9 +17,7 @@ const load = {
   check: () => require('./commands/check') as typeof checkCommand,
   clients: () => require('./commands/clients') as typeof clientsCommand,
   contract: () => require('./commands/contract') as typeof contractCommand,
-  completion: () => require('./commands/completion') as typeof completionCommand,
   explain: () => require('./commands/explain') as typeof explainCommand,
-  generations: () => require('./commands/generations') as typeof generationsCommand,
   init: () => require('./commands/init') as typeof initCommand,
   report: () => require('./commands/report') as typeof reportCommand,
   routes: () => require('./commands/routes') as typeof routesCommand,
@@ -58,8 +54,7 @@ const CLIENTS: CommandEntry = {
     {
       usage: 'list',
       about: 'list the clients',
-      options: [['--ids', 'their ids only, one in a line']],
-      run: (context, options) => load.clients().list(context, options),
+      run: (context) => load.clients().list(context),
     },
     {
       usage: 'add <client>',
@@ -88,27 +83,6 @@ const CLIENTS: CommandEntry = {
       usage: 'remove <client>',
       about: 'delete a client',
       run: (context, _options, client) => load.clients().remove(context, client),
-    },
-  ],
-};
-
-const GENERATIONS: CommandEntry = {
-  usage: 'generations',
-  group: 'Clients and generations',
-  example: 'generations publish pos-terminal --generations redis://127.0.0.1:6379',
-  about: 'the lowest generations that resource servers accept',
-  commands: [
-    {
-      usage: 'publish <client>',
-      about: 'raise the floor of a client: its earlier tokens are refused',
-      options: [['--generation <n>', 'lowest generation still accepted (default: now, in ms)'], SOURCE],
-      run: (context, options, client) => load.generations().publish(context, options, client),
-    },
-    {
-      usage: 'list',
-      about: 'list the floors',
-      options: [SOURCE],
-      run: (context, options) => load.generations().list(context, options),
     },
   ],
 };
@@ -173,15 +147,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: 'Tokens and requests',
     example: 'token pos-terminal --scope orders:read',
     about: 'request an access token and print it',
-    options: [
-      SCOPE,
-      ...SECRET,
-      ['--expired', 'for tests: make the token one that has expired'],
-      ['--superseded', 'for tests: make it one from before the last change of the client'],
-      ['--audience <audience>', 'for tests: make it one for another audience (expired, too)'],
-      ['--foreign-key', 'for tests: sign it with a key that the issuer does not have'],
-      ['--alg <alg>', 'for tests: none, so that the header says that it is not signed'],
-    ],
+    options: [SCOPE, ...SECRET],
     run: (context, options, client) => load.token().token(context, options, client),
   },
   {
@@ -216,7 +182,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [['--generations <url>', 'publish to this source instead of asking the token server']],
     run: (context, options, client) => load.clients().revoke(context, options, client),
   },
-  GENERATIONS,
   BRIDGE,
   {
     usage: 'routes',
@@ -275,12 +240,5 @@ export const COMMANDS: readonly CommandEntry[] = [
     about: 'write a small project to start from: an app, its openapi.yaml, and tests by it',
     options: [['--typescript', 'in TypeScript instead of JavaScript']],
     run: (context, options, directory) => load.init().init(context, options, directory),
-  },
-  {
-    usage: 'completion <bash|zsh|fish>',
-    group: 'Checks and projects',
-    example: 'completion bash',
-    about: 'print a script that completes commands and options in a shell',
-    run: (context, _options, shell) => load.completion().completion(context, COMMANDS, shell),
   },
 ];

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError } from 'commander';
 import type { Environment } from 'tillgate/env';
-import { loggableUrl, ownManifest, requirePackages, systemSchedule } from 'tillgate/internal';
-import type { Timer } from 'tillgate/internal';
+import { loggableUrl, ownManifest, requirePackages } from 'tillgate/internal';
 import { ConfigurationError } from 'tillgate';
 import { CliError, EXIT, paint, write } from './command';
 import type { CliIo, CommandEntry, CommandOptions } from './command';
@@ -71,16 +70,9 @@ function createProgram(io: CliIo, json: boolean, finish: (exitCode: number) => v
       requirePackages(`tillgate ${command.name()}`, typeof needs === 'function' ? needs(options) : needs);
       const env = environmentOf(io, options, starts);
       useProxy(env);
-      // Under --watch another process does the work.
-      const progress = options.watch ? { io, stop() {} } : withProgress({ ...io, env }, nameOf(command));
-      try {
-        finish(
-          (await work({ io: options.verbose ? tracing(progress.io) : progress.io, json }, options, ...command.args)) ??
-            EXIT.ok,
-        );
-      } finally {
-        progress.stop();
-      }
+      const own = { ...io, env };
+      const context = { io: options.verbose ? tracing(own) : own, json };
+      finish((await work(context, options, ...command.args)) ?? EXIT.ok);
     });
   }
 
@@ -108,11 +100,6 @@ function tracing(io: CliIo): CliIo {
       }
     },
   };
-}
-
-/** `tillgate clients list` */
-function nameOf(command: Command): string {
-  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
 }
 
 /** Begins every error. */
@@ -144,78 +131,6 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof ConfigurationError) return EXIT.configuration;
   return error instanceof CliError ? error.exitCode : EXIT.failed;
-}
-
-const EVERY_MS = 1_000;
-/** Back to the start of the line, which is then empty. */
-const CLEAR = '\r\x1b[K';
-
-/**
- * Shows in a terminal what a command that takes more than a second waits for, in one line of stderr. The line is gone
- * before anything else is written, and stays away after the first result, or when input is read.
- *
- * @param command - its name: `tillgate check`
- * @returns the io for the command, and what takes the line away when it is done
- */
-export function withProgress(
-  io: CliIo,
-  command: string,
-  schedule = systemSchedule,
-): { readonly io: CliIo; readonly stop: () => void } {
-  const { stdout, stderr } = io;
-  if (!stderr.isTTY) return { io, stop() {} };
-  const origins = new Set<string>();
-  let seconds = 0;
-  let isShown = false;
-  let timer: Timer | undefined = schedule(show, EVERY_MS);
-
-  function show(): void {
-    seconds += EVERY_MS / 1_000;
-    const [origin] = origins;
-    const text = `${command}${origin === undefined ? '' : ` waits for ${origin}`}, ${seconds} s`;
-    stderr.write(`${CLEAR}${text.slice(0, (stderr.columns ?? 80) - 1)}`);
-    isShown = true;
-    timer = schedule(show, EVERY_MS);
-  }
-  function clear(): void {
-    if (isShown) stderr.write(CLEAR);
-    isShown = false;
-  }
-  function stop(): void {
-    timer?.cancel();
-    timer = undefined;
-    clear();
-  }
-  /** The stream with `act` before each write; it stays a terminal whose width may change. */
-  function before(sink: CliIo['stdout'], act: () => void): CliIo['stdout'] {
-    function write(text: string): unknown {
-      act();
-      return sink.write(text);
-    }
-    return Object.create(sink, { write: { value: write } }) as typeof sink;
-  }
-  return {
-    stop,
-    io: {
-      ...io,
-      stdout: before(stdout, stop),
-      stderr: before(stderr, clear),
-      // What is typed appears in the same terminal.
-      readStdin() {
-        stop();
-        return io.readStdin();
-      },
-      async fetch(input, init) {
-        const { origin } = new URL(input instanceof Request ? input.url : input);
-        origins.add(origin);
-        try {
-          return await io.fetch(input, init);
-        } finally {
-          origins.delete(origin);
-        }
-      },
-    },
-  };
 }
 
 /**

@@ -2,7 +2,6 @@ import { createLog } from '../../src/app/log';
 import { openLog, plainLog, prettyLine } from '../../src/cli/log';
 import { banner, tokenServerBanner } from '../../src/cli/banner';
 import { SCOPES } from '../../src/app/commerce/resources';
-import { cliScene } from './harness';
 
 const TIME = '2026-03-01T12:01:07.000Z';
 const CLOCK = new Date(TIME).toTimeString().slice(0, 8);
@@ -179,20 +178,4 @@ it('both reports say how the servers are found from any folder', () => {
   for (const text of [banner(report, 'npx tillgate', SAMPLES, LOCATION), tokens]) {
     expect(text).toContain(`\n  export ${LOCATION}\n`);
   }
-});
-
-const scene = cliScene();
-
-it('that of zsh is that of bash, after bashcompinit', async () => {
-  const [ofZsh, ofBash] = [await scene.run('completion', 'zsh'), await scene.run('completion', 'bash')];
-  expect(ofZsh.stdout).toContain('autoload -U bashcompinit && bashcompinit\n');
-  expect(ofZsh.stdout.endsWith(ofBash.stdout)).toBe(true);
-});
-
-it('takes no other shell', async () => {
-  expect(await scene.run('completion', 'csh')).toEqual({
-    exitCode: 2,
-    stdout: '',
-    stderr: 'tillgate: expected bash, zsh or fish, got "csh"\n',
-  });
 });

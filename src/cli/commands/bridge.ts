@@ -10,7 +10,7 @@ import { CliError, EXIT, print } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { givenSecret } from '../credentials';
 import { openLog } from '../log';
-import { made, openSource } from './generations';
+import { made, openSource } from '../sources';
 
 /** `tillgate bridge keycloak`: publishes the changes of clients of a Keycloak realm as floors, until it is stopped. */
 export async function keycloak(context: CommandContext, options: CommandOptions): Promise<void> {

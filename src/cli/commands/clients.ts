@@ -4,15 +4,11 @@ import { CliError, EXIT, print, table } from '../command';
 import type { CommandContext, CommandOptions } from '../command';
 import { keepCredential } from '../credentials';
 import { callClients } from '../http';
-import { publish } from './generations';
+import { publish } from '../sources';
 
 /** `tillgate clients list` */
-export async function list(context: CommandContext, { ids }: CommandOptions): Promise<void> {
+export async function list(context: CommandContext): Promise<void> {
   const { clients } = await callClients(context.io, readSettings(context.io.env), 'GET', []);
-  if (ids) {
-    const listed = clients.map(({ client_id }) => client_id);
-    return print(context, listed, listed.map(escapeUnsafe).join('\n'));
-  }
   const rows = clients.map(({ client_id, description, scope, disabled }) => [
     client_id,
     disabled ? 'disabled' : 'active',
@@ -68,7 +64,7 @@ export async function remove(context: CommandContext, clientId: string): Promise
 
 /** `tillgate revoke <client>` */
 export async function revoke(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
-  if (options.generations !== undefined) return publish(context, options, clientId);
+  if (options.generations !== undefined) return publish(context, options.generations, clientId);
   const changed = await callClients(context.io, readSettings(context.io.env), 'POST', [clientId, 'revoke']);
   print(context, changed, `revoked: every token of ${clientId} issued so far is discarded${warningOf(changed)}`);
 }

@@ -69,7 +69,8 @@ export async function contract(context: CommandContext, options: CommandOptions)
     const cases = casesOf({ ...{ url: url.href, openapi, issuer, depth, classes }, ...ownersOf(options.owner) });
     const lines = attempt(() => readFileSync(openapi, 'utf8').split('\n')) ?? [];
     const failures: Failure[] = [];
-    for (const one of cases) {
+    for (const [index, one] of cases.entries()) {
+      showProgress(io.stderr, `${index + 1} of ${cases.length} cases, ${failures.length} red`);
       let failure = await runCase(one, lines, known, url);
       // A server that started before this issuer tries again to get its keys.
       for (let tries = 0; one.class === undefined && isOfKeys(failure) && tries < KEY_TRIES; tries++) {
@@ -82,12 +83,19 @@ export async function contract(context: CommandContext, options: CommandOptions)
     const listed = cases.map(({ name, class: what }) => ({ name, class: what }));
     const { documentation, security } = cases.report();
     const result: Result = { url: url.href, openapi, cases: listed, failures, notices: { documentation, security } };
+    showProgress(io.stderr, '');
     for (const [format, file] of reports) writeFileSync(file, `${FORMATS[format]?.(result) ?? ''}\n`);
     print(context, result, asText(result));
     return failures.some(({ isKnown }) => !isKnown) ? EXIT.failed : EXIT.ok;
   } finally {
+    showProgress(io.stderr, '');
     await issuer.close();
   }
+}
+
+/** Rewrites the last line of a terminal. */
+function showProgress(stderr: CommandContext['io']['stderr'], text: string): void {
+  if (stderr.isTTY) stderr.write(`\r\x1b[K${text}`);
 }
 
 /** Whatever is wrong with the document, nothing was tested. */

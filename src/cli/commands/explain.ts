@@ -16,7 +16,7 @@ import type { Explanation, Gate, Logger, Reason } from 'tillgate';
 import { EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';
-import { authorizedGenerations } from './generations';
+import { authorizedGenerations } from '../sources';
 
 /** `tillgate explain <token>`: every check in order, and the first that fails. */
 export async function explainToken(context: CommandContext, options: CommandOptions, given: string): Promise<number> {

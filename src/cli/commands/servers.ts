@@ -23,7 +23,7 @@ import { openLog } from '../log';
 import { apiSettings, embeddedAddress, isEmbedded, usesEmbedded } from '../settings';
 import { startTokenServer } from '../token-server';
 import { runWatched } from '../watch';
-import { authorizedGenerations } from './generations';
+import { authorizedGenerations } from '../sources';
 import { obtainToken } from './token';
 
 /** `tillgate dev`: the API and, unless an authorization server is configured, the embedded token server. */

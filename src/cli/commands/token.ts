@@ -1,14 +1,8 @@
-import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { readState } from '../auth-server/store';
 import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
-import { attempt, parseToken } from 'tillgate/internal';
-import { ConfigurationError } from 'tillgate';
-import type { Reason } from 'tillgate';
-import { CliError, EXIT, print, write } from '../command';
+import { attempt } from 'tillgate/internal';
+import { CliError, EXIT, print } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { givenSecret, keptCredential } from '../credentials';
 import { hasClient, requestToken, send } from '../http';
@@ -19,110 +13,8 @@ import { usesEmbedded } from '../settings';
 export async function token(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   const { io } = context;
   const settings = readSettings(io.env);
-  const flaw = flawOf(options, settings);
   const response = await obtainToken(io, settings, clientId, options);
-  if (flaw === undefined) return print(context, response, response.access_token);
-  const bad = await spoiled(response.access_token, flaw, options, settings);
-  const reason = FLAWS[flaw];
-  print(context, { access_token: bad, refused_as: reason }, bad);
-  if (io.stderr.isTTY) write(io.stderr, `tillgate: an API refuses this token with 401 ${reason}`);
-}
-
-/** The flaws that a token can be given, and the reason with which a gate then refuses it. */
-const FLAWS = {
-  expired: 'expired',
-  superseded: 'superseded',
-  audience: 'wrong_audience',
-  foreignKey: 'bad_signature',
-  alg: 'algorithm_not_allowed',
-} as const satisfies { readonly [Name in keyof CommandOptions]?: Reason };
-
-type Flaw = keyof typeof FLAWS;
-
-/**
- * Reads which flaw the options ask for; `undefined` where they ask for none.
- *
- * @throws CliError when they ask for several, or for one that does not exist
- * @throws ConfigurationError in production
- */
-function flawOf(options: CommandOptions, settings: Settings): Flaw | undefined {
-  const [flaw, ...others] = (Object.keys(FLAWS) as Flaw[]).filter((name) => options[name] !== undefined);
-  if (flaw === undefined) return undefined;
-  if (others.length > 0) {
-    throw new CliError('give one of --expired, --superseded, --audience, --foreign-key and --alg', EXIT.usage);
-  }
-  if (options.alg !== undefined && options.alg !== 'none') {
-    throw new CliError(`expected --alg none, got ${JSON.stringify(options.alg)}`, EXIT.usage);
-  }
-  if (settings.production) {
-    throw new ConfigurationError(['NODE_ENV: got "production", where no bad tokens are made; unset it']);
-  }
-  return flaw;
-}
-
-/**
- * The good token shows what the client may get; the bad one never says more, and no gate accepts it. What is signed
- * again is signed with the key of the local data directory only.
- */
-async function spoiled(good: string, flaw: Flaw, options: CommandOptions, settings: Settings): Promise<string> {
-  const { header, claims } = readGood(good);
-  // With a signature: without one the token would be malformed, which is another refusal.
-  if (flaw === 'alg') return good.replace(/^[^.]*/, encode({ ...header, alg: 'none' }));
-  if (flaw === 'foreignKey') return signed(header, claims, foreignKey(header['alg']));
-  const key = await ownKey(header['kid'], settings);
-  if (flaw === 'superseded') return signed(header, { ...claims, generation: Number(claims['generation']) - 1 }, key);
-  const expired = inThePast(claims);
-  if (flaw === 'expired') return signed(header, expired, key);
-  if (options.audience === claims['aud']) {
-    throw new CliError(
-      `--audience ${JSON.stringify(options.audience)} is that of good tokens; name another`,
-      EXIT.usage,
-    );
-  }
-  // Expired as well: an API of that audience may trust this token server.
-  return signed(header, { ...expired, aud: options.audience }, key);
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-function readGood(good: string): { readonly header: Members; readonly claims: Members } {
-  const parsed = attempt(() => parseToken(good));
-  if (parsed) return parsed;
-  throw new CliError('the access token of this server is not a JWT: no bad one can be made of it');
-}
-
-const HOUR_SECONDS = 3_600;
-
-function inThePast(claims: Members): Members {
-  const exp = Math.floor(Date.now() / 1000) - HOUR_SECONDS;
-  return { ...claims, iat: exp - HOUR_SECONDS, exp };
-}
-
-/** The key that has signed the good token, from the data directory of this machine. */
-async function ownKey(kid: unknown, { dataDir, authUrl, issuer }: Settings): Promise<KeyObject> {
-  const signing = (await readState(join(dataDir, 'state.json')))?.keys.signing;
-  if (signing && signing.kid === kid) return createPrivateKey({ key: signing.jwk, format: 'jwk' });
-  throw new CliError(
-    `this flaw needs the signing key, and ${dataDir} does not have the one of ${authUrl ?? issuer ?? 'this token server'}: ` +
-      'it works with the embedded token server and its TILLGATE_DATA_DIR only; --foreign-key and --alg none work anywhere',
-    EXIT.usage,
-  );
-}
-
-function foreignKey(alg: unknown): KeyObject {
-  if (alg === 'RS256') return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
-  if (alg === 'ES256') return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
-  throw new CliError(`expected a token signed with RS256 or ES256, got ${JSON.stringify(alg)}`);
-}
-
-function signed(header: Members, claims: Members, key: KeyObject): string {
-  const input = `${encode(header)}.${encode(claims)}`;
-  const signature = sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' });
-  return `${input}.${signature.toString('base64url')}`;
-}
-
-function encode(members: Members): string {
-  return Buffer.from(JSON.stringify(members)).toString('base64url');
+  print(context, response, response.access_token);
 }
 
 /** Response headers that are shown. */

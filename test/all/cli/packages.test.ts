@@ -8,8 +8,6 @@ const COMMANDS = [
   ['explain', 'not-a-token'],
   ['clients', 'list'],
   ['revoke', 'till'],
-  ['generations', 'list'],
-  ['completion', 'bash'],
   ['init', 'package.json'],
 ];
 

@@ -2,58 +2,22 @@ import { readSettings } from 'tillgate/env';
 import type { Settings } from 'tillgate/env';
 import { httpGenerations } from 'tillgate/generations';
 import type { GenerationSource, HttpGenerationsOptions } from 'tillgate/generations';
-import { FIRST_TIME_MS, generationsFromUrl, isGeneration, isSecureUrl } from 'tillgate/internal';
-import { CliError, EXIT, print, table } from '../command';
-import type { CliIo, CommandContext, CommandOptions } from '../command';
-import { apiSettings } from '../settings';
+import { generationsFromUrl, isSecureUrl } from 'tillgate/internal';
+import { CliError, EXIT, print } from './command';
+import type { CliIo, CommandContext } from './command';
+import { apiSettings } from './settings';
 
-const DAY_MS = 86_400_000;
-
-/** `tillgate generations publish <client>`, and `tillgate revoke <client> --generations <url>` */
-export async function publish(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
-  const generation = generationOf(options);
-  return withSource(context, options, async (source) => {
+/** `tillgate revoke <client> --generations <url>`: tokens issued so far are refused. */
+export async function publish(context: CommandContext, url: string, clientId: string): Promise<void> {
+  const source = openSource(context.io, url);
+  try {
     if (!source.append) {
       throw new CliError('this source can only be read: revoke the client at its token server instead', EXIT.usage);
     }
+    const generation = Date.now();
     await source.append([[clientId, generation]]);
     const text = `published: tokens of ${clientId} with a generation below ${generation} are refused from here on`;
     print(context, { client_id: clientId, generation }, text);
-  });
-}
-
-/** `tillgate generations list` */
-export async function list(context: CommandContext, options: CommandOptions): Promise<void> {
-  return withSource(context, options, async (source) => {
-    const floors = await readFloors(source);
-    const sorted = [...floors].sort(([a], [b]) => (a < b ? -1 : 1));
-    const document = { floors: sorted.map(([client_id, generation]) => ({ client_id, generation })) };
-    print(context, document, table([['CLIENT', 'GENERATION'], ...sorted.map(([id, floor]) => [id, String(floor)])]));
-  });
-}
-
-/** The highest generation of each client in the log. */
-async function readFloors(source: GenerationSource): Promise<ReadonlyMap<string, number>> {
-  const floors = new Map<string, number>();
-  const reader = source.reader();
-  for (let end = false; !end;) {
-    const batch = await reader.next(0);
-    for (const [id, generation] of batch.changes) floors.set(id, Math.max(generation, floors.get(id) ?? 0));
-    ({ end } = batch);
-  }
-  reader.close();
-  return floors;
-}
-
-/** Opens the source of `--generations`, else of the settings, and always closes it. */
-async function withSource(
-  { io }: CommandContext,
-  options: CommandOptions,
-  work: (source: GenerationSource) => Promise<void>,
-): Promise<void> {
-  const source = openSource(io, options.generations);
-  try {
-    await work(source);
   } catch (error) {
     if (error instanceof CliError) throw error;
     // The messages of our sources contain neither URL nor password.
@@ -94,21 +58,6 @@ export function made<Made>(make: () => Made): Made {
   } catch (error) {
     throw new CliError((error as Error).message, EXIT.usage);
   }
-}
-
-/** Floors never go down again: a number with three digits too many would lock the client out for good. */
-function generationOf({ generation: given }: CommandOptions): number {
-  if (given === undefined) return Date.now();
-  const generation = /^\d{1,16}$/.test(given) ? Number(given) : NaN;
-  if (!isGeneration(generation)) {
-    const got = JSON.stringify(given);
-    throw new CliError(`--generation: got ${got}, expected a whole number, for example 1790000000123`, EXIT.usage);
-  }
-  if (generation < FIRST_TIME_MS || generation < Date.now() + DAY_MS) return generation;
-  throw new CliError(
-    `--generation: got ${given}, a time in ms that has not come yet: every token of the client would be refused until then`,
-    EXIT.usage,
-  );
 }
 
 /**
