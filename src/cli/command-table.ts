@@ -71,6 +71,15 @@ const CLIENTS: CommandEntry = {
       run: (context, _options, client, text) => load.clients().describe(context, client, text),
     },
     {
+      usage: 'scopes <client>',
+      about: 'give scopes to a client, or take them away, which discards the tokens issued before',
+      options: [
+        ['--add <scopes>', 'scopes that it may ask for from now on, separated by blanks'],
+        ['--remove <scopes>', 'scopes that it loses, separated by blanks'],
+      ],
+      run: (context, options, client) => load.clients().scopes(context, options, client),
+    },
+    {
       usage: 'rotate <client>',
       about: 'issue a new secret and print it, once',
       options: [

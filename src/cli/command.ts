@@ -46,6 +46,8 @@ export interface CommandOptions {
   readonly token?: string;
   readonly data?: string;
   readonly description?: string;
+  readonly add?: string;
+  readonly remove?: string;
   readonly keepTokens?: true;
   readonly revokePrevious?: true;
   readonly check?: true;

@@ -98,11 +98,32 @@ function reasonOf(error: unknown): string {
   return cause?.code ?? cause?.message ?? (name === 'TimeoutError' ? `none within ${TIMEOUT_MS / 1000} s` : 'not sent');
 }
 
-/** One line about a refusal, with its request: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749. */
+/** What a refusal says: the `detail` of a problem (RFC 9457), or the `error_description` of RFC 6749; else its status and request. */
 function explainRefusal({ request, status, statusText, body }: HttpResponse): string {
-  const { code, detail, error, error_description } = (body ?? {}) as Record<string, unknown>;
-  const said = [code ?? error, detail ?? error_description].filter((part) => typeof part === 'string').join(': ');
-  return `${request}: ${`${status} ${said || statusText}`.trimEnd()}`;
+  const {
+    code,
+    detail = code,
+    error,
+    error_description: description = error,
+  } = Object(body) as Record<string, unknown>;
+  const said = detail ?? description;
+  return typeof said === 'string' ? said : `${request}: ${`${status} ${statusText}`.trimEnd()}`;
+}
+
+/** What a command that was refused says: which command helps, where one does. */
+function explainClientRefusal({ programName }: CliIo, response: HttpResponse, clientId: string): string {
+  const { code } = Object(response.body) as { readonly code?: unknown };
+  switch (code) {
+    case 'not_found':
+      return `no client has the id ${clientId}; ${programName} clients list shows those that are registered`;
+    case 'client_exists':
+      return `the id ${clientId} is taken: choose another, or give that client a new secret with ${programName} clients rotate ${clientId}`;
+    case 'missing_token':
+    case 'invalid_token':
+      return 'the token server asks for its admin token: set TILLGATE_ADMIN_TOKEN to the one that it was started with';
+    default:
+      return explainRefusal(response);
+  }
 }
 
 /** Response of the token endpoint (RFC 6749 section 5.1). */
@@ -153,7 +174,14 @@ export async function requestToken(
   const credential = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
   const form = { ...credential, ...(scope !== undefined && { scope }) };
   const response = await send(io, settings, await tokenEndpoint(io, settings), { method: 'POST', form });
-  if (response.status !== 200) throw new CliError(`no token for ${clientId}: ${explainRefusal(response)}`);
+  if (response.status !== 200) {
+    const { error } = Object(response.body) as { readonly error?: unknown };
+    const advice =
+      error === 'invalid_client' && usesEmbedded(settings)
+        ? ` (not registered, disabled, or another secret; ${io.programName} clients rotate ${clientId} makes a new one)`
+        : '';
+    throw new CliError(`no token for ${clientId}: ${explainRefusal(response)}${advice}`);
+  }
   const body = Object(response.body) as TokenResponse;
   if (typeof body.access_token === 'string') return body;
   throw new CliError(`no token for ${clientId}: ${response.request}: its response has no access_token`);
@@ -180,7 +208,10 @@ export async function callClients(
 ): Promise<ClientResponse> {
   const json = body && JSON.stringify(body);
   const response = await send(io, settings, clientsUrl(settings, path), { method, token: settings.adminToken, json });
-  if (response.status >= 300) throw new CliError(explainRefusal(response));
+  if (response.status >= 300) {
+    const { client_id: clientId = path[0] ?? '' } = Object(body) as { readonly client_id?: string };
+    throw new CliError(explainClientRefusal(io, response, clientId));
+  }
   return response.body as ClientResponse;
 }
 

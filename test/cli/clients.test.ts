@@ -19,10 +19,13 @@ function tokenServer({ method, url, body }: SentRequest): Response | undefined {
     case 'GET /clients':
       return json(200, { clients: [TILL] });
     case 'POST /clients':
+      if (body.includes('taken')) return json(409, { code: 'client_exists', detail: 'PATCH /clients/taken' });
+      if (body.includes('oders')) return json(400, { code: 'invalid_request', detail: 'Unknown scope "oders"' });
       return json(201, { ...TILL, ...(JSON.parse(body) as object), client_secret: 'first-secret' });
     case 'GET /clients/till-2':
       return json(200, TILL);
     case 'PATCH /clients/till-2':
+      if (body.includes('"scope"')) return json(200, { ...TILL, ...(JSON.parse(body) as object) });
       return body.includes(TILL.description) ? json(200, TILL) : json(200, { ...TILL, token: TOKEN });
     case 'POST /clients/till-2/secrets':
       return json(201, { client_id: 'till-2', client_secret: 'second-secret', generation: 1_790_000_000_001 });
@@ -105,6 +108,35 @@ describe('clients', () => {
     expect(stdout).toBe('till-2 has that Description already: its tokens stay\n');
   });
 
+  it('get scopes, and lose some together with their earlier tokens', async () => {
+    const { run, sent } = scene();
+    const added = await run('clients', 'scopes', 'till-2', '--add', 'items:read orders:read');
+    const changed = await run('clients', 'scopes', 'till-2', '--add', 'items:read', '--remove', 'orders:write');
+
+    expect([added.stdout, changed.stdout]).toEqual([
+      'till-2 has orders:read orders:write items:read\n',
+      'till-2 has orders:read items:read\nits earlier tokens are discarded\n',
+    ]);
+    expect(sent.filter(({ method }) => method === 'PATCH').map(({ body }) => body)).toEqual([
+      '{"scope":"orders:read orders:write items:read"}',
+      '{"scope":"orders:read items:read"}',
+    ]);
+  });
+
+  it.each([
+    [[], 2, 'give --add "orders:write", --remove "orders:write", or both'],
+    [['--remove', 'items:read'], 1, 'till-2 does not have items:read: it has orders:read orders:write'],
+    [['--remove', 'orders:read orders:write'], 2, 'till-2 would have no scope left: clients remove till-2 deletes it'],
+  ])('scopes %j changes nothing and says why', async (flags, exitCode, message) => {
+    const { run, sent } = scene();
+    expect(await run('clients', 'scopes', 'till-2', ...flags)).toEqual({
+      exitCode,
+      stdout: '',
+      stderr: `tillgate: ${message}\n`,
+    });
+    expect(sent.map(({ method }) => method)).not.toContain('PATCH');
+  });
+
   it('get a new secret, which is kept instead of the old one', async () => {
     const { run, sent } = scene();
     await run('clients', 'add', 'till-2', '--scope', TILL.scope);
@@ -157,12 +189,26 @@ describe('clients', () => {
     expect(sent[0]?.headers.get('authorization')).toBe('Bearer geheim-geheim-geheim');
   });
 
-  it('that do not exist: exit code 1 and the reason', async () => {
-    expect(await scene().run('revoke', 'a/../b')).toEqual({
+  it.each([
+    ['revoke a/../b', 'no client has the id a/../b; tillgate clients list shows those that are registered'],
+    [
+      'clients add taken --scope a',
+      'the id taken is taken: choose another, or give that client a new secret with tillgate clients rotate taken',
+    ],
+    ['clients add till-3 --scope oders', 'Unknown scope "oders"'],
+  ])('%s: exit code 1, and what to do in commands', async (line, message) => {
+    expect(await scene().run(...line.split(' '))).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'tillgate: POST http://127.0.0.1:4000/clients/a%2F..%2Fb/revoke: 404 not_found: No client has this id.\n',
+      stderr: `tillgate: ${message}\n`,
     });
+  });
+
+  it('name the variable where the token server asks for an admin token', async () => {
+    const guarded = cliScene({ respond: () => json(401, { code: 'missing_token', detail: 'Authorization: Bearer' }) });
+    expect((await guarded.run('clients', 'list')).stderr).toBe(
+      'tillgate: the token server asks for its admin token: set TILLGATE_ADMIN_TOKEN to the one that it was started with\n',
+    );
   });
 });
 
@@ -206,7 +252,8 @@ describe('token', () => {
     expect(await scene().run('token', 'till-2', '--secret', 'wrong', '--scope', 'a')).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'tillgate: no token for till-2: POST http://127.0.0.1:4000/connect/token: 401 invalid_client\n',
+      stderr:
+        'tillgate: no token for till-2: invalid_client (not registered, disabled, or another secret; tillgate clients rotate till-2 makes a new one)\n',
     });
   });
 

@@ -191,6 +191,29 @@ describe('check', () => {
 });
 
 describe('explain', () => {
+  const token = issuer.token();
+  it.each([
+    ['Bearer and the token', `Bearer ${token}`],
+    ['the whole header', `Authorization: Bearer ${token}`],
+    ['quotes', `"${token}"`],
+    ['line breaks', `${token.slice(0, 40)}\n${token.slice(40, 90)}\r\n  ${token.slice(90)}\n`],
+    ['a token response', JSON.stringify({ access_token: token, token_type: 'Bearer' }, undefined, 2)],
+    ['the JSON of the token alone', JSON.stringify(token)],
+  ])('finds the token in what was pasted: %s', async (_what, pasted) => {
+    expect((await scene().run('explain', pasted)).exitCode).toBe(0);
+    expect((await scene({ stdin: pasted }).run('explain', '-')).exitCode).toBe(0);
+  });
+
+  it.each([
+    ['a token that is cut with dots', `${token.slice(0, 20)}...`, 'the token is cut where it has "..."'],
+    ['a token that is cut with an ellipsis', `${token.slice(0, 20)}…${token.slice(-9)}`, 'the token is cut'],
+    ['a response without a token', '{"error":"invalid_client"}', 'this JSON has no access_token'],
+  ])('exits with 2 for %s', async (_what, pasted, message) => {
+    const { exitCode, stdout, stderr } = await scene().run('explain', pasted);
+    expect([exitCode, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(message);
+  });
+
   it('passes every check of a good token', async () => {
     const token = issuer.token({ clientId: 'pos-17', scope: 'orders:read' });
 

@@ -28,7 +28,7 @@ import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { loadApp } from '../load-app';
 import { apiSettings } from '../settings';
-import { adviceContext, adviceFor, withGate } from './explain';
+import { adviceContext, adviceFor, tokenIn, withGate } from './explain';
 import { DOCUMENT } from './routes';
 
 /** One line of the report. */
@@ -54,7 +54,7 @@ export async function check(context: CommandContext, options: CommandOptions): P
   if (options.openapi !== undefined && options.app === undefined) {
     throw new CliError('--openapi names what an app is compared with: name the app too, --app ./app.js', EXIT.usage);
   }
-  const token = options.token === '-' ? (await io.readStdin()).trim() : options.token;
+  const token = options.token && tokenIn(options.token === '-' ? await io.readStdin() : options.token);
   let settings: Settings;
   try {
     settings = apiSettings(readSettings(io.env));

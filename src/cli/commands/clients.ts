@@ -41,6 +41,33 @@ export async function describe(context: CommandContext, clientId: string, descri
   print(context, client, outcome + warningOf(client));
 }
 
+/** `tillgate clients scopes <client>` */
+export async function scopes(
+  context: CommandContext,
+  { add: added, remove: removed }: CommandOptions,
+  clientId: string,
+): Promise<void> {
+  if (added === undefined && removed === undefined) {
+    throw new CliError('give --add "orders:write", --remove "orders:write", or both', EXIT.usage);
+  }
+  const settings = readSettings(context.io.env);
+  const before = (await callClients(context.io, settings, 'GET', [clientId])).scope.split(' ');
+  const taken = namesIn(removed);
+  const missing = taken.find((scope) => !before.includes(scope));
+  if (missing !== undefined) throw new CliError(`${clientId} does not have ${missing}: it has ${before.join(' ')}`);
+  const scope = [...new Set([...before, ...namesIn(added)])].filter((one) => !taken.includes(one)).join(' ');
+  if (scope === '') {
+    throw new CliError(`${clientId} would have no scope left: clients remove ${clientId} deletes it`, EXIT.usage);
+  }
+  const client = await callClients(context.io, settings, 'PATCH', [clientId], { scope });
+  const outcome = taken.length > 0 ? '\nits earlier tokens are discarded' : '';
+  print(context, client, `${clientId} has ${client.scope}${outcome}${warningOf(client)}`);
+}
+
+function namesIn(scopes = ''): readonly string[] {
+  return scopes.split(' ').filter((scope) => scope !== '');
+}
+
 /** `tillgate clients rotate <client>` */
 export async function rotate(context: CommandContext, options: CommandOptions, clientId: string): Promise<void> {
   const settings = readSettings(context.io.env);

@@ -5,6 +5,7 @@ import {
   configurationAdvice,
   escapeUnsafe,
   isJwsShaped,
+  isObject,
   parseToken,
   PRESETS,
   scopeAdvice,
@@ -13,7 +14,7 @@ import {
 import type { AdviceContext, Preset } from 'tillgate/internal';
 import { authenticate, explain, REASONS } from 'tillgate';
 import type { Explanation, Gate, Logger, Reason } from 'tillgate';
-import { EXIT, print, table } from '../command';
+import { CliError, EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';
 import { authorizedGenerations } from '../sources';
@@ -21,13 +22,34 @@ import { authorizedGenerations } from '../sources';
 /** `tillgate explain <token>`: every check in order, and the first that fails. */
 export async function explainToken(context: CommandContext, options: CommandOptions, given: string): Promise<number> {
   const { io } = context;
-  const token = given === '-' ? (await io.readStdin()).trim() : given;
+  const token = tokenIn(given === '-' ? await io.readStdin() : given);
   const settings = apiSettings(readSettings(io.env));
   const scopes = options.scope?.split(' ').filter((scope) => scope !== '');
   const explanation = await withGate(io, settings, (gate) => explain(token, { gate, scopes }));
   const result = { ...explanation, ...details(explanation, token, scopes, settings) };
   print(context, result, asText(result));
   return explanation.accepted ? EXIT.ok : EXIT.failed;
+}
+
+/**
+ * The token in what was pasted: with `Bearer`, in quotes, with line breaks, or in a token response.
+ *
+ * @throws CliError when it is not whole, or the response has none
+ */
+export function tokenIn(pasted: string): string {
+  const response = attempt(() => JSON.parse(pasted) as unknown);
+  if (isObject(response)) {
+    if (typeof response['access_token'] === 'string') return tokenIn(response['access_token']);
+    throw new CliError(
+      'this JSON has no access_token: give the response of the token endpoint, or the token',
+      EXIT.usage,
+    );
+  }
+  const token = pasted.replace(/["'`\s]+/g, ' ').replace(/^ ?(Authorization: )?((Bearer|DPoP) )?/i, '');
+  if (/\.{3}|…/.test(token)) {
+    throw new CliError('the token is cut where it has "...": copy all of it, or pipe it into explain -', EXIT.usage);
+  }
+  return token.replaceAll(' ', '');
 }
 
 /** What the checks alone do not say: what to change, the claims, and the scopes that are missing. */

@@ -83,11 +83,12 @@ const MARKUP = '<img src=x onerror=alert(1)> back door';
     const row = requestsOf('/v1/orders').first();
     await row.filter({ hasText: 'till-9' }).waitFor();
     expect(await row.innerText()).toMatch(/^200\s+GET \/v1\/orders/);
+    expect(await row.locator('time').innerText()).toMatch(/^(now|\d+ s ago)$/);
   });
 
   it('says why a request was denied', async () => {
     expect((await execute('Orders-createOrder')).status()).toBe(403);
-    await requestsOf('insufficient_scope').first().click();
+    // The newest refusal is chosen without a click.
     const why = console.locator('#why');
     await why.getByText('Add orders:write to the scopes of till-9').waitFor();
     expect(await why.locator('.compare').innerText()).toMatch(/orders:read[^]*orders:write/);

@@ -6,6 +6,8 @@ const MAX_TEXT = 20_000;
 const state = { clients: [], routes: [], scopes: null };
 let requests = [];
 let chosenRequest;
+/** Whether a person has chosen the request; until then it is the newest refusal. */
+let isChosen = false;
 let chosenClient;
 
 /** Makes an element. Members of `props` are set as properties, or as attributes where the name has a dash. */
@@ -29,6 +31,20 @@ async function call(method, path, body) {
 
 const announce = (text) => ($('#announcement').textContent = text);
 const clock = (at) => new Date(at).toLocaleTimeString('en-GB');
+
+/** How long ago a time was; the hover shows the time itself. */
+function ago(at) {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000));
+  if (seconds < 5) return 'now';
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : new Date(at).toLocaleDateString('en-CA');
+}
+const timeAgo = (at, title = clock(at)) => el('time', { dateTime: at, title, className: 'ago' }, ago(at));
+setInterval(() => {
+  for (const time of document.querySelectorAll('time.ago')) time.textContent = ago(time.dateTime);
+}, 5_000);
+
 const isNarrow = () => matchMedia('(max-width: 70rem)').matches;
 
 // Tabs (the keyboard pattern of WAI-ARIA).
@@ -192,10 +208,10 @@ function durationOf(ms) {
 function requestRow({ id, at, server, method, path, status, duration_ms, client_id, reason }) {
   const button = el(
     'button',
-    { type: 'button', onclick: () => void chooseRequest(id), 'aria-pressed': String(id === chosenRequest) },
+    { type: 'button', onclick: () => chooseRequest(id), 'aria-pressed': String(id === chosenRequest) },
     pill(status),
     el('span', { className: 'what' }, el('b', {}, method), ` ${path}`),
-    el('time', { dateTime: at }, clock(at)),
+    timeAgo(at),
     el('span', { className: 'took' }, durationOf(duration_ms)),
     el(
       'span',
@@ -207,7 +223,17 @@ function requestRow({ id, at, server, method, path, status, duration_ms, client_
   return el('li', {}, button);
 }
 
-async function chooseRequest(id) {
+function chooseRequest(id) {
+  isChosen = true;
+  void showRequest(id).then(() => showTab('why', { focus: true }));
+}
+
+function chooseNewestRefusal() {
+  const newest = requests.find(({ status }) => status === 401 || status === 403);
+  if (!isChosen && newest && newest.id !== chosenRequest) void showRequest(newest.id);
+}
+
+async function showRequest(id) {
   chosenRequest = id;
   showRequests();
   try {
@@ -227,7 +253,6 @@ async function chooseRequest(id) {
   } catch {
     $('#why').replaceChildren(el('p', { className: 'empty' }, 'This request is no longer kept.'));
   }
-  showTab('why', { focus: true });
 }
 
 /** Copy as curl, and replay. A token is made anew for both; bodies and queries are not kept. */
@@ -468,12 +493,7 @@ function showClient() {
       'ol',
       { className: 'timeline' },
       ...timeline.map(({ generation, at, cause }) =>
-        el(
-          'li',
-          {},
-          el('b', {}, cause),
-          el('time', { dateTime: at, title: `generation ${generation}` }, timeOf(generation)),
-        ),
+        el('li', {}, el('b', {}, cause), timeAgo(at, `${timeOf(generation)}, generation ${generation}`)),
       ),
     ),
     el('h4', {}, 'Routes'),
@@ -628,6 +648,7 @@ async function load() {
   $('#docs').href = state.docs_url ?? '/';
   showClients();
   showRequests();
+  chooseNewestRefusal();
   if (before !== shown()) showClient();
 }
 
@@ -643,6 +664,7 @@ for (const group of document.querySelectorAll('.filter')) {
 $('#search').addEventListener('input', showRequests);
 $('#clear').addEventListener('click', async () => {
   await call('DELETE', '/console/api/requests');
+  isChosen = false;
   announce('The requests are cleared');
   $('#requests-heading').focus();
 });
@@ -673,6 +695,7 @@ events.addEventListener('request', ({ data }) => {
     pending = undefined;
     const [{ status, method, path, reason = '' }] = requests;
     showRequests();
+    chooseNewestRefusal();
     if (status >= 400) announce(`${status} ${method} ${path} ${reason}`);
   }, 100);
 });
