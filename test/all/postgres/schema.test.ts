@@ -192,7 +192,7 @@ describe('a user with', () => {
 
   it('all that the message names keeps the mark', async () => {
     await readAll(open());
-    const privileges = [`SELECT, INSERT, UPDATE, DELETE ON ${table}`, `USAGE ON SEQUENCE ${table}_position`];
+    const privileges = [`SELECT, INSERT, UPDATE, DELETE ON ${table}`, `UPDATE ON SEQUENCE ${table}_position`];
     const { source } = open(await userWith('publishes', ...privileges));
     const [first, second] = [markOf(1), markOf(2)];
     expect(await source.append([['pos', NOW]], { expected: undefined, mark: first })).toEqual(first);

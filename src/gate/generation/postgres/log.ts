@@ -17,7 +17,7 @@ import type { PostgresClient, PostgresPool, PostgresQuery, PostgresSession } fro
 export interface PostgresGenerationsOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {
   /**
    * `Pool` of pg 8, or an object of the same shape; connected to a standby, the log can only be read. The caller ends it.
-   * Every reader keeps one connection, so it must allow at least two; give it a `connectionTimeoutMillis`.
+   * Every reader keeps one connection, and appending one more: it must allow at least two; give it a `connectionTimeoutMillis`.
    */
   readonly pool: PostgresPool;
   /** Name of the table, `table` or `schema.table`. Default `tillgate_generations`. */
@@ -127,8 +127,8 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
   }
   const pool = new pg.module.Pool({
     connectionString,
-    // One reads, one appends, two are spare.
-    max: 4,
+    // One reads, one appends.
+    max: 2,
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

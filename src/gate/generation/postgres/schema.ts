@@ -48,8 +48,9 @@ CREATE TABLE ${quoted} (
   client_id text COLLATE "C" NOT NULL,
   generation bigint NOT NULL CHECK (generation BETWEEN 0 AND 9007199254740991),
   appended_at timestamptz,
-  -- Tells a row from another one that has its position after the table was restored.
-  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  -- Tells a row from another one that has its position after the table was restored. A primary key, because a publication
+  -- of all tables needs a replica identity.
+  id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
   -- What the publisher writes every second. In this table, so that it is lost and restored together with the changes.
   mark json,
   CHECK ((client_id = '') = (mark IS NOT NULL))
@@ -59,10 +60,18 @@ CREATE SEQUENCE ${sequence} OWNED BY ${quoted}.position;
 -- Runs while the transaction commits, which holds the lock until others see the row: so positions become visible in order,
 -- and a transaction that stays open holds up no other. With the rights of the table's owner: a writer needs INSERT only.
 CREATE FUNCTION ${append}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  log text := format('%I.%I', TG_TABLE_SCHEMA, TG_TABLE_NAME);
+  sequence regclass := format('%I.%I', TG_TABLE_SCHEMA, TG_TABLE_NAME || '_position')::regclass;
 BEGIN
   PERFORM pg_advisory_xact_lock(${APPEND_LOCK}, TG_RELID::int);
-  EXECUTE format('UPDATE %I.%I SET position = $1, appended_at = clock_timestamp() WHERE ctid = $2 AND position IS NULL', TG_TABLE_SCHEMA, TG_TABLE_NAME)
-    USING nextval(format('%I.%I', TG_TABLE_SCHEMA, TG_TABLE_NAME || '_position')::regclass), NEW.ctid;
+  -- Neither lower than a position that was given, nor older: the sequence can be restored without the rows and the rows
+  -- without the sequence, and the clock can be set back.
+  EXECUTE format('
+    UPDATE %1$s AS appended SET
+      position = setval($1, greatest(nextval($1), newest.position + 1)), appended_at = greatest(clock_timestamp(), newest.appended_at)
+    FROM (VALUES (true)) AS one LEFT JOIN (SELECT position, appended_at FROM %1$s WHERE position > 0 ORDER BY position DESC LIMIT 1) AS newest ON true
+    WHERE appended.ctid = $2 AND appended.position IS NULL', log) USING sequence, NEW.ctid;
   PERFORM pg_notify(TG_TABLE_NAME, '');
   RETURN NULL;
 END $$;
@@ -97,16 +106,22 @@ export function postgresTable(
     lock AS MATERIALIZED (
       SELECT pg_advisory_xact_lock(${APPEND_LOCK}, '${quoted}'::regclass::oid::int) FROM unit WHERE cardinality($1::text[]) > 0
     ),
+    newest AS MATERIALIZED (
+      SELECT setval('${sequence}', greatest(nextval('${sequence}'), log.position + 1) + cardinality($1::text[]) - 1) AS position,
+        greatest(clock_timestamp(), log.appended_at) AS appended_at
+      FROM lock LEFT JOIN (SELECT position, appended_at FROM ${quoted} WHERE position > 0 ORDER BY position DESC LIMIT 1) AS log ON true
+    ),
     appended AS (
       INSERT INTO ${quoted} (position, appended_at, client_id, generation)
-      SELECT nextval('${sequence}'::regclass), clock_timestamp(), client_id, generation
-      FROM (SELECT given.* FROM lock, ${given} ORDER BY number) AS sorted
+      SELECT newest.position - cardinality($1::text[]) + number, appended_at, client_id, generation FROM newest, ${given}
     ),
     trimmed AS (
       DELETE FROM ${quoted} WHERE EXISTS (SELECT FROM unit) AND position IN (
         SELECT position FROM (
           SELECT position, appended_at FROM ${quoted} WHERE position > 0 ORDER BY position LIMIT ${TRIMMED_PER_UNIT}
-        ) AS oldest WHERE appended_at < clock_timestamp() - make_interval(secs => $4::float8 / 1000)
+        ) AS oldest
+        -- By the earlier one of two clocks: the one that is ahead must not trim what is still needed.
+        WHERE appended_at < least(clock_timestamp(), to_timestamp(($3::json->>'completeMs')::float8 / 1000)) - make_interval(secs => $4::float8 / 1000)
       )
     )
     SELECT CASE WHEN cardinality($1::text[]) > 0 THEN pg_notify('${channel}', '')::text END FROM unit`;

@@ -13,8 +13,6 @@ export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<PostgresResult>;
   on(event: 'error', listener: (error: Error) => void): unknown;
   on(event: 'notification', listener: () => void): unknown;
-  removeListener(event: 'error', listener: (error: Error) => void): unknown;
-  removeListener(event: 'notification', listener: () => void): unknown;
   /** Gives the connection back; `true` destroys it. */
   release(destroy?: boolean): void;
 }
@@ -32,20 +30,27 @@ export type PostgresQuery = (text: string, values?: unknown[]) => Promise<readon
 /** One connection, checked out. */
 export interface PostgresSession {
   readonly query: PostgresQuery;
-  /** Returns the connection to the pool. */
-  release(): void;
   /** Ends the connection: one whose state is unknown must not be used again. */
   destroy(): void;
 }
 
 const CLOSED = 'PostgreSQL: the source is closed';
 
-/** Uses connections of the caller's pool; every failure is a `SourceError`. */
+/** What the server may take of the time limit, so that it has ended a statement before the caller gives up on it. */
+const SERVER_SHARE = 0.9;
+const SET_LIMITS = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)";
+
+/**
+ * Uses connections of the caller's pool: one for each reader, and one to append. They have settings of their own, so they are
+ * destroyed at the end and not given back. Every failure is a `SourceError`.
+ */
 export class PostgresSessions {
   readonly #pool: PostgresPool;
   readonly #timeoutMs: number;
   readonly #schedule: Schedule;
   readonly #open = new Set<PostgresSession>();
+  #writer: PostgresSession | undefined;
+  #lastUse: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   /** @param timeoutMs - longest time for one statement, and for a connection */
@@ -92,12 +97,6 @@ export class PostgresSessions {
           throw failure ?? postgresFailure(error);
         }
       },
-      release: () => {
-        if (!this.#open.delete(session)) return;
-        client.removeListener('error', onError);
-        client.removeListener('notification', wake);
-        client.release();
-      },
       destroy: () => {
         if (!this.#open.delete(session)) return;
         client.release(true);
@@ -106,20 +105,33 @@ export class PostgresSessions {
     };
     this.#open.add(session);
     if (this.#closed) session.destroy();
-    return session;
-  }
-
-  /** Runs `work` on one connection, which is not used again after a failure. */
-  async use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value> {
-    const session = await this.open();
     try {
-      const value = await work(session.query);
-      session.release();
-      return value;
+      await session.query(SET_LIMITS, [String(Math.ceil(this.#timeoutMs * SERVER_SHARE))]);
     } catch (error) {
       session.destroy();
       throw error;
     }
+    return session;
+  }
+
+  /** Runs `work` on the connection that appends, after the work before it. After a failure it is not used again. */
+  use<Value>(work: (query: PostgresQuery) => Promise<Value>): Promise<Value> {
+    const before = this.#lastUse;
+    const turn = this.#limited(before).catch((error: unknown) => {
+      throw postgresFailure(error);
+    });
+    const using = turn.then(async () => {
+      if (!this.#writer || !this.#open.has(this.#writer)) this.#writer = await this.open();
+      const session = this.#writer;
+      try {
+        return await work(session.query);
+      } catch (error) {
+        session.destroy();
+        throw error;
+      }
+    });
+    this.#lastUse = Promise.allSettled([before, using]);
+    return using;
   }
 
   /** Ends every open connection. */
@@ -136,10 +148,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   '3D000': 'the database does not exist',
   '3F000': 'the schema of the table does not exist',
   '42501':
-    'the user lacks a privilege: SELECT to read, INSERT to append; SELECT, INSERT, UPDATE and DELETE, and USAGE of the ' +
+    'the user lacks a privilege: SELECT to read, INSERT to append; SELECT, INSERT, UPDATE and DELETE, and UPDATE of the ' +
     "table's sequence, to keep the mark; CREATE to create the table",
   '42P01': 'the table does not exist; create it with createTable: true or with the SQL of postgresSchema()',
   '25006': 'this server is read-only; use the URL of the primary',
+  '55P03': 'another transaction holds a lock for too long',
+  '57014': 'the statement took too long',
   '57P01': 'the server has ended the connection',
   '53300': 'the server has no connection left',
 };

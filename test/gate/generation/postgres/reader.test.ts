@@ -160,21 +160,33 @@ describe('a reader', () => {
 });
 
 describe('append', () => {
-  it('gives its connection back, without listeners', async () => {
-    const { source, pool } = fakeSource();
-    await source.append([['pos', 5]]);
+  it('uses one connection, on which the server ends what takes longer than the source waits', async () => {
+    const { source, pool } = fakeSource({}, { timeoutMs: 1_000 });
+    await Promise.all([source.append([['pos', 5]]), source.append([['pos', 6]])]);
+    await source.append([['pos', 7]]);
     const [client] = pool.clients;
-    expect([client?.released, client?.listenerCount('error'), client?.listenerCount('notification')]).toEqual([
-      [false],
-      0,
-      0,
-    ]);
+    expect([pool.clients.length, client?.released]).toEqual([1, []]);
+    expect(client?.asked.filter((asked) => asked.includes('statement_timeout'))).toHaveLength(1);
+    await source.close();
+    expect(client?.released).toEqual([true]);
   });
 
-  it('destroys it after a failure', async () => {
+  it('destroys it after a failure, and opens another one', async () => {
     const { source, pool } = fakeSource({ INSERT: failing('57014') });
-    await expect(source.append([['pos', 5]])).rejects.toThrow('PostgreSQL: Error (57014)');
-    expect(pool.clients[0]?.released).toEqual([true]);
+    await expect(source.append([['pos', 5]])).rejects.toThrow('PostgreSQL: the statement took too long (57014)');
+    await expect(source.append([['pos', 5]])).rejects.toThrow('57014');
+    expect(pool.clients.map(({ released }) => released)).toEqual([[true], [true]]);
+  });
+
+  it('does not wait for its turn for longer than for a statement', async () => {
+    const { source, time } = fakeSource({ INSERT: never });
+    const outcomes = [1, 2, 3].map((generation) => source.append([['pos', generation]]).catch(String));
+    await time.advance(5_000);
+    expect(await Promise.all(outcomes)).toEqual([
+      'SourceError: PostgreSQL: no response within 5000 ms',
+      'SourceError: PostgreSQL: no response within 5000 ms',
+      'SourceError: PostgreSQL: no response within 5000 ms',
+    ]);
   });
 });
 
@@ -276,7 +288,7 @@ describe('a postgres: URL', () => {
     expect(made).toEqual([
       {
         connectionString: `${UNREACHABLE}?sslmode=verify-full`,
-        max: 4,
+        max: 2,
         connectionTimeoutMillis: 5_000,
         keepAlive: true,
         keepAliveInitialDelayMillis: 10_000,
