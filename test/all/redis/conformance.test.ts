@@ -4,7 +4,7 @@ import type { GenerationSourceFixture } from '../../../src/testing/source-cases/
 import { startRedisCluster } from '../support/redis-cluster';
 import type { RedisCluster } from '../support/redis-cluster';
 import { anyRedis } from '../support/redis-server';
-import { byIoredis, byIoredisCluster, byNodeRedis, byNodeRedisCluster, openSource } from './fixtures';
+import { byIoredis, byIoredisCluster, byNodeRedis, byNodeRedisCluster, openSource, snapshotOf } from './fixtures';
 import type { Connect, OpenSource } from './fixtures';
 
 let fixtures = 0;
@@ -44,15 +44,14 @@ async function create(connect: Connect, admins: readonly Redis[], url: string): 
       }
       expect(killed).toBeGreaterThan(0);
     },
-    wipe: async () => void (await (await admin()).del(key)),
+    wipe: async () => void (await (await admin()).del(key, `{${key}}:mark`)),
     async snapshot() {
       const server = await admin();
-      const dump = await server.dumpBuffer(key);
-      return async () => void (await server.restore(key, 0, dump, 'REPLACE'));
+      return snapshotOf(server, key);
     },
     async close() {
       for (const each of opened) await each.close();
-      await (await admin()).del(key);
+      await (await admin()).del(key, `{${key}}:mark`);
     },
   };
 }

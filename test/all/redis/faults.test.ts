@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { ends, presentToken, startAuthorizationServer, startProcess, untilCurrent } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
 import type { RedisServer } from '../support/redis-server';
-import { byIoredis, byNodeRedis, redisStand } from './fixtures';
+import { byIoredis, byNodeRedis, redisStand, snapshotOf } from './fixtures';
 import type { Connect } from './fixtures';
 
 const KEY = 'tillgate:generations';
@@ -18,8 +18,7 @@ const { server, wireTo, open } = redisStand(opened);
 async function snapshot(redis: RedisServer): Promise<() => Promise<void>> {
   const admin = new Redis(redis.url);
   opened.add(() => admin.disconnect());
-  const dump = await admin.dumpBuffer(KEY);
-  return async () => void (await admin.restore(KEY, 0, dump, 'REPLACE'));
+  return snapshotOf(admin, KEY);
 }
 
 const pause = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));

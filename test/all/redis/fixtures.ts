@@ -94,6 +94,18 @@ export async function openSource(
   };
 }
 
+/** The state of a log, its stream and its mark; the returned function puts it back. */
+export async function snapshotOf(server: Redis, key: string): Promise<() => Promise<void>> {
+  const keys = [key, `{${key}}:mark`];
+  const dumps = await Promise.all(keys.map((one) => server.dumpBuffer(one)));
+  return async () => {
+    const transaction = server.multi().del(...keys);
+    // A key that did not exist has no dump.
+    keys.forEach((one, at) => dumps[at] && transaction.restore(one, 0, dumps[at]));
+    await transaction.exec();
+  };
+}
+
 /** Starts servers, wires and sources that `opened` ends. */
 export interface RedisStand {
   server: (options?: RedisServerOptions) => Promise<RedisServer>;

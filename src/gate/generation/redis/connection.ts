@@ -48,7 +48,7 @@ export interface RedisConnection {
 }
 
 /** Commands that a replica runs too, where a client of node-redis is set up to use replicas. */
-const READS: ReadonlySet<string | undefined> = new Set(['XREAD', 'XREVRANGE']);
+const READS: ReadonlySet<string | undefined> = new Set(['HMGET', 'XREAD', 'XREVRANGE']);
 
 /**
  * Recognizes a client by its shape.
@@ -215,8 +215,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   MOVED: 'this is one server of a cluster; give redisGenerations() a cluster client',
   NOAUTH: 'the URL or the client needs a password',
   NOPERM:
-    'the user lacks a permission: XREAD and XREVRANGE to read; XADD to append; to keep the mark also EVAL, EXISTS, XRANGE, ' +
-    'XDEL, XTRIM, TIME, XINFO|GROUPS, XGROUP|CREATE and XGROUP|SETID',
+    'the user lacks a permission: XREAD, XREVRANGE and HMGET to read; XADD to append; to keep the mark also EVAL, HSET, XTRIM ' +
+    'and TIME; the mark of the key "name" is the key "{name}:mark"',
   NOREPLICAS: 'the server has too few replicas and refuses changes',
   OOM: 'the server has no memory left',
   READONLY: 'this server is a replica; use the URL of the primary',

@@ -1,3 +1,4 @@
+import type { Schedule } from '../../core/clock';
 import { dependencies, option, readOptions } from '../../core/options';
 import type { Dependencies, TableOf } from '../../core/options';
 import { isGeneration, requireChange } from '../generation';
@@ -19,7 +20,7 @@ export interface RedisGenerationsOptions extends Pick<Dependencies, 'clock' | 's
   readonly key?: string | undefined;
   /** Longest time for one command, in ms; reads may block for longer. Default 5000. */
   readonly timeoutMs?: number | undefined;
-  /** Whether a publisher keeps a mark in the stream. `false` where other programs only append to it. Default `true`. */
+  /** Whether a publisher keeps a mark beside the stream. `false` where other programs only append to it. Default `true`. */
   readonly mark?: boolean | undefined;
 }
 
@@ -64,11 +65,16 @@ export function sourceFromUrl(url: string, dependencies: SourceDependencies): Ge
   return openLog({ key: place || undefined, mark, clock, schedule, logger }, () => connectToRedis(url, purpose));
 }
 
-function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () => RedisConnection): GenerationLog {
+function openLog(
+  options: Omit<RedisGenerationsOptions, 'client'>,
+  connect: () => RedisConnection,
+  random = Math.random,
+): GenerationLog {
   const given = readOptions('redisGenerations', options, REDIS_OPTIONS, { alsoKnown: ['client'] });
   const { key, timeoutMs, mark, clock, schedule, logger } = given;
   const connection = connect();
   const limits = { key, timeoutMs, schedule };
+  const markKey = markKeyOf(key);
   const readers = new Set<LogReader>();
   const writer = redisSession(connection, limits);
   let isPolicyKnown = false;
@@ -88,19 +94,24 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
 
   async function appendUnit(changes: readonly Change[], { expected, mark: next }: Unit): Promise<Mark | undefined> {
     const marks = [expected?.epoch ?? '', expected?.unit ?? '', next.epoch, next.unit, next.completeMs, next.keptMs];
-    const values = [...marks, ...changes.flat()].map(String);
-    const reply = await writer.run(['EVAL', APPEND_UNIT, '1', key, ...values]);
-    if (!Array.isArray(reply)) throw new SourceError('Redis: EVAL: the reply is not the fields of a mark');
-    return reply.length === 0 ? undefined : markOf(reply);
+    const values = [...marks, clock(), ...changes.flat()].map(String);
+    return markOf(await writer.run(['EVAL', APPEND_UNIT, '2', key, markKey, ...values]))?.mark;
   }
 
   return {
     mark,
     reader() {
       warnOfEviction().catch(() => undefined);
-      const reader: LogReader = redisReader(redisSession(connection.duplicate(), limits), key, () =>
-        readers.delete(reader),
-      );
+      const session = redisSession(connection.duplicate(), limits);
+      const onClose = (): unknown => readers.delete(reader);
+      const reader: LogReader = redisReader({
+        session,
+        key,
+        markKey: mark ? markKey : undefined,
+        schedule,
+        random,
+        onClose,
+      });
       readers.add(reader);
       return reader;
     },
@@ -122,64 +133,101 @@ function openLog(options: Omit<RedisGenerationsOptions, 'client'>, connect: () =
 
 /** Entries per command: some 10 ms of work. */
 const PAGE = 2_000;
-/** The mark is written every second, so that it is among the last entries, except after many changes by others. */
-const TAIL = 100;
 /** Before the oldest entry. */
 const START = '0-0';
 
 /** An entry of the stream: its id, then names and values in turn. */
 type Entry = readonly [id: unknown, fields: readonly unknown[]];
 
-/** Reads the stream from its oldest entry on. @param session - of this reader alone, because it blocks */
-function redisReader(session: ReturnType<typeof redisSession>, key: string, onClose: () => unknown): LogReader {
-  let position = START;
-  /** Of the mark that was in the log before it was read from its start; positions belong to it. */
-  let epoch: string | undefined;
-  let isEpochKnown = false;
+/**
+ * The key of the mark: beside the stream, because a search for it must not depend on what others append; with the same hash tag, so
+ * that a cluster has both on one server.
+ */
+function markKeyOf(key: string): string {
+  return /\{[^}]+\}/.test(key) ? `${key}:mark` : `{${key}}:mark`;
+}
 
-  /** The last entries, the newest first. */
-  async function tail(count: number): Promise<readonly Entry[]> {
-    return entriesOf(await session.run(['XREVRANGE', key, '+', '-', 'COUNT', String(count)]));
+/** Reads the stream from its oldest entry on. */
+function redisReader(options: {
+  /** Of this reader alone, because it blocks. */
+  readonly session: ReturnType<typeof redisSession>;
+  readonly key: string;
+  /** Absent where no publisher keeps a mark. */
+  readonly markKey: string | undefined;
+  readonly schedule: Schedule;
+  readonly random: () => number;
+  readonly onClose: () => unknown;
+}): LogReader {
+  const { session, key, markKey, schedule, random, onClose } = options;
+  let position = START;
+  /** The mark when the log was last read from its start: positions belong to its epoch. */
+  let first: Mark | undefined;
+  /** Whether the end was reached since then. */
+  let isComplete = false;
+  let wake = (): void => undefined;
+
+  async function readMark(): Promise<StoredMark | undefined> {
+    return markKey === undefined ? undefined : markOf(await session.run(['HMGET', markKey, ...MARK_FIELDS]));
   }
 
-  /** Starts again at the oldest entry if the log ends before the position: it was wiped, or went back. */
+  function startAgain(): void {
+    [position, isComplete] = [START, false];
+  }
+
+  /** Whether the log still reaches the position: it can have been wiped, or have gone back. */
   async function isStillThere(): Promise<boolean> {
     if (position === START) return true;
-    const [last] = await tail(1);
-    if (last && sortable(last[0]) >= sortable(position)) return true;
-    [position, isEpochKnown] = [START, false];
-    return false;
+    const [last] = entriesOf(await session.run(['XREVRANGE', key, '+', '-', 'COUNT', '1']));
+    return last !== undefined && !isBefore(last[0], position);
+  }
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = schedule(resolve, ms);
+      wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
   }
 
   return {
     async next(waitMs): Promise<Batch> {
-      if (!isEpochKnown) {
-        const marks = (await tail(TAIL)).map(([, fields]) => markOf(fields));
-        epoch = marks.find((mark) => mark !== undefined)?.epoch;
-        isEpochKnown = true;
+      // Before the stream: what it covers is read then, or the stream that is read ends before it.
+      let found = await readMark();
+      let blockMs = waitMs;
+      if (isComplete && (found?.mark.epoch !== first?.epoch || (found?.mark.unit ?? 0) < (first?.unit ?? 0))) {
+        // Another epoch, for every process in the same second: they start again at different times.
+        if (waitMs > 0) await pause(random() * waitMs);
+        startAgain();
+        found = await readMark();
+        blockMs = 0;
       }
+      if (position === START) first = found?.mark;
       // BLOCK 0 would be for ever.
-      const block = waitMs > 0 ? ['BLOCK', String(Math.ceil(waitMs))] : [];
+      const block = blockMs > 0 ? ['BLOCK', String(Math.ceil(blockMs))] : [];
       const command = ['XREAD', 'COUNT', String(PAGE), ...block, 'STREAMS', key, position];
-      const entries = streamOf(await session.run(command, waitMs));
+      const entries = streamOf(await session.run(command, blockMs));
       const last = entries.at(-1);
-      if (!last) return { changes: [], end: await isStillThere() };
-
-      const changes: Change[] = [];
-      let mark: Mark | undefined;
-      for (const [, fields] of entries) {
-        const found = fields[0] === 'client_id' ? undefined : markOf(fields);
-        if (found) mark = found;
-        else changes.push(changeOf(fields));
+      if (!last && !(await isStillThere())) {
+        startAgain();
+        return { changes: [], end: false };
       }
-      const isReplaced = mark !== undefined && mark.epoch !== epoch && position !== START;
-      epoch = mark?.epoch ?? epoch;
-      position = isReplaced ? START : String(last[0]);
-      return isReplaced ? { changes, end: false } : { changes, mark, end: entries.length < PAGE };
+      if (last) position = String(last[0]);
+      const end = entries.length < PAGE;
+      isComplete ||= end;
+      const isCovered = found !== undefined && found.mark.epoch === first?.epoch && !isBefore(position, found.last);
+      if (isCovered) first = found?.mark;
+      return {
+        changes: entries.map(([, fields]) => changeOf(fields)),
+        end,
+        ...(end && isCovered && { mark: found?.mark }),
+      };
     },
     close() {
       onClose();
       session.close();
+      wake();
     },
   };
 }
@@ -204,7 +252,7 @@ function valueOf(fields: readonly unknown[], name: string): string | undefined {
   return at < 0 ? undefined : String(fields[at + 1]);
 }
 
-/** An entry that is neither a mark nor a change comes out as one that the follower reports and skips. */
+/** An entry that is not a change comes out as one that the follower reports and skips. */
 function changeOf(fields: readonly unknown[]): Change {
   // As most writers write it: a log can have a million of them.
   const isUsual = fields[0] === 'client_id' && fields[2] === 'generation';
@@ -212,15 +260,28 @@ function changeOf(fields: readonly unknown[]): Change {
   return [valueOf(fields, 'client_id'), parseGeneration(valueOf(fields, 'generation'))] as unknown as Change;
 }
 
-/** The mark in the fields of an entry; `undefined` for any other entry. @throws SourceError for a later format */
-function markOf(fields: readonly unknown[]): Mark | undefined {
-  const epoch = valueOf(fields, 'epoch');
+/** A mark as it is stored. */
+interface StoredMark {
+  readonly mark: Mark;
+  /** Id of the last entry when it was written: a stream that ends before that has lost what the mark covers, or lags. */
+  readonly last: string;
+}
+
+const MARK_FIELDS = ['epoch', 'unit', 'complete_ms', 'kept_ms', 'last', 'format'];
+
+/** The mark in the values of its fields. @throws SourceError when it is not one, or in a later format */
+function markOf(reply: unknown): StoredMark | undefined {
+  if (!Array.isArray(reply)) throw new SourceError('Redis: the reply is not the fields of a mark');
+  const [epoch, unitText, completeText, keptText, last, format] = (reply as unknown[]).map((value) =>
+    value === null || value === undefined ? undefined : String(value),
+  );
   if (epoch === undefined) return undefined;
-  requireFormat(valueOf(fields, 'format'));
-  const values = ['unit', 'complete_ms', 'kept_ms'].map((name) => valueOf(fields, name));
-  const [unit, completeMs, keptMs] = values.map(parseGeneration);
-  if (unit === undefined || completeMs === undefined || keptMs === undefined) return undefined;
-  return { epoch, unit, completeMs, keptMs };
+  requireFormat(format);
+  const [unit, completeMs, keptMs] = [unitText, completeText, keptText].map(parseGeneration);
+  if (unit === undefined || completeMs === undefined || keptMs === undefined || last === undefined) {
+    throw new SourceError('Redis: the reply is not the fields of a mark');
+  }
+  return { mark: { epoch, unit, completeMs, keptMs }, last };
 }
 
 /** Reads a generation from decimal digits: stores return it as text, because a double would lose digits silently. */
@@ -229,44 +290,52 @@ function parseGeneration(text: unknown): number | undefined {
   return isGeneration(number) ? number : undefined;
 }
 
-/** An id, `<ms>-<number>`, in a form that sorts as ids do. */
-function sortable(id: unknown): string {
-  return String(id).replace(/\d+/g, (digits) => digits.padStart(20, '0'));
+/** Whether an id, `<ms>-<number>`, is lower than another one. */
+function isBefore(one: unknown, other: unknown): boolean {
+  const [a, b] = [one, other].map((id) => String(id).replace(/\d+/g, (digits) => digits.padStart(20, '0'))) as [
+    string,
+    string,
+  ];
+  return a < b;
 }
 
 /**
- * Compares the mark, appends and replaces the mark, in one atomic step. Returns the fields of the mark that the log has then.
+ * Compares the mark, appends and replaces the mark, in one atomic step. Returns the values of MARK_FIELDS that the log has then; none
+ * if the stream was deleted, or ends before it did when the mark was written.
  *
- * The mark is an entry, so that readers find it behind the changes that it covers. The consumer group `mark` points at
- * it, because it can be followed by any number of changes that other programs append; nothing reads through the group. Both are a part of the one
- * key: they are wiped, restored and replicated together.
- *
- * ARGV: epoch and unit of the expected mark, or empty; epoch, unit, complete_ms and kept_ms of the next one; client id and
- * generation of each change.
+ * KEYS: the stream and its mark. ARGV: epoch and unit of the expected mark, or empty; epoch, unit, complete_ms and kept_ms of the
+ * next one; the publisher's time; client id and generation of each change.
  */
 const APPEND_UNIT = `
-local key, pointer, found = KEYS[1], nil, {}
-if redis.call('EXISTS', key) == 1 then
-  for _, group in ipairs(redis.call('XINFO', 'GROUPS', key)) do
-    local info = {}
-    for i = 1, #group, 2 do info[group[i]] = group[i + 1] end
-    if info.name == 'mark' then pointer = info['last-delivered-id'] end
-  end
+local key, markKey = KEYS[1], KEYS[2]
+local function lastId()
+  local entry = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+  return entry and entry[1] or '0-0'
 end
-local entry = pointer and redis.call('XRANGE', key, pointer, pointer)[1]
-if entry then found = entry[2] end
-local mark = {}
-for i = 1, #found, 2 do mark[found[i]] = found[i + 1] end
-if (mark.epoch or '') ~= ARGV[1] or (mark.unit or '') ~= ARGV[2] then
+local function isBefore(one, other)
+  local ms, number = string.match(one, '(%d+)-(%d+)')
+  local otherMs, otherNumber = string.match(other, '(%d+)-(%d+)')
+  if ms ~= otherMs then return tonumber(ms) < tonumber(otherMs) end
+  return tonumber(number) < tonumber(otherNumber)
+end
+local found = redis.call('HMGET', markKey, 'epoch', 'unit', 'complete_ms', 'kept_ms', 'last', 'format')
+if found[5] and isBefore(lastId(), found[5]) then found = {} end
+if (found[1] or '') ~= ARGV[1] or (found[2] or '') ~= ARGV[2] then
   return found
 end
-for i = 7, #ARGV, 2 do redis.call('XADD', key, '*', 'client_id', ARGV[i], 'generation', ARGV[i + 1]) end
-local next = {'epoch', ARGV[3], 'unit', ARGV[4], 'complete_ms', ARGV[5], 'kept_ms', ARGV[6]}
-local id = redis.call('XADD', key, '*', unpack(next))
-redis.call('XGROUP', pointer and 'SETID' or 'CREATE', key, 'mark', id)
-if entry then redis.call('XDEL', key, pointer) end
--- By the earlier one of two clocks: the one that is ahead must not trim what is still needed.
-local oldest = math.min(redis.call('TIME')[1] * 1000, tonumber(ARGV[5])) - tonumber(ARGV[6])
-if oldest > 0 then redis.call('XTRIM', key, 'MINID', '~', string.format('%.0f', oldest)) end
-return next
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000
+-- Stamped by the later one of two clocks, trimmed by the earlier one: the one that is wrong must not trim what is needed.
+local id = tonumber(ARGV[7]) > nowMs + 999 and ARGV[7] .. '-0' or '*'
+for i = 8, #ARGV, 2 do
+  local added = redis.pcall('XADD', key, id, 'client_id', ARGV[i], 'generation', ARGV[i + 1])
+  if type(added) == 'table' then redis.call('XADD', key, '*', 'client_id', ARGV[i], 'generation', ARGV[i + 1]) end
+  id = '*'
+end
+local last = lastId()
+local oldest = string.format('%.0f-0', math.max(0, math.min(nowMs, tonumber(ARGV[5])) - tonumber(ARGV[6])))
+-- Never the last entry, which the mark names.
+redis.call('XTRIM', key, 'MINID', '~', isBefore(last, oldest) and last or oldest)
+redis.call('HSET', markKey, 'epoch', ARGV[3], 'unit', ARGV[4], 'complete_ms', ARGV[5], 'kept_ms', ARGV[6], 'last', last)
+return {ARGV[3], ARGV[4], ARGV[5], ARGV[6], last}
 `;

@@ -6,6 +6,8 @@ type Entry = readonly [id: string, fields: readonly string[]];
 /** What Redis does with the commands of the log: one stream, whose ids tests choose. */
 export class FakeRedis {
   entries: Entry[] = [];
+  /** The values of the mark's fields, in the order in which they are asked for. */
+  storedMark: (string | null)[] = [null, null, null, null, null, null];
   readonly asked: string[][] = [];
   readonly clients: FakeClient[] = [];
   /** Commands that fail with this error. */
@@ -32,9 +34,9 @@ export class FakeRedis {
     this.add(['client_id', clientId, 'generation', String(generation)], id);
   }
 
-  mark(epoch: string, unit: number, id?: string): void {
-    this.entries = this.entries.filter(([, [name]]) => name !== 'epoch');
-    this.add(['epoch', epoch, 'unit', String(unit), 'complete_ms', '5', 'kept_ms', '6'], id);
+  /** Writes a mark that covers the entries up to `last`, by default all of them. */
+  mark(epoch: string, unit: number, last = this.entries.at(-1)?.[0] ?? '0-0', format: string | null = null): void {
+    this.storedMark = [epoch, String(unit), '5', '6', last, format];
   }
 
   /** Names of what was asked since the last call. */
@@ -47,6 +49,7 @@ export class FakeRedis {
 
   run(args: readonly string[]): unknown {
     const [command, ...rest] = args;
+    if (command === 'HMGET') return this.storedMark;
     if (command === 'XREVRANGE') return this.entries.toReversed().slice(0, Number(rest[4]));
     if (command === 'XADD') return this.add(rest.slice(2));
     if (command === 'XREAD') {
