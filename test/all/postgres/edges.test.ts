@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { Pool } from 'pg';
-import type { LogReader } from '../../../src/generation/log';
+import type { LogReader } from '../../../src/gate/generation/log';
 import { ends, startAuthorizationServer, startProcess, untilCurrent } from '../faults/generation-scene';
 import { eventually } from '../support/eventually';
 import { startPostgres } from '../support/postgres-server';
