@@ -14,7 +14,7 @@ import type { Issuer } from './gate/tokens';
 import { median, round, table } from './stats';
 
 const ROOT = join(__dirname, '..');
-const DIST = join(ROOT, 'dist');
+const SRC = join(ROOT, 'src');
 
 /** Runs each piece of work by turns, and returns the medians of the figures that each returns. */
 async function medians(
@@ -44,8 +44,8 @@ function loadingMs(...modules: readonly string[]): readonly number[] {
 async function loading(rounds: number): Promise<string> {
   const [express, tillgate, testing] = [
     require.resolve('express'),
-    join(DIST, 'index.js'),
-    join(DIST, 'testing/index.js'),
+    join(SRC, 'gate/dist/index.js'),
+    join(SRC, 'testing/dist/index.js'),
   ];
   const rows = await medians(rounds, {
     express: () => loadingMs(express),
@@ -80,7 +80,7 @@ async function firstResponseOfServe(issuer: Issuer): Promise<readonly number[]> 
   const [token] = await issuer.tokens(1);
   const { issuer: iss, audience, jwksUri } = issuer;
   const variables = { TILLGATE_ISSUER: iss, TILLGATE_AUDIENCE: audience, TILLGATE_JWKS_URI: jwksUri };
-  return untilReport([join(DIST, 'cli/main.js'), 'serve'], variables, async ({ base_url }) => {
+  return untilReport([join(SRC, 'cli/dist/main.js'), 'serve'], variables, async ({ base_url }) => {
     const { status } = await fetch(`${base_url}/v1/orders`, { headers: { authorization: `Bearer ${token}` } });
     if (status !== 200) throw new Error(`serve responded with ${status}`);
   });
@@ -129,8 +129,8 @@ async function scaffold(rounds: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tillgate-bench-'));
   const dev = (argv: readonly string[], dataDir: string): Promise<readonly number[]> =>
     untilReport([...argv, 'dev'], { TILLGATE_DATA_DIR: dataDir }, () => Promise.resolve());
-  const clone = ['-r', './scripts/run-sources.cjs', 'src/cli/main.ts'];
-  const built = [join(DIST, 'cli/main.js')];
+  const clone = ['--conditions=source', '-r', './scripts/run-sources.cjs', 'src/cli/main.ts'];
+  const built = [join(SRC, 'cli/dist/main.js')];
   try {
     const starts = await medians(rounds, {
       'tillgate dev in a clone, for the first time': () => dev(clone, mkdtempSync(join(folder, 'new-'))),

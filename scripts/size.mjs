@@ -1,6 +1,6 @@
-// How large the house is: lines and files per folder of src, exported names per entry, the files and functions of src that
-// one request runs through, and what a production install holds. `npm run size`, after a build.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+// How large the house is: lines and files per room and folder of src, exported names per entry, the files and
+// functions of the gate that one request runs through, and what a production install holds. `npm run size`, after a build.
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SRC = join(ROOT, 'src');
-const DIST = join(ROOT, 'dist');
+const ROOMS = ['gate', 'testing', 'cli', 'app'];
 const load = createRequire(import.meta.url);
 
 printFolders();
@@ -19,34 +19,43 @@ printInstalls();
 function printFolders() {
   const rows = new Map();
   for (const name of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
-    if (!name.endsWith('.ts')) continue;
-    const room = name.includes('/') ? name.split('/')[0] : '.';
-    const row = rows.get(room) ?? { files: 0, lines: 0 };
-    rows.set(room, { files: row.files + 1, lines: row.lines + countLines(join(SRC, name)) });
+    if (!name.endsWith('.ts') || /[\\/](dist|node_modules)[\\/]/.test(name)) continue;
+    const [room, folder, file] = name.split('/');
+    const lines = countLines(join(SRC, name));
+    for (const place of [room, ...(file ? [`${room}/${folder}`] : [])]) {
+      const row = rows.get(place) ?? { files: 0, lines: 0 };
+      rows.set(place, { files: row.files + 1, lines: row.lines + lines });
+    }
   }
-  const all = [...rows.values()];
+  const all = ROOMS.map((room) => rows.get(room));
   rows.set('all', { files: sum(all, 'files'), lines: sum(all, 'lines') });
-  console.table(Object.fromEntries(rows));
+  console.table(Object.fromEntries([...rows].sort(([one], [other]) => (one < other ? -1 : 1))));
 }
 
 function printExports() {
-  const { exports } = load(join(ROOT, 'package.json'));
   const rows = {};
-  for (const [name, { types }] of Object.entries(exports)) {
-    if (!types) continue;
-    const report = `${(name.slice(2) || 'tillgate').replace('/', '-')}.api.md`;
+  for (const report of readdirSync(join(ROOT, 'api')).filter((name) => name.endsWith('.api.md'))) {
     const text = readFileSync(join(ROOT, 'api', report), 'utf8');
     const count = (kind) => text.match(new RegExp(`^export (declare )?(${kind}) `, 'gm'))?.length ?? 0;
-    rows[name] = { values: count('function|class|const'), types: count('interface|type') };
+    rows[report.replace('.api.md', '')] = { values: count('function|class|const'), types: count('interface|type') };
+  }
+  for (const room of ROOMS) {
+    const file = join(SRC, room, 'internal.ts');
+    if (!existsSync(file)) continue;
+    const text = readFileSync(file, 'utf8');
+    rows[`${room}, internal`] = {
+      values: text.match(/^export \{/gm)?.length ?? 0,
+      types: text.match(/^export type \{/gm)?.length ?? 0,
+    };
   }
   console.table(rows);
 }
 
-/** Counts what V8 saw called: the functions of dist but those of the test issuer, of one request each with a known and with a new token. */
+/** Counts what V8 saw called: the functions of the gate, of one request each with a known and with a new token. */
 async function printRequests() {
   const express = load('express');
-  const { authenticate, requireScope } = load(join(DIST, 'index.js'));
-  const { createTestIssuer } = load(join(DIST, 'testing/index.js'));
+  const { authenticate, requireScope } = load('tillgate');
+  const { createTestIssuer } = load('@tillgate/testing');
   const issuer = createTestIssuer();
   const gate = authenticate(issuer.options);
   const app = express();
@@ -68,7 +77,7 @@ async function printRequests() {
     if (status !== 200) throw new Error(`expected 200, got ${status}`);
     const { result } = await session.post('Profiler.takePreciseCoverage');
     const ran = result
-      .filter((script) => /\/dist\/(?!testing\/)/.test(script.url) && !script.url.includes('node_modules'))
+      .filter((script) => /\/gate\/dist\//.test(script.url))
       .map(({ functions }) => functions.filter(({ ranges: [range] }) => range.count > 0).length)
       .filter((count) => count > 0);
     return { files: ran.length, functions: ran.reduce((a, b) => a + b, 0) };
@@ -93,9 +102,9 @@ function countLines(path) {
 /** Packages and MB of a production install, express included: by the lock file, in the sizes that they have here. */
 function printInstalls() {
   const { packages } = load(join(ROOT, 'package-lock.json'));
-  const { dependencies, files } = load(join(ROOT, 'package.json'));
+  const { dependencies, files } = load(join(SRC, 'gate/package.json'));
   const own = sum(
-    files.map((name) => ({ bytes: bytesOf(join(ROOT, name)) })),
+    files.map((name) => ({ bytes: bytesOf([join(SRC, 'gate', name), join(ROOT, name)].find(existsSync)) })),
     'bytes',
   );
   const install = (names, extra = 0) => {

@@ -67,16 +67,19 @@ describe('the workflows', () => {
 
   it('run no script of a dependency or of the repository where they may publish', () => {
     const publish = jobs.find(({ name }) => name === 'publish.yml: publish')!.job;
-    expect(runsOf(publish)).toEqual(['npm publish ./*.tgz --provenance --access public --ignore-scripts']);
+    const tarballs = ['tillgate-[0-9]', 'tillgate-testing-', 'tillgate-cli-'];
+    expect(runsOf(publish)).toEqual(
+      tarballs.map((name) => `npm publish ./${name}*.tgz --provenance --access public --ignore-scripts`),
+    );
     expect(publish.steps.map(({ uses }) => uses?.split('@')[0])).toEqual([
       'actions/setup-node',
       'actions/download-artifact',
-      undefined,
+      ...tarballs.map(() => undefined),
     ]);
     expect([publish.needs, publish.environment]).toEqual(['build', 'npm']);
     const release = jobs.find(({ name }) => name === 'publish.yml: release')!.job;
     expect(runsOf(release)).toEqual([
-      'gh release create "$GITHUB_REF_NAME" sbom.cdx.json --verify-tag --notes "See CHANGELOG.md"',
+      'gh release create "$GITHUB_REF_NAME" *.cdx.json --verify-tag --notes "See CHANGELOG.md"',
     ]);
     expect(release.steps.map(({ uses }) => uses?.split('@')[0])).toEqual(['actions/download-artifact', undefined]);
   });

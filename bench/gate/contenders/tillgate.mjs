@@ -4,11 +4,11 @@ const require = createRequire(import.meta.url);
 
 /** Set up as in the README: every default check, and floors from a source. */
 export async function mount(app, { issuer, audience, jwksUri, keys, dpop, respond }) {
-  const { authenticate, requireScope } = require('../../../dist/index.js');
-  const { memoryGenerations } = require('../../../dist/generation/index.js');
+  const { authenticate, requireScope } = require('../../../src/gate/dist/index.js');
+  const { memoryGenerations } = require('../../../src/gate/dist/generation/index.js');
   const proofs = dpop && {
     possession: [
-      require('../../../dist/possession/index.js').dpop({ baseUrl: 'http://api.example.com', proofMaxAgeSeconds: 600 }),
+      require('../../../src/gate/dist/possession/index.js').dpop({ baseUrl: 'http://api.example.com', proofMaxAgeSeconds: 600 }),
     ],
   };
   const gate = authenticate({ issuer, audience, jwksUri, keys, generationSource: memoryGenerations(), ...proofs });
