@@ -8,7 +8,10 @@ export async function mount(app, { issuer, audience, jwksUri, keys, dpop, respon
   const { memoryGenerations } = require('../../../src/gate/dist/generation/index.js');
   const proofs = dpop && {
     possession: [
-      require('../../../src/gate/dist/possession/index.js').dpop({ baseUrl: 'http://api.example.com', proofMaxAgeSeconds: 600 }),
+      require('../../../src/gate/dist/possession/index.js').dpop({
+        baseUrl: 'http://api.example.com',
+        proofMaxAgeSeconds: 600,
+      }),
     ],
   };
   const gate = authenticate({ issuer, audience, jwksUri, keys, generationSource: memoryGenerations(), ...proofs });
