@@ -7,11 +7,9 @@ export const ROOT = join(__dirname, '../../..');
 export const PAGES_WITH_CODE = [
   'README.md',
   'examples/migration/keycloak-connect/README.md',
-  ...['docs', 'docs/issuers'].flatMap((folder) =>
-    readdirSync(join(ROOT, folder))
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => `${folder}/${name}`),
-  ),
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
 ].filter((page) => blocksOf(page).length > 0);
 
 /** One fenced block of a page. */

@@ -1,167 +1,28 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import cors from 'cors';
 import { readFileSync, existsSync, readdirSync } from 'node:fs';
 import { join, dirname, relative, resolve } from 'node:path';
 import { transformSync } from 'esbuild';
-import express from 'express';
 import type { Express } from 'express';
-import { load as parseYaml } from 'js-yaml';
 import request from 'supertest';
 import * as ws from 'ws';
-import * as tillgate from '../../../src/gate';
-import type { AuthenticateOptions, Gate } from '../../../src/gate';
-import * as app from '../../../src/app';
-import type { AppOptions } from '../../../src/app';
-import * as generations from '../../../src/gate/generation';
-import * as possession from '../../../src/gate/possession';
-import type { HttpGenerationsOptions } from '../../../src/gate/generation';
-import * as testing from '../../../src/testing';
-import type { ContractCases, ContractCasesOptions, TestIssuer } from '../../../src/testing';
+import type { TestIssuer } from '../../../src/testing';
 import { rawRequest, storm, WEBSOCKET } from '../../all/storm/storm.cjs';
-import certificates from '../../support/certificates.json';
-import { recordingLogger } from '../../support/log';
-import { blocksOf, PAGES_WITH_CODE, programOf, ROOT, filesInMemory } from './blocks';
+import { blocksOf, PAGES_WITH_CODE, ROOT } from './blocks';
+import { closePages, runPage } from './run-page';
 import { devDependencies } from '../../../package.json';
 import { files } from '../../../src/gate/package.json';
 import { PAGES, withSections } from '../../../scripts/docs';
 import { REASONS } from '../../../src/gate/core/reasons';
 import { APP_PACKAGES, AUTH_SERVER_PACKAGES } from '../../../src/gate/core/required-packages';
 import { GATE_OPTIONS, ISSUER_OPTIONS } from '../../../src/gate/gate/read-options';
-import * as env from '../../../src/gate/env';
 import { VARIABLES } from '../../../src/gate/env/variables';
+import { PRESET_NAMES } from '../../../src/gate/token/presets';
 
 describe('code', () => {
-  /** What the examples of a page have made. */
-  interface Result {
-    readonly apps: readonly Express[];
-    readonly issuers: readonly TestIssuer[];
-    readonly servers: readonly Server[];
-    readonly tests: readonly { readonly name: string; readonly run: () => unknown }[];
-  }
-
-  type Body = (
-    require: (name: string) => unknown,
-    it: (name: string, run: () => unknown) => void,
-    process: object,
-  ) => Promise<void>;
-
-  /** Runs the examples of a page: nothing is fetched, no port is taken, and what they open is closed. */
-  async function runPage(page: string): Promise<Result & Pick<Made, 'opened'>> {
-    const { imports, body } = programOf(blocksOf(page).filter(({ mode }) => mode === 'run'));
-    const requires = imports.flatMap(requireOf).join('\n');
-    const { code } = transformSync(`(async () => {\n${body}})()`, { loader: 'ts', target: 'node20' });
-    const result = { apps: [], issuers: [], servers: [], opened: [], tests: [] } as Made & {
-      tests: Result['tests'][number][];
-    };
-    const it = (name: string, test: () => unknown): unknown => result.tests.push({ name, run: test });
-    const modules: Readonly<Record<string, unknown>> = {
-      ...modulesFor(result, documentOf(page)),
-      'node:test': { it, test: it },
-    };
-    const load = (name: string): unknown => {
-      if (!Object.hasOwn(modules, name)) throw new Error(`${page} imports ${name}, which this test does not know`);
-      return modules[name];
-    };
-    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the examples of our own pages
-    const run = new Function('require', 'it', 'process', `{ ${requires}\nreturn ${code} }`) as Body;
-    await run(load, it, { once() {} });
-    // A gate that is closed follows no log: they are closed behind the tests of the page.
-    toClose.push(...result.opened);
-    return result;
-  }
-
-  /** The OpenAPI document that a page shows: its examples read it as openapi.yaml. */
-  function documentOf(page: string): object | undefined {
-    const [, text] = /^```yaml\n(openapi: [^]*?)^```$/m.exec(readFileSync(join(ROOT, page), 'utf8')) ?? [];
-    return text === undefined ? undefined : (parseYaml(text) as object);
-  }
-
-  function requireOf(statement: string): readonly string[] {
-    const [, names = '', from = ''] = /^import (.*) from '(.*)';/.exec(statement) ?? [];
-    if (names.startsWith('type ')) return [];
-    return [`const ${names.startsWith('{') ? names : `{ default: ${names} }`} = require('${from}');`];
-  }
-
-  interface Made {
-    readonly apps: Express[];
-    readonly issuers: TestIssuer[];
-    readonly servers: Server[];
-    readonly opened: { close(): unknown }[];
-  }
-
-  function fetchFromThisMachine(url: string, init: RequestInit): Promise<Response> {
-    return url.startsWith('http://127.0.0.1:') ? fetch(url, init) : Promise.reject(new Error('offline'));
-  }
-
-  function modulesFor(
-    { apps, issuers, servers, opened }: Made,
-    shown: object | undefined,
-  ): Readonly<Record<string, unknown>> {
-    const isolated = { fetch: fetchFromThisMachine, logger: recordingLogger() };
-    function authenticate(options: AuthenticateOptions): Gate {
-      const gate = tillgate.authenticate({ ...isolated, ...options });
-      opened.push(gate);
-      return gate;
-    }
-    function createApp(options: AppOptions): app.App {
-      const gate = { ...app.authenticateOptions(options.settings), ...isolated };
-      const document = options.document && shown;
-      const made = app.createApp({ gate, logger: recordingLogger(), ...options, document });
-      opened.push(made);
-      return made;
-    }
-    function contractCases(options: ContractCasesOptions): ContractCases {
-      return testing.contractCases({ ...options, openapi: shown ?? options.openapi });
-    }
-    function makeExpress(): Express {
-      const made = express();
-      // The handlers of the examples are called without a port of their own.
-      made.listen = () => createServer(made);
-      apps.push(made);
-      return made;
-    }
-    const handler = (_req: unknown, res: { json(body: unknown): void }): void => res.json([]);
-    function createTestIssuer(): TestIssuer {
-      const issuer = testing.createTestIssuer();
-      issuers.push(issuer);
-      return issuer;
-    }
-    function httpGenerations(options: HttpGenerationsOptions): generations.GenerationSource {
-      return generations.httpGenerations({ ...options, ...isolated });
-    }
-    function makeServer(handler: RequestListener): Server {
-      const server = createServer(handler);
-      servers.push(server);
-      return server;
-    }
-    return {
-      cors: { default: cors },
-      'node:http': { createServer: makeServer },
-      'node:https': { createServer: createTlsServer },
-      'node:fs/promises': filesInMemory(),
-      'node:fs': {
-        readFileSync: (name: string) => certificates.server[name === 'tls.key' ? 'privateKey' : 'certificate'],
-      },
-      ws,
-      express: { default: Object.assign(makeExpress, express), Router: express.Router },
-      supertest: { default: request },
-      tillgate: { ...tillgate, authenticate },
-      '@tillgate/app': { ...app, createApp },
-      'tillgate/env': env,
-      'tillgate/generations': { ...generations, httpGenerations },
-      'tillgate/possession': possession,
-      '@tillgate/testing': { ...testing, contractCases, createTestIssuer },
-      './handlers.js': { listOrders: handler, listReports: handler, listStores: handler },
-    };
-  }
-
-  const toClose: { close(): unknown }[] = [];
-  afterAll(() => Promise.all(toClose.map((one) => one.close())));
+  afterAll(closePages);
 
   describe.each(PAGES_WITH_CODE)('the examples of %s', (page) => {
     it('are well-formed', () => {
@@ -194,6 +55,20 @@ describe('code', () => {
       }
       expect(JSON.parse(body)).toEqual(response.body);
       expect(tests).toHaveLength(2);
+    });
+  });
+
+  it('an app that signs its own tokens accepts them, and serves its key', async () => {
+    const { apps } = await runPage('docs/migration.md');
+    const own = request(apps.at(-1) as Express);
+    const { access_token: token } = (await own.post('/login').expect(200)).body as { access_token: string };
+    await own.get('/me').auth(token, { type: 'bearer' }).expect(200, { user: 'user-17' });
+    await own
+      .get('/me')
+      .auth(`${token.slice(0, -8)}AAAAAAAA`, { type: 'bearer' })
+      .expect(401);
+    expect((await own.get('/jwks.json')).body).toEqual({
+      keys: [expect.not.objectContaining({ d: expect.anything() })],
     });
   });
 
@@ -349,20 +224,23 @@ describe('pages', () => {
     expect(command.split(' ').sort()).toEqual(needed.sort());
   });
 
-  it.each(markdownIn('docs/issuers'))(
-    '%s begins with a 200 without a generation source, then says what changes do',
-    (page) => {
-      const text = read(page);
-      const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading = '']) =>
-        heading.replace(/^(At|In) .*/, 'there'),
-      );
-      expect(headings.filter((heading) => heading !== 'there')).toEqual(['A first 200', 'Changes of clients']);
-      const [first = ''] = text.split('## Changes of clients');
-      expect(first).toContain('app.listen(3000);');
-      expect(first).toMatch(/TOKEN=\$\(curl -s (?:.*\\\n)?.* -d scope=/);
-      expect(first).not.toContain('generationSource');
+  it.each(PRESET_NAMES)(
+    'docs/issuers.md shows the options of %s and how to get a token, without a generation source',
+    (name) => {
+      const sections = read('docs/issuers.md').split(/^## /m);
+      const [section = ''] = sections.filter((one) => one.includes(`preset: '${name}'`));
+      const shown = name === 'rfc9068' ? sections.find((one) => one.startsWith('oidc-provider')) : section;
+      const [, options] = /```js\n([^]*?)```/.exec(shown ?? '') ?? [];
+      expect(options).toMatch(/^const gate = authenticate\(\{\n/);
+      expect(options).not.toContain('generationSource');
+      expect(shown).toMatch(/TOKEN=\$\(curl -s (?:.*\\\n)?.* -d scope=/);
     },
   );
+
+  it('docs/ has twelve pages for users', () => {
+    const names = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
+    expect(names).toHaveLength(12);
+  });
 
   describe('the README', () => {
     it('has at most 10,000 characters', () => {
