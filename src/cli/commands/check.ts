@@ -81,7 +81,9 @@ function keycloakFindings({ cwd, env }: CliIo): readonly Finding[] {
   if (typeof server !== 'string' || typeof realm !== 'string') return [];
   const issuer = `${server.replace(/\/$/, '')}/realms/${encodeURIComponent(realm)}`;
   const detail = `TILLGATE_PRESET=keycloak TILLGATE_ISSUER=${issuer} TILLGATE_AUDIENCE=${String(resource)}`;
-  return [passed('keycloak.json', `${detail}; the audience is what your tokens have as aud: docs/issuers.md, "Keycloak"`)];
+  return [
+    passed('keycloak.json', `${detail}; the audience is what your tokens have as aud: docs/issuers.md, "Keycloak"`),
+  ];
 }
 
 function report(context: CommandContext, findings: readonly Finding[], failure: number = EXIT.failed): number {
