@@ -3,10 +3,6 @@
  * anybody else. test/repository/layers.test.ts counts it: the list gets shorter, never longer.
  */
 
-// The bridge calls callbacks of users as the gate does, so that a failure of one is reported and nothing more.
-export { ask } from './core/callbacks';
-// The bridge reports to callbacks of users as the gate does, so that a failure of one is reported and nothing more.
-export { notify } from './core/callbacks';
 // The clock of a test issuer is the one that a gate takes.
 export type { Clock } from './core/clock';
 // A test issuer hands its timers to the gates that it makes.
@@ -21,8 +17,6 @@ export type { Timer } from './core/clock';
 export { withTimeLimit } from './core/clock';
 // A failure of a store is logged in the form that the gate logs it.
 export { errorLabel } from './core/logger';
-// A failure of a source is logged in the form that the gate logs it.
-export { errorText } from './core/logger';
 // A log line is the same bytes on every terminal.
 export { escapeNonAscii } from './core/logger';
 // The command prints what others sent without control characters of a terminal.
@@ -65,8 +59,6 @@ export { refuseOption } from './core/options';
 export type { TableOf } from './core/options';
 // The type of options that have been read.
 export type { ValuesOf } from './core/options';
-// The bridge logs the begin and the end of an outage once, as the gate does.
-export { Outage } from './core/outage';
 // tillgate explain says of an opaque token what the gate would say.
 export { OPAQUE_INVALID_TOKEN } from './core/reasons';
 // What the scaffold needs, for the message where it is missing.
@@ -89,8 +81,6 @@ export type { Reading } from './core/telemetry';
 export { readings } from './core/telemetry';
 // A log line has the trace that the gate took part in.
 export { traceIds } from './core/telemetry';
-// The bridge authenticates at Keycloak as introspection does.
-export { clientAuthorization } from './core/urls';
 // Token server and console refuse pages of other origins and hosts.
 export { foreignCaller } from './core/urls';
 // Addresses with a password in them are refused in options of commands too.
@@ -119,8 +109,6 @@ export { isTrial } from './express/report-only';
 export { checksUntil } from './gate/explain';
 // The console shows a request that was allowed.
 export { PASSED } from './gate/explain';
-// The bridge keeps changes as long as they can matter.
-export { keptMsOf } from './generation/floors';
 // The longest life of tokens is one option with one limit.
 export { TOKEN_AGE_OPTION } from './generation/floors';
 // The command opens the source that TILLGATE_GENERATIONS names.
@@ -129,18 +117,10 @@ export { generationsFromUrl } from './generation/from-url';
 export { FIRST_TIME_MS } from './generation/generation';
 // What counts as a generation is decided in one place.
 export { isGeneration } from './generation/generation';
-// The bridge refuses changes that no log takes.
-export { requireChange } from './generation/generation';
 // No client may have the name that means all of them.
 export { WILDCARD } from './generation/generation';
 // Token server and test issuer serve their log as an http: source expects it.
 export { logHandler } from './generation/http/handler';
-// The bridge says of a source that failed what a follower says.
-export { describeFailure } from './generation/log';
-// Failures of Keycloak are those of a source.
-export { SourceError } from './generation/log';
-// The bridge takes the sources that a publisher takes.
-export { APPENDABLE_SOURCE } from './generation/publisher';
 // What advice depends on.
 export type { AdviceContext } from './token/advice';
 // tillgate explain proposes the settings that would accept a token.
@@ -155,8 +135,6 @@ export { scopeClaims } from './token/advice';
 export type { Exchange } from './token/http';
 // tillgate check says why a document could not be read.
 export type { FetchError } from './token/http';
-// The bridge reads Keycloak within the limits of key sets.
-export { fetchJson } from './token/http';
 // Bodies are read up to a limit.
 export { readBody } from './token/http';
 // tillgate check asks the endpoint that a gate would ask.

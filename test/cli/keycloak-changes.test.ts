@@ -228,7 +228,7 @@ it.each<[string, string, unknown, string]>([
 ])('rejects when Keycloak responds with %s', async (_what, end, body, message) => {
   const server = fakeKeycloak();
   server.replaced.set(end, body);
-  await expect(keycloakChanges(server.options).read(undefined)).rejects.toMatchObject({ name: 'SourceError', message });
+  await expect(keycloakChanges(server.options).read(undefined)).rejects.toMatchObject({ name: 'ReportError', message });
 });
 
 it('ignores rows that are no clients and no events of clients', async () => {

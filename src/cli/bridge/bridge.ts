@@ -1,21 +1,6 @@
 import { startPublisher } from 'tillgate/generations';
-import type { Change, GenerationSource, Publisher } from 'tillgate/generations';
-import {
-  APPENDABLE_SOURCE,
-  ask,
-  dependencies,
-  describeFailure,
-  errorText,
-  keptMsOf,
-  notify,
-  option,
-  Outage,
-  readOptions,
-  requireChange,
-  TOKEN_AGE_OPTION,
-} from 'tillgate/internal';
-import type { TableOf, Timer } from 'tillgate/internal';
-import type { Dependencies } from 'tillgate';
+import type { Change, GenerationSource, Publisher, PublisherOptions } from 'tillgate/generations';
+import type { Logger } from 'tillgate';
 
 /** A change of a client credential that discards the tokens issued before. */
 export interface CredentialChange {
@@ -45,7 +30,7 @@ export interface BridgeState<Cursor> {
 }
 
 /** Options of a bridge. */
-export interface BridgeOptions<Cursor> extends Pick<Dependencies, 'logger' | 'clock' | 'schedule' | 'random'> {
+export interface BridgeOptions<Cursor> extends Pick<PublisherOptions, 'logger' | 'clock' | 'schedule' | 'random'> {
   readonly reports: ChangeReports<Cursor>;
   /** The log in which changes are published; the bridge is its only publisher. */
   readonly source: GenerationSource;
@@ -77,18 +62,66 @@ export interface Bridge {
   close(): void;
 }
 
-const BRIDGE_OPTIONS = {
-  reports: option.required(
-    option.withMethods<ChangeReports<unknown>>(['read'], 'reports of changes, such as keycloakChanges()'),
-  ),
-  source: APPENDABLE_SOURCE,
-  state: option.required(option.withMethods<BridgeOptions<unknown>['state']>(['load', 'save'], '{ load, save }')),
-  pollMs: option.number({ unit: 'ms', min: 1 }, 1_000),
-  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
-  ...dependencies('clock', 'schedule', 'logger', 'random'),
-} satisfies TableOf<BridgeOptions<unknown>>;
+/** What a bridge has to say of changes that cannot be read. The message is logged: it holds no secret and nothing of a response. */
+export class ReportError extends Error {
+  override readonly name = 'ReportError';
+}
 
-const PAUSES = { firstMs: 1_000, longestMs: 30_000 };
+/** What each option of a factory must be, and whether a value is that. */
+type OptionChecks = Readonly<Record<string, readonly [expected: string, isRight: (value: unknown) => boolean]>>;
+
+/** Throws a TypeError about the first option that is unknown or wrong. */
+export function checkOptions(factory: string, options: object, checks: OptionChecks): void {
+  const known = Object.keys(checks);
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new TypeError(`${factory}(): unknown option ${JSON.stringify(unknown)}; known are ${known.join(', ')}`);
+  }
+  for (const [name, [expected, isRight]] of Object.entries(checks)) {
+    const value: unknown = Object.hasOwn(options, name) ? options[name as never] : undefined;
+    if (!isRight(value)) throw new TypeError(`${factory}(): option "${name}" must be ${expected}`);
+  }
+}
+
+/** Checks of options that may be left out. */
+export const FUNCTION = ['a function', (value: unknown) => value === undefined || typeof value === 'function'] as const;
+export const COUNT = [
+  'a whole number from 1',
+  (value: unknown) => value === undefined || (Number.isSafeInteger(value) && Number(value) >= 1),
+] as const;
+
+function hasMethods(...names: readonly string[]): (value: unknown) => boolean {
+  return (value) => names.every((name) => typeof (Object(value) as Record<string, unknown>)[name] === 'function');
+}
+
+const BRIDGE_CHECKS: OptionChecks = {
+  reports: ['reports of changes, such as keycloakChanges()', hasMethods('read')],
+  source: ['a generation source with append()', hasMethods('append', 'reader')],
+  state: ['{ load, save }', hasMethods('load', 'save')],
+  logger: ['a logger', (value) => value === undefined || hasMethods('info', 'warn', 'error')(value)],
+  pollMs: COUNT,
+  maxTokenAgeSeconds: COUNT,
+  clock: FUNCTION,
+  schedule: FUNCTION,
+  random: FUNCTION,
+};
+
+const HOUR_SECONDS = 3_600;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+/** How early a change may come, in ms: a wrong clock must not lock a client out for ever. */
+const TOLERANCE_MS = 60_000;
+
+const CONSOLE: Logger = {
+  info: (fields, message) => console.info(message, fields),
+  warn: (fields, message) => console.warn(message, fields),
+  error: (fields, message) => console.error(message, fields),
+};
+
+function scheduleUnref(task: () => void, delayMs: number): { cancel(): void } {
+  const timeout = setTimeout(task, delayMs).unref();
+  return { cancel: () => clearTimeout(timeout) };
+}
 
 /**
  * Publishes each change that an authorization server reports: tokens issued up to the change are refused, `iat` included.
@@ -98,38 +131,50 @@ const PAUSES = { firstMs: 1_000, longestMs: 30_000 };
  * @throws TypeError when an option is wrong
  */
 export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
-  const given = readOptions('startBridge', options, BRIDGE_OPTIONS);
-  const { reports, source, state, pollMs, maxTokenAgeSeconds, clock, schedule, logger, random } = given;
+  checkOptions('startBridge', options, BRIDGE_CHECKS);
+  const { reports, source, state, pollMs = 1_000, maxTokenAgeSeconds = 86_400, logger = CONSOLE } = options;
+  const { clock = Date.now, schedule = scheduleUnref, random = Math.random } = options;
   let record: ReadonlyMap<string, number> = new Map();
-  let cursor: unknown;
+  let cursor: Cursor | undefined;
   let publisher: Publisher | undefined;
   let published = 0;
-  const outage = new Outage(PAUSES, clock, random);
+  /** Reads in a row that have failed, and why the last one did. */
+  let failures = 0;
+  let lastError: string | undefined;
   let lastReadMs: number | undefined;
-  let timer: Timer | undefined;
+  let timer: { cancel(): void } | undefined;
   let closed = false;
   let markReady: () => void = () => undefined;
   const ready = new Promise<void>((resolve) => (markReady = resolve));
 
   /** The record comes first: the publisher begins with it. */
   async function open(): Promise<Publisher> {
-    const saved = await ask(() => state.load());
+    const saved = await state.load();
     cursor = saved?.cursor;
     record = new Map(saved?.changes);
-    return startPublisher({ source, changes: () => record, maxTokenAgeSeconds, clock, schedule, random, logger });
+    const { logger: ofPublisher } = options;
+    return startPublisher({
+      source,
+      changes: () => record,
+      maxTokenAgeSeconds,
+      clock,
+      schedule,
+      random,
+      logger: ofPublisher,
+    });
   }
 
   async function follow(): Promise<void> {
     const log = (publisher ??= await open());
-    const found = await ask(() => reports.read(cursor));
-    for (const detail of found.problems ?? []) logger.warn({ detail }, 'a change of a credential cannot be published');
+    const found = await reports.read(cursor);
+    for (const detail of found.problems ?? []) tellProblem(detail);
     // Issue times are whole seconds or ms: a token of the same instant dies too.
     const all = found.changes.map(({ clientId, changedAtMs }) => [clientId, changedAtMs + 1] as const);
     const changes = all.filter(isNew).sort((one, other) => one[1] - other[1]);
     if (found.cursor !== cursor || changes.length > 0) {
-      const oldestMs = clock() - keptMsOf(maxTokenAgeSeconds);
+      const oldestMs = clock() - (maxTokenAgeSeconds + HOUR_SECONDS) * 1000;
       const kept = [...new Map([...record, ...changes])].filter(([, generation]) => generation >= oldestMs);
-      await ask(() => state.save({ cursor: found.cursor, changes: kept }));
+      await state.save({ cursor: found.cursor, changes: kept });
       record = new Map(kept);
     }
     ({ cursor } = found);
@@ -141,43 +186,48 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
     await Promise.all(publishing);
   }
 
+  function tellProblem(detail: string): void {
+    logger.warn({ detail }, 'a change of a credential cannot be published');
+  }
+
   /** A change that cannot be published is told, and must not stop the others. */
   function isNew(change: Change): boolean {
-    try {
-      requireChange(change, clock());
-      return change[1] > (record.get(change[0]) ?? -1);
-    } catch (error) {
-      logger.warn({ detail: (error as Error).message }, 'a change of a credential cannot be published');
-      return false;
-    }
+    const problem = problemOf(change, clock());
+    if (problem !== undefined) tellProblem(problem);
+    return problem === undefined && change[1] > (record.get(change[0]) ?? -1);
   }
 
   async function poll(): Promise<void> {
-    const announce = (fields: object): void =>
-      logger.info({ published, ...fields }, 'following the changes of credentials');
     let pauseMs = pollMs;
     try {
       await follow();
-      if (lastReadMs === undefined && outage.failures === 0) announce({});
-      outage.end(announce);
-      lastReadMs = clock();
-      publisher?.ready().then(markReady, () => undefined);
+      if (lastReadMs === undefined || failures > 0) logger.info({ published }, 'following the changes of credentials');
+      [failures, lastError, lastReadMs] = [0, undefined, clock()];
+      void publisher?.ready().then(markReady);
     } catch (error) {
-      pauseMs = outage.fail(describeFailure(error), (failure) => {
-        logger.warn(failure, 'changes of credentials cannot be followed, it is retried');
-      });
+      lastError = labelOf(error);
+      if (failures === 0)
+        logger.warn({ detail: lastError }, 'changes of credentials cannot be followed, it is retried');
+      pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures++) * (1 - random() / 2);
     }
     if (closed) return publisher?.close();
-    timer = schedule(poll, pauseMs);
+    timer = schedule(start, pauseMs);
   }
 
-  notify(poll, (error) => logger.error({ error: errorText(error) }, 'changes of credentials are no longer followed'));
+  /** A logger may throw; the next poll must come all the same. */
+  function start(): void {
+    poll().catch(() => {
+      if (!closed) timer = schedule(start, LONGEST_PAUSE_MS);
+    });
+  }
+
+  start();
   return {
     ready: () => ready,
     status() {
       const log = publisher?.status();
-      const isFailing = outage.failures > 0 || log?.state === 'failing';
-      const error = outage.lastError ?? log?.lastError;
+      const isFailing = failures > 0 || log?.state === 'failing';
+      const error = lastError ?? log?.lastError;
       return {
         state: isFailing ? 'failing' : lastReadMs === undefined || log?.state === 'starting' ? 'starting' : 'following',
         published,
@@ -192,4 +242,20 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
       publisher?.close();
     },
   };
+}
+
+/** Why a change cannot be published. A lone surrogate and U+0000 would become another client id in a store. */
+function problemOf([clientId, generation]: Change, nowMs: number): string | undefined {
+  if (typeof clientId !== 'string' || !/^[^\0\p{Surrogate}]{1,2048}$/u.test(clientId) || clientId === '*') {
+    return 'its client id is not a text of 1 to 2048 characters, or is "*"';
+  }
+  if (!Number.isSafeInteger(generation) || generation < 0) return 'its time is not a number of ms';
+  return generation > nowMs + TOLERANCE_MS ? 'its time lies in the future' : undefined;
+}
+
+/** An error as the log may show it: messages of other libraries can hold a connection string. */
+function labelOf(error: unknown): string {
+  const { name = 'Error', code, message } = Object(error) as { name?: string; code?: unknown; message?: string };
+  if (error instanceof ReportError || name === 'SourceError') return String(message);
+  return typeof code === 'string' ? `${name} (${code})` : name;
 }

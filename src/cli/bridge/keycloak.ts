@@ -1,26 +1,10 @@
-import {
-  attempt,
-  clientAuthorization,
-  dependencies,
-  fetchJson,
-  isObject,
-  isSecureUrl,
-  option,
-  ownMembers,
-  ownValue,
-  parseJson,
-  readOptions,
-  refuseOption,
-  SourceError,
-  TOKEN_AGE_OPTION,
-  WILDCARD,
-} from 'tillgate/internal';
-import type { Exchange, FetchError, TableOf } from 'tillgate/internal';
-import type { Dependencies } from 'tillgate';
+import type { PublisherOptions } from 'tillgate/generations';
+import type { AuthenticateOptions } from 'tillgate';
+import { checkOptions, COUNT, FUNCTION, ReportError } from './bridge';
 import type { ChangeReports, CredentialChange } from './bridge';
 
 /** Options of `keycloakChanges()`. */
-export interface KeycloakChangesOptions extends Pick<Dependencies, 'fetch' | 'clock'> {
+export interface KeycloakChangesOptions extends Pick<AuthenticateOptions, 'fetch'>, Pick<PublisherOptions, 'clock'> {
   /** URL of the realm: `https://login.example.com/realms/shop`. */
   readonly url: string;
   /** A client with a service account that has the roles `view-events` and `view-clients` of `realm-management`. */
@@ -42,14 +26,20 @@ export interface KeycloakCursor {
   readonly seen: readonly string[];
 }
 
-const KEYCLOAK_OPTIONS = {
-  url: option.required(option('the URL of a realm, such as https://login.example.com/realms/shop', readRealm)),
-  clientId: option.required(option.string(), 'the id of a client'),
-  clientSecret: option.required(option.string(), 'its secret'),
-  allowHttp: option.boolean(false),
-  maxTokenAgeSeconds: TOKEN_AGE_OPTION,
-  ...dependencies('fetch', 'clock'),
-} satisfies TableOf<KeycloakChangesOptions>;
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+
+const KEYCLOAK_CHECKS = {
+  url: [
+    'the URL of a realm, such as https://login.example.com/realms/shop',
+    (value: unknown) => readRealm(value) !== undefined,
+  ],
+  clientId: ['the id of a client', isText],
+  clientSecret: ['its secret', isText],
+  allowHttp: ['true or false', (value: unknown) => value === undefined || typeof value === 'boolean'],
+  maxTokenAgeSeconds: COUNT,
+  fetch: FUNCTION,
+  clock: FUNCTION,
+} as const;
 
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 10_485_760;
@@ -68,49 +58,68 @@ type Row = Readonly<Record<string, unknown>>;
  * @throws TypeError when an option is wrong
  */
 export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<KeycloakCursor> {
-  const given = readOptions('keycloakChanges', options, KEYCLOAK_OPTIONS);
-  const { clientId, clientSecret, maxTokenAgeSeconds, fetch, clock } = given;
-  const { url, admin } = given.url;
-  if (!given.allowHttp && !isSecureUrl(url)) {
-    refuseOption({ factory: 'keycloakChanges', name: 'url' }, 'an https: URL', url);
+  checkOptions('keycloakChanges', options, KEYCLOAK_CHECKS);
+  const { clientId, clientSecret, maxTokenAgeSeconds = 86_400, clock = Date.now } = options;
+  const { fetch: send = (target, init) => fetch(target, init) } = options;
+  const { url, admin } = readRealm(options.url) as Realm;
+  if (options.allowHttp !== true && /^http:\/\/(?!(127\.|localhost[:/]|\[::1\]))/i.test(url)) {
+    throw new TypeError(`keycloakChanges(): option "url" must be an https: URL, got ${url}`);
   }
   let token = { value: '', expiresAtMs: 0 };
 
-  async function send(target: string, options: Pick<Exchange, 'headers' | 'form'>): Promise<unknown> {
+  async function exchange(target: string, headers: Record<string, string>, body?: URLSearchParams): Promise<unknown> {
+    const shown = target.replace(/\?.*/, '');
+    let response: Response;
+    let text: string | undefined;
     try {
-      const limits = { signal: AbortSignal.timeout(TIMEOUT_MS), maxBytes: MAX_BYTES };
-      return await fetchJson(target, { fetch, ...limits, ...options });
+      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      response = await send(target, {
+        method: body ? 'POST' : 'GET',
+        headers,
+        body: body ?? null,
+        redirect: 'manual',
+        signal,
+      });
+      text = response.ok ? await readText(response) : undefined;
     } catch (cause) {
-      const { message, status } = cause as FetchError;
-      if (status === 401) token.expiresAtMs = 0;
-      if (status === 404 && !options.form) return undefined;
-      throw new SourceError(`${message}${ADVICE[status ?? 0] ?? ''}`, { cause });
+      const { code = 'no response' } = Object((cause as Error).cause) as { code?: string };
+      throw new ReportError(`${shown} could not be fetched (${code})`, { cause });
     }
+    const { status } = response;
+    if (!response.ok) {
+      await response.body?.cancel();
+      if (status === 401) token.expiresAtMs = 0;
+      if (status === 404 && !body) return undefined;
+      throw new ReportError(`${shown} responded with ${status}${ADVICE[status] ?? ''}`);
+    }
+    if (text === undefined) throw new ReportError(`${shown} responded with more than ${MAX_BYTES} bytes`);
+    const value = parsed(text);
+    if (value === undefined) throw new ReportError(`${shown} did not respond with JSON`);
+    return value;
   }
 
   async function accessToken(): Promise<string> {
     if (clock() < token.expiresAtMs) return token.value;
-    const document = await send(`${url}/protocol/openid-connect/token`, {
-      headers: { authorization: clientAuthorization(clientId, clientSecret) },
-      form: new URLSearchParams({ grant_type: 'client_credentials' }),
-    });
+    const form = new URLSearchParams({ grant_type: 'client_credentials' });
+    const headers = { authorization: basic(clientId, clientSecret) };
+    const document = await exchange(`${url}/protocol/openid-connect/token`, headers, form);
     const { access_token: value, expires_in: lifetime } = membersOf(document);
     if (typeof value !== 'string' || typeof lifetime !== 'number')
-      throw new SourceError('no access token in the response');
+      throw new ReportError('no access token in the response');
     token = { value, expiresAtMs: clock() + lifetime * 500 };
     return value;
   }
 
   async function get(path: string, query = ''): Promise<unknown> {
     const headers = { authorization: `Bearer ${await accessToken()}` };
-    return send(`${admin}/${path}${query}`, { headers });
+    return exchange(`${admin}/${path}${query}`, headers);
   }
 
   async function pages(path: string, filter = ''): Promise<Row[]> {
     const rows: Row[] = [];
     for (;;) {
       const page = await get(path, `?${filter}first=${rows.length}&max=${PAGE}`);
-      if (!Array.isArray(page)) throw new SourceError(`${path}: not a list`);
+      if (!Array.isArray(page)) throw new ReportError(`${path}: not a list`);
       rows.push(...(page as Row[]));
       if (page.length < PAGE) return rows;
     }
@@ -122,7 +131,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
     const isOfClient = resourcePath === `clients/${internalId}`;
     // The realm may save representations, or not.
     const text = isOfClient && typeof representation === 'string' ? representation : '';
-    const { clientId: said } = membersOf(attempt(() => parseJson(Buffer.from(text))));
+    const { clientId: said } = membersOf(parsed(text));
     if (typeof said === 'string') return said;
     if (known !== undefined && !(isOfClient && operationType === 'UPDATE')) return known;
     const client = await get(`clients/${encodeURIComponent(internalId)}`);
@@ -133,7 +142,7 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
     async read(cursor) {
       // Without admin events there is nothing to follow, and every read would look complete.
       const { adminEventsEnabled } = membersOf(await get('events/config'));
-      if (adminEventsEnabled !== true) throw new SourceError(NO_EVENTS);
+      if (adminEventsEnabled !== true) throw new ReportError(NO_EVENTS);
       const known = cursor?.clients ?? Object.fromEntries((await pages('clients')).flatMap(idsOf));
       const clients: Record<string, string> = { ...known };
       let sinceMs = cursor?.sinceMs ?? clock() - maxTokenAgeSeconds * 1000;
@@ -149,16 +158,16 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
         repeated.push(id);
         sinceMs = Math.max(sinceMs, time);
         if (seen.has(id)) continue;
-        const before = ownValue(clients, internalId) as string | undefined;
+        const before = Object.hasOwn(clients, internalId) ? clients[internalId] : undefined;
         const after = await nameNow(event, internalId, before);
         if (after !== undefined) clients[internalId] = after;
         if (!discardsTokens(event)) continue;
         // A client that was renamed has tokens under both ids.
         for (const clientId of new Set([before, after])) {
-          if (clientId !== undefined && clientId !== WILDCARD) changes.push({ clientId, changedAtMs: time });
+          if (clientId !== undefined && clientId !== '*') changes.push({ clientId, changedAtMs: time });
         }
         const shown = JSON.stringify(internalId);
-        if (after === WILDCARD) problems.push(`the client ${shown} is called "*", which is not a client id: rename it`);
+        if (after === '*') problems.push(`the client ${shown} is called "*", which is not a client id: rename it`);
         if (!after) problems.push(`Keycloak no longer knows the client ${shown}, and its events do not name it`);
       }
       // The same object tells that there is nothing to save.
@@ -169,10 +178,42 @@ export function keycloakChanges(options: KeycloakChangesOptions): ChangeReports<
   };
 }
 
-function readRealm(given: unknown): { readonly url: string; readonly admin: string } | undefined {
-  const [, server, name] = /^(.+)\/realms\/([^/]+)\/?$/.exec(String(given)) ?? [];
-  if (server === undefined) return undefined;
-  return { url: `${server}/realms/${name}`, admin: `${server}/admin/realms/${name}` };
+interface Realm {
+  readonly url: string;
+  readonly admin: string;
+}
+
+function readRealm(given: unknown): Realm | undefined {
+  const [, server, name] = /^(https?:.+)\/realms\/([^/]+)\/?$/.exec(String(given)) ?? [];
+  return server === undefined
+    ? undefined
+    : { url: `${server}/realms/${name}`, admin: `${server}/admin/realms/${name}` };
+}
+
+/** RFC 6749 section 2.3.1: id and secret are form-encoded first. */
+function basic(clientId: string, clientSecret: string): string {
+  const credentials = [clientId, clientSecret].map((text) => new URLSearchParams({ '': text }).toString().slice(1));
+  return `Basic ${Buffer.from(credentials.join(':')).toString('base64')}`;
+}
+
+/** The body as text; `undefined` where it is too large. */
+async function readText({ body }: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > MAX_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 /** What a client may do after the event is less than before, or it has another secret or description. */
@@ -188,10 +229,9 @@ function idsOf(client: unknown): [string, string][] {
 
 /** The members of parsed JSON; none where it is not an object. */
 function membersOf(value: unknown): Row {
-  return isObject(value) ? value : NO_MEMBERS;
+  return typeof value === 'object' && value !== null ? (value as Row) : {};
 }
 
-const NO_MEMBERS: Row = ownMembers({});
 const NO_EVENTS = 'the realm saves no admin events: switch them on in Realm settings, Events, Admin events settings';
 const ADVICE: Readonly<Record<number, string>> = {
   401: ': check client id and secret',
