@@ -1,7 +1,20 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
-const BROWSER = ['document', 'fetch', 'matchMedia', 'SwaggerUIBundle', 'URL', 'EventSource', 'navigator', 'setTimeout'];
+/** Globals of Node that scripts use. */
+const NODE = ['process', 'console', 'URL', 'Request', 'fetch', 'Buffer', 'setTimeout', 'clearTimeout'];
+
+const BROWSER = [
+  'setInterval',
+  'document',
+  'fetch',
+  'matchMedia',
+  'SwaggerUIBundle',
+  'URL',
+  'EventSource',
+  'navigator',
+  'setTimeout',
+];
 
 export default tseslint.config(
   {
@@ -70,7 +83,7 @@ export default tseslint.config(
     ...tseslint.configs.disableTypeChecked,
     languageOptions: {
       ...tseslint.configs.disableTypeChecked.languageOptions,
-      globals: { process: 'readonly', console: 'readonly', URL: 'readonly', Request: 'readonly', fetch: 'readonly' },
+      globals: Object.fromEntries(NODE.map((name) => [name, 'readonly'])),
     },
     // Plain JavaScript has no types to write down.
     rules: { ...tseslint.configs.disableTypeChecked.rules, '@typescript-eslint/explicit-module-boundary-types': 'off' },

@@ -273,7 +273,7 @@ const MARK_FIELDS = ['epoch', 'unit', 'complete_ms', 'kept_ms', 'last', 'format'
 function markOf(reply: unknown): StoredMark | undefined {
   if (!Array.isArray(reply)) throw new SourceError('Redis: the reply is not the fields of a mark');
   const [epoch, unitText, completeText, keptText, last, format] = (reply as unknown[]).map((value) =>
-    value === null || value === undefined ? undefined : String(value),
+    typeof value === 'string' || typeof value === 'number' ? String(value) : undefined,
   );
   if (epoch === undefined) return undefined;
   requireFormat(format);
