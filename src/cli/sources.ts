@@ -14,6 +14,7 @@ export async function publish(context: CommandContext, url: string, clientId: st
     if (!source.append) {
       throw new CliError('this source can only be read: revoke the client at its token server instead', EXIT.usage);
     }
+    if (await hasMark(source)) throw new CliError(markedLog(clientId));
     const generation = Date.now();
     await source.append([[clientId, generation]]);
     const text = `published: tokens of ${clientId} with a generation below ${generation} are refused from here on`;
@@ -25,6 +26,24 @@ export async function publish(context: CommandContext, url: string, clientId: st
   } finally {
     await source.close?.();
   }
+}
+
+/** Whether a publisher keeps the log: what others append is not in its record, and is lost when the log is restored. */
+async function hasMark(source: GenerationSource): Promise<boolean> {
+  const reader = source.reader();
+  for (;;) {
+    const { mark, end } = await reader.next(0);
+    if (mark) return true;
+    if (end) return false;
+  }
+}
+
+function markedLog(clientId: string): string {
+  return (
+    `a publisher keeps this log, and a change from elsewhere would be lost when the log is restored. Change ${clientId} at its authorization ` +
+    'server: in Keycloak with a bridge by any update, such as kcadm.sh update clients/<internal id> -r <realm> -s enabled=true; ' +
+    'in a server of your own by publish() of its publisher. A log without a publisher has ?mark=off in its URL'
+  );
 }
 
 /** Opens the source of `--generations`, else of the settings; the caller closes it. */

@@ -146,14 +146,31 @@ it('publishes a change that is repeated once', async () => {
   expect(scene.engine.state.entries).toHaveLength(1);
 });
 
+it('publishes a change that appears as two events once', async () => {
+  const scene = new BridgeScene();
+  const bridge = scene.start();
+  await scene.time.advance(0);
+  scene.changes.push(change('till-2', 503), change('till-2', 500));
+  await scene.time.advance(1_000);
+  expect(bridge.status()).toMatchObject({ published: 2, pending: 0 });
+  expect(scene.floors).toEqual({ 'till-1': START - 9, 'till-2': START + 504 });
+  expect(scene.log.lines.filter((line) => line.includes('published:'))).toHaveLength(2);
+  bridge.close();
+});
+
 it('forgets changes that no token can need any more', async () => {
   const scene = new BridgeScene();
   const bridge = scene.start({ maxTokenAgeSeconds: 1, pollMs: 60_000 });
   await scene.time.advance(0);
   scene.time.step(3_600_000 + 2_000);
-  scene.changes.push(change('till-2', 3_600_000));
+  scene.changes.push(change('till-2', 3_602_000));
   await scene.time.advance(60_000);
-  expect(scene.saved.at(-1)?.changes).toEqual([['till-2', START + 3_600_001]]);
+  expect(scene.saved.at(-1)?.changes).toEqual([['till-2', START + 3_602_001]]);
+  // A clock that is ahead by days makes no change old.
+  scene.time.step(48 * 3_600_000);
+  scene.changes.push(change('till-3', 3_602_500));
+  await scene.time.advance(60_000);
+  expect(scene.saved.at(-1)?.changes.map(([clientId]) => clientId)).toEqual(['till-2', 'till-3']);
   bridge.close();
 });
 

@@ -169,11 +169,15 @@ export function startBridge<Cursor>(options: BridgeOptions<Cursor>): Bridge {
     const found = await reports.read(cursor);
     for (const detail of found.problems ?? []) tellProblem(detail);
     // Issue times are whole seconds or ms: a token of the same instant dies too.
-    const all = found.changes.map(({ clientId, changedAtMs }) => [clientId, changedAtMs + 1] as const);
-    const changes = all.filter(isNew).sort((one, other) => one[1] - other[1]);
+    const reported = found.changes.map(({ clientId, changedAtMs }) => [clientId, changedAtMs + 1] as const);
+    // One change can appear as several events: the last one counts.
+    const changes = [...new Map(reported.filter(isNew).sort((one, other) => one[1] - other[1]))];
     if (found.cursor !== cursor || changes.length > 0) {
-      const oldestMs = clock() - (maxTokenAgeSeconds + HOUR_SECONDS) * 1000;
-      const kept = [...new Map([...record, ...changes])].filter(([, generation]) => generation >= oldestMs);
+      const all = [...new Map([...record, ...changes])];
+      // By the earlier one of two clocks, this one and that of the events: the one that is ahead must not drop what is needed.
+      const newestMs = all.reduce((newest, [, generation]) => Math.max(newest, generation), 0);
+      const oldestMs = Math.min(clock(), newestMs) - (maxTokenAgeSeconds + HOUR_SECONDS) * 1000;
+      const kept = all.filter(([, generation]) => generation >= oldestMs);
       await state.save({ cursor: found.cursor, changes: kept });
       record = new Map(kept);
     }

@@ -1,4 +1,5 @@
 import { generationsFromUrl } from '../../../src/gate/generation/from-url';
+import { startPublisher } from '../../../src/gate/generation/publisher';
 import { cliScene } from '../../cli/harness';
 import { startRedis } from '../support/redis-server';
 import type { RedisServer } from '../support/redis-server';
@@ -10,6 +11,20 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await redis.stop();
+});
+
+it('revoke --generations refuses a log that a publisher keeps, and says how it is done', async () => {
+  const source = generationsFromUrl(redis.url);
+  const record = new Map([['till-1', 1_700_000_000_000]]);
+  const publisher = startPublisher({ source, changes: () => record });
+  await publisher.ready();
+  const { exitCode, stderr } = await cli.run('revoke', 'till-1', '--generations', redis.url);
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining('Change till-1 at its authorization server')]);
+  const { changes } = await source.reader().next(0);
+  expect(changes).toEqual([...record]);
+  publisher.close();
+  await source.close?.();
+  await redis.command('FLUSHALL');
 });
 
 it('revoke --generations publishes to a store that really runs', async () => {
