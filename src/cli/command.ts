@@ -68,7 +68,6 @@ export interface CommandOptions {
   readonly header?: readonly string[];
   readonly issuerPort?: string;
   readonly owner?: string;
-  readonly report?: string;
   readonly baseline?: string;
   readonly class?: string;
   readonly depth?: string;

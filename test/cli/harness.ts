@@ -35,6 +35,8 @@ export interface SceneOptions {
   /** Responds to the requests of the commands. Default: every server is unreachable. */
   readonly respond?: (request: SentRequest) => Response | undefined;
   readonly stdin?: string;
+  /** Whether stderr is a terminal. */
+  readonly isTerminal?: boolean;
   readonly untilStopped?: () => Promise<void>;
   readonly fetch?: typeof fetch;
 }
@@ -64,7 +66,7 @@ export function cliScene(options: SceneOptions = {}): CliScene {
       env: { TILLGATE_DATA_DIR: dataDir, ...options.env },
       cwd: dataDir,
       stdout: { write: (text) => (stdout += text) },
-      stderr: { write: (text) => (stderr += text) },
+      stderr: { isTTY: options.isTerminal === true, write: (text) => (stderr += text) },
       fetch: options.fetch ?? respond,
       readStdin: () => Promise.resolve(options.stdin ?? ''),
       untilStopped: options.untilStopped ?? (() => Promise.resolve()),

@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CASE_CLASSES, describeMismatch } from '@tillgate/testing/internal';
 import type { Exchange, Mismatch } from '@tillgate/testing/internal';
@@ -35,11 +35,6 @@ interface Result {
   readonly notices: Pick<ContractReport, 'documentation' | 'security'>;
 }
 
-const FORMATS: Readonly<Record<string, (result: Result) => string>> = {
-  json: (result) => JSON.stringify(result, undefined, 2),
-  junit: asJunit,
-  sarif: asSarif,
-};
 const BODY_LENGTH = 200;
 const KEY_TRIES = 30;
 const KEY_PAUSE_MS = 500;
@@ -55,7 +50,6 @@ export async function contract(context: CommandContext, options: CommandOptions)
   if (depth !== undefined && depth !== 'quick' && depth !== 'full') {
     throw new CliError(`--depth: got "${depth}", expected quick or full`, EXIT.usage);
   }
-  const reports = readReports(options.report);
   const known = readBaseline(options.baseline);
   const classes = options.class?.split(',').map(readClass);
   const { issuerPort = '4000', audience } = options;
@@ -84,7 +78,6 @@ export async function contract(context: CommandContext, options: CommandOptions)
     const { documentation, security } = cases.report();
     const result: Result = { url: url.href, openapi, cases: listed, failures, notices: { documentation, security } };
     showProgress(io.stderr, '');
-    for (const [format, file] of reports) writeFileSync(file, `${FORMATS[format]?.(result) ?? ''}\n`);
     print(context, result, asText(result));
     return failures.some(({ isKnown }) => !isKnown) ? EXIT.failed : EXIT.ok;
   } finally {
@@ -131,24 +124,13 @@ function readClass(given: string): CaseClass {
   throw new CliError(`--class: got "${given}"${near}, expected some of ${CASE_CLASSES.join(', ')}`, EXIT.usage);
 }
 
-function readReports(given = ''): readonly (readonly [format: string, file: string])[] {
-  return given
-    .split(',')
-    .filter(Boolean)
-    .map((one) => {
-      const [format = '', file = ''] = one.split('=');
-      if (Object.hasOwn(FORMATS, format) && file !== '') return [format, file] as const;
-      throw new CliError(`--report: got "${one}", expected junit=FILE, json=FILE or sarif=FILE`, EXIT.usage);
-    });
-}
-
-/** The names of failures in a JSON report of an earlier run. */
+/** The names of failures in what `--json` has printed in an earlier run. */
 function readBaseline(file: string | undefined): ReadonlySet<string> {
   if (file === undefined) return new Set();
   const report = attempt(() => JSON.parse(readFileSync(file, 'utf8')) as Partial<Result>);
   if (isObject(report) && Array.isArray(report.failures))
     return new Set((report.failures as readonly Failure[]).map(({ name }) => name));
-  throw new CliError(`--baseline: ${file} is no report that --report json=${file} has written`, EXIT.usage);
+  throw new CliError(`--baseline: ${file} is not what contract --json has printed`, EXIT.usage);
 }
 
 async function runCase(
@@ -264,41 +246,4 @@ function asText({ cases, failures, openapi, notices }: Result): string {
   ].join(', ');
   const notes = security.length === 0 ? [] : [security.map((one) => `notice: ${one}`).join('\n')];
   return [...blocks, ...notes, sum].join('\n\n');
-}
-
-function asJunit({ cases, failures }: Result): string {
-  const escape = (text: string): string =>
-    // eslint-disable-next-line no-control-regex -- XML has no place for them
-    text.replace(/[\x00-\x08\x0b-\x1f]/g, '?').replace(/[<>&"]/g, (one) => `&#${one.charCodeAt(0)};`);
-  const failed = new Map(failures.map((one) => [one.name, one]));
-  const rows = cases.map(({ name, class: what = 'token' }) => {
-    const failure = failed.get(name);
-    const open = `  <testcase classname="${what}" name="${escape(name)}"`;
-    if (!failure) return `${open}/>`;
-    const { differences, request = '', response = '', curl = '' } = failure;
-    const text = [...differences, request, response, curl].join('\n');
-    const inner = failure.isKnown
-      ? '<skipped message="in the baseline"/>'
-      : `<failure message="${escape(differences[0] ?? '')}">${escape(text)}</failure>`;
-    return `${open}>${inner}</testcase>`;
-  });
-  const counts = `tests="${cases.length}" failures="${failures.filter(({ isKnown }) => !isKnown).length}"`;
-  return [
-    '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuite name="tillgate contract" ${counts}>`,
-    ...rows,
-    '</testsuite>',
-  ].join('\n');
-}
-
-function asSarif({ failures, openapi }: Result): string {
-  const results = failures.map(({ name, class: ruleId, differences, line = 1, curl, isKnown }) => ({
-    ruleId,
-    level: 'error',
-    message: { text: [name, ...differences, ...(curl === undefined ? [] : [curl])].join('\n') },
-    locations: [{ physicalLocation: { artifactLocation: { uri: openapi }, region: { startLine: line } } }],
-    baselineState: isKnown ? 'unchanged' : 'new',
-  }));
-  const driver = { name: 'tillgate contract', rules: CASE_CLASSES.map((id) => ({ id })) };
-  return JSON.stringify({ version: '2.1.0', runs: [{ tool: { driver }, results }] }, undefined, 2);
 }
