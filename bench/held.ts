@@ -4,8 +4,8 @@
  */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { memoryGenerations } from '../src/gate/generation';
-import { authenticate } from '../src/gate';
+import { memoryGenerations } from '../src/gate/generation/index';
+import { createGate } from '../src/gate/express/authenticate';
 import { createTestIssuer } from '../src/testing';
 
 const COUNT = 100_000;
@@ -15,7 +15,7 @@ async function main(): Promise<void> {
   const alive = setInterval(() => undefined, 1_000);
   const issuer = createTestIssuer();
   const generations = memoryGenerations();
-  const gate = authenticate({ ...issuer.options, generationSource: generations, verifiedTokens: 0 });
+  const gate = createGate({ ...issuer.options, generationSource: generations }, { verifiedTokens: 0 });
   await gate.ready();
   const accepted = [];
   for (let index = 0; index < COUNT; index++) {

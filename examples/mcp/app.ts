@@ -58,7 +58,7 @@ function createServer(): McpServer {
 export function createApp(options: AuthenticateOptions): Express {
   const gate = authenticate({ challengeScopes: ['orders:read'], ...options });
   const app = express();
-  app.use(protectedResourceMetadata({ gate, scopes: [...TOOLS.values()].flat(), resourceName: 'Orders' }));
+  app.use(protectedResourceMetadata(gate));
   // Before the gate, which refuses preflights: agents in a browser of any origin, with a token in a header and no cookie.
   app.use('/mcp', cors({ exposedHeaders: ['WWW-Authenticate'] }));
   app.use('/mcp', gate);

@@ -10,7 +10,6 @@ import {
   layersOf,
   loadContract,
   operationsOf,
-  scopesOf,
 } from '@tillgate/testing/internal';
 import type { ContractDocument } from '@tillgate/testing/internal';
 import { authenticateOptions } from 'tillgate/env';
@@ -27,7 +26,7 @@ import type { ResourceName } from './commerce/resources';
 import { docsPage } from './docs-page';
 import { createLog, logRequest, requestId, requestObserver, warningsOf } from './log';
 import type { RequestEvent } from './log';
-import { frontPage, notFound, problemPages, problemTypesOf, titleOf } from './pages';
+import { frontPage, notFound, problemPages, problemTypesOf } from './pages';
 import { requestValidation } from './request-validation';
 import { clientRateLimit } from './rate-limit';
 
@@ -174,10 +173,7 @@ export function createApp(options: AppOptions): App {
   app.use(frontPage({ contract, file, baseUrl: settings.baseUrl, issuer, docs }));
   if (docs) app.use(docsPage(contract, settings.baseUrl, settings.authUrl ?? issuer));
   app.use(problemPages());
-  app.use(
-    // Whether the API is reached by TLS is up to its operator, so is the base URL.
-    protectedResourceMetadata({ gate, scopes: scopesOf(contract), resourceName: titleOf(contract), allowHttp: true }),
-  );
+  app.use(protectedResourceMetadata(gate));
   app.use('/v1', v1);
   app.use(notFound(problemTypes));
   app.use(problemHandler({ logger, problemTypes }));

@@ -108,13 +108,11 @@ describe('the scaffold', () => {
   it('publishes its metadata without a token', async () => {
     const response = await request(app.handler).get('/.well-known/oauth-protected-resource');
 
-    expect(response.body).toMatchObject({
+    expect(response.body).toEqual({
       resource: 'http://127.0.0.1:3000',
-      resource_name: 'Tillgate commerce API',
       authorization_servers: ['https://login.test'],
+      bearer_methods_supported: ['header'],
     });
-    expect(response.body.scopes_supported).toContain('orders:read');
-    expect(response.body.scopes_supported).toHaveLength(29);
   });
 
   it('publishes how its gate binds tokens, and starts with a base URL without TLS', async () => {

@@ -120,12 +120,7 @@ describe('an app with a resource of its own', () => {
     expectProblem(await call('get', '/v1/orders', 'orders:read'), { status: 404, code: 'not_found' });
   });
 
-  it('publishes the document and its scopes', async () => {
-    const { body } = await request(handler).get('/.well-known/oauth-protected-resource');
-    expect(body).toMatchObject({
-      resource_name: 'Shop',
-      scopes_supported: [...Object.keys(SCOPES), 'tables:read', 'tables:write'],
-    });
+  it('publishes the document', async () => {
     expect((await request(handler).get('/openapi.json')).body).toEqual(document);
     const yaml = await request(handler).get('/openapi.yaml').buffer();
     expect(yaml.get('Content-Type')).toBe('application/yaml; charset=utf-8');

@@ -2,8 +2,11 @@ import express from 'express';
 import type { Express, RequestHandler } from 'express';
 import request from 'supertest';
 import type { Test } from 'supertest';
-import { authenticate, problemHandler, requireScope } from '../../src/gate';
-import type { AuthenticateOptions, Decision, Gate } from '../../src/gate';
+import { problemHandler, requireScope } from '../../src/gate/index';
+import type { AuthenticateOptions, Decision, Gate } from '../../src/gate/index';
+import { createGate } from '../../src/gate/express/authenticate';
+import type { GateInternals } from '../../src/gate/gate/read-options';
+import { splitInternals } from './gate-internals';
 import { AUDIENCE, ISSUER, NOW_MS } from './issuer';
 import { jwks, testKey } from './keys';
 import { recordingLogger } from './log';
@@ -25,12 +28,13 @@ export interface GateApp {
 }
 
 /** Options of the gate. Default: the ES256 key of the test issuer, at the fixed time of the tests. */
-export type GateAppOptions = Partial<AuthenticateOptions> & {
+export type GateAppOptions = Partial<AuthenticateOptions & GateInternals> & {
   /** Adds routes after the gate, instead of the default ones. */
   readonly routes?: (app: Express, reach: RequestHandler) => void;
 };
 
-export function gateApp({ routes = orderRoutes, ...options }: GateAppOptions = {}): GateApp {
+export function gateApp({ routes = orderRoutes, ...given }: GateAppOptions = {}): GateApp {
+  const [options, internals] = splitInternals(given);
   const log = recordingLogger();
   const reached: string[] = [];
   const presented: string[] = [];
@@ -38,14 +42,15 @@ export function gateApp({ routes = orderRoutes, ...options }: GateAppOptions = {
   const issuerDefaults = 'issuers' in options ? {} : { issuer: ISSUER, audience: AUDIENCE };
   const keyDefaults =
     'issuers' in options || 'fetch' in options || 'jwksUri' in options ? {} : { keys: jwks(testKey()) };
-  const gate = authenticate({
+  const gateOptions = {
     ...issuerDefaults,
     ...keyDefaults,
     clock: () => NOW_MS,
     logger: log,
     onDecision: (decision: Decision) => void decisions.push(decision),
     ...options,
-  } as AuthenticateOptions);
+  } as AuthenticateOptions;
+  const gate = createGate(gateOptions, internals);
 
   const app = express();
   app.use((req, _res, next) => {

@@ -242,8 +242,6 @@ export interface Dependencies {
   readonly schedule?: ((task: () => void, delayMs: number) => { cancel(): void }) | undefined;
   /** Fetches metadata, key sets and generations; replace it for a proxy or mutual TLS. Default: the global `fetch`. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
-  /** Returns a number in [0, 1), which spreads refreshes and retries. Default: `Math.random`. */
-  readonly random?: (() => number) | undefined;
 }
 
 /** The rows of {@link Dependencies}. */
@@ -252,7 +250,6 @@ export const DEPENDENCIES = {
   clock: callable<Clock>(systemClock),
   schedule: callable<Schedule>(systemSchedule),
   fetch: callable<NonNullable<Dependencies['fetch']>>((url, init) => fetch(url, init)),
-  random: callable<() => number>(Math.random),
 } satisfies TableOf<Dependencies>;
 
 /** The rows of the dependencies that a factory takes, to be spread into its table. */

@@ -134,7 +134,6 @@ export const OF_GATE = {
     'off',
     onOff('on'),
   ),
-  traceClientId: given('TILLGATE_TRACE_CLIENT_ID', 'option `traceClientId`', 'off', onOff('on')),
 };
 
 /** Every variable, by its setting, in the order in which they are documented. */

@@ -35,10 +35,6 @@ export type IssuerOptions = {
   readonly maxSilenceMs?: number | undefined;
   /** Past one of the two: 503 (`reject`, the default), or accepted with a warning (`accept`). */
   readonly onStale?: 'reject' | 'accept' | undefined;
-  /** Longest pause between two reads of the source in ms. Default 5000. */
-  readonly pollMs?: number | undefined;
-  /** Longest time in ms for one response of the source. Default 5000. */
-  readonly readTimeoutMs?: number | undefined;
   /**
    * Asks the issuer about opaque tokens (RFC 7662); at most one issuer of a gate has it. Default: they are refused.
    */
@@ -97,14 +93,8 @@ export interface GateOptions extends Dependencies {
   readonly possessionRequired?: boolean | undefined;
   /** Lets issuer, key set and source be `http:` on another host than loopback. Default `false`. */
   readonly allowHttp?: boolean | undefined;
-  /** Number of verified tokens to cache, each from its second use on; 0: none. Default 5000. */
-  readonly verifiedTokens?: number | undefined;
   /** Keeps the last good key sets over restarts. Who can write to it can forge tokens. Default: none. */
   readonly keyStore?: KeyStore | undefined;
-  /**
-   * Adds `tillgate.client.id` to the span of a request whose token is signed by its issuer. Default `false`.
-   */
-  readonly traceClientId?: boolean | undefined;
   /**
    * Called for every decision, with reason and cause. Do not log the request's headers: they contain the token. If it
    * throws or rejects, the error is logged.

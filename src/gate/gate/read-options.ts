@@ -57,8 +57,6 @@ export const ISSUER_OPTIONS = {
   maxStalenessMs: option.number({ unit, min: 1 }, 60_000),
   maxSilenceMs: option.number({ unit, min: 1 }, 900_000),
   onStale: option.oneOf(['reject', 'accept'], 'reject'),
-  pollMs: option.number({ unit, min: 10 }, 5_000),
-  readTimeoutMs: option.number({ unit, min: 1, max: 600_000 }, 5_000),
   opaque: OPAQUE_OPTION,
   keysMaxAgeMs: option.number({ unit, min: 1_000 }, 600_000),
   keysStaleMs: option.number({ unit, min: 0 }, 3_600_000),
@@ -88,9 +86,7 @@ export const GATE_OPTIONS = {
   possession: option('an array of what dpop() and mtls() return, each once', readPossession, []),
   possessionRequired: option.boolean(false),
   allowHttp: option.boolean(false),
-  verifiedTokens: option.number({ unit: 'tokens', min: 0, integer: true }, 5_000),
   keyStore: option.withMethods<KeyStore>(['load', 'save'], 'an object with the functions load and save'),
-  traceClientId: option.boolean(false),
   onDecision: option.callable<GateOptions['onDecision']>(),
   ...DEPENDENCIES,
 } satisfies TableOf<GateOptions>;
@@ -108,8 +104,22 @@ function readPossession(given: unknown): readonly Possession[] | undefined {
 const GATE_NAMES = [...Object.keys(GATE_OPTIONS), 'issuers'];
 const ISSUER_NAMES = Object.keys(ISSUER_OPTIONS) as readonly (keyof typeof ISSUER_OPTIONS)[];
 
+/** What only tests and measurements set. */
+export interface GateInternals {
+  /** Longest pause between two reads of a generation source, in ms. */
+  readonly pollMs: number;
+  /** Longest time in ms for one response of a generation source. */
+  readonly readTimeoutMs: number;
+  /** Number of verified tokens to cache, each from its second use on; 0: none. */
+  readonly verifiedTokens: number;
+  /** Returns a number in [0, 1), which spreads refreshes and retries. */
+  readonly random: () => number;
+}
+
+const INTERNALS: GateInternals = { pollMs: 5_000, readTimeoutMs: 5_000, verifiedTokens: 5_000, random: Math.random };
+
 /** The dependencies of a gate, with their defaults. */
-export type GateDependencies = ValuesOf<typeof DEPENDENCIES>;
+export type GateDependencies = ValuesOf<typeof DEPENDENCIES> & GateInternals;
 
 /** Checked options of one gate. */
 export type GateSettings = ReturnType<typeof completeGate>;
@@ -122,11 +132,12 @@ export type IssuerSettings = ReturnType<typeof completeIssuer>;
  *
  * @throws TypeError naming the option, what was got and what is expected.
  */
-export function readGateOptions(given: AuthenticateOptions): GateSettings {
-  return completeGate(readOptions(FACTORY, given, GATE_OPTIONS, { alsoKnown: ['issuers', ...ISSUER_NAMES] }), given);
+export function readGateOptions(given: AuthenticateOptions, internals: Partial<GateInternals> = {}): GateSettings {
+  const values = readOptions(FACTORY, given, GATE_OPTIONS, { alsoKnown: ['issuers', ...ISSUER_NAMES] });
+  return completeGate({ ...values, ...INTERNALS, ...internals }, given);
 }
 
-function completeGate(values: ValuesOf<typeof GATE_OPTIONS>, given: AuthenticateOptions) {
+function completeGate(values: ValuesOf<typeof GATE_OPTIONS> & GateInternals, given: AuthenticateOptions) {
   const { optional, allowHttp, resource, possession, possessionRequired, exposeReasons } = values;
   if (possessionRequired && possession.length === 0) {
     throw wrong('option "possessionRequired" needs "possession": the kinds of proof, one of which is required');

@@ -13,7 +13,7 @@ import { JwtVerifier } from './jwt-verifier';
 import { OpaqueVerifier } from './opaque-verifier';
 import type { Auth, AuthenticateOptions } from './options';
 import { readGateOptions } from './read-options';
-import type { GateSettings } from './read-options';
+import type { GateInternals, GateSettings } from './read-options';
 import type { Verifier } from './trusted-token';
 
 /** Verifies tokens of all issuers of a gate: the gate without HTTP. */
@@ -155,8 +155,9 @@ function because({ lastError }: { readonly lastError?: string }): string {
 }
 
 /** Opens a gate. Without options the `TILLGATE_*` variables are read. */
-export function openGate(options?: AuthenticateOptions): GateVerifier {
-  return new GateVerifier(readGateOptions(options === undefined ? authenticateOptions(readSettings()) : options));
+export function openGate(options?: AuthenticateOptions, internals?: Partial<GateInternals>): GateVerifier {
+  const given = options === undefined ? authenticateOptions(readSettings()) : options;
+  return new GateVerifier(readGateOptions(given, internals));
 }
 
 const gates = new WeakMap<object, GateVerifier>();

@@ -12,7 +12,9 @@ import { SourceError, describeFailure, isSameMark, noResponse } from './log';
 import type { Change, GenerationSource, Mark, Unit } from './log';
 
 /** Options of `startPublisher()`. */
-export interface PublisherOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger' | 'random'> {
+export interface PublisherOptions extends Pick<Dependencies, 'clock' | 'schedule' | 'logger'> {
+  /** Returns a number in [0, 1), which spreads retries. Default: `Math.random`. */
+  readonly random?: (() => number) | undefined;
   /** The log; it has one publisher. */
   readonly source: GenerationSource;
   /**
@@ -66,7 +68,8 @@ const PUBLISHER_OPTIONS = {
   changes: option.required(option.callable<PublisherOptions['changes']>()),
   maxTokenAgeSeconds: TOKEN_AGE_OPTION,
   timeoutMs: option.number({ unit: 'ms', min: 1, max: 600_000 }, 2_000),
-  ...dependencies('clock', 'schedule', 'logger', 'random'),
+  ...dependencies('clock', 'schedule', 'logger'),
+  random: option.callable<() => number>(Math.random),
 } satisfies TableOf<PublisherOptions>;
 
 const MARK_EVERY_MS = 1_000;

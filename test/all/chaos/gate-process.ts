@@ -1,18 +1,21 @@
 /** A resource server of the chaos run: a gate with one source, whose clock the parent process can set. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { authenticate } from '../../../src/gate';
-import type { AuthenticateOptions } from '../../../src/gate';
+import { createGate } from '../../../src/gate/express/authenticate';
+import type { AuthenticateOptions } from '../../../src/gate/index';
+import { splitInternals } from '../../support/gate-internals';
 
 const SAMPLE_EVERY_MS = 500;
 let shiftMs = 0;
 
-const gate = authenticate({
-  ...(JSON.parse(process.argv[2] ?? '') as AuthenticateOptions),
+const [options, internals] = splitInternals(JSON.parse(process.argv[2] ?? '') as object);
+const gateOptions = {
+  ...(options as AuthenticateOptions),
   clock: () => Date.now() + shiftMs,
-  unguarded: 'allow',
+  unguarded: 'allow' as const,
   logger: { info() {}, warn() {}, error() {} },
-});
+};
+const gate = createGate(gateOptions, internals);
 const server = createServer((req, res) => gate(req, res, () => res.end()));
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
 

@@ -1,9 +1,11 @@
 import express from 'express';
 import type { Express } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { authenticate, problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate';
-import type { AuthenticateOptions, Gate } from '../../../src/gate';
+import { problemHandler, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate/index';
+import type { AuthenticateOptions, Gate } from '../../../src/gate/index';
+import { createGate } from '../../../src/gate/express/authenticate';
 import type { Batch, Change, GenerationSource } from '../../../src/gate/generation/log';
+import { splitInternals } from '../../support/gate-internals';
 import { AUDIENCE, goodClaims, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, newKey, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
@@ -20,12 +22,10 @@ const VALUES: readonly [string, unknown][] = [
   ['a time far away', 9e15],
 ];
 
-function gateOf(options: Partial<AuthenticateOptions> = {}): Gate {
-  return authenticate({
-    ...{ issuer: ISSUER, audience: AUDIENCE, clock: () => NOW_MS, logger: recordingLogger() },
-    unguarded: 'refuse',
-    ...options,
-  });
+function gateOf(given: object = {}): Gate {
+  const [options, internals] = splitInternals(given);
+  const defaults = { issuer: ISSUER, audience: AUDIENCE, clock: () => NOW_MS, logger: recordingLogger() };
+  return createGate({ ...defaults, unguarded: 'refuse', ...options } as AuthenticateOptions, internals);
 }
 
 function appOf(gate: Gate): Express {

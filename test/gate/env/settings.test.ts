@@ -34,7 +34,6 @@ describe('settings', () => {
         rateLimit: { limit: 6000, windowMs: 60_000 },
         tokenRateLimit: { limit: 60, windowMs: 60_000 },
         allowHttp: false,
-        traceClientId: false,
         trustProxy: false,
         logLevel: 'info',
         production: false,
@@ -298,7 +297,6 @@ describe('authenticate()', () => {
     rateLimit: ['7/s', { limit: 7, windowMs: 1_000 }],
     tokenRateLimit: ['8/h', { limit: 8, windowMs: 3_600_000 }],
     allowHttp: ['on', true],
-    traceClientId: ['on', true],
     trustProxy: ['10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']],
     logLevel: ['debug', 'debug'],
   };
@@ -339,7 +337,6 @@ describe('authenticate()', () => {
       maxTokenAgeSeconds: 61_004,
       resource: 'https://api.example.com',
       allowHttp: true,
-      traceClientId: true,
       exposeReasons: true,
     });
   });

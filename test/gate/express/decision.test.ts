@@ -4,14 +4,14 @@ import type { ServerResponse } from 'node:http';
 import express from 'express';
 import type { RequestHandler } from 'express';
 import request from 'supertest';
-import { problemHandler, authenticate, protectedResourceMetadata, requireClaim } from '../../../src/gate';
-import type { AuthenticateOptions } from '../../../src/gate';
+import { problemHandler, authenticate, requireClaim } from '../../../src/gate/index';
+import type { AuthenticateOptions } from '../../../src/gate/index';
 import { gateApp } from '../../support/gate-app';
 import type { GateAppOptions } from '../../support/gate-app';
 import { token, AUDIENCE, ISSUER, NOW_MS } from '../../support/issuer';
 import { recordingLogger } from '../../support/log';
-import { readSettings, createApp } from '../../../src/app';
-import { createAuthServer } from '../../../src/cli/auth-server';
+import { readSettings, createApp } from '../../../src/app/index';
+import { createAuthServer } from '../../../src/cli/auth-server/index';
 import { jwks, testKey } from '../../support/keys';
 import type { GateRequest } from '../../../src/gate/express/request-state';
 
@@ -198,19 +198,6 @@ describe.each(factories)('%s()', (name, make) => {
     await expect(Promise.resolve().then(() => make(logger))).rejects.toThrow(
       new TypeError(`${name}(): option "logger" must be an object with the methods info, warn and error, got ${got}`),
     );
-  });
-});
-
-describe('an option is refused in the name of the function that it was given to', () => {
-  const metadata = (options: object) => (): unknown =>
-    protectedResourceMetadata({ resource: 'https://api.test', authorizationServers: [ISSUER], ...options });
-
-  it.each<[string, () => unknown]>([
-    ['unknown option "scope"', metadata({ scope: [] })],
-    ['option "resourceName" must be a non-empty string, got 7', metadata({ resourceName: 7 })],
-  ])('protectedResourceMetadata(): %s', (message, make) => {
-    expect(make).toThrow(TypeError);
-    expect(make).toThrow(`protectedResourceMetadata(): ${message}`);
   });
 });
 

@@ -25,6 +25,8 @@ describe('options that are left out', () => {
       problemTypes: undefined,
       exposeReasons: true,
       verifiedTokens: 5_000,
+      pollMs: 5_000,
+      readTimeoutMs: 5_000,
       onDecision: undefined,
     });
     expect(issuers).toMatchObject([
@@ -51,7 +53,6 @@ describe('options that are left out', () => {
         generationSource: undefined,
         maxStalenessMs: 60_000,
         onStale: 'reject',
-        pollMs: 5_000,
         opaque: undefined,
         keysMaxAgeMs: 600_000,
         keysStaleMs: 3_600_000,
@@ -149,7 +150,7 @@ describe('options that are accepted', () => {
     [{ generationClaim: false }, { generationClaim: undefined }],
     [{ onStale: 'accept' }, { onStale: 'accept' }],
 
-    [{ maxStalenessMs: 1, pollMs: 10, keysMaxAgeMs: 1_000, keysStaleMs: 0 }, { keysStaleMs: 0 }],
+    [{ maxStalenessMs: 1, keysMaxAgeMs: 1_000, keysStaleMs: 0 }, { keysStaleMs: 0 }],
     [
       { clockToleranceSeconds: 300, maxTokenAgeSeconds: 1 },
       { clockToleranceMs: 300_000, maxTokenAgeMs: 1_000 },
@@ -195,18 +196,28 @@ describe('copied options', () => {
     };
     const each = { issuer: issuer.issuer, generationSource, ...own };
     const issuers = [each];
-    const options = { issuers, realm: 'shop', clock, schedule, logger: { info() {}, warn() {}, error() {} } };
-    const published = { resource: 'https://api.test', authorizationServers: [issuer.issuer], scopes: ['orders:read'] };
+    const challengeScopes = ['orders:read'];
+    const resource = 'https://api.test';
+    const options = {
+      issuers,
+      realm: 'shop',
+      resource,
+      challengeScopes,
+      clock,
+      schedule,
+      logger: { info() {}, warn() {}, error() {} },
+    };
     const [all, any] = [['orders:read', 'orders:write'], { anyOf: ['orders:read', 'items:read'] }];
     const app = express();
-    app.use(protectedResourceMetadata(published));
-    app.use(authenticate(options));
+    const gate = authenticate(options);
+    app.use(protectedResourceMetadata(gate));
+    app.use(gate);
     app.get('/all', requireScope(all), (_req, res) => res.json('all'));
     app.get('/any', requireScope(any), (_req, res) => res.json('any'));
 
-    overwrite({ own, published, all, any });
+    overwrite({ own, challengeScopes, all, any });
     Object.assign(each, { issuer: 'https://evil.test', audience: 'https://evil.test' });
-    Object.assign(options, { realm: 'evil', optional: true });
+    Object.assign(options, { realm: 'evil', resource: 'https://evil.test', optional: true });
     issuers.pop();
 
     const statusOf = async (path: string, claims: object): Promise<number> => {

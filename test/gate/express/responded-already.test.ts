@@ -12,8 +12,8 @@ import {
   requireAuthenticated,
   requireClaim,
   requireScope,
-} from '../../../src/gate';
-import type { AuthenticateOptions } from '../../../src/gate';
+} from '../../../src/gate/index';
+import type { AuthenticateOptions, Gate } from '../../../src/gate/index';
 import { gateApp } from '../../support/gate-app';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
@@ -30,7 +30,7 @@ const RESPONDED: readonly [string, RequestHandler][] = [
 
 type Use = (before: RequestHandler, options: Partial<AuthenticateOptions>) => express.Express;
 
-const gateOf = (options: Partial<AuthenticateOptions>): RequestHandler =>
+const gateOf = (options: Partial<AuthenticateOptions>): Gate =>
   authenticate({
     ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: recordingLogger() },
     ...options,
@@ -79,12 +79,7 @@ const ENTRY_POINTS: readonly [string, Use][] = [
   ['problemHandler()', (before) => express().use(before, fails, errors)],
   [
     'the metadata',
-    (before) =>
-      express().use(
-        before,
-        protectedResourceMetadata({ resource: 'https://api.test', authorizationServers: [ISSUER] }),
-        last,
-      ),
+    (before) => express().use(before, protectedResourceMetadata(gateOf({ resource: 'https://api.test' })), last),
   ],
 ];
 

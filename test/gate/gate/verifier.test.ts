@@ -1,16 +1,17 @@
 import express from 'express';
 import request from 'supertest';
-import { AuthError, authenticate, requireScope } from '../../../src/gate';
-import type { AuthenticateOptions } from '../../../src/gate';
+import { AuthError, authenticate, requireScope } from '../../../src/gate/index';
+import type { AuthenticateOptions } from '../../../src/gate/index';
 import { GateVerifier } from '../../../src/gate/gate/verifier';
 import { readGateOptions } from '../../../src/gate/gate/read-options';
 import { fakeTime } from '../../support/fake-time';
 import { sourceOf } from '../../support/generation-source';
+import { splitInternals } from '../../support/gate-internals';
 import { AUDIENCE, GENERATION, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
 import { jwks, newKey, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
 import { memoryGenerations } from '../../../src/gate/generation/memory';
-import { createTestIssuer, expectProblem } from '../../../src/testing';
+import { createTestIssuer, expectProblem } from '../../../src/testing/index';
 
 const OTHER = 'https://other.test';
 
@@ -18,8 +19,9 @@ const OTHER = 'https://other.test';
 function verifierWith(options: object = {}): GateVerifier {
   const single = { issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()) };
   const defaults = 'issuers' in options ? {} : single;
-  const given = { ...defaults, clock: () => NOW_MS, logger: recordingLogger(), ...options };
-  return new GateVerifier(readGateOptions(given as unknown as AuthenticateOptions));
+  const [own, internals] = splitInternals(options);
+  const given = { ...defaults, clock: () => NOW_MS, logger: recordingLogger(), ...own };
+  return new GateVerifier(readGateOptions(given as unknown as AuthenticateOptions, internals));
 }
 
 /** What an action resolves to, or the reason of the refusal. */

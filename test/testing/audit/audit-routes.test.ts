@@ -137,9 +137,7 @@ describe('auditRoutes()', () => {
 
   it('knows the path of the metadata middleware, and accepts an optional gate before a public operation', () => {
     const made = good((more) => {
-      more.use(
-        protectedResourceMetadata({ resource: 'https://api.test', authorizationServers: ['https://login.test'] }),
-      );
+      more.use(protectedResourceMetadata(gate({ resource: 'https://api.test' })));
       more.get('/v2/menu', gate({ optional: true }), done);
     });
     const contract = documentOf({

@@ -1,7 +1,7 @@
 import express from 'express';
 import type { Express, Router } from 'express';
-import { authenticate } from '../../../src/gate';
-import type { Gate } from '../../../src/gate';
+import { authenticate } from '../../../src/gate/index';
+import type { Gate, GateOptions } from '../../../src/gate/index';
 import { auditRoutes, createTestIssuer } from '../../../src/testing';
 import type { AuditRoutesOptions, RouteFinding } from '../../../src/testing';
 
@@ -36,8 +36,8 @@ export const pass = (_req: unknown, _res: unknown, next: () => void): void => ne
 const issuer = createTestIssuer();
 
 /** A gate for routes that are read and not called. */
-export function gate({ optional = false }: { readonly optional?: boolean } = {}): Gate {
-  return authenticate({ ...issuer.options, optional });
+export function gate(options: Pick<GateOptions, 'optional' | 'resource'> = {}): Gate {
+  return authenticate({ ...issuer.options, ...options });
 }
 
 /** Operations of a document: `{ 'GET /v1/orders': ['orders:read'], 'GET /livez': null }`; null is public. */
