@@ -126,7 +126,7 @@ export type { AdviceContext } from './token/advice';
 // tillgate explain proposes the settings that would accept a token.
 export { configurationAdvice } from './token/advice';
 // tillgate check proposes the preset of an issuer.
-export { recognizeIssuer } from './token/advice';
+export { recognizeIssuer } from './token/recognize';
 // check and explain say why scopes of a token grant nothing.
 export { scopeAdvice } from './token/advice';
 // tillgate check lists the claims that may hold scopes.

@@ -97,14 +97,14 @@ const BROKEN: readonly [string, Setup, string, RegExp, RegExp][] = [
     {},
     tokenOf({ ...RFC9068, exp: TIMES.iat + 100_000 }),
     /token: lifetime_too_long/,
-    /tokens live for 100000 s: .* set TILLGATE_MAX_TOKEN_AGE_SECONDS=100000$/,
+    /tokens live for 100000 s: set TILLGATE_MAX_TOKEN_AGE_SECONDS=100000, or let the issuer shorten that$/,
   ],
   [
     'an opaque token',
     {},
     'ory_at_AbCdEf',
     /token: malformed_token/,
-    /the token is opaque, not a JWT: .* set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or /,
+    /the token is opaque, not a JWT: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or /,
   ],
   [
     'a token of another server',
@@ -118,7 +118,7 @@ const BROKEN: readonly [string, Setup, string, RegExp, RegExp][] = [
     {},
     token({ key: newKey('ES256', 'elsewhere'), claims: { ...RFC9068, ...TIMES, iss: 'https://staging.test' } }),
     /token: wrong_issuer: iss is "https:\/\/staging\.test", expected "https:\/\/login\.test"; its key is unknown/,
-    /request the token from the expected one, or set TILLGATE_ISSUER=https:\/\/staging\.test$/,
+    /: set TILLGATE_ISSUER=https:\/\/staging\.test, or request the token from the expected one$/,
   ],
   [
     'a clock that is behind',
@@ -318,9 +318,7 @@ describe('introspection', () => {
         ...['explain', '-', '--scope', 'orders:read'],
       );
       expect(exitCode).toBe(1);
-      expect(stdout).toMatch(
-        /^what to do: the token also has names in "roles": .* set TILLGATE_SCOPE_CLAIMS=roles, or /m,
-      );
+      expect(stdout).toMatch(/^what to do: the token also has names in "roles"; .*: set TILLGATE_SCOPE_CLAIMS=roles$/m);
     });
   });
 

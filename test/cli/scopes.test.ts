@@ -60,12 +60,12 @@ describe('scopes', () => {
 
   /** What is wrong; variables and claims; the variable to set. */
   const BROKEN: readonly [string, Record<string, string>, object, string][] = [
-    ['roles of the realm', {}, ROLES, 'set TILLGATE_SCOPE_CLAIMS=scope,realm_access.roles, or '],
+    ['roles of the realm', {}, ROLES, 'set TILLGATE_SCOPE_CLAIMS=scope,realm_access.roles'],
     [
       'names that the map does not have',
       { ...FROM_ROLES, TILLGATE_SCOPE_MAP: '{"admin":"orders:read"}' },
       ROLES,
-      `TILLGATE_SCOPE_MAP='{"till":["orders:read"]}', or `,
+      `TILLGATE_SCOPE_MAP='{"till":["orders:read"]}'`,
     ],
   ];
 

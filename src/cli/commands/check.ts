@@ -28,6 +28,7 @@ import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { documentOf } from '../http';
 import { loadApp } from '../load-app';
 import { apiSettings } from '../settings';
+import { wordAdvice } from '../advice';
 import { adviceContext, adviceFor, tokenIn, withGate } from './explain';
 import { DOCUMENT } from './routes';
 
@@ -302,7 +303,7 @@ async function tokenFinding(gate: Gate, token: string, settings: Settings): Prom
   const scopes = `scopes ${auth.scopes.join(' ') || 'none'} (${scopesFrom(auth, context)})`;
   return passed(
     'token',
-    `accepted: client ${auth.clientId} (${client}), ${scopes}, generation ${generation}${advice ? `; ${advice}` : ''}`,
+    `accepted: client ${auth.clientId} (${client}), ${scopes}, generation ${generation}${advice ? `; ${wordAdvice(advice)}` : ''}`,
   );
 }
 

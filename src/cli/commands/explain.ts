@@ -14,6 +14,7 @@ import {
 import type { AdviceContext, Preset } from 'tillgate/internal';
 import { authenticate, explain, REASONS } from 'tillgate';
 import type { Explanation, Gate, Logger, Reason } from 'tillgate';
+import { wordAdvice } from '../advice';
 import { CliError, EXIT, print, table } from '../command';
 import type { CliIo, CommandContext, CommandOptions } from '../command';
 import { apiSettings } from '../settings';
@@ -98,27 +99,19 @@ export async function withGate<Result>(
   }
 }
 
-/** The variable of each option that advice names. */
-const VARIABLES: Readonly<Record<Parameters<AdviceContext['set']>[0], string>> = {
-  issuer: 'TILLGATE_ISSUER',
-  audience: 'TILLGATE_AUDIENCE',
-  preset: 'TILLGATE_PRESET',
-  generationClaim: 'TILLGATE_GENERATION_CLAIM',
-  maxTokenAgeSeconds: 'TILLGATE_MAX_TOKEN_AGE_SECONDS',
-};
-
 /** What to do about a refused token; `undefined` for an accepted one. */
 export function adviceFor({ checks, auth }: Explanation, token: string, settings: Settings): string | undefined {
   const reason = checks.find(({ outcome }) => outcome === 'failed')?.reason;
   // An opaque token shows no claims: those of the introspection response count.
   const ofScopes =
     reason === 'insufficient_scope' && auth ? scopeAdvice(auth.claims, adviceContext(token, settings)) : undefined;
-  return ofScopes ?? (reason && adviceOn(reason, token, settings));
+  return ofScopes ? wordAdvice(ofScopes) : reason && adviceOn(reason, token, settings);
 }
 
 /** What to do about a token that is refused for a reason. */
 export function adviceOn(reason: Reason, token: string, settings: Settings): string {
-  return configurationAdvice(reason, token, adviceContext(token, settings)) ?? REASONS[reason].operator;
+  const advice = configurationAdvice(reason, token, adviceContext(token, settings));
+  return advice ? wordAdvice(advice) : REASONS[reason].operator;
 }
 
 /** What advice about a token needs to know. */
@@ -130,6 +123,5 @@ export function adviceContext(token: string, { issuer = '', preset: name, scopes
     opaque,
     preset: { ...preset, scopeClaims },
     scopes: SCOPES_OPTION.read(scopes, { factory: 'authenticate', name: 'scopes' }),
-    set: (option, value) => `set ${VARIABLES[option]}=${value}`,
   };
 }

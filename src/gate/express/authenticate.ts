@@ -4,15 +4,14 @@ import { AuthError } from '../core/errors';
 import type { GateStatus } from '../core/gate-status';
 import { errorText } from '../core/logger';
 import { option, readOptions } from '../core/options';
+import type { Reason } from '../core/reasons';
 import { traceIds } from '../core/telemetry';
-import { signedClientOf } from '../gate/explain';
-import type { RefusedClient } from '../gate/explain';
 import { HeldCallers } from '../gate/held';
-import type { HoldEnd } from '../gate/held';
 import { openGate, rememberGate } from '../gate/verifier';
 import type { Auth, AuthenticateOptions } from '../gate/options';
-import { bearerToken } from '../token/bearer';
+import type { GateInternals } from '../gate/read-options';
 import { resourceMetadataUrl } from './metadata';
+import { ConfigurationAdvisor } from './advisor';
 import { decisionOf } from './decision';
 import type { Accepted } from './decision';
 import { decisionRecorder, startTiming } from './recorder';
@@ -20,7 +19,7 @@ import type { Timing } from './recorder';
 import { letTryGate } from './report-only';
 import { addressOf, callerOf, openState, registerCopy } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
-import { handleRejection, presentError, refusalSender, sendInternalError, sendRefusal } from './respond';
+import { handleRejection, presentTo, refusalSender, sendInternalError, sendRefusal } from './respond';
 import { scopesOfRoute } from './scope-guard';
 import { ignoringSocketErrors } from './socket-errors';
 import { trialLog } from './trial-log';
@@ -59,7 +58,7 @@ export interface Gate extends Middleware {
    * @returns lets go of it, to be called when the connection closes by itself
    * @throws TypeError when this gate has not accepted the caller
    */
-  hold(auth: Auth, end: (reason: HoldEnd) => void): () => void;
+  hold(auth: Auth, end: (reason: Reason | 'gate_closed') => void): () => void;
   /** State of keys and generations, for health checks. */
   status(): GateStatus;
   /** Stops timers and connections. Later requests are decided with the keys and floors known by then. */
@@ -85,7 +84,12 @@ export interface Gate extends Middleware {
  * ```
  */
 export function authenticate(options?: AuthenticateOptions): Gate {
-  const verifier = openGate(options);
+  return createGate(options);
+}
+
+/** `authenticate()` with what only tests and measurements set. */
+export function createGate(options?: AuthenticateOptions, internals?: Partial<GateInternals>): Gate {
+  const verifier = openGate(options, internals);
   const { settings } = verifier;
   registerCopy();
   const { logger, unguarded, optional, refusals, resource, clock, schedule, onDecision } = settings;
@@ -103,6 +107,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   const sendPrepared = refusalSender(presentation);
   const recorder = decisionRecorder(settings);
   const decide = decisionOf(verifier);
+  const advisor = new ConfigurationAdvisor(verifier);
   const held = new HeldCallers(verifier, settings);
   const hold = held.hold.bind(held);
   const trials = trialLog(settings);
@@ -149,6 +154,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
   function remember(req: GateRequest, auth: Auth | undefined, timing: Timing | undefined): RequestState {
     const state = openState(req, requestGate, auth, timing !== undefined);
     req.auth = auth;
+    if (auth) advisor.isDone = true;
     if (timing || onDecision) {
       recorder.decided(req, auth ? { outcome: 'authenticated', auth } : { outcome: 'anonymous' }, timing);
     }
@@ -162,7 +168,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     // A session can outlive the connection of its first request; an upgraded connection is the session.
     if (!req.upgrade || !wasOpen || !req.socket.destroyed) return auth;
     const gone = new AuthError('too_many_unknown_keys', { privateDetail: 'the client has disconnected' });
-    throw presentError(gone, presentation, req);
+    throw presentTo(req, gone, presentation);
   }
 
   async function decideWithoutResponse(req: GateRequest): Promise<Auth | undefined> {
@@ -177,7 +183,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
         throw error;
       }
       report(req, error, undefined, timing);
-      throw presentError(error, presentation, req);
+      throw presentTo(req, error, presentation);
     }
   }
 
@@ -212,22 +218,17 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     report(req, error, auth, timing);
     const routeScopes = error.status === 401 && req.route && !challengeScopes ? scopesOfRoute(req) : undefined;
     const presented = routeScopes ? { ...presentation, challengeScopes: routeScopes } : presentation;
-    if (refusals === 'next') return next(presentError(error, presented, req));
-    if (routeScopes) sendRefusal(req, res, presentError(error, presented, req));
+    if (refusals === 'next') return next(presentTo(req, error, presented));
+    if (routeScopes) sendRefusal(req, res, presentTo(req, error, presented));
     else sendPrepared(req, res, error);
   }
 
   /** Hands a refusal to all who observe. */
   function report(req: GateRequest, error: AuthError, auth: Auth | undefined, timing: Timing | undefined): void {
     const { reason, status } = error;
-    const { issuer, clientId } = auth ?? clientOf(req, error);
     const verdict = { outcome: 'refused', reason, status, error, ...(auth && { auth }) } as const;
-    recorder.decided(req, verdict, timing, { issuer, clientId });
-  }
-
-  /** Whose token was refused. */
-  function clientOf(req: GateRequest, error: AuthError): RefusedClient {
-    return signedClientOf(error, () => bearerToken(req, challenge !== undefined), settings);
+    recorder.decided(req, verdict, timing);
+    advisor.note(req, error);
   }
 
   const gate: Gate = Object.assign(authenticate as Middleware, {
@@ -237,7 +238,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
       await verifier.ready(timeoutMs);
     },
     verify,
-    hold: (auth: Auth, end: (reason: HoldEnd) => void) => hold(auth, end),
+    hold: (auth, end) => hold(auth, end),
     status: () => verifier.status(),
     close() {
       recorder.close();
@@ -247,7 +248,7 @@ export function authenticate(options?: AuthenticateOptions): Gate {
     },
   });
   rememberGate(gate, verifier);
-  letTryGate(gate, { gate: requestGate, schedule, decide, clientOf });
+  letTryGate(gate, { gate: requestGate, schedule, decide, advisor });
   return gate;
 }
 

@@ -5,7 +5,6 @@ import { AuthError } from '../core/errors';
 import { ownMembers } from '../core/objects';
 import type { Auth } from '../gate/options';
 import type { GateVerifier } from '../gate/verifier';
-import { withAdvice } from '../token/advice';
 import { bearerToken } from '../token/bearer';
 import type { Caller } from '../token/fair-queue';
 import type { Timing } from './recorder';
@@ -39,7 +38,7 @@ export function decisionOf(verifier: GateVerifier): Decide {
   const { settings, possession } = verifier;
   const { challenges, optional } = settings;
   const acceptsDpop = challenges.length > 0;
-  const verify = withAdvice(throughPassport(verifier), (token) => verifier.isSigned(token), settings);
+  const verify = throughPassport(verifier);
 
   return function decide(req, callerOf, timing, isTrial) {
     let token: string;

@@ -5,8 +5,8 @@ import type { Schedule } from '../core/clock';
 import { AuthError } from '../core/errors';
 import { consoleLogger, errorText } from '../core/logger';
 import { describe, refuseUncalled } from '../core/options';
-import type { RefusedClient } from '../gate/explain';
 import type { Auth } from '../gate/options';
+import type { ConfigurationAdvisor } from './advisor';
 import type { Accepted, Decide } from './decision';
 import { addressOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Middleware, Next, RequestState } from './request-state';
@@ -17,7 +17,7 @@ interface TriableGate {
   readonly gate: RequestState['gate'];
   readonly schedule: Schedule;
   readonly decide: Decide;
-  readonly clientOf: (req: GateRequest, refusal: AuthError) => RefusedClient;
+  readonly advisor: ConfigurationAdvisor;
 }
 
 /** What a guard lets its trial use. */
@@ -59,7 +59,6 @@ interface Trial {
   readonly state: RequestState | undefined;
   auth: Auth | undefined;
   refusal: AuthError | undefined;
-  client: RefusedClient;
   readonly scopes: string[];
   /** Present while the gate has not decided yet. */
   deciding: Promise<void> | undefined;
@@ -116,16 +115,19 @@ type TrialMiddleware = (req: GateRequest, res: ServerResponse, next: Next) => vo
 /** How long a request waits for a trial, which may have to ask the issuer: what is decided later is still compared. */
 const MAX_WAIT_MS = 100;
 
-function gateOnTrial({ gate, schedule, decide, clientOf }: TriableGate): TrialMiddleware {
+function gateOnTrial({ gate, schedule, decide, advisor }: TriableGate): TrialMiddleware {
   gate.logger.warn({}, 'a gate is on trial by reportOnly(): there it refuses nothing and protects nothing');
 
   return (req, res, next) => {
     const trial = begin(req, res, gate);
-    const accept = ({ auth }: Accepted): void => void (trial.auth = auth);
+    const accept = ({ auth }: Accepted): void => {
+      trial.auth = auth;
+      if (auth) advisor.isDone = true;
+    };
     const refuse = (error: unknown): void => {
       if (!(error instanceof AuthError)) throw error;
       trial.refusal = error;
-      trial.client = clientOf(req, error);
+      advisor.note(req, error);
     };
     run(trial, () => {
       try {
@@ -188,7 +190,7 @@ function begin(
   { auth, refusal }: Partial<Pick<RequestState, 'auth' | 'refusal'>> = {},
 ): Trial {
   const trial: Trial = {
-    ...{ gate, state: stateOf(req), auth, refusal, client: {}, scopes: [] },
+    ...{ gate, state: stateOf(req), auth, refusal, scopes: [] },
     ...{ deciding: undefined, work: [], hasFailed: false },
   };
   const trials = trialsOf.get(req);

@@ -1,6 +1,7 @@
-import { authenticate, explain } from '../../../src/gate';
-import type { AuthenticateOptions, PresetName, Reason } from '../../../src/gate';
-import { configurationAdvice, recognizeToken } from '../../../src/gate/token/advice';
+import { authenticate, explain } from '../../../src/gate/index';
+import type { AuthenticateOptions, PresetName, Reason } from '../../../src/gate/index';
+import { configurationAdvice } from '../../../src/gate/token/advice';
+import { recognizeToken } from '../../../src/gate/token/recognize';
 import { PRESET_NAMES, PRESETS } from '../../../src/gate/token/presets';
 import { AUDIENCE, ISSUER, NOW, NOW_MS, token } from '../../support/issuer';
 import type { Members } from '../../support/issuer';
@@ -40,18 +41,13 @@ async function followed(raw: string, start: Options): Promise<{ reason: Reason |
   for (let tries = 0; tries < 10; tries++) {
     const reason = await refusalOf(raw, options);
     if (reason === undefined) return { reason, advice };
-    let changed = false;
-    const text = configurationAdvice(reason, raw, {
+    const given = configurationAdvice(reason, raw, {
       issuer: options.issuer,
       preset: PRESETS[options.preset as PresetName],
-      set(option, value) {
-        changed = true;
-        options = { ...options, [option]: value };
-        return `${option}=${value}`;
-      },
     });
-    if (text !== undefined) advice.push(text);
-    if (!changed) return { reason, advice };
+    if (given) advice.push(given.why);
+    if (given?.value === undefined) return { reason, advice };
+    options = { ...options, [given.option as string]: given.value };
   }
   throw new Error(`the advice goes round in a circle: ${advice.join('; ')}`);
 }

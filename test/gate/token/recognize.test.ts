@@ -1,8 +1,10 @@
 import { PRESETS } from '../../../src/gate/token/presets';
 import type { PresetName } from '../../../src/gate/token/presets';
-import { recognizeIssuer, recognizeToken, configurationAdvice } from '../../../src/gate/token/advice';
+import { configurationAdvice } from '../../../src/gate/token/advice';
+import { recognizeIssuer, recognizeToken } from '../../../src/gate/token/recognize';
+import { wordAdvice } from '../../../src/cli/advice';
 import type { AdviceContext } from '../../../src/gate/token/advice';
-import type { Reason } from '../../../src/gate';
+import type { Reason } from '../../../src/gate/index';
 import type { ScopeRule } from '../../../src/gate/token/scopes';
 import { ISSUER, NOW, token } from '../../support/issuer';
 import type { TokenParts } from '../../support/issuer';
@@ -81,11 +83,12 @@ describe('advice', () => {
   const context: AdviceContext = {
     issuer: ISSUER,
     preset: PRESETS.rfc9068,
-    set: (option, value) => `${option}=${value}`,
   };
 
-  const adviceOn = (reason: Reason, raw: string, changes: Partial<AdviceContext> = {}): string | undefined =>
-    configurationAdvice(reason, raw, { ...context, ...changes });
+  function adviceOn(reason: Reason, raw: string, changes: Partial<AdviceContext> = {}): string | undefined {
+    const advice = configurationAdvice(reason, raw, { ...context, ...changes });
+    return advice && wordAdvice(advice);
+  }
 
   it.each<[string, string, string]>([
     [
@@ -96,7 +99,7 @@ describe('advice', () => {
     [
       'an opaque one',
       'c0ffee',
-      'the token is opaque, not a JWT: let the issuer make JWT access tokens for this API, or ask it about opaque ones: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or the option opaque of authenticate()',
+      'the token is opaque, not a JWT: set TILLGATE_INTROSPECTION_CLIENT_ID and TILLGATE_INTROSPECTION_CLIENT_SECRET, or let the issuer make JWT access tokens for this API',
     ],
     ['a damaged one', 'a.b.c', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
     ['half of one', 'a.b', 'the token is not a JSON Web Token: compare it with what the token endpoint returned'],
@@ -111,27 +114,27 @@ describe('advice', () => {
     [
       'wrong_issuer',
       { claims: { iss: 'https://x.test' } },
-      `iss is "https://x.test", expected "${ISSUER}": request the token from the expected one, or issuer=https://x.test`,
+      `iss is "https://x.test", expected "${ISSUER}": set TILLGATE_ISSUER=https://x.test, or request the token from the expected one`,
     ],
     [
       'wrong_issuer',
       { claims: { iss: `${ISSUER}/` } },
-      `iss is "${ISSUER}/", expected "${ISSUER}" (the slash at the end): issuer=${ISSUER}/`,
+      `iss is "${ISSUER}/", expected "${ISSUER}" (the slash at the end): set TILLGATE_ISSUER=${ISSUER}/`,
     ],
     [
       'wrong_issuer',
       { claims: { iss: 'http://login.test' } },
-      `iss is "http://login.test", expected "${ISSUER}" (http and https): issuer=http://login.test`,
+      `iss is "http://login.test", expected "${ISSUER}" (http and https): set TILLGATE_ISSUER=http://login.test`,
     ],
     [
       'wrong_issuer',
       { claims: { iss: 'https://LOGIN.test' } },
-      `iss is "https://LOGIN.test", expected "${ISSUER}" (upper and lower case): issuer=https://LOGIN.test`,
+      `iss is "https://LOGIN.test", expected "${ISSUER}" (upper and lower case): set TILLGATE_ISSUER=https://LOGIN.test`,
     ],
     [
       'wrong_issuer',
       { claims: { iss: `${ISSUER}/a` } },
-      `iss is "${ISSUER}/a", expected "${ISSUER}": request the token from the expected one, or issuer=${ISSUER}/a`,
+      `iss is "${ISSUER}/a", expected "${ISSUER}": set TILLGATE_ISSUER=${ISSUER}/a, or request the token from the expected one`,
     ],
     ['wrong_issuer', { claims: { iss: 17 } }, `iss is 17, expected "${ISSUER}"`],
     ...['00000003-0000-0000-c000-000000000000', 'https://graph.microsoft.com'].flatMap((aud) =>
@@ -144,12 +147,12 @@ describe('advice', () => {
           ] as [Reason, TokenParts, string],
       ),
     ),
-    ['wrong_audience', { claims: { aud: 'a' } }, `aud is "a": audience=a, ${orAdd}`],
-    ['wrong_audience', { claims: { aud: ['a', 'b'] } }, `aud is ["a","b"]: audience=a, ${orAdd}`],
+    ['wrong_audience', { claims: { aud: 'a' } }, `aud is "a": set TILLGATE_AUDIENCE=a, ${orAdd}`],
+    ['wrong_audience', { claims: { aud: ['a', 'b'] } }, `aud is ["a","b"]: set TILLGATE_AUDIENCE=a, ${orAdd}`],
     [
       'wrong_audience',
       { claims: { aud: 'a'.repeat(300) } },
-      `aud is "${'a'.repeat(199)}: audience=${'a'.repeat(300)}, ${orAdd}`,
+      `aud is "${'a'.repeat(199)}: set TILLGATE_AUDIENCE=${'a'.repeat(300)}, ${orAdd}`,
     ],
     ['wrong_audience', { claims: { aud: undefined } }, noAudience],
     ['wrong_audience', { claims: { aud: [] } }, noAudience],
@@ -157,12 +160,12 @@ describe('advice', () => {
     [
       'generation_missing',
       {},
-      'the issuer stamps no generation: generationClaim=iat, or let the authorization server add the claim',
+      'the issuer stamps no generation: set TILLGATE_GENERATION_CLAIM=iat, or let the authorization server add the claim',
     ],
     [
       'lifetime_too_long',
       { claims: { iat: NOW, exp: NOW + 90_000 } },
-      'tokens live for 90000 s: let the issuer shorten that, or maxTokenAgeSeconds=90000',
+      'tokens live for 90000 s: set TILLGATE_MAX_TOKEN_AGE_SECONDS=90000, or let the issuer shorten that',
     ],
     [
       'algorithm_not_allowed',
@@ -183,7 +186,7 @@ describe('advice', () => {
 
   describe('a token that looks like that of a vendor', () => {
     const keycloak = token({ header: { typ: 'JWT' }, claims: { typ: 'Bearer', azp: 'pos-17' } });
-    const advice = 'this token looks like keycloak (typ is JWT, typ is Bearer, azp): preset=keycloak';
+    const advice = 'this token looks like keycloak (typ is JWT, typ is Bearer, azp): set TILLGATE_PRESET=keycloak';
 
     it.each(['wrong_type', 'invalid_claims', 'generation_missing', 'generation_invalid'] as const)(
       'is advised to have its preset, after %s',
@@ -260,8 +263,10 @@ describe('advice', () => {
         '["realm_access.roles","roles"]',
       ],
     ])('are named after insufficient_scope: %s', (_what, claims, scopes, named, variable, from) => {
-      expect(adviceOn('insufficient_scope', token({ claims }), { scopes })).toBe(
-        `the token also has names in ${named}: if they are permissions, set TILLGATE_SCOPE_CLAIMS=${variable}, or the option scopes: { from: ${from} }`,
+      const raw = token({ claims });
+      expect(configurationAdvice('insufficient_scope', raw, { ...context, scopes })?.value).toEqual(JSON.parse(from));
+      expect(adviceOn('insufficient_scope', raw, { scopes })).toBe(
+        `the token also has names in ${named}; if they are permissions, read them: set TILLGATE_SCOPE_CLAIMS=${variable}`,
       );
     });
 
@@ -284,7 +289,7 @@ describe('advice', () => {
     ])('are named after insufficient_scope: names that %s', (_what, claims, scopes) => {
       const advice = adviceOn('insufficient_scope', token({ claims }), { scopes })?.replaceAll('\u00a0', ' ');
       expect(advice).toBe(
-        `no scope comes from "Store Manager": if these are permissions, say which scopes they grant, for example TILLGATE_SCOPE_MAP='{"Store Manager":["orders:read"]}', or the option scopes.map`,
+        `no scope comes from "Store Manager"; if these are permissions, say which scopes they grant: set TILLGATE_SCOPE_MAP='{"Store Manager":["orders:read"]}'`,
       );
     });
 
@@ -292,7 +297,7 @@ describe('advice', () => {
       const roles = Array.from({ length: 11 }, (_, index) => `role ${index}`);
       const scopes = { from: [{ path: ['roles'], prefix: '' }], map: undefined };
       expect(adviceOn('insufficient_scope', token({ claims: { roles } }), { scopes })).toMatch(
-        /^no scope comes from "role 0", .*"role 9", \.\.\.: /,
+        /^no scope comes from "role 0", .*"role 9", \.\.\.; /,
       );
     });
 
