@@ -71,6 +71,11 @@ export function publicDetail(reason: Reason, presentation: Presentation): string
   return publicRow(reason, presentation).detail;
 }
 
+/** The reason as the caller may know it. */
+export function publicCode(reason: Reason, presentation: Presentation): Reason | 'invalid_token' {
+  return publicRow(reason, presentation) === OPAQUE_INVALID_TOKEN ? 'invalid_token' : reason;
+}
+
 /** Whether a refusal says nothing about the token: the caller keeps it and comes back. */
 export function isTemporary(status: number): boolean {
   return status === 429 || status === 503;
@@ -109,7 +114,7 @@ function challengeOf(parameters: readonly ChallengeParameter[], dpop: Presentati
 /** The problem body. `code` is the reason, or `invalid_token` where reasons are not exposed. */
 export function refusalProblem(refusal: Refusal, presentation: Presentation, requestId?: string): Problem {
   const row = publicRow(refusal.reason, presentation);
-  const code = row === OPAQUE_INVALID_TOKEN ? 'invalid_token' : refusal.reason;
+  const code = publicCode(refusal.reason, presentation);
   return {
     type: problemType(code, presentation.problemTypes),
     title: problemTitle(row.status, row.title, presentation.problemTypes),

@@ -2,7 +2,6 @@ import { notify } from '../core/callbacks';
 import { decisionChannel } from '../core/channels';
 import { REASONS } from '../core/reasons';
 import { isObserved, annotate, count, record, traceIds } from '../core/telemetry';
-import type { RefusedClient } from '../gate/explain';
 import type { Decision } from '../gate/options';
 import type { GateSettings } from '../gate/read-options';
 import { headerOf } from '../token/bearer';
@@ -29,30 +28,30 @@ export type Verdict = Pick<Decision, 'outcome' | 'reason' | 'status' | 'error' |
  * Takes every decision of a gate and of its guards: log, metrics, the span of the request and `onDecision` are made from
  * one record, so that they cannot disagree.
  */
-export function decisionRecorder({ onDecision, challenges, traceClientId, ...settings }: GateSettings): {
-  readonly decided: (req: GateRequest, verdict: Verdict, timing?: Timing, client?: RefusedClient) => void;
+export function decisionRecorder({ onDecision, challenges, ...settings }: GateSettings): {
+  readonly decided: (req: GateRequest, verdict: Verdict, timing?: Timing) => void;
   readonly close: () => void;
 } {
   const { logger } = settings;
   const log = refusalLog(settings);
   let hasWarned = false;
 
-  function decided(req: GateRequest, verdict: Verdict, timing?: Timing, client: RefusedClient = {}): void {
+  function decided(req: GateRequest, verdict: Verdict, timing?: Timing): void {
     const isMeasured = isObserved();
-    if (isMeasured) observe(req, verdict, timing, client);
-    const { reason, status, error } = verdict;
+    if (isMeasured) observe(req, verdict, timing);
+    const { reason, status, error, auth } = verdict;
     const isLogged = reason !== undefined && status !== undefined;
     const isPublished = decisionChannel.hasSubscribers;
     if (!onDecision && !isLogged && !isPublished) return;
     const facts = factsOf(req);
+    const { issuer, clientId } = auth ?? error?.client ?? {};
     if (isLogged) {
       if (reason === 'missing_token' && isPreflight(req)) warnOfPreflight(req);
       const detail = error?.privateDetail;
-      log.refused({ reason, status, ...client, ...facts, detail, ...(isMeasured && traceIds()) });
+      log.refused({ reason, status, issuer, clientId, ...facts, detail, ...(isMeasured && traceIds()) });
     }
     if (!onDecision && !isPublished) return;
     const route = declaredRoute(req);
-    const { issuer, clientId } = verdict.auth ?? client;
     const decision = withRequest(
       {
         ...verdict,
@@ -74,8 +73,8 @@ export function decisionRecorder({ onDecision, challenges, traceClientId, ...set
     logger.warn({ route: routeOf(req) }, PREFLIGHT_REFUSED);
   }
 
-  function observe(req: GateRequest, verdict: Verdict, timing: Timing | undefined, client: RefusedClient): void {
-    const { reason, status, auth } = verdict;
+  function observe(req: GateRequest, verdict: Verdict, timing: Timing | undefined): void {
+    const { reason, status, auth, error } = verdict;
     const outcome = status === 503 ? 'unavailable' : verdict.outcome;
     if (timing) {
       const seconds = (performance.now() - timing.startedMs) / 1000;
@@ -89,8 +88,7 @@ export function decisionRecorder({ onDecision, challenges, traceClientId, ...set
     annotate((add) => {
       add('tillgate.outcome', outcome);
       add('tillgate.reason', reason);
-      add('tillgate.issuer', auth?.issuer ?? client.issuer);
-      if (traceClientId) add('tillgate.client.id', auth?.clientId ?? client.clientId);
+      add('tillgate.issuer', (auth ?? error?.client)?.issuer);
       add('tillgate.generation', auth?.generation);
       add('tillgate.token.cache', timing?.cache);
       if (status === 503) add('error.type', reason);

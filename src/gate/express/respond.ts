@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { notify } from '../core/callbacks';
-import { AuthError } from '../core/errors';
+import { AuthError, presentationOf, presentError } from '../core/errors';
 import { errorText } from '../core/logger';
 import { ownMembers, ownValue } from '../core/objects';
 import { DEPENDENCIES, readOptions } from '../core/options';
@@ -11,7 +11,6 @@ import {
   isTemporary,
   problemTitle,
   problemType,
-  publicDetail,
   refusalHeaders,
   refusalProblem,
   serializeChallenge,
@@ -23,22 +22,6 @@ import type { Logger } from '../core/logger';
 import { usesDpop } from '../token/bearer';
 import { requestIdOf, routeOf, stateOf } from './request-state';
 import type { GateRequest, Next } from './request-state';
-
-/** A problem to respond with (RFC 9457). */
-export interface ProblemResponse {
-  readonly status: number;
-  /** Machine-readable name of the problem, stable across versions. */
-  readonly code: string;
-  /** URL of a page about the problem. Default: as the gate before has it (`problemTypes`), else `about:blank`. */
-  readonly type?: string | undefined;
-  /** Default, and always where `type` is `about:blank` (RFC 9457 section 4.2.1): the standard phrase of the status. */
-  readonly title?: string;
-  /** For the caller: what was got, what is expected, what to do. */
-  readonly detail?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Further members of the body (RFC 9457 section 3.2). */
-  readonly members?: Readonly<Record<string, unknown>>;
-}
 
 /**
  * Responds with a problem body (RFC 9457): `application/problem+json`, not to be stored.
@@ -52,7 +35,24 @@ export interface ProblemResponse {
  *   sendProblem(req, res, { status: 404, code: 'not_found', detail: 'No order has this id.' });
  * ```
  */
-export function sendProblem(req: IncomingMessage, res: ServerResponse, problem: ProblemResponse): void {
+export function sendProblem(
+  req: IncomingMessage,
+  res: ServerResponse,
+  problem: {
+    readonly status: number;
+    /** Machine-readable name of the problem, stable across versions. */
+    readonly code: string;
+    /** URL of a page about the problem. Default: as the gate before has it (`problemTypes`), else `about:blank`. */
+    readonly type?: string | undefined;
+    /** Default, and always where `type` is `about:blank` (RFC 9457 section 4.2.1): the standard phrase of the status. */
+    readonly title?: string;
+    /** For the caller: what was got, what is expected, what to do. */
+    readonly detail?: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    /** Further members of the body (RFC 9457 section 3.2). */
+    readonly members?: Readonly<Record<string, unknown>>;
+  },
+): void {
   const { status, code, title, detail, type, headers = {}, members = {} } = ownMembers(problem);
   const requestId = requestIdOf(req);
   const named = type ?? problemType(code, stateOf(req)?.gate.problemTypes);
@@ -92,25 +92,15 @@ export function handleRejection(
   });
 }
 
-/** How the gate that refused presents the error that it handed to the app. */
-const presentations = new WeakMap<AuthError, Presentation>();
-
-/** The error as an app's error handler gets it: with the headers and the public detail of the gate that refused. */
-export function presentError(error: AuthError, ofGate: Presentation, req: GateRequest): AuthError {
-  const presentation = usesDpop(req) ? whereDpopWasUsed(ofGate) : ofGate;
-  const { reason, privateDetail, cause, requiredScopes, retryAfterSeconds, nonce } = error;
-  const presented = new AuthError(reason, {
-    ...{ privateDetail, cause, requiredScopes, retryAfterSeconds, nonce },
-    headers: refusalHeaders(error, presentation),
-    publicDetail: publicDetail(reason, presentation),
-  });
-  presentations.set(presented, presentation);
-  return presented;
+/** The error as an app's error handler gets it: as the gate that refused presents it to this request. */
+export function presentTo(req: GateRequest, error: AuthError, ofGate: Presentation): AuthError {
+  return presentError(error, usesDpop(req) ? whereDpopWasUsed(ofGate) : ofGate);
 }
 
-/** Responds with one refusal: as the gate that refused presents it, or with its own headers. */
+/** Responds with one refusal, as the gate that refused presents it. */
 export function sendRefusal(req: GateRequest, res: ServerResponse, error: AuthError, problemTypes?: string): void {
-  const presentation = presentations.get(error) ?? { ...DEFAULT_PRESENTATION, problemTypes };
+  const ofGate = presentationOf(error);
+  const presentation = ofGate === DEFAULT_PRESENTATION ? { ...ofGate, problemTypes } : ofGate;
   writeProblem(res, error.status, error.headers, JSON.stringify(refusalProblem(error, presentation, requestIdOf(req))));
 }
 

@@ -2,7 +2,6 @@ import type { Schedule, Timer } from '../core/clock';
 import type { AuthError } from '../core/errors';
 import type { Logger } from '../core/logger';
 import { REASONS } from '../core/reasons';
-import type { RefusedClient } from '../gate/explain';
 import type { Auth } from '../gate/options';
 import { refusalLog } from './refusal-log';
 
@@ -11,8 +10,6 @@ interface Outcome {
   /** The first refusal is the one that the caller would have got; `undefined`: the request would have been accepted. */
   readonly refusal: AuthError | undefined;
   readonly auth: Auth | undefined;
-  /** Whose token would have been refused. */
-  readonly client: RefusedClient;
   /** Scopes that the guards on trial require. */
   readonly scopes: readonly string[];
 }
@@ -30,12 +27,12 @@ export function trialLog(dependencies: { readonly logger: Logger; readonly sched
   const use = scopeUse(dependencies);
 
   return {
-    compare({ refusal, auth, client, scopes }, responded, method, route) {
+    compare({ refusal, auth, scopes }, responded, method, route) {
       if (auth && scopes.length > 0 && responded < 400) use.add(auth, scopes);
       // A 403 may be about something that no token says.
       const isDifferent = refusal ? responded !== 401 && responded !== 403 : responded === 401;
       if (!isDifferent) return;
-      const { issuer, clientId } = auth ?? client;
+      const { issuer, clientId } = auth ?? refusal?.client ?? {};
       log.refused({
         reason: refusal?.reason ?? 'accepted',
         status: refusal?.status ?? 200,

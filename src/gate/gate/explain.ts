@@ -5,10 +5,8 @@ import type { Reason, ReasonRow } from '../core/reasons';
 import { describe, option, readOptions } from '../core/options';
 import type { Auth } from './options';
 import { gateOf, openGate } from './verifier';
-import { isJwsShaped, parseToken } from '../token/jws';
 import { confirmationsOf } from '../token/possession';
 import { isUnverified } from '../token/verify';
-import type { GateSettings } from './read-options';
 import { describeLack, readRequirement, satisfies } from './scope-requirement';
 
 /** Why a token is accepted or refused. */
@@ -126,11 +124,11 @@ export function checksUntil(
   issuers: number,
   all = checksOf({ hasPossession: REASONS[error.reason].check === 'possession' }),
 ): Explanation['checks'] {
-  const { reason, privateDetail, message } = error;
+  const { reason, privateDetail } = error;
   const failed = all.indexOf(failedCheck(reason, all, issuers));
   const reached = isUnverified(error) ? all.indexOf('key') : failed;
   return all.map((check, index) => {
-    if (index === failed) return { check, outcome: 'failed', reason, detail: privateDetail ?? message };
+    if (index === failed) return { check, outcome: 'failed', reason, detail: privateDetail ?? REASONS[reason].detail };
     return { check, outcome: index < reached ? 'passed' : 'not reached' };
   });
 }
@@ -143,25 +141,3 @@ function failedCheck(reason: Reason, all: readonly Check[], issuers: number): Ch
 }
 
 const OF_OPAQUE: Partial<Record<Reason, Check>> = { wrong_type: 'claims', too_many_unknown_keys: 'introspection' };
-
-/** Whose token was refused, where its signature or the issuer vouches for it. */
-export interface RefusedClient {
-  readonly issuer?: string | undefined;
-  readonly clientId?: string | undefined;
-}
-
-/** The client of a token that was refused for its claims although its signature is good: for the log. */
-export function signedClientOf(
-  error: AuthError,
-  readToken: () => string,
-  { issuers }: Pick<GateSettings, 'issuers'>,
-): RefusedClient {
-  const { check } = REASONS[error.reason];
-  const isSigned = (check === 'claims' || check === 'generation') && error.status === 401 && !isUnverified(error);
-  const token = isSigned ? readToken() : '';
-  if (!isJwsShaped(token)) return {};
-  const { claims } = parseToken(token);
-  const { issuer, preset } = issuers.find((one) => one.issuer === claims['iss']) ?? {};
-  const clientId = preset?.clientIdClaims.map((name) => claims[name]).find((value) => typeof value === 'string');
-  return { issuer, clientId };
-}

@@ -20,6 +20,8 @@ export interface ClaimsPolicy {
   readonly verifyClaims: ClaimsVerifier;
   /** Throws an AuthError `claim_refused` where a function of the app does not return scopes. */
   readonly readScopes: ReturnType<typeof scopeReader>;
+  /** Where the id of the client is. */
+  readonly clientIdClaims: readonly string[];
 }
 
 /** Everything that decides about the tokens of one issuer. */
@@ -50,6 +52,7 @@ export function openIssuer(
   const policy = {
     verifyClaims: claimsVerifier(settings, clock),
     readScopes: scopeReader(preset.scopeClaims, scopes),
+    clientIdClaims: preset.clientIdClaims,
   };
   return { issuer, keys, verifier, policy, generations };
 }

@@ -35,6 +35,7 @@ export class OpaqueVerifier implements Verifier {
       verifyClaims: introspectedClaimsVerifier(settings, canLackClient, dependencies.clock),
       // RFC 7662 section 2.2: `scope`, also where the JWTs of this issuer have another claim.
       readScopes: scopeReader([...preset.scopeClaims, 'scope'], scopes),
+      clientIdClaims: [...preset.clientIdClaims, 'client_id'],
     };
     const document = { issuer, authUrl, checkUrl, maxBytes: MAX_RESPONSE_BYTES };
     const ask = introspectionEndpoint({ ...dependencies, ...document, ...opaque });

@@ -1,4 +1,4 @@
-import { AuthError } from '../core/errors';
+import { AuthError, identify } from '../core/errors';
 import type { Caller } from '../token/fair-queue';
 import type { VerificationKey } from '../token/keys/key-set';
 import type { JsonObject } from '../token/strict-json';
@@ -64,7 +64,11 @@ export class TrustedToken {
       return generations?.settled() ? undefined : this.#accept();
     }
     const { auth } = this.#accepted;
-    if (auth.generation !== undefined) generations?.recheck(auth.clientId, auth.generation);
+    try {
+      if (auth.generation !== undefined) generations?.recheck(auth.clientId, auth.generation);
+    } catch (error) {
+      throw identify(error, auth);
+    }
     return auth;
   }
 
@@ -76,14 +80,26 @@ export class TrustedToken {
 
   /** Checks the claims, then the generation: only a token that passed every other check may raise a floor. Then reads the scopes. */
   #accept(): Auth {
-    const verified = this.#policy.verifyClaims(this.claims);
-    const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
-    const generation = this.context.generations?.verify(clientId, claims);
-    const scopes = Object.freeze(this.#policy.readScopes(claims));
-    const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
-    this.#accepted = { verified, auth };
-    origins.set(auth, this);
-    return auth;
+    try {
+      const verified = this.#policy.verifyClaims(this.claims);
+      const { issuer, clientId, subject, tokenId, expiresAtMs, claims } = verified;
+      const generation = this.context.generations?.verify(clientId, claims);
+      const scopes = Object.freeze(this.#policy.readScopes(claims));
+      const auth = Object.freeze({ issuer, clientId, subject, tokenId, scopes, generation, expiresAtMs, claims });
+      this.#accepted = { verified, auth };
+      origins.set(auth, this);
+      return auth;
+    } catch (error) {
+      throw identify(error, this.#client());
+    }
+  }
+
+  /** Whose token it is, also where its claims are refused. */
+  #client(): AuthError['client'] {
+    const { issuer } = this.context;
+    if ((this.claims['iss'] ?? issuer) !== issuer) return undefined;
+    const ids = this.#policy.clientIdClaims.map((name) => this.claims[name]);
+    return { issuer, clientId: ids.find((id) => typeof id === 'string') };
   }
 
   /**

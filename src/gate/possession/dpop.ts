@@ -224,7 +224,10 @@ const keys = new LRUCache<string, VerificationKey>({ max: 5_000 });
 function asProofRefusal(error: unknown): unknown {
   if (!(error instanceof AuthError) || REASONS[error.reason].about === 'proof') return error;
   // The client has too many proofs in the queue.
-  if (error.status === 429) return new AuthError('too_many_proofs', error);
+  if (error.status === 429) {
+    const { privateDetail, retryAfterSeconds } = error;
+    return new AuthError('too_many_proofs', { privateDetail, retryAfterSeconds });
+  }
   const { privateDetail = error.reason, cause } = error;
   return new AuthError('invalid_dpop_proof', { privateDetail, cause });
 }

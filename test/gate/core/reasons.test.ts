@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { AuthError, REASONS } from '../../../src/gate';
-import type { Reason } from '../../../src/gate';
+import { AuthError, REASONS } from '../../../src/gate/index';
+import type { Reason } from '../../../src/gate/index';
+import { identify, presentError } from '../../../src/gate/core/errors';
 import { refusalHeaders, refusalProblem, quote, serializeChallenge } from '../../../src/gate/core/problem';
 import { challengeOf, problemOf, WIRE } from '../../support/refusals';
 import { anyCharacter } from '../../support/any-character';
@@ -8,6 +9,7 @@ import { anyCharacter } from '../../support/any-character';
 const reasons = Object.keys(REASONS) as Reason[];
 const open = { realm: 'api', exposeReasons: true };
 const opaque = { realm: 'api', exposeReasons: false };
+const CLIENT = { issuer: 'https://login.test', clientId: 'pos-17' };
 
 describe('REASONS', () => {
   it.each(reasons)('%s has the status, error, title and detail of the contract', (reason) => {
@@ -74,10 +76,9 @@ describe('AuthError', () => {
     const cause = new Error('of the dependency');
     const error = new AuthError('bad_signature', { privateDetail: 'for operators', cause });
     expect(error).toMatchObject({ name: 'AuthError', reason: 'bad_signature', privateDetail: 'for operators', cause });
-    expect(error.message).toBe(WIRE.bad_signature.detail);
-    expect(JSON.stringify([error.headers, refusalProblem(error, open), error.message, error.publicDetail])).not.toMatch(
-      /operators|dependency/,
-    );
+    expect(error.message).toBe('The access token is not valid.');
+    const shown = JSON.stringify([error, { ...error }, error.headers, refusalProblem(error, opaque), error.message]);
+    expect(shown).not.toMatch(/operators|dependency|bad_signature/);
   });
 
   it('is an Error, an AuthError, and names its status and reason', () => {
@@ -87,11 +88,29 @@ describe('AuthError', () => {
     );
   });
 
-  it('has the given headers and public detail', () => {
-    const headers = { 'WWW-Authenticate': 'Bearer realm="shop"' };
-    const error = new AuthError('expired', { headers, publicDetail: 'The access token is not valid.' });
-    expect(error).toMatchObject({ headers, publicDetail: 'The access token is not valid.', status: 401 });
-    expect(new AuthError('expired').publicDetail).toBe(WIRE.expired.detail);
+  it('has what error handlers look for, and shows no reason by enumeration', () => {
+    const error = new AuthError('expired');
+    expect({ ...error }).toEqual({ status: 401, statusCode: 401, code: 'invalid_token', expose: true });
+    expect(error.message).toBe('The access token is not valid.');
+    expect({ ...new AuthError('insufficient_scope') }).toMatchObject({ status: 403, code: 'insufficient_scope' });
+    expect(Object.keys(error)).not.toContain('reason');
+  });
+
+  it('has the code, message and headers of the gate that refused, and its own client', () => {
+    const error = identify(new AuthError('expired', { privateDetail: 'exp' }), CLIENT) as AuthError;
+    const presented = presentError(error, { ...open, realm: 'shop' });
+    expect(presented).toMatchObject({ code: 'expired', message: WIRE.expired.detail, privateDetail: 'exp' });
+    expect(presented.client).toEqual(CLIENT);
+    expect(presented.headers['WWW-Authenticate']).toMatch(/^Bearer realm="shop", error="invalid_token"/);
+    expect([error.code, presentError(presented, opaque).code]).toEqual(['invalid_token', 'invalid_token']);
+  });
+
+  it('keeps the client of the check that knows it first', () => {
+    const error = identify(new AuthError('expired'), CLIENT);
+    identify(error, { issuer: 'https://other.test', clientId: 'other' });
+    identify(error, undefined);
+    expect((error as AuthError).client).toEqual(CLIENT);
+    expect(new AuthError('expired').client).toBeUndefined();
   });
 
   it('names the page about a problem when there is one', () => {

@@ -2,22 +2,22 @@ import type { ServerResponse } from 'node:http';
 import express from 'express';
 import type { ErrorRequestHandler } from 'express';
 import request from 'supertest';
-import { AuthError, authenticate, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate';
-import type { AuthenticateOptions, Middleware } from '../../../src/gate';
+import { AuthError, authenticate, requireAuthenticated, requireClaim, requireScope } from '../../../src/gate/index';
+import type { AuthenticateOptions, Middleware } from '../../../src/gate/index';
 import { memoryGenerations } from '../../../src/gate/generation/memory';
 import { gateApp } from '../../support/gate-app';
 import { AUDIENCE, ISSUER, NOW_MS, token } from '../../support/issuer';
 import { jwks, testKey } from '../../support/keys';
 import { recordingLogger } from '../../support/log';
 import type { GateRequest } from '../../../src/gate/express/request-state';
-import { presentError, refusalSender, sendRefusal } from '../../../src/gate/express/respond';
+import { presentTo, refusalSender, sendRefusal } from '../../../src/gate/express/respond';
 
 /** An app whose error handler shows what it gets. */
 function appOf(options: Partial<AuthenticateOptions>, guard: Middleware = requireScope('orders:read')) {
   const errors: unknown[] = [];
   const handle: ErrorRequestHandler = (error: AuthError, _req, res, _next) => {
     errors.push(error);
-    res.status(error.status).set(error.headers).json({ own: error.publicDetail });
+    res.status(error.status).set(error.headers).json({ own: error.message });
   };
   const gate = authenticate({
     ...{ issuer: ISSUER, audience: AUDIENCE, keys: jwks(testKey()), clock: () => NOW_MS, logger: recordingLogger() },
@@ -64,7 +64,8 @@ describe("refusals: 'next'", () => {
       {
         reason: 'invalid_claims',
         privateDetail: 'the client id is empty',
-        publicDetail: 'The access token is not valid.',
+        message: 'The access token is not valid.',
+        code: 'invalid_token',
       },
       { reason: 'insufficient_scope', requiredScopes: ['orders:read'] },
     ]);
@@ -233,7 +234,7 @@ describe('prepared refusals', () => {
   /** The response to a refusal where nothing is prepared. */
   function fresh(error: AuthError, id?: string) {
     return responseOf((req, res) => {
-      sendRefusal(Object.assign(req, { id }), res, presentError(error, PRESENTATION, req));
+      sendRefusal(Object.assign(req, { id }), res, presentTo(req, error, PRESENTATION));
     });
   }
 
