@@ -238,7 +238,7 @@ export function createGate(options?: AuthenticateOptions, internals?: Partial<Ga
       await verifier.ready(timeoutMs);
     },
     verify,
-    hold: (auth, end) => hold(auth, end),
+    hold: (auth: Auth, end: Parameters<Gate['hold']>[1]) => hold(auth, end),
     status: () => verifier.status(),
     close() {
       recorder.close();
